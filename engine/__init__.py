@@ -31,7 +31,7 @@ from engine.batched import Parents, batched
 from engine.columnar_rows import ColumnarRows, column_of
 from engine.derived import derived
 from engine.engine import Engine
-from engine.errors import ErrorCode, Unsupported
+from engine.errors import ErrorCode, Unsupported, copied_error
 from engine.executor import Counters
 from engine.plan import Operation
 from engine.restriction import restricted_to
@@ -64,6 +64,7 @@ __all__ = [
     "any_value",
     "batched",
     "column_of",
+    "copied_error",
     "deferred",
     "derived",
     "length_of",

@@ -10,6 +10,7 @@ from strawberry.schema import Schema
 
 from engine.cache import LruCache
 from engine.compiled import CompiledCache
+from engine.errors import copied_error
 from engine.parsing import Document, parsing
 from engine.result import RequestError
 from engine.settings import EngineSettings
@@ -84,10 +85,4 @@ class DocumentCache:
 
 def _light(error: GraphQLError) -> GraphQLError:
     """The error without its nodes, which hold the whole document, a hundred times its text."""
-    return GraphQLError(
-        error.message,
-        source=error.source,
-        positions=error.positions,
-        original_error=error.original_error,
-        extensions=error.extensions,
-    )
+    return copied_error(error, error.message, error.extensions)

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 
-from graphql import GraphQLSyntaxError, Source
+from graphql import GraphQLSyntaxError
 
 from engine.document_size import limit_error
 from engine.result import RequestError, Stage
 from engine.settings import EngineSettings
+from engine.source import IndexedSource
 
 # The repetitions are possessive, and a string without an end extends to the end of the line or
 # document: no character is looked at twice.
@@ -93,4 +94,6 @@ def _counts(tokens: Sequence[str]) -> Counter[str]:
 
 def _too_long(most: str, text: str, position: int) -> RequestError:
     description = f"Document contains more than {most}. Parsing aborted."
-    return RequestError(Stage.PARSE, [GraphQLSyntaxError(Source(text), position, description)])
+    return RequestError(
+        Stage.PARSE, [GraphQLSyntaxError(IndexedSource(text), position, description)]
+    )

@@ -141,11 +141,11 @@ class Engine:
         """
         try:
             values = operation.variables.coerce(variables or {})
+            run = self._new_run(operation, values, await context_of(), [None])
+            source = await event_source(run)
         except InvalidVariables as invalid:
             yield Result(Stage.VARIABLES, errors=invalid.errors)
             return
-        run = self._new_run(operation, values, await context_of(), [None])
-        source = await event_source(run)
         if isinstance(source, list):
             yield Result(Stage.EXECUTION, errors=source)
             return

@@ -68,12 +68,44 @@ def locate_error(
 ) -> GraphQLError:
     """The error with its nodes and path, even if its `str()` fails."""
     try:
-        return located_error(error, nodes, path)
+        has_own = any(hasattr(error, name) for name in ("nodes", "source", "positions"))
+        if nodes is None or len(nodes) < 2 or has_own:
+            return located_error(error, nodes, path)
+        return _at_all(nodes, located_error(error, nodes[:1], path))
     except Exception:
         name = type(error).__name__
         unprintable = RuntimeError(f"{name}, whose text cannot be read.")
         unprintable.__cause__ = error
         return GraphQLError(name, nodes, path=path, original_error=unprintable)
+
+
+def _at_all(nodes: Sequence[Node], error: GraphQLError) -> GraphQLError:
+    """The error of the first node, as an error of all nodes.
+
+    For several nodes, graphql-core's constructor reads the text again and ignores its index.
+    """
+    locations = [node.loc for node in nodes if node.loc]
+    error.nodes = list(nodes)
+    error.positions = [location.start for location in locations] or None
+    error.locations = [
+        location.source.get_location(location.start) for location in locations
+    ] or None
+    return error
+
+
+def copied_error(
+    error: GraphQLError, message: str, extensions: dict[str, Any] | None = None
+) -> GraphQLError:
+    """The error with another message and other extensions, and without its nodes.
+
+    Its locations are copied: graphql-core's constructor would read the text for them again.
+    """
+    copy = GraphQLError(
+        message, path=error.path, original_error=error.original_error, extensions=extensions
+    )
+    copy.source, copy.positions = error.source, error.positions
+    copy.locations = error.locations
+    return copy
 
 
 def coded_error(message: str, code: ErrorCode) -> GraphQLError:

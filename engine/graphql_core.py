@@ -122,7 +122,12 @@ def _resolved_before(root_values: dict[str, Any]) -> Callable[..., Any]:
 
 
 async def event_source(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
-    """The events of a subscription, each the root of one execution; or the errors."""
+    """The events of a subscription, each the root of one execution; or the errors.
+
+    Raises InvalidVariables if graphql-core would coerce too many values.
+    """
+    variables = run.values.variables
+    variables.require_few(variables.nodes, run.values.raw)
     executor = RowLimitedExecutor.build(
         run.schema,
         run.operation.document,

@@ -15,8 +15,20 @@ from graphql import (
 
 from engine.weights import ListSize
 
+_DIGITS_MAX = 10
+"""Those of the greatest Int. int() takes no more than 4,300."""
+
 Coerced: TypeAlias = Mapping[str, Any]
 """The coerced variables of one request."""
+
+
+class SizeVariable(NamedTuple):
+    """A variable in place of an argument."""
+
+    name: str
+    path: tuple[str, ...]
+    """The path inside an input object."""
+    is_number: bool
 
 
 class Size(NamedTuple):
@@ -24,20 +36,18 @@ class Size(NamedTuple):
 
     literal: int
     """The greatest of the arguments that are literals; -1 if there is none."""
-    variables: tuple[tuple[str, tuple[str, ...]], ...]
-    """The arguments that are variables: the name, and the path inside an input object."""
+    variables: tuple[SizeVariable, ...]
     limits: ListSize
 
     def of(self, coerced: Coerced) -> int:
         """The number of items for these variables."""
         size = self.literal
-        for name, path in self.variables:
+        for name, path, is_number in self.variables:
             value = coerced.get(name)
             for key in path:
                 value = value.get(key) if isinstance(value, Mapping) else None
             if value is not None:
-                given = value if isinstance(value, int) else _length(value)
-                size = max(size, given)
+                size = max(size, value if is_number else _length(value))
         return min(self.limits.default if size < 0 else size, self.limits.most)
 
 
@@ -46,24 +56,30 @@ def list_size(node: FieldNode, declared: ListSize | int) -> Size | int:
     if isinstance(declared, int):
         return declared
     given = {argument.name.value: argument.value for argument in node.arguments or ()}
-    literal, variables = -1, list[tuple[str, tuple[str, ...]]]()
-    for argument in declared.arguments:
+    literal, variables = -1, list[SizeVariable]()
+    for argument in (*declared.numbers, *declared.lists):
         name, *path = argument.split(".")
         value: ValueNode | None = given.get(name)
         while path and isinstance(value, ObjectValueNode):
             inner = path.pop(0)
             value = next((one.value for one in value.fields if one.name.value == inner), None)
         if isinstance(value, VariableNode):
-            variables.append((value.name.value, tuple(path)))
+            is_number = argument in declared.numbers
+            variables.append(SizeVariable(value.name.value, tuple(path), is_number))
         elif value is not None:
-            literal = max(literal, _literal(value))
+            count = _number if argument in declared.numbers else _items
+            literal = max(literal, count(value, declared.most))
     size = Size(literal, tuple(variables), declared)
     return size if variables else size.of({})
 
 
-def _literal(value: ValueNode) -> int:
+def _number(value: ValueNode, most: int) -> int:
     if isinstance(value, IntValueNode):
-        return int(value.value)
+        return int(value.value) if len(value.value) <= _DIGITS_MAX else most
+    return -1
+
+
+def _items(value: ValueNode, _: int) -> int:
     if isinstance(value, ListValueNode):
         return len(value.values)
     return -1 if isinstance(value, NullValueNode) else 1

@@ -24,6 +24,7 @@ from engine.document_size import DocumentSize, size_errors
 from engine.plan import Operation
 from engine.result import RequestError, Stage
 from engine.settings import EngineSettings
+from engine.source import IndexedSource
 from engine.validation import validation
 from engine.variables import Variables
 
@@ -62,7 +63,7 @@ def parsing(
     scan(text, settings)
     yield
     try:
-        node = parse(text)
+        node = parse(IndexedSource(text))
     except GraphQLError as error:
         raise RequestError(Stage.PARSE, [error]) from error
     yield
@@ -92,7 +93,7 @@ def _document(
     for definition in node.definitions:
         if isinstance(definition, OperationDefinitionNode):
             name = definition.name.value if definition.name else None
-            variables = Variables(schema._schema, definition)
+            variables = Variables(schema._schema, definition, settings.max_coerced_values)
             conditions = tuple(variables.names & condition_variables)
             operations[name] = Operation(
                 document=node,

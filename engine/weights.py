@@ -19,14 +19,16 @@ _KEY = "weight"
 class ListSize:
     """How many items a field returns for each parent: the greatest of some arguments.
 
-    `arguments` are the names of arguments, or paths into input objects (`input.changes`). A number
-    counts as itself, a list as its length, and a single value as one item. If all are omitted or
-    null, it is `default`; it is never more than `most`, which the resolver must enforce.
+    `numbers` and `lists` are the names of arguments, or paths into input objects (`input.changes`).
+    A number counts as itself and a list as its length; a single value in place of a list is one
+    item, whatever it is. If all are omitted or null, it is `default`; it is never more than `most`,
+    which the resolver must enforce.
     """
 
-    arguments: tuple[str, ...]
+    numbers: tuple[str, ...]
     default: int
     most: int
+    lists: tuple[str, ...] = ()
 
 
 PAGE = ListSize((), 1, 1)
@@ -73,12 +75,12 @@ def weighed(
 
 def length_of(argument: str, most: int) -> ListSize:
     """The length of a list that an argument holds."""
-    return ListSize((argument,), 0, most)
+    return ListSize((), 0, most, lists=(argument,))
 
 
 def if_given(argument: str) -> ListSize:
     """1 if an argument is given, otherwise 0."""
-    return ListSize((argument,), 0, 1)
+    return ListSize((), 0, 1, lists=(argument,))
 
 
 def weight_of(field: GraphQLField) -> Weight:

@@ -8,14 +8,17 @@ from hmac import compare_digest
 
 from graphql import GraphQLError
 
+from engine import copied_error
 from gateway.addresses import Address
-from gateway.graphql_request import RequestRejected
+from gateway.graphql_request import MESSAGE_CHARS_MAX, RequestRejected
 from schema.context import Context
 
 INTROSPECTION_FIELDS = frozenset({"__schema", "__type"})
 SDL_FIELDS = frozenset({"_service"})
 
-_SUGGESTION = re.compile(r" ?Did you mean [^?\n]*\?")
+# Bounded, and ends where a message was cut: otherwise a message that repeats the beginning takes
+# quadratic time.
+_SUGGESTION = re.compile(r" ?Did you mean [^?\n]{0,1000}(?:\?|\Z)")
 
 
 class Access(StrEnum):
@@ -85,14 +88,13 @@ EVERYTHING = Exposure(
 
 
 def without_suggestions(errors: Iterable[GraphQLError]) -> list[GraphQLError]:
-    """The errors, without the names that graphql-core suggests in its messages."""
+    """The errors, without the names that graphql-core suggests in its messages.
+
+    Messages quote the request. One that is too long for a response is cut first.
+    """
     return [
-        GraphQLError(
-            _SUGGESTION.sub("", error.message),
-            source=error.source,
-            positions=error.positions,
-            path=error.path,
-            extensions=error.extensions,
+        copied_error(
+            error, _SUGGESTION.sub("", error.message[: MESSAGE_CHARS_MAX + 1]), error.extensions
         )
         for error in errors
     ]

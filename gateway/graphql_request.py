@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import orjson
 from graphql import GraphQLError
 
-from engine import Operation, Result
+from engine import Operation, Result, copied_error
 from gateway.charges import Charged
 from gateway.http_rejection import HttpRejection
 
@@ -185,6 +185,4 @@ def _coded(error: GraphQLError, code: str) -> GraphQLError:
     if len(message) > MESSAGE_CHARS_MAX:
         message = message[:MESSAGE_CHARS_MAX] + "…"
     extensions = {**(error.extensions or {}), "code": code}
-    return GraphQLError(
-        message, source=error.source, positions=error.positions, extensions=extensions
-    )
+    return copied_error(error, message, extensions)

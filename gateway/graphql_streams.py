@@ -17,6 +17,7 @@ from gateway.graphql_execution import EngineExecutor, FormatError, code_of, resp
 from gateway.graphql_request import Documents, GraphQLRequest, RequestRejected
 from gateway.headers import NO_HEADERS, Headers
 from gateway.request_metrics import OK, Ended
+from graph.errors import KithError
 
 _subscriptions = Gauge("kith_subscriptions", "Open subscriptions.")
 _events = Counter("kith_events_sent", "Messages sent for subscriptions.")
@@ -51,10 +52,12 @@ class Streams:
     ) -> AsyncGenerator[FormattedResult, None]:
         """Yield one result for a query or a mutation, and one for each event of a subscription.
 
-        Raises RequestRejected for a failure before execution: see `formatted_errors`.
+        An unexpected exception is the last result, masked as over HTTP. Raises RequestRejected for
+        a failure before execution: see `formatted_errors`.
         """
         begun = perf_counter()
         operation: Operation | None = None
+        is_subscription = False
 
         def context_of() -> object:
             return self._context_of(headers, identity)
@@ -69,19 +72,27 @@ class Streams:
         except RequestRejected as rejected:
             self._ended(operation, asked, rejected.code, perf_counter() - begun)
             raise
+        except Exception as failure:
+            is_subscription, response = False, self._failed(failure)
         if not is_subscription:
             code = code_of(response) if "errors" in response else OK
             self._ended(operation, asked, code, perf_counter() - begun)
             yield response
             return
+        assert operation is not None, "otherwise it is not a subscription"
         results = self._executor.subscribe(
             operation, asked, context_of, self._deadline_s, self._admission
         )
         with _subscriptions.track_inprogress():
-            async with aclosing(results):
-                async for result in results:
-                    yield response_of(result, self._format_error)
-                    _events.inc()
+            try:
+                async with aclosing(results):
+                    async for result in results:
+                        yield response_of(result, self._format_error)
+                        _events.inc()
+            except RequestRejected:
+                raise
+            except Exception as failure:
+                yield self._failed(failure)
 
     def formatted_errors(self, rejected: RequestRejected) -> list[FormattedResult]:
         """The formatted errors of a rejected request."""
@@ -99,12 +110,15 @@ class Streams:
             await waiting
         try:
             result = await self._executor.run(charged, asked, context, deadline)
-        except Exception as bug:
-            error = GraphQLError(str(bug), original_error=bug)
-            return {"data": None, "errors": [self._format_error(error)]}
         finally:
             self._admission.leave(charged.cost)
         response = response_of(result, self._format_error)
         if shows_cost:
             response["extensions"] = self._executor.extensions(charged, context)
         return response
+
+    def _failed(self, failure: Exception) -> FormattedResult:
+        """The response if an operation failed with an exception that is not in its result."""
+        message = str(failure) if isinstance(failure, KithError) else type(failure).__name__
+        error = GraphQLError(message, original_error=failure)
+        return {"data": None, "errors": [self._format_error(error)]}

@@ -270,6 +270,68 @@ async def test_errors_go_out_as_over_http(live: LiveGateway) -> None:
             assert message["payload"][0]["extensions"]["code"].startswith(code)
 
 
+def broken(*_: object) -> Any:
+    raise RuntimeError("password=hunter2")
+
+
+@pytest.mark.parametrize("where", ["engine.plan.Operation.cost", "gateway.costs.Costs.debit"])
+async def test_an_unexpected_exception_is_the_last_result_of_a_subscription(
+    live: LiveGateway,
+    stores: Stores,
+    where: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await settled(stores, (1, 7))
+    monkeypatch.setattr(where, broken)
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(COUNTS)
+        over_socket = await only_error(socket)
+    async with live.events(COUNTS, viewer=7) as events:
+        over_stream = only_event([event async for event in events])
+    for error in (over_socket, over_stream):
+        assert error["message"] == "Internal error"
+        assert error["extensions"]["code"] == "INTERNAL"
+        assert error["extensions"]["id"] in caplog.text
+
+
+@pytest.mark.parametrize("query", ["{ user(id: 7) { id } }", "{ a: __typename }"])
+async def test_an_unexpected_exception_is_the_result_of_a_query(
+    live: LiveGateway, query: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("engine.plan.Operation.cost", broken)
+    async with live.socket() as socket:
+        await socket.subscribe(query)
+        over_socket = await only_error(socket)
+    async with live.events(query) as events:
+        over_stream = only_event([event async for event in events])
+    for error in (over_socket, over_stream):
+        assert error["extensions"]["code"] == "INTERNAL"
+        assert error["extensions"]["id"] in caplog.text
+
+
+async def test_an_event_source_that_raises_is_an_error(
+    live: LiveGateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await settled(stores, (1, 7))
+    monkeypatch.setattr("schema.arguments.user_id", broken)
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(COUNTS)
+        over_socket = await only_error(socket)
+    async with live.events(COUNTS, viewer=7) as events:
+        over_stream = only_event([event async for event in events])
+    for error in (over_socket, over_stream):
+        assert error["extensions"]["code"] == "INTERNAL"
+
+
+async def test_a_number_of_any_length_is_no_id(live: LiveGateway) -> None:
+    query = f"{{ users(ids: {'9' * 5_000}) {{ id }} }}"
+    async with httpx.AsyncClient() as client:
+        response = await client.post(live.http, json={"query": query})
+    (error,) = response.json()["errors"]
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+
+
 # Who asks, and until when.
 
 
@@ -533,6 +595,14 @@ async def only_error(socket: Socket) -> Any:
     assert answer["payload"]["data"] is None
     assert (await socket.receive())["type"] == "complete"
     (error,) = answer["payload"]["errors"]
+    return error
+
+
+def only_event(events: list[tuple[str, Any]]) -> Any:
+    """The only error of an event stream that broke off at once."""
+    (name, answer), last = events
+    assert (name, answer["data"], last) == ("next", None, ("complete", None))
+    (error,) = answer["errors"]
     return error
 
 

@@ -24,6 +24,7 @@ from tests.support.random_inputs import Draw, Request
 from tests.support.random_operations import Operations
 
 UNSTEADY = {
+    ("Query", "rateLimit"): "what is left of a budget, and what this operation costs",
     ("ListFreshness", "asOf"): "the time of the question",
     ("ListFreshness", "lagMs"): "how long ago that was",
     ("ListFreshness", "degraded"): "whether the caches had a part in it: they may be passed by",

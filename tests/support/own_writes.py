@@ -15,7 +15,14 @@ from storage.stores import Stores
 from tests.support.gateway import Gateway
 from tests.support.waiting import until
 
-SEEN = """
+RELATION = """
+fragment relation on Relation {
+  state following followedBy whispering requested requestedBy blocking muted closeFollow
+}
+"""
+
+SEEN = (
+    """
 query ($other: ID!, $t: String) {
   viewer {
     user {
@@ -31,9 +38,7 @@ query ($other: ID!, $t: String) {
     outgoingFollowRequests(first: 100) { nodes { user: to { id } } }
   }
   user(id: $other, atLeastAsFresh: $t) {
-    viewerRelation {
-      state following followedBy whispering requested requestedBy blocking muted closeFollow
-    }
+    viewerRelation { ...relation }
     following(first: 100) { totalCount nodes { id } }
     followers(first: 100) { totalCount nodes { id } }
     friends(first: 100) { totalCount nodes { id } }
@@ -41,6 +46,10 @@ query ($other: ID!, $t: String) {
   }
 }
 """
+    + RELATION
+)
+
+ALONE = "query ($other: ID!) { user(id: $other) { viewerRelation { ...relation } } }" + RELATION
 
 PAYLOAD = "outcome consistency consistencyToken userErrors { code }"
 
@@ -48,6 +57,12 @@ PAYLOAD = "outcome consistency consistencyToken userErrors { code }"
 async def seen(gateway: Gateway, viewer: int, other: int, token: str | None = None) -> Any:
     """All that a viewer reads about themselves and another user."""
     return await gateway.data(SEEN, viewer, other=str(other), t=token)
+
+
+async def relation(gateway: Gateway, viewer: int, other: int) -> Any:
+    """The viewer's relation to another user, in a response without lists."""
+    data = await gateway.data(ALONE, viewer, other=str(other))
+    return data["user"]["viewerRelation"]
 
 
 async def write(

@@ -105,7 +105,9 @@ async def serving(
     changes: Mapping[str, str] = MappingProxyType({}),
     development: bool = True,
 ) -> AsyncIterator[Serve]:
-    """`kith serve` on a unix socket, once it answers; it is stopped at the end of the block."""
+    """`kith serve` on a unix socket, once all its processes answer; it is stopped at the end of the
+    block."""
+    processes = int(arguments[arguments.index("--workers") + 1]) if "--workers" in arguments else 1
     serve = await started(
         *("--uds", str(socket), *arguments),
         environment=environment_of(settings, **changes),
@@ -115,6 +117,8 @@ async def serving(
     reading = asyncio.create_task(serve.reads())
     try:
         await serve.until_ready()
+        # One process may answer while another still starts.
+        await serve.says("Application startup complete", times=processes)
         yield serve
     finally:
         await serve.end()

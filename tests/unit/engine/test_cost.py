@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 import strawberry
+from graphql import FieldNode, OperationDefinitionNode, parse
 from strawberry import ID
 
 from engine import (
@@ -18,6 +19,7 @@ from engine import (
     length_of,
     weighed,
 )
+from engine.list_size import list_size
 
 SETTINGS = EngineSettings(request_weight=10, introspection_weight=700, mutation_weight=500)
 
@@ -207,6 +209,36 @@ def test_a_list_counts_by_its_length_wherever_it_is() -> None:
     assert cost(whole, input={"ids": ids}) == expected
     assert cost(part, ids=ids) == expected
     assert cost(element, id="1") == expected
+
+
+@pytest.mark.parametrize("one", ["10000", "0", '"10000"', "9" * 5_000, f'"{"9" * 5_000}"'])
+def test_a_literal_in_place_of_a_list_is_one_item(one: str) -> None:
+    assert cost(f"{{ users(ids: {one}) {{ id }} }}") == cost('{ users(ids: ["1"]) { id } }')
+    assert cost(f"mutation {{ change(input: {{ids: {one}}}) {{ total }} }}") == cost(
+        'mutation { change(input: {ids: ["1"]}) { total } }'
+    )
+
+
+@pytest.mark.parametrize("one", [10_000, 0, "10000"])
+def test_a_variable_in_place_of_a_list_is_one_item(one: object) -> None:
+    assert cost("query ($ids: [ID!]!) { users(ids: $ids) { id } }", ids=one) == cost(
+        '{ users(ids: ["1"]) { id } }'
+    )
+
+
+def test_a_number_that_is_too_long_is_the_maximum() -> None:
+    size = list_size(_field(f"friends(first: {'9' * 5_000})"), FIRST)
+    assert size == FIRST.most
+    assert list_size(_field("friends(first: 7)"), FIRST) == 7
+    assert list_size(_field("friends(first: null)"), FIRST) == FIRST.default
+
+
+def _field(text: str) -> FieldNode:
+    (definition,) = parse(f"{{ {text} }}").definitions
+    assert isinstance(definition, OperationDefinitionNode)
+    (node,) = definition.selection_set.selections
+    assert isinstance(node, FieldNode)
+    return node
 
 
 def test_a_list_counts_no_further_than_its_limit() -> None:

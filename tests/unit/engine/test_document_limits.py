@@ -4,7 +4,7 @@ import asyncio
 from random import Random
 
 import pytest
-from graphql import DocumentNode, GraphQLError, parse, validate
+from graphql import DocumentNode, GraphQLError, Source, parse, validate
 
 import engine.parsing
 from engine import Engine, EngineSettings, RequestError
@@ -35,9 +35,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that were parsed."""
     texts: list[str] = []
 
-    def recording(text: str) -> DocumentNode:
-        texts.append(text)
-        return parse(text)
+    def recording(source: Source) -> DocumentNode:
+        texts.append(source.body)
+        return parse(source)
 
     monkeypatch.setattr(engine.parsing, "parse", recording)
     return texts

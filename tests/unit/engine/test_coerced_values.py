@@ -1,0 +1,143 @@
+"""The number of list items and object keys that graphql-core coerces is limited."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+import strawberry
+from graphql.execution.values import get_variable_values
+from strawberry import ID
+
+from engine import Engine, EngineSettings, InvalidVariables, Result, Stage
+from engine.variables import exceeds
+
+LIMIT = 1_000
+
+
+@strawberry.input
+class Pair:
+    a: ID
+    b: ID
+
+
+@strawberry.input
+class Changes:
+    pairs: list[Pair]
+    note: str | None = None
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    def users(self, ids: list[ID]) -> int:
+        return len(ids)
+
+    @strawberry.field
+    def change(self, input: Changes, ids: list[ID] | None = None) -> int:  # noqa: A002
+        return len(input.pairs) + len(ids or [])
+
+
+@strawberry.type
+class Subscription:
+    @strawberry.subscription
+    async def changed(self, ids: list[ID]) -> AsyncGenerator[int, None]:
+        yield len(ids)
+
+
+SCHEMA = strawberry.Schema(Query, subscription=Subscription)
+USERS = "query ($ids: [ID!]!) { users(ids: $ids) }"
+CHANGE = "query ($ids: [ID!], $input: Changes!) { change(ids: $ids, input: $input) }"
+PAIR = {"a": 1, "b": 2}
+
+
+async def ran(query: str, **variables: Any) -> Result:
+    engine = Engine(SCHEMA, EngineSettings(max_coerced_values=LIMIT))
+    return await engine.execute(query=query, variables=variables)
+
+
+@pytest.fixture
+def coerced(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The calls of graphql-core's coercion."""
+    calls: list[object] = []
+
+    def record(*arguments: Any, **options: Any) -> Any:
+        calls.append(arguments)
+        return get_variable_values(*arguments, **options)
+
+    monkeypatch.setattr("engine.variables.get_variable_values", record)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("query", "given"),
+    [
+        (USERS, {"ids": [1] * (LIMIT + 1)}),
+        (USERS, {"ids": {str(key): 1 for key in range(LIMIT + 1)}}),
+        (CHANGE, {"input": {"pairs": [PAIR] * (LIMIT // 3 + 1)}}),
+        (CHANGE, {"input": {"pairs": [{}] * LIMIT}}),
+        (CHANGE, {"input": {"pairs": [], **{f"k{key}": 1 for key in range(LIMIT)}}}),
+        (CHANGE, {"input": {"pairs": [PAIR] * (LIMIT // 6)}, "ids": [1] * (LIMIT // 2 + 2)}),
+    ],
+)
+async def test_too_many_values_are_rejected_before_they_are_coerced(
+    query: str, given: dict[str, Any], coerced: list[object]
+) -> None:
+    result = await ran(query, **given)
+    (error,) = result.errors
+    assert result.stage is Stage.VARIABLES
+    assert "at most 1,000 list items and object keys" in error.message
+    assert "several requests" in error.message
+    assert coerced == []
+
+
+async def test_as_many_as_allowed_are_coerced() -> None:
+    assert (await ran(USERS, ids=[1] * LIMIT)).data == {"users": LIMIT}
+    pairs = [PAIR] * ((LIMIT - 1) // 3)
+    result = await ran(CHANGE, input={"pairs": pairs}, ids=["1"] * 5)
+    assert result.data == {"change": len(pairs) + 5}
+
+
+async def test_values_in_their_coerced_form_do_not_count() -> None:
+    assert (await ran(USERS, ids=["1"] * 5 * LIMIT)).data == {"users": 5 * LIMIT}
+
+
+async def test_graphql_core_coerces_the_variables_of_a_subscription_again() -> None:
+    engine = Engine(SCHEMA, EngineSettings(max_coerced_values=LIMIT))
+    operation = engine.prepare("subscription ($ids: [ID!]!) { changed(ids: $ids) }")
+
+    async def context_of() -> None:
+        return None
+
+    async def results(count: int) -> list[Result]:
+        given = {"ids": ["1"] * count}
+        answers = engine.subscribe(
+            operation, variables=given, context_of=context_of, event_s_max=10
+        )
+        return [answer async for answer in answers]
+
+    assert [answer.data for answer in await results(LIMIT)] == [{"changed": LIMIT}]
+    (rejected,) = await results(LIMIT + 1)
+    assert rejected.stage is Stage.VARIABLES
+
+
+def test_counting_stops_at_the_limit() -> None:
+    read: list[int] = []
+
+    class Items(list[Any]):
+        def __iter__(self) -> Any:
+            read.append(len(self))
+            return super().__iter__()
+
+    many = Items([Items([1]) for _ in range(10)])
+    assert exceeds([many, Items([1] * 100)], 50)
+    assert sum(read) == 0, "the items of a list that is too long are not read"
+    assert not exceeds([many], 21)
+    assert exceeds([many], 20)
+
+
+def test_the_default_allows_the_largest_requests() -> None:
+    operation = Engine(SCHEMA).prepare(CHANGE)
+    given = {"pairs": [PAIR] * 500}
+    assert operation.variables.coerce({"input": given})
+    with pytest.raises(InvalidVariables, match="20,000"):
+        operation.variables.coerce({"input": {"pairs": [{}] * 330_000}})

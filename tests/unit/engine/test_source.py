@@ -1,0 +1,79 @@
+"""The lines of a document are found once, whatever the number of its errors."""
+
+import re
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from graphql import GraphQLError, Source, located_error, parse
+from graphql.language import location as core_location
+from graphql.language import source as core_source
+
+from engine import Engine, source
+from engine.errors import locate_error
+from engine.source import IndexedSource
+from gateway.exposure import without_suggestions
+from gateway.graphql_request import RequestRejected
+from tests.support import misbehaving_schema as odd
+
+BLANK_LINES = "\n" * 1_000
+
+
+class CountedSearches:
+    """Replaces a regular expression, and counts the searches of a text."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._pattern = re.compile(r"\r\n|[\n\r]")
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        self.count += 1
+        return self._pattern.finditer(text)
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> CountedSearches:
+    counted = CountedSearches()
+    monkeypatch.setattr(core_source, "_re_newline", counted)
+    monkeypatch.setattr(core_location, "_re_newline", counted)
+    monkeypatch.setattr(source, "_LINE_BREAK", counted)
+    return counted
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_locations_are_those_of_graphql_core(seed: int) -> None:
+    random = Random(seed)
+    text = "".join(random.choices(["a", "\n", "\r", "\r\n", "\u2028", "é"], k=seed))
+    indexed, plain = IndexedSource(text), Source(text)
+    for position in random.sample(range(len(text) + 2), len(text) + 2):
+        assert indexed.get_location(position) == plain.get_location(position)
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+async def test_field_errors_search_the_text_once(nodes: int, searches: CountedSearches) -> None:
+    fields = " ".join(f"a{n}: endless" for n in range(20))
+    text = f"{BLANK_LINES}{{ odds {{ {fields * nodes} }} }}".replace("endlessa", "endless a")
+    result = await Engine(odd.schema).execute(query=text)
+    assert len(result.errors) == 40
+    assert [len(error.locations or ()) for error in result.errors] == [nodes] * 40
+    assert result.errors[0].locations[0] == (1_001, 10)  # type: ignore[index]
+    assert searches.count == 1
+
+
+async def test_a_rejection_searches_the_text_once(searches: CountedSearches) -> None:
+    result = await Engine(odd.schema).execute(query=f"{BLANK_LINES}{{ ods stranger }}")
+    rejected = RequestRejected("INVALID", without_suggestions(result.errors))
+    assert [error.locations for error in rejected.errors] == [[(1_001, 3)], [(1_001, 7)]]
+    assert searches.count == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("no"), GraphQLError("no"), GraphQLError("no", path=["x"], extensions={"a": 1})],
+)
+def test_errors_of_several_nodes_are_those_of_graphql_core(error: Exception) -> None:
+    document = parse(IndexedSource("{ a\n a }"))
+    nodes = list(document.definitions[0].selection_set.selections)  # type: ignore[attr-defined]
+    ours, expected = locate_error(error, nodes, ["a"]), located_error(error, nodes, ["a"])
+    assert ours == expected
+    assert ours.formatted == expected.formatted
