@@ -55,7 +55,10 @@ class Group:
         await _ask(next(iter(self.sentinels)), "SENTINEL", "FAILOVER", GROUP)
 
         async def is_replica() -> bool:
-            return bool((await _ask(before, "ROLE"))[0] == "slave")
+            try:
+                return bool((await _ask(before, "ROLE"))[0] == "slave")
+            except NotYet:  # it closes its connections when it becomes one
+                return False
 
         await until(is_replica, "the old primary follows the new one")
 
