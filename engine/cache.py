@@ -1,6 +1,6 @@
 """A bounded cache that evicts the least recently used entries."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -17,9 +17,17 @@ class LruCache(Generic[K, V]):
     True
     """
 
-    __slots__ = ("_entries", "_held", "_max_weight", "_weight")
+    __slots__ = ("_dropped", "_entries", "_held", "_max_weight", "_weight")
 
-    def __init__(self, *, entries: int, weight: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        entries: int,
+        weight: int | None = None,
+        dropped: Callable[[V], None] | None = None,
+    ) -> None:
+        """`dropped` is called with each value that is evicted or replaced."""
+        self._dropped = dropped
         self._entries = entries
         self._max_weight = weight
         self._held: dict[K, tuple[V, int]] = {}
@@ -52,3 +60,5 @@ class LruCache(Generic[K, V]):
         entry = self._held.pop(key, None)
         if entry is not None:
             self._weight -= entry[1]
+            if self._dropped is not None:
+                self._dropped(entry[0])

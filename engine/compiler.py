@@ -4,7 +4,7 @@ graphql-core's own `collect_fields` selects the fields, so fragments, merging an
 as in graphql-core.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -75,8 +75,12 @@ class Compiler:
         self.introspections = IntrospectionCache()
         self.has_handlers = bool(schema.schema_converter._exception_handler_specs)
 
-    def compile(self, operation: Operation, conditions: Mapping[str, bool]) -> Plan:
+    def compile(
+        self, operation: Operation, conditions: Mapping[str, bool], grow: Callable[[int], None]
+    ) -> Plan:
         """The plan of an operation for these values of the variables in @skip and @include.
+
+        `grow` is called with the fields that are compiled when the plan has met a first row.
 
         Raises Unsupported for operations that graphql-core must run.
         """
@@ -84,17 +88,22 @@ class Compiler:
             raise Unsupported("directive")
         if None in conditions.values():
             raise Unsupported("null_condition")
-        return _Compilation(self, operation, conditions).plan()
+        return _Compilation(self, operation, conditions, grow).plan()
 
 
 class _Compilation:
     """Compiles one operation."""
 
     def __init__(
-        self, compiler: Compiler, operation: Operation, conditions: Mapping[str, bool]
+        self,
+        compiler: Compiler,
+        operation: Operation,
+        conditions: Mapping[str, bool],
+        grow: Callable[[int], None],
     ) -> None:
         self._compiler = compiler
         self._operation = operation
+        self._grow = grow
         self._is_mutation = operation.kind is OperationType.MUTATION
         self._variables = VariableValues({}, dict(conditions))
         self._fragments = {
@@ -107,10 +116,11 @@ class _Compilation:
         assert root is not None
         collected = collect_fields(schema, self._fragments, self._variables, root, operation.node)
         fields = collected.grouped_field_set
-        if not self._is_mutation:
-            return Plan((self._selection_set(root, fields, None),), is_mutation=False)
-        steps = [self._selection_set(root, {key: details}, None) for key, details in fields.items()]
-        return Plan(tuple(steps), is_mutation=True)
+        parts = (
+            [{key: details} for key, details in fields.items()] if self._is_mutation else [fields]
+        )
+        steps = [self._selection_set(root, part, None) for part in parts]
+        return Plan(tuple(steps), self._is_mutation, sum(map(_weight, parts)))
 
     def _selection_set(
         self, object_type: GraphQLObjectType, selected: GroupedFieldSet, path: Path | None
@@ -218,6 +228,7 @@ class _Compilation:
                 object_type,
                 details,
             )
+            self._grow(_weight(collected.grouped_field_set))
             try:
                 return self._selection_set(object_type, collected.grouped_field_set, field.path)
             except Unsupported as unsupported:
@@ -225,6 +236,11 @@ class _Compilation:
 
         types = type_resolution(declared, compiler.graphql_schema, compiler.type_checker)
         return ObjectCompletion(field, types, selection_set_of, may_be_null)
+
+
+def _weight(selected: GroupedFieldSet) -> int:
+    """How many fields a selection set counts as in memory."""
+    return len(selected) + 1
 
 
 def _sync_column(resolver: SyncResolver, completion: Completion | None) -> SyncColumn:

@@ -32,6 +32,7 @@ from graphql import (
     is_leaf_type,
 )
 
+from engine.compiled import Compiled, CompiledCache
 from engine.cost import NOTHING, Cost, sum_of, times
 from engine.list_size import Coerced, Size, list_size
 from engine.settings import EngineSettings
@@ -51,6 +52,7 @@ class OperationCost:
 
     schema: GraphQLSchema
     settings: EngineSettings
+    cache: CompiledCache
     fragments: Mapping[str, FragmentDefinitionNode]
     node: OperationDefinitionNode
     conditions: tuple[str, ...]
@@ -58,15 +60,17 @@ class OperationCost:
 
     constant: int | None = None
     """The cost, once it is known that it does not depend on variables."""
-    _compiled: dict[tuple[Any, ...], Cost] = field(default_factory=dict)
+    compiled: Compiled[Cost] = field(default_factory=Compiled)
     """By the values of the conditions."""
 
     def of(self, coerced: Coerced) -> int:
         """The cost for these variables."""
         key = tuple(map(coerced.get, self.conditions))
-        cost = self._compiled.get(key)
+        cost = self.compiled.get(key)
         if cost is None:
             cost = self._compile(key)
+        else:
+            self.compiled.is_used = True
         total = ceil(cost.of(coerced))
         if not (cost.terms or self.conditions):
             self.constant = total
@@ -77,9 +81,7 @@ class OperationCost:
         compilation = _Compilation(self.schema, self.settings, self.fragments, conditions)
         fixed, each = compilation.operation(self.node)
         cost = Cost(self.settings.request_weight + fixed + each.constant, each.terms)
-        if len(self._compiled) >= self.settings.plans_per_operation:
-            del self._compiled[next(iter(self._compiled))]
-        self._compiled[key] = cost
+        self.cache.put(self.compiled, key, cost, 1 + compilation.fields)
         return cost
 
 
@@ -97,6 +99,8 @@ class _Compilation:
         self._settings = settings
         self._fragments = fragments
         self._conditions = conditions
+        self.fields = 0
+        """How many were compiled: a selection that comes back is compiled once."""
         self._mutation: GraphQLObjectType | None = None
         self._known: dict[tuple[str, tuple[int, ...], Size | int], SelectionCost] = {}
 
@@ -130,6 +134,7 @@ class _Compilation:
         for selections in sets:
             for node in self._fields(parent, selections, seen):
                 merged.setdefault((node.alias or node.name).value, []).append(node)
+        self.fields += len(merged)
         costs = [self._field(parent, nodes, page) for nodes in merged.values()]
         return SelectionCost(sum(fixed for fixed, _ in costs), sum_of([each for _, each in costs]))
 

@@ -9,6 +9,7 @@ from graphql import GraphQLError
 from strawberry.schema import Schema
 
 from engine.cache import LruCache
+from engine.compiled import CompiledCache
 from engine.errors import copied_error
 from engine.parsing import Document, parsing
 from engine.result import RequestError
@@ -22,13 +23,18 @@ class DocumentCache:
     All methods raise RequestError for a rejected document.
     """
 
-    def __init__(self, schema: Schema, settings: EngineSettings, turns: Turns) -> None:
-        self._parsing = partial(parsing, schema=schema, settings=settings)
+    def __init__(
+        self, schema: Schema, settings: EngineSettings, turns: Turns, compiled: CompiledCache
+    ) -> None:
+        self._parsing = partial(parsing, schema=schema, settings=settings, compiled=compiled)
+        self._compiled = compiled
         self._turns = turns
         self._characters_max = settings.max_characters
         # Keyed by the text itself: the dict hashes it, and compares the texts of equal hashes.
         entries, weight = settings.cached_documents, settings.cached_characters
-        self._documents: LruCache[str, Document] = LruCache(entries=entries, weight=weight)
+        self._documents: LruCache[str, Document] = LruCache(
+            entries=entries, weight=weight, dropped=self._drop_compiled
+        )
         self._rejected: LruCache[str, RequestError] = LruCache(entries=entries, weight=weight)
         self._running: dict[str, Task[Document]] = {}
 
@@ -51,6 +57,12 @@ class DocumentCache:
             self._running[text] = task
             task.add_done_callback(partial(self._ended, text))
         return await asyncio.shield(task)
+
+    def _drop_compiled(self, document: Document) -> None:
+        """Plans refer to their document, which a request may still be running."""
+        for operation in document.operations.values():
+            self._compiled.drop(operation.plans)
+            self._compiled.drop(operation.costs.compiled)
 
     def _ended(self, text: str, task: Task[Document]) -> None:
         if self._running.get(text) is task:

@@ -9,6 +9,7 @@ from typing import Any
 
 from strawberry.schema import Schema
 
+from engine.compiled import CompiledCache
 from engine.document_cache import DocumentCache
 from engine.executor import Counters, Executor
 from engine.graphql_core import event_source, event_source_error
@@ -31,15 +32,24 @@ class Engine:
             raise ValueError("The engine runs neither schema extensions nor operation directives.")
         self.settings = settings or EngineSettings()
         self._schema = schema
-        self._executor = Executor(schema, self.settings)
+        self.compiled = CompiledCache(
+            fields=self.settings.cached_fields, entries=self.settings.plans_per_operation
+        )
+        """The bound of the plans and costs of all operations."""
+        self._executor = Executor(schema, self.settings, self.compiled)
         self.turns = Turns()
         """The turns of the event loop in which long computations run."""
         self._new_run = partial(
-            Run, schema._schema, self.turns, self.settings.max_rows, self.settings.max_bytes
+            Run,
+            schema._schema,
+            self.turns,
+            self.settings.max_rows,
+            self.settings.max_bytes,
+            self.settings.max_field_errors,
         )
         if self.settings.trace is not None:
             self._new_run = partial(self._new_run, trace=self.settings.trace)
-        self._documents = DocumentCache(schema, self.settings, self.turns)
+        self._documents = DocumentCache(schema, self.settings, self.turns, self.compiled)
 
     @property
     def counters(self) -> Counters:

@@ -1,7 +1,7 @@
 """Exceptions that stop a run, and the engine's own errors for clients.
 
 Interrupt                 stops the whole operation (a BaseException)
-├── CostLimitExceeded     the response exceeds the rows or bytes that one operation may have
+├── CostLimitExceeded     the response exceeds the rows, bytes or errors that it may have
 └── BailOut               the plan met a value it does not support: graphql-core takes over
 Unsupported               found while compiling: graphql-core runs this operation from the start
 """

@@ -12,6 +12,7 @@ from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from graphql import GraphQLError
@@ -19,6 +20,7 @@ from strawberry.schema import Schema
 
 from engine.await_level import await_level
 from engine.awaiting import field_error_of
+from engine.compiled import CompiledCache
 from engine.compiler import Compiler
 from engine.errors import (
     BailOut,
@@ -58,10 +60,10 @@ class Counters:
 class Executor:
     """Executes the operations of one schema, and compiles each on its first run."""
 
-    def __init__(self, schema: Schema, settings: EngineSettings) -> None:
+    def __init__(self, schema: Schema, settings: EngineSettings, compiled: CompiledCache) -> None:
         self.counters = Counters()
         self._schema = schema
-        self._plans_max = settings.plans_per_operation
+        self._compiled = compiled
         self._compiler = Compiler(schema, settings)
 
     async def execute_before(self, operation: Operation, run: Run, deadline: float) -> Result:
@@ -81,7 +83,11 @@ class Executor:
     async def execute(self, operation: Operation, run: Run) -> Result:
         """The result, without a deadline."""
         key = _condition_values(operation, run) if operation.conditions else ()
-        plan = operation.plans.get(key) or self._compile(operation, key)
+        plan = operation.plans.get(key)
+        if plan is None:
+            plan = self._compile(operation, key)
+        else:
+            operation.plans.is_used = True
         coroutines: Sequence[Coroutine[Any, Any, Any]] = ()
         try:
             if isinstance(plan, Unsupported):
@@ -98,7 +104,7 @@ class Executor:
                     if run.pending:
                         await await_level(run)
                     if run.field_errors:
-                        part, part_errors = propagate_nulls(part, run)
+                        part, part_errors = await run.turns.run(propagate_nulls(part, run))
                         errors += part_errors
                         if part is None:  # as in graphql-core, the remaining fields do not run
                             data = None
@@ -127,9 +133,10 @@ class Executor:
         plan: Plan | Unsupported
         try:
             conditions = dict(zip(operation.conditions, key, strict=True))
-            plan = self._compiler.compile(operation, conditions)
+            grow = partial(self._compiled.grow, operation.plans, key)
+            plan = self._compiler.compile(operation, conditions, grow)
         except Unsupported as unsupported:
-            plan = unsupported
+            plan = unsupported.with_traceback(None)  # it holds the frames of the compiler
         except Exception:
             log.exception("An operation could not be compiled, so graphql-core runs it.")
             plan = Unsupported(FAILED)
@@ -137,11 +144,8 @@ class Executor:
         return plan
 
     def _store(self, operation: Operation, key: tuple[Any, ...], plan: Plan | Unsupported) -> None:
-        """Cache a plan, in place of the oldest one if there are too many."""
-        plans = operation.plans
-        plans[key] = plan
-        if len(plans) > self._plans_max:
-            del plans[next(iter(plans))]
+        fields = plan.fields if isinstance(plan, Plan) else 1
+        self._compiled.put(operation.plans, key, plan, fields)
 
     async def _execute_with_graphql_core(self, run: Run) -> Result:
         try:

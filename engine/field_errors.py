@@ -1,6 +1,6 @@
 """Nulls and field errors: in the columns of a run, and in its result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CoroutineType
 from typing import Any, TypeAlias
@@ -12,6 +12,11 @@ from engine.errors import BailOut, locate_error
 from engine.run import Column, Field, Run
 
 Path: TypeAlias = tuple[str | int, ...]
+
+STEPS_PER_SLICE = 3_000
+"""The steps of one slice of `propagate_nulls`; each takes 1 µs."""
+
+STEPS_PER_ERROR = 30
 
 
 def non_null_error(field: Field) -> TypeError:
@@ -64,16 +69,16 @@ def _none_or_true(value: Any) -> Any:
 
 def propagate_nulls(
     data: dict[str, Any], run: Run
-) -> tuple[dict[str, Any] | None, list[GraphQLError]]:
+) -> Generator[None, None, tuple[dict[str, Any] | None, list[GraphQLError]]]:
     """The data with its field errors turned into nulls of their nearest nullable parents, and the
-    errors.
+    errors; in slices.
 
     Walks the finished data once, in the order in which graphql-core completes values without
     waiting, and only if there are field errors. Returns new data, because dicts may be shared.
     """
     propagation = _NullPropagation(run)
     try:
-        return propagation.object(data, ()), propagation.errors
+        return (yield from propagation.object(data, ())), propagation.errors
     except GraphQLError as error:
         return None, [*propagation.errors, error]
 
@@ -83,40 +88,58 @@ class _NullPropagation:
 
     def __init__(self, run: Run) -> None:
         self.errors: list[GraphQLError] = []
+        self._run = run
+        self._steps = 0
+        """The steps of this slice so far: values, and `STEPS_PER_ERROR` for an error."""
         self._fields: dict[int, Mapping[str, Field]] = {
             id(built): fields for fields, objects in run.objects for built in objects
         }
 
-    def object(self, built: dict[str, Any], path: Path) -> dict[str, Any]:
+    def object(self, built: dict[str, Any], path: Path) -> Generator[None, None, dict[str, Any]]:
         fields = self._fields.get(id(built))
         if fields is None:  # of a cached introspection, which has no errors
             return built
-        return {
-            key: self._guarded(fields[key].definition.type, value, fields[key], (*path, key))
-            if key in fields
-            else value
-            for key, value in built.items()
-        }
+        whole = {}
+        for key, value in built.items():
+            field = fields.get(key)
+            if field is None:
+                whole[key] = value
+            else:
+                declared = field.definition.type
+                whole[key] = yield from self._guarded(declared, value, field, (*path, key))
+        return whole
 
-    def _guarded(self, declared: GraphQLOutputType, value: Any, field: Field, path: Path) -> Any:
+    def _guarded(
+        self, declared: GraphQLOutputType, value: Any, field: Field, path: Path
+    ) -> Generator[None, None, Any]:
+        self._steps += 1
+        if self._steps >= STEPS_PER_SLICE:
+            self._steps = 0
+            yield
         try:
-            return self._value(declared, value, field, path)
+            return (yield from self._value(declared, value, field, path))
         except GraphQLError as error:
             if isinstance(declared, GraphQLNonNull):
                 raise
             self.errors.append(error)
             return None
 
-    def _value(self, declared: GraphQLOutputType, value: Any, field: Field, path: Path) -> Any:
+    def _value(
+        self, declared: GraphQLOutputType, value: Any, field: Field, path: Path
+    ) -> Generator[None, None, Any]:
         if isinstance(value, Exception):
-            raise locate_error(value, field.nodes, list(path))
+            raise self._located(value, field, path)
         if isinstance(declared, GraphQLNonNull):
             declared = declared.of_type
         if value is None or is_leaf_type(declared):
             return value
-        if isinstance(declared, GraphQLList):
-            return [
-                self._guarded(declared.of_type, item, field, (*path, index))
-                for index, item in enumerate(value)
-            ]
-        return self.object(value, path)
+        if not isinstance(declared, GraphQLList):
+            return (yield from self.object(value, path))
+        items = []
+        for index, item in enumerate(value):
+            items.append((yield from self._guarded(declared.of_type, item, field, (*path, index))))
+        return items
+
+    def _located(self, value: Exception, field: Field, path: Path) -> GraphQLError:
+        self._steps += STEPS_PER_ERROR
+        return locate_error(value, field.nodes, list(path))

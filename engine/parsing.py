@@ -16,6 +16,7 @@ from graphql import (
 )
 from strawberry.schema import Schema
 
+from engine.compiled import CompiledCache
 from engine.cost_compiler import OperationCost
 from engine.document import root_arguments
 from engine.document_scan import scan
@@ -52,7 +53,9 @@ class Document:
         raise RequestError(Stage.OPERATION, [GraphQLError(message)])
 
 
-def parsing(text: str, schema: Schema, settings: EngineSettings) -> Generator[None, None, Document]:
+def parsing(
+    text: str, schema: Schema, settings: EngineSettings, compiled: CompiledCache
+) -> Generator[None, None, Document]:
     """Parse and validate a document, in slices.
 
     Raises RequestError at stage PARSE, LIMITS or VALIDATION.
@@ -70,11 +73,15 @@ def parsing(text: str, schema: Schema, settings: EngineSettings) -> Generator[No
     yield
     yield from validation(schema._schema, node, settings)
     yield
-    return _document(node, size, schema, settings)
+    return _document(node, size, schema, settings, compiled)
 
 
 def _document(
-    node: DocumentNode, size: DocumentSize, schema: Schema, settings: EngineSettings
+    node: DocumentNode,
+    size: DocumentSize,
+    schema: Schema,
+    settings: EngineSettings,
+    compiled: CompiledCache,
 ) -> Document:
     fragments = {
         definition.name.value: definition
@@ -98,7 +105,9 @@ def _document(
                 size=size,
                 field_names=size.field_counts.keys(),
                 root_arguments=root_arguments(definition.selection_set, fragments),
-                costs=OperationCost(schema._schema, settings, fragments, definition, conditions),
+                costs=OperationCost(
+                    schema._schema, settings, compiled, fragments, definition, conditions
+                ),
             )
     if len(operations) == 1:
         operations[None] = next(iter(operations.values()))

@@ -13,6 +13,7 @@ from dataclasses import field as dataclass_field
 from typing import Any, NamedTuple, Protocol
 
 from engine.codegen import BuildObjects, ResponseObjects
+from engine.compiled import Compiled
 from engine.cost_compiler import OperationCost
 from engine.document import OperationDefinition
 from engine.errors import Unsupported
@@ -115,6 +116,8 @@ class Plan:
     """Executed one after another, each with everything below it: one for all fields of a query, and
     one for each root field of a mutation."""
     is_mutation: bool
+    fields: int
+    """The weight of its fields so far: a selection set is compiled on its first row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +125,7 @@ class Operation(OperationDefinition):
     """One operation of a valid document, with its compiled plans."""
 
     costs: OperationCost
-    plans: dict[tuple[Any, ...], Plan | Unsupported] = dataclass_field(default_factory=dict)
+    plans: Compiled[Plan | Unsupported] = dataclass_field(default_factory=Compiled)
     """By the values of the variables in @skip and @include."""
 
     def cost(self, values: Values) -> int:

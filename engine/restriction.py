@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from graphql import DocumentNode, OperationDefinitionNode
 
+from engine.compiled import Compiled
 from engine.cost_compiler import OperationCost
 from engine.document import root_fields
 from engine.plan import Operation
@@ -16,6 +17,6 @@ def restricted_to(operation: Operation, field_name: str) -> Operation:
     chosen = tuple(field for field in fields if field.name.value == field_name)
     selections = replace(definition.selection_set, selections=chosen)
     node: OperationDefinitionNode = replace(definition, selection_set=selections)
-    costs: OperationCost = replace(operation.costs, node=node, constant=None, _compiled={})
+    costs: OperationCost = replace(operation.costs, node=node, constant=None, compiled=Compiled())
     document = DocumentNode(definitions=(node, *operation.fragments.values()))
-    return replace(operation, document=document, node=node, costs=costs, plans={})
+    return replace(operation, document=document, node=node, costs=costs, plans=Compiled())

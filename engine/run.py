@@ -60,6 +60,7 @@ class Run:
     turns: Turns
     max_rows: int
     max_bytes: int
+    max_field_errors: int
     operation: OperationDefinition
     values: Values
     context: Any
@@ -71,6 +72,8 @@ class Run:
     """The estimated length of the response."""
     field_errors: int = 0
     """The field errors now in the columns."""
+    field_errors_counted: int = 0
+    """All field errors of the run."""
 
     objects: list[tuple[Mapping[str, Field], ResponseObjects]] = dataclass_field(
         default_factory=list
@@ -101,11 +104,14 @@ class Run:
             self.exceed_limit()
 
     def count_field_errors(self, errors: int) -> None:
-        """Count field errors as rows, to bound the number of errors in a response.
+        """Count field errors, also as rows.
 
         Raises CostLimitExceeded.
         """
         self.field_errors += errors
+        self.field_errors_counted += errors
+        if self.field_errors_counted > self.max_field_errors:
+            raise CostLimitExceeded(f"{self.max_field_errors:,} field errors")
         self.count_rows(errors * ROWS_PER_ERROR)
 
     def exceed_limit(self) -> NoReturn:

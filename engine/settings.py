@@ -47,13 +47,19 @@ class EngineSettings:
 
     max_rows: int = 100_000
     """The maximum number of objects and list items in one result. An error counts as ten."""
+    max_field_errors: int = 1_000
+    """The maximum number of field errors in one result; each takes 40 µs."""
     max_bytes: int = 8_000_000
     """The maximum length of a result as JSON, estimated while it is built."""
 
     cached_documents: int = 1_000
     """Also the number of rejected documents whose errors are cached."""
     cached_characters: int = 1_000_000
-    """The total text of all cached documents. Their plans take about a hundred times as much."""
+    """The total text of all cached documents. A parsed document takes about a hundred times as
+    much, without what is compiled of it."""
+    cached_fields: int = 50_000
+    """The fields of all cached plans and costs: each counts at every spread of its fragment, and
+    for every combination of conditions. A field takes 1.6 to 2.6 KB, all of them up to 130 MB."""
 
     plans_per_operation: int = 16
     """One plan for each combination of the variables in @skip and @include."""

@@ -68,5 +68,6 @@ def test_the_page_tells_the_limits() -> None:
         DOCUMENT_ID_CHARS_MAX,
         HttpLimits().body_bytes_max,
         engine.max_rows,
+        engine.max_field_errors,
         engine.max_bytes,
     ]

@@ -22,6 +22,7 @@ UNBOUNDED = EngineSettings(
     max_spreads=10_000,
     max_introspections=1_000,
     max_merge_steps=1_000_000,
+    max_field_errors=100_000,
 )
 """graphql-core refuses no document for its size, and fragments within fragments multiply."""
 

@@ -2,11 +2,15 @@
 
 import asyncio
 import gc
+from collections import Counter
+from typing import Any
 
 import pytest
+from graphql import GraphQLError
 
-from engine import Engine, EngineSettings, Stage
+from engine import Engine, EngineSettings, Stage, field_errors
 from engine.cache import LruCache
+from engine.errors import locate_error
 from tests.support import misbehaving_schema as odd
 from tests.support.tree_schema import Calls, answer, schema
 
@@ -26,6 +30,39 @@ async def test_an_answer_of_too_many_errors_is_rejected() -> None:
         fields = " ".join(f"a{n}: endless" for n in range(aliases))
         result = await engine.execute(query=f"{{ odds {{ {fields} }} }}")
         assert [(error.extensions or {}).get("code") for error in result.errors] == codes
+
+
+async def test_the_field_errors_of_a_response_are_bounded() -> None:
+    engine = Engine(odd.schema, EngineSettings(max_field_errors=8))
+    for aliases, codes in ((4, [None] * 8), (5, ["COST_LIMIT_EXCEEDED"])):
+        fields = " ".join(f"a{n}: endless" for n in range(aliases))
+        result = await engine.execute(query=f"{{ odds {{ {fields} }} }}")
+        assert [(error.extensions or {}).get("code") for error in result.errors] == codes
+    assert result.errors[0].message.startswith("The response must have at most 8 field errors.")
+    assert EngineSettings().max_field_errors <= 1_000
+
+
+async def test_the_field_errors_of_all_root_fields_of_a_mutation_are_bounded() -> None:
+    engine = Engine(odd.schema, EngineSettings(max_field_errors=2))
+    for aliases, codes in ((2, [None] * 2), (3, ["COST_LIMIT_EXCEEDED"])):
+        fields = " ".join(f"a{n}: cancelled" for n in range(aliases))
+        result = await engine.execute(query=f"mutation {{ {fields} }}")
+        assert [(error.extensions or {}).get("code") for error in result.errors] == codes
+
+
+async def test_field_errors_are_located_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(odd.schema, EngineSettings(max_aliases=500))
+    located: Counter[int] = Counter()
+
+    def counting(*arguments: Any) -> GraphQLError:
+        located[engine.turns.taken] += 1
+        return locate_error(*arguments)
+
+    monkeypatch.setattr(field_errors, "locate_error", counting)
+    fields = " ".join(f"a{n}: endless" for n in range(500))
+    result = await engine.execute(query=f"{{ odds {{ {fields} }} }}")
+    assert len(result.errors) == located.total() == 1_000
+    assert max(located.values()) <= 100
 
 
 @pytest.mark.parametrize("field", ["endlessNumbers", "endlessNulls { number }"])

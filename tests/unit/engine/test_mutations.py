@@ -158,7 +158,7 @@ async def test_graphql_core_continues_a_mutation_whose_plan_fails(
     def broken(*given: Any) -> Any:
         plan = compiled(*given)
         broken_step: Any = type("Broken", (), {"execute": lambda *_: 1 / 0})()
-        return type(plan)((plan.steps[0], broken_step), plan.is_mutation)
+        return type(plan)((plan.steps[0], broken_step), plan.is_mutation, plan.fields)
 
     monkeypatch.setattr(compiler, "compile", broken)
     result = await engine.execute(
