@@ -19,6 +19,7 @@ from uvicorn.server import ServerState
 from gateway.http_connections import ConnectionLimits, OpenConnections, rejections
 from gateway.http_rejection import HttpRejection
 from gateway.security_headers import SECURITY_HEADERS
+from gateway.stall_timer import StallTimer
 
 SLICE_BYTES = 16_384
 """The parser gets this much at once. An event loop reads up to 256 KB."""
@@ -31,9 +32,6 @@ PIPELINED_MAX = 16
 
 LINGER_S = 1.0
 """How long a rejected client may read its response. A close with unread data would discard it."""
-
-PROGRESS_BYTES = 16_384
-"""A client that reads less of a response within `stall_ms` is disconnected."""
 
 MALFORMED = HttpRejection(400, "BAD_REQUEST", "This is not a valid HTTP request.")
 PIPELINED = HttpRejection(400, "BAD_REQUEST", "Too many requests are pipelined.")
@@ -77,7 +75,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """Bytes of an incomplete head, and at most a slice of what came before it."""
         self._framing_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
-        self._stall_timer: asyncio.TimerHandle | None = None
+        self._stall_timer = StallTimer(self.loop, limits.stall_ms)
         self._linger_timer: asyncio.TimerHandle | None = None
         self._rejection = MALFORMED
         """The response to a request that the parser does not accept."""
@@ -211,24 +209,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._limit_stall()
+        self._stall_timer.start(self.transport)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._stall_timer is not None:
-            self._stall_timer.cancel()
-            self._stall_timer = None
-
-    def _limit_stall(self) -> None:
-        unsent = self.transport.get_write_buffer_size()
-        seconds = self._limits.stall_ms / 1000
-        self._stall_timer = self.loop.call_later(seconds, self._check_progress, unsent)
-
-    def _check_progress(self, unsent_before: int) -> None:
-        if unsent_before - self.transport.get_write_buffer_size() >= PROGRESS_BYTES:
-            return self._limit_stall()
-        rejections.labels("unread").inc()
-        return self.transport.abort()
+        self._stall_timer.stop()
 
     def timeout_keep_alive_handler(self) -> None:
         # A close would wait for the client to read the rest of the last response.
@@ -262,7 +247,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _stop_timers(self) -> None:
         self._unset_keepalive_if_required()
-        for timer in (self._head_timer, self._stall_timer, self._linger_timer):
+        self._stall_timer.stop()
+        for timer in (self._head_timer, self._linger_timer):
             if timer is not None:
                 timer.cancel()
 

@@ -27,6 +27,7 @@ from gateway.metrics_server import MetricsServer, metrics_sockets
 from gateway.open_files import within_open_files
 from gateway.peers import Peers
 from gateway.prefork import Prefork, PreforkSettings
+from gateway.ws_protocol import bounded_web_socket
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,6 @@ ALLOCATIONS_PER_COLLECTION = 50_000
 UVICORN_OPTIONS: dict[str, Any] = {
     "interface": "asgi3",
     "loop": "uvloop",
-    "ws": "websockets-sansio",
     "ws_max_size": SOCKET_MESSAGE_BYTES_MAX,
     "ws_per_message_deflate": False,  # it takes 20 KB and more for each socket
     "access_log": False,
@@ -129,9 +129,10 @@ def _prefork(
 
 def uvicorn_config(gateway: Gateway, limits: ConnectionLimits) -> uvicorn.Config:
     """uvicorn's configuration, with limits that uvicorn itself does not have."""
-    protocol: Any = bounded_protocol(limits)
+    http: Any = bounded_protocol(limits)
+    ws: Any = bounded_web_socket(limits)
     return uvicorn.Config(
-        gateway, http=protocol, timeout_graceful_shutdown=SHUTDOWN_S, **UVICORN_OPTIONS
+        gateway, http=http, ws=ws, timeout_graceful_shutdown=SHUTDOWN_S, **UVICORN_OPTIONS
     )
 
 

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from gateway.http_connections import ConnectionLimits
 from gateway.http_protocol import bounded_protocol
 from gateway.serve import UVICORN_OPTIONS
+from gateway.ws_protocol import bounded_web_socket
 from tests.support.waiting import until
 
 DEADLINE_S = 20
@@ -102,10 +103,13 @@ async def bounded_server(
     app: ASGIApp, path: Path, limits: ConnectionLimits | None = None
 ) -> AsyncIterator[BoundedServer]:
     """Serve an application in this event loop."""
-    protocol: Any = bounded_protocol(limits or ConnectionLimits())
+    limits = limits or ConnectionLimits()
+    http: Any = bounded_protocol(limits)
+    ws: Any = bounded_web_socket(limits)
     config = uvicorn.Config(
         app,
-        http=protocol,
+        http=http,
+        ws=ws,
         uds=str(path),
         lifespan="off",
         timeout_graceful_shutdown=1,

@@ -1,0 +1,146 @@
+"""Clients that send tiny frames by the thousand, or do not read, over web sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from starlette.types import Receive, Scope, Send
+from websockets.frames import Frame, Opcode
+from websockets.protocol import Protocol
+
+from gateway import ws_protocol
+from gateway.http_connections import ConnectionLimits
+from gateway.ws_protocol import SLICE_BYTES
+from tests.support.raw_connections import BoundedServer, RawConnection, bounded_server, head
+from tests.support.waiting import until
+
+HANDSHAKE = head(
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    first="GET /graphql HTTP/1.1",
+)
+POLICY_VIOLATION = (1008).to_bytes(2, "big")
+
+
+def frame(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:
+    return Frame(opcode, data, fin=fin).serialize(mask=True)
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "websocket.accept"})
+    while (await receive())["type"] != "websocket.disconnect":
+        await send({"type": "websocket.send", "text": "received"})
+
+
+async def opened(connection: RawConnection) -> None:
+    await connection.send(HANDSHAKE)
+    async with asyncio.timeout(20):
+        assert b" 101 " in await connection.reader.readuntil(b"\r\n\r\n")
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[BoundedServer]:
+    async with bounded_server(echo, tmp_path / "kith.sock") as server:
+        yield server
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of what the parser gets."""
+    sizes: list[int] = []
+    receive_data = Protocol.receive_data
+
+    def recorded(self: Protocol, data: bytes) -> None:
+        sizes.append(len(data))
+        receive_data(self, data)
+
+    monkeypatch.setattr(Protocol, "receive_data", recorded)
+    return sizes
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        frame(Opcode.TEXT, fin=False) + frame(Opcode.CONT, fin=False) * 50_000,
+        frame(Opcode.TEXT, fin=False) + frame(Opcode.CONT, b"a", fin=False) * 50_000,
+        frame(Opcode.PING) * 50_000,
+        frame(Opcode.PONG) * 50_000,
+    ],
+    ids=["empty continuations", "continuations", "pings", "pongs"],
+)
+async def test_a_flood_of_tiny_frames_is_closed_after_few_of_them(
+    server: BoundedServer, parsed: list[int], flood: bytes
+) -> None:
+    async with server.connection() as connection:
+        await opened(connection)
+        sending = asyncio.create_task(connection.send(flood))
+        rest = await connection.rest()
+        await sending
+        assert POLICY_VIOLATION + b"Too many frames" in rest
+        assert sum(parsed) <= len(HANDSHAKE) + 2 * SLICE_BYTES
+        await server.until_open(0)
+
+
+async def test_a_large_message_is_parsed_in_slices_of_separate_turns(
+    server: BoundedServer, parsed: list[int]
+) -> None:
+    async with server.connection() as connection:
+        await opened(connection)
+        largest = 0
+        is_answered = False
+
+        def turn() -> None:
+            nonlocal largest
+            largest = max(largest, sum(parsed))
+            parsed.clear()
+            if not is_answered:
+                loop.call_soon(turn)
+
+        loop = asyncio.get_running_loop()
+        turn()
+        await connection.send(frame(Opcode.BINARY, b"a" * 1_000_000))
+        async with asyncio.timeout(20):
+            assert b"received" in await connection.reader.readexactly(10)
+        is_answered = True
+        assert 0 < largest <= SLICE_BYTES
+
+
+async def test_messages_of_some_frames_between_some_pings_are_received(
+    server: BoundedServer,
+) -> None:
+    part = frame(Opcode.CONT, b"a", fin=False) * 998
+    message = frame(Opcode.TEXT, fin=False) + part + frame(Opcode.CONT)
+    async with server.connection() as connection:
+        await opened(connection)
+        await connection.send((message + frame(Opcode.PING)) * 50)
+        async with asyncio.timeout(20):
+            data = await connection.reader.readexactly(50 * 10 + 50 * 2)
+        assert data.count(b"received") == 50
+
+
+async def test_what_waits_for_a_client_that_does_not_read_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ws_protocol, "CONTROL_FRAMES_BURST", 10**9)
+    limits = ConnectionLimits(stall_ms=500)
+    async with (
+        bounded_server(echo, tmp_path / "kith.sock", limits) as server,
+        server.connection() as connection,
+    ):
+        await opened(connection)
+        connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        (socket,) = server.server.server_state.connections
+        transport = socket.transport
+        connection.writer.write(frame(Opcode.PING, b"a" * 100) * 50_000)
+        largest = 0
+
+        async def is_closed() -> bool:
+            nonlocal largest
+            largest = max(largest, transport.get_write_buffer_size())
+            return server.connections == 0
+
+        await until(is_closed, "the client is disconnected")
+        assert 0 < largest <= 65_536 + 2 * SLICE_BYTES

@@ -1,0 +1,34 @@
+"""The internals of uvicorn and websockets that `gateway.ws_protocol` uses."""
+
+import inspect
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.protocol import Protocol
+
+METHODS = (
+    "connection_lost data_received handle_events pause_writing resume_writing receive send"
+    " stop_keepalive"
+)
+ATTRIBUTES = (
+    "loop transport conn queue writable read_paused close_sent close_timer handshake_initiated"
+    " handshake_complete"
+)
+
+
+def test_the_methods_that_are_extended_exist() -> None:
+    for name in METHODS.split():
+        assert inspect.isfunction(getattr(WebSocketsSansIOProtocol, name)), name
+
+
+def test_the_attributes_that_are_used_exist() -> None:
+    source = inspect.getsource(WebSocketsSansIOProtocol.__init__)
+    for name in ATTRIBUTES.split():
+        assert f"self.{name}" in source, name
+    assert "self.events" in inspect.getsource(Protocol.__init__)
+
+
+def test_all_that_is_parsed_passes_the_limits() -> None:
+    assert "self.handle_events()" in inspect.getsource(WebSocketsSansIOProtocol.data_received)
+    assert "self.conn.events_received()" in inspect.getsource(
+        WebSocketsSansIOProtocol.handle_events
+    )
