@@ -25,6 +25,7 @@ _TOKEN = re.compile(
     r"|\#[^\n\r]*+"
     r"|\.\.\.|[_A-Za-z]\w*+|-?\d[\w.+-]*+|[!$&()\[\]{}:=@|]"
 )
+_NOT_A_NAME = frozenset('"-0123456789')  # what strings and numbers begin with
 _OPENING = frozenset("{[(")
 _CLOSING = frozenset("}])")
 _INLINE = (["on"], ["@"], ["{"])  # what follows the dots of an inline fragment
@@ -39,8 +40,11 @@ def scan(text: str, settings: EngineSettings) -> None:
     if len(text) > settings.max_characters:
         error = limit_error(f"has {len(text)} characters", settings.max_characters)
         raise RequestError(Stage.LIMITS, [error])
-    counts = _counts(_tokens(text, settings))
+    tokens = _tokens(text, settings)
+    counts = _counts(tokens)
+    longest = max((len(lexeme) for lexeme in tokens if lexeme[0] not in _NOT_A_NAME), default=0)
     bounds = [
+        ("has a name of {} characters", longest, settings.max_name_characters),
         ("has {} aliases", counts["aliases"], settings.max_aliases),
         ("has {} directives", counts["directives"], settings.max_directives),
         ("has {} fragments", counts["fragments"], settings.max_fragments),

@@ -18,6 +18,12 @@ STEPS_PER_SLICE = 3_000
 
 STEPS_PER_ERROR = 30
 
+BYTES_PER_ERROR = 150
+"""The length of an error in the response without its message, locations and the keys in its path.
+"""
+
+BYTES_PER_LOCATION = 30
+
 
 def non_null_error(field: Field) -> TypeError:
     """The field error for a null in a non-null field, with graphql-core's message."""
@@ -142,4 +148,13 @@ class _NullPropagation:
 
     def _located(self, value: Exception, field: Field, path: Path) -> GraphQLError:
         self._steps += STEPS_PER_ERROR
-        return locate_error(value, field.nodes, list(path))
+        error = locate_error(value, field.nodes, list(path))
+        self._run.count_bytes(_response_bytes(error))
+        return error
+
+
+def _response_bytes(error: GraphQLError) -> int:
+    """The estimated length of an error in the response. Its path repeats all response keys."""
+    keys = sum(len(key) for key in error.path or () if isinstance(key, str))
+    further = len(error.locations or ()) * BYTES_PER_LOCATION
+    return BYTES_PER_ERROR + len(error.message) + keys + further

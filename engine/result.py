@@ -28,7 +28,7 @@ class Result:
     rows: int = 0
     """Objects and list items built for `data`; 0 if graphql-core ran the operation."""
     bytes: int = 0
-    """The estimated length of `data` as JSON; 0 if graphql-core ran the operation."""
+    """The estimated length of the response as JSON; 0 if graphql-core ran the operation."""
 
     @property
     def is_request_error(self) -> bool:

@@ -114,6 +114,15 @@ class Run:
             raise CostLimitExceeded(f"{self.max_field_errors:,} field errors")
         self.count_rows(errors * ROWS_PER_ERROR)
 
+    def count_bytes(self, length: int) -> None:
+        """Count the bytes of something that is about to be added to the response.
+
+        Raises CostLimitExceeded.
+        """
+        self.bytes += length
+        if self.bytes > self.max_bytes:
+            self.exceed_limit()
+
     def exceed_limit(self) -> NoReturn:
         """Raise CostLimitExceeded."""
         if self.rows > self.max_rows:

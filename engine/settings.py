@@ -17,6 +17,8 @@ class EngineSettings:
     max_tokens: int = 4_000
     """A token takes 3.5 µs to parse, at once."""
     max_comments: int = 1_000
+    max_name_characters: int = 500
+    """The length of a name or alias. The path of each error repeats the aliases above it."""
     max_depth: int = 15
     max_fields: int = 1_000
     """Fields after expanding every fragment spread."""

@@ -64,6 +64,7 @@ def test_the_page_tells_the_limits() -> None:
         engine.max_characters,
         engine.max_tokens,
         engine.max_comments,
+        engine.max_name_characters,
         HEADER_CHARS_MAX,
         DOCUMENT_ID_CHARS_MAX,
         HttpLimits().body_bytes_max,

@@ -5,6 +5,7 @@ import gc
 from collections import Counter
 from typing import Any
 
+import orjson
 import pytest
 from graphql import GraphQLError
 
@@ -48,6 +49,25 @@ async def test_the_field_errors_of_all_root_fields_of_a_mutation_are_bounded() -
         fields = " ".join(f"a{n}: cancelled" for n in range(aliases))
         result = await engine.execute(query=f"mutation {{ {fields} }}")
         assert [(error.extensions or {}).get("code") for error in result.errors] == codes
+
+
+@pytest.mark.parametrize(("characters", "is_rejected"), [(1, False), (400, True)])
+async def test_the_keys_in_the_paths_of_errors_count_as_bytes(
+    characters: int, is_rejected: bool
+) -> None:
+    engine = Engine(odd.schema, EngineSettings(max_bytes=20_000))
+    fields = " ".join(f"a{n}: endless" for n in range(20))
+    result = await engine.execute(query=f"{{ {'a' * characters}: odds {{ {fields} }} }}")
+    codes = [error.extensions for error in result.errors]
+    assert codes == ([{"code": "COST_LIMIT_EXCEEDED"}] if is_rejected else [{}] * 40)
+
+
+async def test_the_estimated_bytes_of_errors_are_close_to_their_length() -> None:
+    fields = " ".join(f"a{n}: endless" for n in range(100))
+    result = await Engine(odd.schema).execute(query=f"{{ {'a' * 300}: odds {{ {fields} }} }}")
+    length = len(orjson.dumps(result.response()))
+    assert len(result.errors) == 200
+    assert length * 0.75 < result.bytes < length * 1.5
 
 
 async def test_field_errors_are_located_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ TOO_LARGE = {
     "has 101 fragments": "{ now }" + " fragment F on Query { now }" * 101,
     "spreads 201 fragments": "{" + " ...F" * 201 + "} fragment F on Query { now }",
     "has 51 operations": " ".join(f"query Q{n} {{ now }}" for n in range(51)),
+    "has a name of 501 characters": "{ " + "a" * 501 + ": now }",
     "characters": "{ now " + " " * 100_000 + "}",
 }
 
@@ -82,6 +83,21 @@ async def test_a_rejected_document_is_parsed_once(text: str, parsed: list[str]) 
     assert first.is_request_error
     with pytest.raises(RequestError):
         engine.prepared(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{ {}: now }}", "{{ {} }}", "query {} {{ now }}", "query Q(${}: Int) {{ now }}"],
+)
+def test_every_name_is_bounded(text: str) -> None:
+    scan(text.format("a" * 500), EngineSettings())
+    with pytest.raises(RequestError) as caught:
+        scan(text.format("a" * 501), EngineSettings())
+    assert caught.value.errors[0].extensions == {"code": "DOCUMENT_LIMIT_EXCEEDED"}
+
+
+def test_a_string_may_be_longer_than_a_name() -> None:
+    scan('{ now(text: "' + "a" * 501 + '", number: ' + "1" * 501 + ") }", EngineSettings())
 
 
 async def test_the_errors_of_a_rejected_document_do_not_hold_the_document() -> None:
