@@ -99,7 +99,7 @@ async def test_a_gateway_that_knows_the_old_number_writes_to_the_new_lane(
 async def test_a_change_waits_for_those_who_write_to_the_outbox_and_they_for_it(
     stores: Stores, storage_settings: StorageSettings, database_url: str
 ) -> None:
-    """No change is left in its old lane, whoever comes first."""
+    """No change is left in its old lane, in either order."""
     other = await asyncpg.connect(database_url)
     try:
         async with other.transaction():
