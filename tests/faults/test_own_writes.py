@@ -1,4 +1,4 @@
-"""A writer sees the write, or the payload says that it is delayed, while servers and gateways fail."""
+"""A writer sees the write, or learns that it is delayed, while servers and gateways fail."""
 
 import asyncio
 import signal
