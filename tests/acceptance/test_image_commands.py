@@ -28,8 +28,14 @@ def test_what_the_image_starts_is_one_service_from_the_migration_to_the_stop(sta
     migrate = stack.start("migrate")
     assert migrate.code() == 0, migrate.said()
 
-    first, second, metrics = free_ports(3)
-    gateways = [stack.start("gateway-1", first), stack.start("gateway-2", second)]
+    first, second, metrics, *own = free_ports(5)
+    gateways = [
+        # A container has an address of its own for its metrics.
+        stack.start(name, port, {"KITH_METRICS_ADDRESS": f"127.0.0.1:{own_metrics}"})
+        for name, port, own_metrics in zip(
+            ("gateway-1", "gateway-2"), (first, second), own, strict=True
+        )
+    ]
     for port in (first, second):
         wait_until(answers(f"http://127.0.0.1:{port}/readyz", '"ready"'), gateways)
 
