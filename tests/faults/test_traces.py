@@ -43,7 +43,8 @@ async def test_a_worker_links_its_drain_to_the_request_of_a_gateway(
     # The worker may also have published canaries, which no request has written.
     (published,) = (span for span in receiver.named("publish changes") if span.links)
     assert [link.trace_id.hex() for link in published.links] == [TRACE]
-    assert receiver.ancestors(published) == ["job drain"]
+    # A worker that starts late finds a lane that is overdue, which the sweep drains itself.
+    assert receiver.ancestors(published) in (["job drain"], ["job sweep"])
 
 
 async def test_requests_are_answered_while_the_collector_is_away(
