@@ -45,7 +45,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-EXAMPLES = 150
+EXAMPLES = 170
 
 ASKERS = (
     *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, DEACTIVATED)),
