@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import orjson
 from starlette.datastructures import Headers as StarletteHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -20,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from gateway.headers import Headers
+from gateway.http_rejection import error_body
 
 ANY = "*"
 ORIGINS_MAX = 100
@@ -144,7 +144,7 @@ class CrossOrigin(CORSMiddleware):
         if rejection is None:
             return Response(None, 204, headers)
         status, code, message = rejection
-        return Response(_error(code, message), status, headers, "application/json")
+        return Response(error_body(code, message), status, headers, "application/json")
 
     def _rejection(self, asked: StarletteHeaders) -> tuple[int, str, str] | None:
         """Why a preflight is rejected: status, code and message. None: it is allowed."""
@@ -175,7 +175,7 @@ async def reject_socket(scope: Scope, receive: Receive, send: Send) -> None:
     """Reject a web socket's handshake, with a reason if the server supports it."""
     socket = WebSocket(scope, receive, send)
     origin = socket.headers.get("origin", "")
-    body = _error("ORIGIN_NOT_ALLOWED", _not_allowed(origin))
+    body = error_body("ORIGIN_NOT_ALLOWED", _not_allowed(origin))
     if "websocket.http.response" in scope.get("extensions", {}):
         await socket.send_denial_response(Response(body, 403, media_type="application/json"))
     else:
@@ -184,7 +184,3 @@ async def reject_socket(scope: Scope, receive: Receive, send: Send) -> None:
 
 def _not_allowed(origin: str) -> str:
     return f"The origin {origin[:100]!r} is not allowed: KITH_CORS_ORIGINS does not list it."
-
-
-def _error(code: str, message: str) -> bytes:
-    return orjson.dumps({"errors": [{"message": message, "extensions": {"code": code}}]})

@@ -113,9 +113,7 @@ def _body(body: bytes, *, more: bool = True) -> Message:
 
 
 def _rejection(rejection: HttpRejection) -> Response:
-    error = {"message": rejection.message, "extensions": {"code": rejection.code}}
     headers = {"cache-control": "no-store", "vary": "accept", **rejection.headers}
-    body = orjson.dumps({"errors": [error]})
-    response = Response(body, rejection.status, headers, "application/json")
+    response = Response(rejection.body, rejection.status, headers, "application/json")
     response.raw_headers.extend(SECURITY_HEADERS)
     return response

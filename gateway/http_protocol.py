@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import httptools
-import orjson
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
@@ -254,8 +253,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
 
 def _response(rejection: HttpRejection) -> bytes:
-    error = {"message": rejection.message, "extensions": {"code": rejection.code}}
-    body = orjson.dumps({"errors": [error]})
+    body = rejection.body
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),

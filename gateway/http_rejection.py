@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import orjson
+
 
 class HttpRejection(Exception):
     """Respond with `status` and one public error: `message` for people, `code` for programs.
@@ -22,6 +24,16 @@ class HttpRejection(Exception):
         self.code = code
         self.message = message
         self.headers = headers
+
+    @property
+    def body(self) -> bytes:
+        """The body of the response."""
+        return error_body(self.code, self.message)
+
+
+def error_body(code: str, message: str) -> bytes:
+    """A GraphQL response with one error."""
+    return orjson.dumps({"errors": [{"message": message, "extensions": {"code": code}}]})
 
 
 class ClientGone(Exception):
