@@ -1,0 +1,32 @@
+"""Where the rows of each table are on Citus. Plain PostgreSQL holds all of them on one machine."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+DISTRIBUTED: Mapping[str, str] = MappingProxyType(
+    {
+        "following": "from_user_id",
+        "follower": "to_user_id",
+        "following_count": "user_id",
+        "follower_count": "user_id",
+        "outbox": "from_user_id",
+        "receipt": "actor_id",
+        "affinity": "user_id",
+        "affinity_count": "user_id",
+    }
+)
+"""The distributed tables and the column that places their rows: the user whose data it is. All are
+colocated, so that the rows of one user are on one machine."""
+
+REFERENCE = frozenset(
+    {
+        "account",
+        "bulk_load",
+        "canary",
+        "function",
+        "lane_count",
+        "migration",
+        "verification",
+    }
+)
+"""The tables of which every machine holds all rows, so that any statement can join them."""
