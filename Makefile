@@ -143,11 +143,12 @@ bench: $(READY) ## Compare Kith with other servers (needs wrk, and npm for the N
 	  || (cd bench/peers && npm ci --no-audit --no-fund --loglevel=error)
 	$(BIN)/python -m bench $(ARGS)
 
-check: $(READY) ## Check format, lint, types, imports, schema and changelog
+check: $(READY) ## Check format, lint, types, imports, shards of statements, schema and changelog
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.support.shards
 	$(BIN)/python -m gateway sdl | diff -u schema/schema.graphql - \
 	  || { echo "schema/schema.graphql is out of date: run make sdl"; exit 1; }
 	@grep -q '^## Unreleased' CHANGELOG.md || { echo "CHANGELOG.md has no Unreleased part"; exit 1; }

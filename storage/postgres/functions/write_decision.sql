@@ -43,13 +43,13 @@ BEGIN
     -- A deleted account's edges may only end. The account may still be deleted a moment later, so
     -- an erasure waits longer than any statement takes.
     IF d.begins AND EXISTS (
-        SELECT FROM account WHERE user_id IN (d.actor, d.other) AND state = 2
+        SELECT 1 FROM account WHERE user_id IN (d.actor, d.other) AND state = 2
     ) THEN
         RETURN 'outdated';
     END IF;
 
     IF d.consumes IS NOT NULL THEN
-        PERFORM FROM receipt
+        PERFORM 1 FROM receipt
         WHERE actor_id = d.actor AND id = d.consumes AND taken[1] <> -1 FOR UPDATE;
         IF NOT FOUND THEN
             RETURN 'consumed';
@@ -58,7 +58,7 @@ BEGIN
 
     IF jsonb_array_length(d.steps) > 1 THEN
         -- In one order, so that two transactions that both change two counts do not deadlock.
-        PERFORM FROM following_count
+        PERFORM 1 FROM following_count
         WHERE user_id IN (d.actor, d.other) ORDER BY user_id FOR UPDATE;
     END IF;
 

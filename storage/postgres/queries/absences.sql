@@ -3,6 +3,7 @@
 -- name: all_absent
 -- The next $2 absent accounts after the user $1: one range of a small index. The row of user 0 has
 -- the clock before the read, in microseconds.
+-- shard: local
 SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS now
 UNION ALL
 (SELECT user_id, NULL FROM account
@@ -12,6 +13,7 @@ UNION ALL
 -- name: lately_changed
 -- The next $3 accounts whose state changed after ($1, $2): one range of a small index. The row of
 -- user 0 has the clock before the read, in microseconds.
+-- shard: local
 SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS changed_at, false AS absent
 UNION ALL
 (SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL FROM account

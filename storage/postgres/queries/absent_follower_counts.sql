@@ -2,20 +2,24 @@
 
 -- name: try_lock
 -- Takes the lock of the only counter: a second one would just wait and hold a connection.
+-- shard: local
 SELECT pg_try_advisory_xact_lock($1, 0) AS is_mine
 
 -- name: lock_lanes
 -- Blocks all drains, loads and repairs.
+-- shard: local
 SELECT count(pg_advisory_xact_lock($1, lane)) FROM generate_series(0, count_lanes() - 1) AS lane
 
 -- name: raise_timeout
 -- Raises the statement timeout for the rest of the transaction.
+-- shard: local
 SELECT set_config('statement_timeout', $1, true)
 
 -- name: waiting
 -- The number of accounts to count, up to $1: the head of a small index.
+-- shard: local
 SELECT count(*) FROM (
-    SELECT FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
+    SELECT 1 FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
     ORDER BY changed_at, user_id LIMIT $1 -- the index's order, or the planner might read the table
 ) a
 
@@ -25,6 +29,7 @@ SELECT count(*) FROM (
 -- whose forward row has ended may still have a reverse row while the change is in the outbox, so
 -- the outbox is read too. Returns the users whose counts have changed and who have more than $2
 -- followers; the row of user 0 has the number of accounts.
+-- shard: fan-out
 WITH first AS MATERIALIZED (
     SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL AS is_absent
     FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)

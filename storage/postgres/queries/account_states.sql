@@ -1,5 +1,6 @@
 -- name: write_state
 -- Sets the state of the user $1 to $2: one row.
+-- shard: local
 UPDATE account
 SET state = $2::smallint, changed_at = clock.now, deleted_at = CASE WHEN $2 = 2 THEN clock.now END
 FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) clock
@@ -8,6 +9,7 @@ WHERE user_id = $1
 -- name: states
 -- The states of the users $1 and, for deleted accounts, the number of remaining edges: three probes
 -- each.
+-- shard: fan-out
 SELECT a.user_id, a.state, a.deleted_at, a.erased_at,
        coalesce(c.follows + c.whispers + c.requests + c.blocks, 0)
            + coalesce(r.follows + r.whispers + r.requests + r.blocks, 0) AS edges_left

@@ -1,11 +1,13 @@
 -- name: accounts
 -- The account settings of the users $1: a probe per user, in a table with few rows.
+-- shard: local
 SELECT user_id, protected, following_audience, followers_audience, state = 0 AS present,
        following_limit
 FROM account WHERE user_id = ANY ($1::bigint[])
 
 -- name: write_account
 -- Updates the account settings of the user $1.
+-- shard: local
 UPDATE account
 SET protected = $2, following_audience = $3, followers_audience = $4, following_limit = $5
 WHERE user_id = $1
@@ -13,6 +15,7 @@ WHERE user_id = $1
 -- name: charge_change
 -- Charges one change of the user $1 at $2, with the cost $3, and returns the new state of the rate
 -- limiter, all in microseconds (see graph/pace.py). A state after $4 is ignored. One row.
+-- shard: $1
 INSERT INTO following_count AS c (user_id, paced_until) VALUES ($1, $2::bigint + $3::bigint)
 ON CONFLICT (user_id) DO UPDATE
 SET paced_until = CASE WHEN c.paced_until > $4 THEN $2 ELSE greatest(c.paced_until, $2) END + $3

@@ -4,6 +4,7 @@
 -- so that two batches cannot deadlock. Ranks are logarithms of scores, and the scores are added; of
 -- two ranks more than 700 apart, the lower one changes nothing and would underflow. If two batches
 -- add the same new pair at once, it is counted twice: the count is only a hint for the purge.
+-- shard: fan-out
 WITH given AS MATERIALIZED (
     SELECT g.user_id, g.other_id, g.rank
     FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS g (user_id, other_id, rank)
@@ -36,12 +37,14 @@ RETURNING user_id, other_id
 
 -- name: closest
 -- The $2 highest ranks of the user $1: one range of the rows that the purge leaves, sorted.
+-- shard: $1
 SELECT other_id, rank FROM affinity WHERE user_id = $1 ORDER BY rank DESC, other_id DESC LIMIT $2
 
 -- name: take_crowded
 -- Takes at most $1 users with too many ranks, and resets their counts: one range of a small index.
 -- The threshold is a tenth above what is kept, so that not every new rank causes a purge. Without
 -- MATERIALIZED, a nested loop may repeat the subquery for each row, and then takes more than $1.
+-- shard: fan-out
 WITH crowded AS MATERIALIZED (
     SELECT user_id FROM affinity_count WHERE others > 2200
     ORDER BY user_id LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -54,6 +57,7 @@ RETURNING c.user_id
 -- name: prune
 -- Deletes all but the $2 highest ranks of the user $1. It skips rows that are locked or have been
 -- raised meanwhile, so it never waits.
+-- shard: $1
 WITH surplus AS MATERIALIZED (
     SELECT other_id, rank FROM affinity WHERE user_id = $1
     ORDER BY rank DESC, other_id DESC OFFSET $2
@@ -74,6 +78,7 @@ SELECT count(*) FROM gone
 -- index of each partition. Each subquery is ordered like its index, so that the planner uses it.
 -- Rows are locked in the order of the pairs, like recorded batches. The count row goes with the
 -- last row.
+-- shard: fan-out
 WITH chosen AS MATERIALIZED (
     (SELECT user_id, other_id FROM affinity WHERE user_id = $1 ORDER BY other_id LIMIT $2)
     UNION ALL

@@ -1,9 +1,11 @@
 -- name: claim
 -- Locks out other loads of the space until the session ends.
+-- shard: local
 SELECT pg_advisory_lock($1, $2)
 
 -- name: begin
 -- The progress of an interrupted load of the file $1; zeros if there is none.
+-- shard: local
 INSERT INTO bulk_load AS b (file) VALUES ($1)
 ON CONFLICT (file) DO UPDATE SET file = b.file
 RETURNING lines, loaded, present, kept, bad
@@ -11,6 +13,7 @@ RETURNING lines, loaded, present, kept, bad
 -- name: advance
 -- Records that the file $1 is done up to line $2, and adds the numbers of edges loaded, present,
 -- kept (skipped) and bad.
+-- shard: local
 UPDATE bulk_load
 SET lines = greatest(lines, $2), loaded = loaded + $3, present = present + $4, kept = kept + $5,
     bad = bad + $6
@@ -18,8 +21,10 @@ WHERE file = $1
 
 -- name: finish
 -- Deletes the progress of the file $1, so that loading it again starts over.
+-- shard: local
 DELETE FROM bulk_load WHERE file = $1
 
 -- name: analyze
 -- Samples every partition: takes seconds for a graph of any size.
+-- shard: fan-out
 ANALYZE following, follower, following_count, follower_count

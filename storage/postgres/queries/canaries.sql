@@ -1,11 +1,12 @@
 -- name: write_canaries
 -- Writes a change of no user into each lane whose last one has been acknowledged: a probe for each
 -- lane. Returns these lanes.
+-- shard: fan-out
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 ), free AS MATERIALIZED (
     SELECT lane FROM generate_series(0, count_lanes() - 1) AS lane
-    WHERE NOT EXISTS (SELECT FROM outbox o WHERE o.from_user_id = -1 - lane)
+    WHERE NOT EXISTS (SELECT 1 FROM outbox o WHERE o.from_user_id = -1 - lane)
 ), noted AS (
     INSERT INTO canary (lane, written_at) SELECT lane, now FROM free, clock
     ON CONFLICT (lane) DO UPDATE SET written_at = excluded.written_at
@@ -16,6 +17,7 @@ RETURNING lane
 
 -- name: answer_canaries
 -- Notes that the canaries of the lanes $1, written at $2, have reached the caches: a probe each.
+-- shard: local
 UPDATE canary c
 SET answered_at = a.written_at,
     took = greatest(0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - a.written_at)
@@ -25,6 +27,7 @@ WHERE c.lane = a.lane AND coalesce(c.answered_at < a.written_at, true)
 -- name: lags
 -- How long the last canary of each lane took, in microseconds, or how long it has been waiting, if
 -- that is longer: a small table.
+-- shard: local
 SELECT lane, greatest(
     took,
     CASE WHEN answered_at IS DISTINCT FROM written_at

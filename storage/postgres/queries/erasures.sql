@@ -1,15 +1,18 @@
 -- name: unfinished
 -- At most $1 deleted accounts that are not erased, in the order of deletion: one range of a small
 -- index.
+-- shard: local
 SELECT user_id FROM account WHERE state = 2 AND erased_at IS NULL ORDER BY deleted_at LIMIT $1
 
 -- name: is_unfinished
 -- One row if the user $1 is deleted and not erased: one probe.
-SELECT FROM account WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
+-- shard: local
+SELECT 1 FROM account WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
 
 -- name: targets
 -- At most $2 users to whom $1 has an edge, and as many about whom $1 has a note: an index range per
 -- kind, and one of a small index.
+-- shard: $1
 (SELECT e.id
  FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
  CROSS JOIN LATERAL (
@@ -26,6 +29,7 @@ UNION
 -- name: sources
 -- At most $2 users who have an edge to $1, as far as their changes are applied: an index range per
 -- kind.
+-- shard: $1
 SELECT e.id
 FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
 CROSS JOIN LATERAL (
@@ -38,23 +42,27 @@ LIMIT $2
 -- name: muted_or_dismissed_by
 -- At most $2 users who have no edge to $1, but have muted or dismissed them: one range of a
 -- small index.
+-- shard: $1
 SELECT r.from_user_id AS id FROM follower r
 WHERE r.to_user_id = $1 AND r.kind = 0 AND r.flags <> 0
 LIMIT $2
 
 -- name: lane
 -- The lane of changes towards the user $1: one row.
+-- shard: local
 SELECT lane_of($1) AS lane
 
 -- name: has_pending_change
 -- One row if a change to the user $1 waits in one of the lanes $2, or a change by them waits: a probe
 -- for each lane, and one index range.
-(SELECT FROM outbox WHERE lane = ANY ($2::smallint[]) AND to_user_id = $1 LIMIT 1)
+-- shard: fan-out
+(SELECT 1 FROM outbox WHERE lane = ANY ($2::smallint[]) AND to_user_id = $1 LIMIT 1)
 UNION ALL
-(SELECT FROM outbox WHERE from_user_id = $1 LIMIT 1)
+(SELECT 1 FROM outbox WHERE from_user_id = $1 LIMIT 1)
 
 -- name: clear_receipts
 -- Deletes at most $2 receipts of the user $1: one index range.
+-- shard: fan-out
 WITH gone AS (
     DELETE FROM receipt WHERE (actor_id, id) IN (
         SELECT actor_id, id FROM receipt WHERE actor_id = $1 LIMIT $2
@@ -66,6 +74,7 @@ SELECT count(*) FROM gone
 -- name: clear_messages
 -- Deletes the request messages in at most $2 receipts of other users about the user $1: one range
 -- of a small index.
+-- shard: fan-out
 WITH cleared AS (
     UPDATE receipt SET messages = NULL WHERE (actor_id, id) IN (
         SELECT actor_id, id FROM receipt WHERE other_id = $1 AND messages IS NOT NULL LIMIT $2
@@ -77,6 +86,7 @@ SELECT count(*) FROM cleared
 -- name: finish
 -- Finishes the erasure of the user $1 if they were deleted more than $2 seconds ago: deletes their
 -- count rows and resets their settings. Three probes. Returns whether it did.
+-- shard: fan-out
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS now
 ), finished AS (
@@ -92,4 +102,4 @@ WITH clock AS MATERIALIZED (
 ), follower_counts AS (
     DELETE FROM follower_count WHERE user_id IN (SELECT user_id FROM finished)
 )
-SELECT EXISTS (SELECT FROM finished) AS finished
+SELECT EXISTS (SELECT 1 FROM finished) AS finished

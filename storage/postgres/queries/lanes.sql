@@ -1,34 +1,42 @@
 -- name: count_lanes
 -- The number of lanes, and of changes in the outbox up to $1.
-SELECT count_lanes() AS lanes, (SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) o) AS waiting
+-- shard: fan-out
+SELECT count_lanes() AS lanes, (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT $1) o) AS waiting
 
 -- name: lock_lane_count
 -- Locks the number of lanes against all who hold locks of lanes by it.
+-- shard: local
 SELECT pg_advisory_xact_lock($1, 0)
 
 -- name: share_lane_count
 -- Keeps the number of lanes until the end of the transaction.
+-- shard: local
 SELECT pg_advisory_xact_lock_shared($1, 0)
 
 -- name: lock_outbox
 -- Waits for the transactions that write to the outbox, and blocks new ones.
+-- shard: fan-out
 LOCK TABLE outbox IN SHARE ROW EXCLUSIVE MODE
 
 -- name: set_lanes
 -- Sets the number of lanes.
+-- shard: local
 INSERT INTO lane_count (lanes) VALUES ($1)
 ON CONFLICT (is_only) DO UPDATE SET lanes = excluded.lanes
 
 -- name: drop_canaries
 -- Deletes the canaries, which belong to lanes and not to users.
+-- shard: fan-out
 DELETE FROM outbox WHERE from_user_id < 0
 
 -- name: move_changes
 -- Moves all changes to their lanes, applied ones too: reads the whole outbox. The lane of a parked
 -- or failed change keeps its distance of 256 or 512.
+-- shard: fan-out
 UPDATE outbox SET lane = (lane & -256) + lane_of(to_user_id)
 WHERE lane & 255 <> lane_of(to_user_id)
 
 -- name: forget_canaries
 -- Forgets the lags of lanes that are there no longer.
+-- shard: local
 DELETE FROM canary WHERE lane >= $1

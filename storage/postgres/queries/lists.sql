@@ -12,6 +12,7 @@
 -- name: following_of_one_{older,newer}
 -- A list without pending changes of the viewer: one index range of $6 entries, (8, 8) bytes each in
 -- the order of the range. One value, because a row for each entry costs several times as much.
+-- shard: $1
 SELECT string_agg(int8send(p.since) || int8send(p.id), '')
 FROM (
     SELECT f.since, f.to_user_id AS id
@@ -25,6 +26,7 @@ FROM (
 
 -- name: followers_of_one_{older,newer}
 -- The same for the followers.
+-- shard: $1
 SELECT string_agg(int8send(p.since) || int8send(p.id), '')
 FROM (
     SELECT r.since, r.from_user_id AS id
@@ -38,6 +40,7 @@ FROM (
 
 -- name: following_{older,newer}
 -- One index range of $6 entries per user and kind, from its new end or its old one.
+-- shard: fan-out
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -59,6 +62,7 @@ WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: followers_{older,newer}
 -- One index range of $6 entries per user and kind, and one probe per user for the viewer.
+-- shard: fan-out
 SELECT c.user_id, p.since, p.id
 FROM follower_count c
 CROSS JOIN LATERAL (
@@ -84,6 +88,7 @@ WHERE f.from_user_id = $8 AND f.to_user_id = ANY ($1) AND f.kind = ANY ($7)
 
 -- name: close_follows_{older,newer}
 -- One range of a small index per user, which holds only close follows.
+-- shard: fan-out
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -99,6 +104,7 @@ WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: muted_{older,newer}
 -- One range of a small index per user, which holds all mutes, with or without a follow.
+-- shard: fan-out
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -116,6 +122,7 @@ WHERE c.user_id = ANY ($1::bigint[])
 -- Every follow of a user probes one reverse row: bounded by the following limit. The LIMIT and
 -- `version` keep it a probe: a plain join would start with all followers of a star, and only the
 -- primary key's index is left if `version` is needed (see relations.sql). The viewer is $7.
+-- shard: fan-out
 WITH own AS MATERIALIZED (
     SELECT coalesce(array_agg(DISTINCT to_user_id), '{}') AS towards
     FROM outbox WHERE from_user_id = $7::bigint

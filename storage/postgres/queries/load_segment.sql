@@ -1,6 +1,7 @@
 -- name: prepare
 -- Temporary tables of a connection: the segment as read, the new edges of the current slots, and
 -- the same with the state of the reverse side.
+-- shard: local
 CREATE TEMP TABLE loading (
     from_user_id bigint, to_user_id bigint, since bigint,
     slot smallint GENERATED ALWAYS AS (pair_slot(from_user_id, to_user_id)) STORED
@@ -16,19 +17,23 @@ CREATE TEMP TABLE mirrored (
 
 -- name: clear
 -- Empties the segment.
+-- shard: local
 TRUNCATE loading
 
 -- name: unindex
 -- Drops the index during the copy, because building it is faster than maintaining it.
+-- shard: local
 DROP INDEX IF EXISTS loading_slot
 
 -- name: index
 -- Lets each part read its slots' edges once.
+-- shard: local
 CREATE INDEX loading_slot ON loading (slot)
 
 -- name: lock_slots
 -- Waits for current changes of the pairs in the slots $2 to $3, and blocks new ones, so that what
 -- is read here cannot change before it is written.
+-- shard: local
 SELECT count(pg_advisory_xact_lock($1, slot)) FROM generate_series($2::integer, $3::integer) AS slot
 
 -- name: pick
@@ -36,6 +41,7 @@ SELECT count(pg_advisory_xact_lock($1, slot)) FROM generate_series($2::integer, 
 -- careful ($3), it leaves out existing follows. A probe of each direction and two of the accounts
 -- for each edge that is not a follow yet. If lines repeat an edge, the first one counts. Edges of
 -- other kinds are users' decisions and stay; so do the notes beside a tombstone.
+-- shard: fan-out
 WITH judged AS MATERIALIZED (
     SELECT l.from_user_id, l.to_user_id, l.since, f.kind, f.flags, f.version, b.kind AS back_kind,
            coalesce(f.kind, 0) > 1 OR coalesce(b.kind, 0) = 4
@@ -78,11 +84,13 @@ SELECT (SELECT count(*) FROM picked) AS picked, (SELECT count(*) FROM judged WHE
 -- name: write_forward
 -- Inserts edges without a row. The slots are locked, so a conflict means that the merge was not
 -- careful.
+-- shard: fan-out
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
 SELECT from_user_id, to_user_id, since, version, 1 FROM fresh WHERE NOT known
 
 -- name: reopen_forward
 -- Turns tombstones into follows.
+-- shard: fan-out
 INSERT INTO following AS f (from_user_id, to_user_id, since, version, kind, flags)
 SELECT from_user_id, to_user_id, since, version, 1, flags FROM fresh WHERE known
 ON CONFLICT (from_user_id, to_user_id) DO UPDATE
@@ -91,6 +99,7 @@ SET since = excluded.since, version = excluded.version, kind = excluded.kind,
 
 -- name: lock_lanes
 -- Blocks all drains. The lock is shared, because other loads write other pairs.
+-- shard: local
 SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, count_lanes() - 1) AS lane
 
 -- name: mirror
@@ -98,6 +107,7 @@ SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, cou
 -- `previous` is the kind in the reverse row before, which may be any while a lane lags; 1 if the row
 -- is not written. If both edges of a pair of friends are new, one of them counts the friendship.
 -- Unless careful ($1), an edge without a forward row has no reverse row.
+-- shard: fan-out
 INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, former, friends,
                       is_absent)
 SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL, n.flags,
@@ -118,11 +128,13 @@ LEFT JOIN fresh twin ON twin.from_user_id = n.to_user_id AND twin.to_user_id = n
 
 -- name: write_reverse
 -- Inserts reverse rows that did not exist.
+-- shard: fan-out
 INSERT INTO follower (to_user_id, from_user_id, since, version, kind, flags)
 SELECT to_user_id, from_user_id, since, version, 1, flags FROM mirrored WHERE NOT known
 
 -- name: reopen_reverse
 -- Updates the other reverse rows if the new version is newer, as the drains do.
+-- shard: fan-out
 INSERT INTO follower AS r (to_user_id, from_user_id, since, version, kind, flags)
 SELECT to_user_id, from_user_id, since, version, 1, flags FROM mirrored WHERE known
 ON CONFLICT (to_user_id, from_user_id) DO UPDATE
@@ -132,6 +144,7 @@ WHERE r.version < excluded.version
 
 -- name: count_following
 -- One row per user, in the order of ids, so that two loads cannot deadlock.
+-- shard: fan-out
 INSERT INTO following_count AS c (user_id, follows, friends)
 SELECT from_user_id, count(*), coalesce(sum(friends), 0) FROM mirrored
 GROUP BY from_user_id ORDER BY from_user_id
@@ -140,6 +153,7 @@ SET follows = c.follows + excluded.follows, friends = c.friends + excluded.frien
 
 -- name: count_followers
 -- The same for the followed users. Subtracts what the reverse row was counted as before.
+-- shard: fan-out
 INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends,
                                  absent_follows, absent_whispers, absent_requests)
 SELECT to_user_id, count(*) FILTER (WHERE former <> 1), -count(*) FILTER (WHERE former = 2),

@@ -1,19 +1,23 @@
 -- name: lock_lane
 -- Locks a lane. A separate statement, so that the next one's snapshot is newer than the last drain.
+-- shard: local
 SELECT pg_advisory_xact_lock($1, $2)
 
 -- name: try_lane
 -- Locks a lane unless another process holds it. Returns whether it did.
+-- shard: local
 SELECT pg_try_advisory_xact_lock($1, $2) AS held
 
 -- name: oldest
 -- The ids of the oldest $2 changes of the lane $1 after the id $3: one index range.
+-- shard: fan-out
 SELECT id FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
 
 -- name: shares
 -- The ids of up to half of $2 changes of the lane $1, the oldest $3 of each target after the user $4,
 -- by target: two probes for each target, however many changes wait for one of them. Then, without a
 -- target, those of the oldest $2 changes.
+-- shard: fan-out
 WITH RECURSIVE target (user_id) AS (
     (SELECT to_user_id FROM outbox WHERE lane = $1 AND to_user_id > $4 ORDER BY to_user_id LIMIT 1)
     UNION ALL
@@ -40,6 +44,7 @@ UNION ALL
 -- to the reverse rows and their counts, except those that were applied by a drain that died. Only
 -- the newest change of a pair counts, and only if it is newer than the row. So the counts change by
 -- the actual difference, in whatever order changes arrive.
+-- shard: fan-out
 WITH batch AS MATERIALIZED (
     (SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
      FROM outbox WHERE $4::bigint[] IS NULL AND lane = $1 AND id > $3 ORDER BY id LIMIT $2)
@@ -103,35 +108,42 @@ FROM batch ORDER BY id
 
 -- name: traces
 -- The traces of the requests that made the changes $2 of the lane $1, up to $3: a probe per row.
+-- shard: fan-out
 SELECT DISTINCT trace FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND trace IS NOT NULL
 LIMIT $3
 
 -- name: acknowledge
 -- Deletes the changes $2 of the lane $1 after they were published.
+-- shard: fan-out
 DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
 -- name: fail
 -- Moves the change $2, which could not be applied $4 times, from the lane $1 to the lane $3, with
 -- the error's text $5: a probe.
+-- shard: fan-out
 UPDATE outbox SET lane = $3, tries = least(tries + $4::integer, 32767), error = $5
 WHERE lane = $1 AND id = $2 AND NOT applied
 
 -- name: park
 -- Parks the applied changes $2 of the lane $1 in the lane $3: a probe per row.
+-- shard: fan-out
 UPDATE outbox SET lane = $3 WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
 -- name: parked
 -- The oldest $2 changes of the lane $1, all applied, after the id $3: one index range.
+-- shard: fan-out
 SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
 FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
 
 -- name: pending
 -- The targets of the users' ($1) changes that the caches may lack.
+-- shard: $1[]
 SELECT DISTINCT from_user_id, to_user_id FROM outbox WHERE from_user_id = ANY ($1::bigint[])
 
 -- name: unacknowledged
 -- Those of the users $1 who are the source or target of a change in the outbox. Reads the whole
 -- outbox.
+-- shard: fan-out
 SELECT DISTINCT end_id FROM outbox
 CROSS JOIN LATERAL (VALUES (from_user_id), (to_user_id)) AS side (end_id)
 WHERE end_id = ANY ($1::bigint[])
@@ -139,6 +151,7 @@ WHERE end_id = ANY ($1::bigint[])
 -- name: dirty_lanes
 -- Those of the lanes $1 that have changes, and the oldest one's age in microseconds: one probe per
 -- lane.
+-- shard: fan-out
 SELECT lane.lane, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - o.version AS waited
 FROM unnest($1::smallint[]) AS lane
 CROSS JOIN LATERAL (
@@ -152,6 +165,7 @@ CROSS JOIN LATERAL (
 -- case the clock was set back. `oldest` also covers the lanes $3, which hold the parked changes of
 -- the lanes at the same positions. Lanes that the space does not have are left out; without any
 -- other, the row has no lane.
+-- shard: fan-out
 SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS oldest_unparked,
        total.lanes, (extract(epoch FROM now()) * 1000000)::bigint AS now
 FROM count_lanes() AS total (lanes)
@@ -169,6 +183,7 @@ CROSS JOIN LATERAL (
 -- The first id and the lowest version of the changes that the reverse rows of the lane $1 lack. It
 -- steps over changes that are applied and not published, which are many only while caches are
 -- unavailable.
+-- shard: fan-out
 SELECT min(id) AS id, min(version) AS version
 FROM (
     SELECT id, version FROM outbox WHERE lane = $1 AND NOT applied ORDER BY id LIMIT $2
@@ -177,9 +192,10 @@ FROM (
 -- name: outbox_state
 -- For each of the lanes $1 that the space has: the number of changes (counted up to $2) and the oldest one's age in
 -- microseconds: one index range per lane.
+-- shard: fan-out
 SELECT lane.lane,
        (SELECT count(*) FROM (
-            SELECT FROM outbox WHERE outbox.lane = lane.lane LIMIT $2
+            SELECT 1 FROM outbox WHERE outbox.lane = lane.lane LIMIT $2
         ) counted) AS changes,
        (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - version
         FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1) AS age

@@ -6,6 +6,7 @@
 -- the shorter list. $3 and $4 are the kinds that count in the lists, and among the follows of $2;
 -- $5 is the maximum number of lookups. Each branch tests inside its subquery which list is shorter,
 -- so that no plan can delay the test.
+-- shard: fan-out
 WITH own AS MATERIALIZED (
     SELECT coalesce(sum(follows + whispers), 0) AS edges FROM following_count WHERE user_id = $2
 )
@@ -39,7 +40,7 @@ CROSS JOIN LATERAL (
         ORDER BY l.since DESC, l.{from,to}_user_id DESC LIMIT $5
     ) l
     CROSS JOIN LATERAL (
-        SELECT FROM following f
+        SELECT 1 FROM following f
         WHERE f.from_user_id = $2 AND f.to_user_id = l.id AND f.kind = ANY ($4) AND f.version > 0
         LIMIT 1
     ) f
@@ -49,10 +50,11 @@ WHERE c.user_id = ANY ($1)
 -- name: blocks_of_few
 -- The blocks of the user $1 among the users $2, and of the users $3 towards $1: a probe for each. The
 -- cast keeps it off the lists' indexes, of which it would read all blocks.
+-- shard: $1
 SELECT u.user_id, true AS forward
 FROM unnest($2::bigint[]) AS u (user_id)
 CROSS JOIN LATERAL (
-    SELECT FROM following f
+    SELECT 1 FROM following f
     WHERE f.from_user_id = $1::bigint AND f.to_user_id = u.user_id AND f.kind::integer = 4 AND f.version > 0
     LIMIT 1
 ) f
@@ -60,7 +62,7 @@ UNION ALL
 SELECT u.user_id, false
 FROM unnest($3::bigint[]) AS u (user_id)
 CROSS JOIN LATERAL (
-    SELECT FROM follower r
+    SELECT 1 FROM follower r
     WHERE r.to_user_id = $1 AND r.from_user_id = u.user_id AND r.kind::integer = 4 AND r.version > 0
     LIMIT 1
 ) r
@@ -68,6 +70,7 @@ CROSS JOIN LATERAL (
 -- name: blocks_of_many
 -- The same for many users: one ordered array per direction walks once through the edges of $1 in
 -- the primary key, which are fewer pages than the probes would read.
+-- shard: $1
 SELECT f.to_user_id AS user_id, true AS forward FROM following f
 WHERE f.from_user_id = $1::bigint AND f.to_user_id = ANY ($2::bigint[])
   AND f.kind::integer = 4 AND f.version > 0
@@ -80,6 +83,7 @@ WHERE r.to_user_id = $1 AND r.from_user_id = ANY ($3::bigint[])
 -- The number of users in each of the lists of $1 who have a block with $2, in either direction: two
 -- ranges of at most $3 blocks, and a probe per block and list, or two for friends. $4: the list's
 -- owner follows them; $5: they follow the owner.
+-- shard: fan-out
 WITH block AS MATERIALIZED (
     (SELECT f.to_user_id AS id FROM following f
      WHERE f.from_user_id = $2::bigint AND f.kind = 4
@@ -93,26 +97,27 @@ SELECT u.user_id, count(*) AS blocked_count
 FROM unnest($1::bigint[]) AS u (user_id)
 CROSS JOIN block b
 CROSS JOIN LATERAL (
-    SELECT FROM following f
+    SELECT 1 FROM following f
     WHERE f.from_user_id = u.user_id AND f.to_user_id = b.id AND f.kind = 1 AND f.version > 0
     UNION ALL
-    SELECT WHERE NOT $4
+    SELECT 1 WHERE NOT $4
     LIMIT 1
 ) f
 CROSS JOIN LATERAL (
-    SELECT FROM follower r
+    SELECT 1 FROM follower r
     WHERE r.to_user_id = u.user_id AND r.from_user_id = b.id AND r.kind = 1 AND r.version > 0
     UNION ALL
-    SELECT WHERE NOT $5
+    SELECT 1 WHERE NOT $5
     LIMIT 1
 ) r
 WHERE NOT EXISTS ( -- absent accounts are left out already
-    SELECT FROM account a WHERE a.user_id = b.id AND a.state <> 0 AND a.erased_at IS NULL
+    SELECT 1 FROM account a WHERE a.user_id = b.id AND a.state <> 0 AND a.erased_at IS NULL
 )
 GROUP BY u.user_id
 
 -- name: notes
 -- The notes beside the edges of the pairs ($1[i], $2[i]): a probe per pair.
+-- shard: fan-out
 SELECT f.from_user_id, f.to_user_id, f.message, f.muted_until
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (source, target)
 JOIN following f ON f.from_user_id = pair.source AND f.to_user_id = pair.target

@@ -6,6 +6,7 @@
 -- `version` keeps the probe of a star's follower off the list's index (see relations.sql). A
 -- friendship that one side made and the other has ended counts -1 until the lane is drained.
 -- `any_absent` tells whether any account is absent.
+-- shard: fan-out
 WITH own AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends,
            (array_agg(kind ORDER BY version DESC))[1] AS kind
@@ -17,8 +18,8 @@ SELECT user_id, following, followers, friends, whispers, whispered, outgoing_req
        incoming_requests, blocks, blocked, close_follows, mutes,
        protected, following_audience, followers_audience, present, following_limit,
        EXISTS (
-           SELECT FROM (
-               SELECT FROM account WHERE state <> 0 AND erased_at IS NULL ORDER BY user_id LIMIT 1
+           SELECT 1 FROM (
+               SELECT 1 FROM account WHERE state <> 0 AND erased_at IS NULL ORDER BY user_id LIMIT 1
            ) a -- the index's order, or the planner might read the table
        ) AS any_absent
 FROM (
@@ -64,11 +65,12 @@ FULL JOIN (
 -- looked up too. Each absent user found costs some probes. The columns are those of
 -- `graph.counts.Counts`; those of blocks and mutes are zero, because their totals include absent
 -- users.
+-- shard: fan-out
 WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
     SELECT user_id, absent_follows, absent_whispers, absent_requests,
            follows + whispers + requests <= $3::integer AND EXISTS (
-               SELECT FROM (
-                   SELECT FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
+               SELECT 1 FROM (
+                   SELECT 1 FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
                    ORDER BY changed_at, user_id LIMIT 1
                ) a
            ) AS is_looked_up
@@ -124,4 +126,5 @@ GROUP BY user_id, c.absent_follows, c.absent_whispers, c.absent_requests
 
 -- name: any_edge
 -- One row if the space has ever had an edge.
-SELECT FROM following LIMIT 1
+-- shard: fan-out
+SELECT 1 FROM following LIMIT 1

@@ -5,6 +5,7 @@
 --
 -- If the first user has a pending change to the second, the second user's forward row is read too:
 -- the transaction of that change has seen it. The newest version counts.
+-- shard: fan-out
 SELECT f.from_user_id AS user_id, f.to_user_id AS other_id, true AS forward,
        f.kind, f.flags, f.since, f.version
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (user_id, other_id)
@@ -27,6 +28,7 @@ WHERE o.from_user_id = ANY ($1) AND o.to_user_id = ANY ($2) AND b.version > 0
 -- read after the snapshot was taken: an edge that was committed by then and is not returned is a
 -- tombstone. A row with the other user 0 means that the user has more edges in that direction than
 -- $2, which are not read.
+-- shard: fan-out
 SELECT 0 AS user_id, 0 AS other_id, true AS forward, 0 AS kind, 0 AS flags, 0 AS since,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS version
 UNION ALL

@@ -1,15 +1,18 @@
 -- name: lock_keys
 -- Takes the locks $2 of the class $1, in order.
+-- shard: local
 SELECT count(pg_advisory_xact_lock($1, key)) FROM unnest($2::integer[]) AS key
 
 -- name: lock_lanes
 -- Takes the locks, of the class $1, of the lanes of the users $2, in order.
+-- shard: local
 SELECT count(pg_advisory_xact_lock($1, lane))
 FROM (SELECT DISTINCT lane_of(id) AS lane FROM unnest($2::bigint[]) AS id ORDER BY lane) AS own
 
 -- name: repair_reverse
 -- Copies the forward rows of the pairs ($1[i], $2[i]) to the reverse rows, and changes the counts
 -- by the difference. A pending change then has no effect, because its version is not newer.
+-- shard: fan-out
 WITH truth AS MATERIALIZED (
     SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags, r.kind AS former,
            coalesce(a.is_counted, false) AS is_absent
@@ -60,20 +63,23 @@ SELECT count(*) FROM truth
 
 -- name: ensure_counts
 -- Creates the rows that the next statement locks.
+-- shard: $1[]
 INSERT INTO following_count (user_id) SELECT unnest($1::bigint[]) ON CONFLICT (user_id) DO NOTHING
 
 -- name: lock_counts
 -- Locks the count rows of the users $1, in order, so that these users cannot change their own
 -- edges.
+-- shard: $1[]
 SELECT count(*)
 FROM (
-    SELECT FROM following_count WHERE user_id = ANY ($1::bigint[]) ORDER BY user_id FOR UPDATE
+    SELECT 1 FROM following_count WHERE user_id = ANY ($1::bigint[]) ORDER BY user_id FOR UPDATE
 ) held
 
 -- name: repair_counts
 -- Sets the counts of the users $1 to those of `comparison.Numbers` ($2[i] to $15[i]), which
 -- `compare_counts` has computed in this transaction. The number of friends is a sum over two
 -- tables: $4 is its difference, and is added to the second.
+-- shard: fan-out
 WITH truth AS (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
                          $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
@@ -99,6 +105,7 @@ SET follows = excluded.follows, friends = c.friends + excluded.friends,
 
 -- name: erase_again
 -- Marks the accounts $1 as not erased, so that the workers erase them again: a probe each.
+-- shard: local
 UPDATE account
 SET erased_at = NULL, changed_at = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 WHERE user_id = ANY ($1::bigint[]) AND state = 2

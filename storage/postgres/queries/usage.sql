@@ -1,5 +1,6 @@
 -- name: usage
 -- The usage of the limits of the users $1, and the clock. Two probes per user.
+-- shard: fan-out
 SELECT u.user_id,
        coalesce(c.follows + c.whispers + c.requests, 0) AS following,
        coalesce(c.blocks, 0) AS blocks,

@@ -1,5 +1,6 @@
 -- name: read_verification
 -- The state of the verification: one row, or none before the first slice.
+-- shard: local
 SELECT phase, owner_id, other_id, compared, drifts::text, slices, completed_at,
        completed_drifts::text
 FROM verification
@@ -7,6 +8,7 @@ FROM verification
 -- name: write_verification
 -- Sets the position ($1, $2, $3), the number of compared rows $4 and the drifts $5 after a slice. A
 -- complete pass ($6) begins again, and its drifts become the result.
+-- shard: local
 INSERT INTO verification AS v (phase, owner_id, other_id, compared, drifts, slices, completed_at,
                                completed_drifts)
 VALUES ($1, $2, $3, CASE WHEN $6 THEN 0 ELSE $4::bigint END,

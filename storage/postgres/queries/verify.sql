@@ -2,6 +2,7 @@
 -- The next $3 forward rows after ($1, $2), each with one probe of its reverse row. Returns those
 -- that differ, users without a count row, and the last key, all in one snapshot. A reverse row lags
 -- while a change is pending; a tombstone equals a missing row.
+-- shard: fan-out
 WITH part AS MATERIALIZED (
     SELECT from_user_id, to_user_id, kind, ARRAY[kind, flags, since, version] AS edge,
            kind <> 0 OR flags & 2 <> 0 AS counts,
@@ -25,7 +26,7 @@ WITH part AS MATERIALIZED (
 )
 SELECT 'edge' AS what, from_user_id, to_user_id, edge, mirror, invalid,
        EXISTS (
-           SELECT FROM outbox o
+           SELECT 1 FROM outbox o
            WHERE o.from_user_id = odd.from_user_id AND o.to_user_id = odd.to_user_id
              AND NOT o.applied
        ) AS pending, 0 AS rows
@@ -33,8 +34,8 @@ FROM odd
 UNION ALL
 SELECT 'user', from_user_id, 0, NULL, NULL, false, false, 0
 FROM (SELECT DISTINCT from_user_id FROM part WHERE counts) u
-WHERE NOT EXISTS (SELECT FROM following_count c WHERE c.user_id = u.from_user_id)
-  AND NOT EXISTS (SELECT FROM follower_count c WHERE c.user_id = u.from_user_id)
+WHERE NOT EXISTS (SELECT 1 FROM following_count c WHERE c.user_id = u.from_user_id)
+  AND NOT EXISTS (SELECT 1 FROM follower_count c WHERE c.user_id = u.from_user_id)
 UNION ALL
 (SELECT 'end', from_user_id, to_user_id, NULL, NULL, false, false, (SELECT count(*) FROM part)
  FROM part ORDER BY from_user_id DESC, to_user_id DESC LIMIT 1)
@@ -42,6 +43,7 @@ UNION ALL
 -- name: compare_reverse
 -- The same for the next $3 reverse rows after ($1, $2). It returns only those without a forward
 -- row, because compare_forward has compared the others.
+-- shard: fan-out
 WITH part AS MATERIALIZED (
     SELECT to_user_id, from_user_id, kind, ARRAY[kind, flags, since, version] AS edge
     FROM follower
@@ -61,7 +63,7 @@ WITH part AS MATERIALIZED (
 SELECT 'edge' AS what, from_user_id, to_user_id, NULL::bigint[] AS edge, edge AS mirror,
        false AS invalid,
        EXISTS (
-           SELECT FROM outbox o
+           SELECT 1 FROM outbox o
            WHERE o.from_user_id = odd.from_user_id AND o.to_user_id = odd.to_user_id
              AND NOT o.applied
        ) AS pending, 0 AS rows
@@ -69,10 +71,10 @@ FROM odd
 UNION ALL
 SELECT 'user', 0, to_user_id, NULL, NULL, false, false, 0
 FROM (SELECT DISTINCT to_user_id FROM part WHERE kind <> 0) u
-WHERE NOT EXISTS (SELECT FROM follower_count c WHERE c.user_id = u.to_user_id)
-  AND NOT EXISTS (SELECT FROM following_count c WHERE c.user_id = u.to_user_id)
+WHERE NOT EXISTS (SELECT 1 FROM follower_count c WHERE c.user_id = u.to_user_id)
+  AND NOT EXISTS (SELECT 1 FROM following_count c WHERE c.user_id = u.to_user_id)
   AND NOT EXISTS (
-      SELECT FROM following f
+      SELECT 1 FROM following f
       WHERE f.from_user_id = u.to_user_id AND (f.kind <> 0 OR f.flags & 2 <> 0)
   )
 UNION ALL
@@ -82,6 +84,7 @@ UNION ALL
 -- name: compare_counts
 -- The stored and computed counts of the users $1: one range per user and direction, a probe for
 -- each follow, and one of a small index for each follower. Pending friendships are part of the sum.
+-- shard: fan-out
 WITH pending AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends
     FROM outbox WHERE NOT applied AND friends <> 0 AND to_user_id = ANY ($1::bigint[])
@@ -143,6 +146,7 @@ CROSS JOIN LATERAL (
 
 -- name: next_users
 -- The next $2 users after $1 who have or had an edge: two index ranges.
+-- shard: fan-out
 SELECT user_id
 FROM (
     (SELECT user_id FROM following_count WHERE user_id > $1 ORDER BY user_id LIMIT $2)
@@ -154,31 +158,32 @@ ORDER BY user_id LIMIT $2
 -- name: find_unerased
 -- The next $2 erased accounts after $1, and whether they have remaining data: a probe for each kind
 -- and direction, one of each partition for affinities to them, and some more.
+-- shard: fan-out
 SELECT a.user_id,
        EXISTS (
-           SELECT FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
+           SELECT 1 FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
            CROSS JOIN LATERAL (
-               (SELECT FROM following f WHERE f.from_user_id = a.user_id AND f.kind = k.kind LIMIT 1)
+               (SELECT 1 FROM following f WHERE f.from_user_id = a.user_id AND f.kind = k.kind LIMIT 1)
                UNION ALL
-               (SELECT FROM follower r WHERE r.to_user_id = a.user_id AND r.kind = k.kind LIMIT 1)
+               (SELECT 1 FROM follower r WHERE r.to_user_id = a.user_id AND r.kind = k.kind LIMIT 1)
            ) e
        )
        OR EXISTS (
-           SELECT FROM following f
+           SELECT 1 FROM following f
            WHERE f.from_user_id = a.user_id AND f.kind = 0 AND f.flags <> 0
        )
        OR EXISTS (
-           SELECT FROM follower r
+           SELECT 1 FROM follower r
            WHERE r.to_user_id = a.user_id AND r.kind = 0 AND r.flags <> 0
        )
        OR EXISTS ( -- as one, these stay probes
-           SELECT FROM following_count c WHERE c.user_id = a.user_id
-           UNION ALL SELECT FROM follower_count c WHERE c.user_id = a.user_id
-           UNION ALL SELECT FROM affinity f WHERE f.user_id = a.user_id
-           UNION ALL SELECT FROM affinity f WHERE f.other_id = a.user_id
-           UNION ALL SELECT FROM affinity_count c WHERE c.user_id = a.user_id
-           UNION ALL SELECT FROM receipt r WHERE r.actor_id = a.user_id
-           UNION ALL SELECT FROM receipt r WHERE r.other_id = a.user_id AND r.messages IS NOT NULL
+           SELECT 1 FROM following_count c WHERE c.user_id = a.user_id
+           UNION ALL SELECT 1 FROM follower_count c WHERE c.user_id = a.user_id
+           UNION ALL SELECT 1 FROM affinity f WHERE f.user_id = a.user_id
+           UNION ALL SELECT 1 FROM affinity f WHERE f.other_id = a.user_id
+           UNION ALL SELECT 1 FROM affinity_count c WHERE c.user_id = a.user_id
+           UNION ALL SELECT 1 FROM receipt r WHERE r.actor_id = a.user_id
+           UNION ALL SELECT 1 FROM receipt r WHERE r.other_id = a.user_id AND r.messages IS NOT NULL
        )
        OR (a.protected, a.following_audience, a.followers_audience) <> (false, 0, 0)
        OR a.following_limit IS NOT NULL AS has_rows

@@ -1,0 +1,193 @@
+"""Every statement can run on Citus, on the shards that it declares: see `tests.support.shards`."""
+
+import pytest
+
+from tests.support.shards.exceptions import unexpected
+from tests.support.shards.rules import check_query
+from tests.support.shards.tree import check_function, check_tables, violations
+
+
+def test_every_statement_can_run_on_the_shards_that_it_declares() -> None:
+    assert unexpected(violations()) == []
+
+
+ONE_USER = """
+-- shard: $1
+SELECT f.to_user_id, r.kind
+FROM following f
+LEFT JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
+WHERE f.from_user_id = $1 AND EXISTS (
+    SELECT 1 FROM outbox o WHERE o.from_user_id = f.from_user_id AND o.to_user_id = f.to_user_id
+)
+ORDER BY f.since LIMIT $2 FOR UPDATE
+"""
+
+MANY_USERS = """
+-- shard: $1[], $2
+WITH own AS MATERIALIZED (SELECT to_user_id FROM outbox WHERE from_user_id = $2)
+SELECT c.user_id, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT f.to_user_id AS id FROM following f
+    WHERE f.from_user_id = c.user_id AND f.from_user_id = ANY ($1) AND f.kind = 1
+    ORDER BY f.since LIMIT 10
+) p
+WHERE c.user_id = ANY ($1::bigint[]) AND p.id <> ALL (ARRAY(SELECT to_user_id FROM own))
+"""
+
+INSERTS = """
+-- shard: $1[]
+INSERT INTO following_count (user_id) SELECT unnest($1::bigint[]) ON CONFLICT (user_id) DO NOTHING
+"""
+
+TWO_USERS = """
+-- shard: $1, $2
+WITH own AS MATERIALIZED (SELECT kind FROM following WHERE from_user_id = $1 AND to_user_id = $2),
+     other AS MATERIALIZED (SELECT kind FROM following WHERE from_user_id = $2 AND to_user_id = $1)
+SELECT own.kind, other.kind FROM own CROSS JOIN other
+"""
+
+REFERENCES = """
+-- shard: $1
+SELECT a.state FROM receipt r LEFT JOIN account a ON a.user_id = r.other_id WHERE r.actor_id = $1
+"""
+
+
+@pytest.mark.parametrize("sql", [ONE_USER, MANY_USERS, INSERTS, TWO_USERS, REFERENCES])
+def test_a_statement_on_its_shards_is_accepted(sql: str) -> None:
+    assert check_query("q", sql) == []
+
+
+PLANTED = [
+    ("SELECT kind FROM following WHERE from_user_id = $1", "declaration", "`-- shard: $1`"),
+    ("-- shard: mine\nSELECT 1", "declaration", "`-- shard: $1`"),
+    ("-- shard: local\nSELECT kind FROM following", "shard", "`-- shard: fan-out`"),
+    (
+        "-- shard: $1\nSELECT kind FROM follower WHERE from_user_id = $1",
+        "shard",
+        "`follower.to_user_id = $1`",
+    ),
+    (
+        "-- shard: $1[]\nSELECT c.follows FROM following_count c JOIN following f"
+        " ON f.from_user_id = c.user_id WHERE c.user_id = ANY ($1)",
+        "shard",
+        "`f.from_user_id = ANY ($1)`",
+    ),
+    (
+        "-- shard: $1\nSELECT f.kind FROM following f JOIN following b"
+        " ON b.from_user_id = f.to_user_id WHERE f.from_user_id = $1",
+        "join",
+        "f.from_user_id = b.from_user_id",
+    ),
+    (
+        "-- shard: $1, $2\nSELECT f.kind, b.kind FROM following f, following b"
+        " WHERE f.from_user_id = $1 AND b.from_user_id = $2",
+        "join",
+        "MATERIALIZED CTE",
+    ),
+    (
+        "-- shard: fan-out\nSELECT c.user_id, p.since FROM following_count c"
+        " CROSS JOIN unnest($1::smallint[]) AS k (kind) CROSS JOIN LATERAL (SELECT f.since"
+        " FROM following f WHERE f.from_user_id = c.user_id AND f.kind = k.kind LIMIT 2) p",
+        "limited_lateral",
+        "UNION ALL",
+    ),
+    (
+        "-- shard: fan-out\nSELECT u.id, c.follows FROM unnest($1::bigint[]) AS u (id)"
+        " LEFT JOIN following_count c ON c.user_id = u.id",
+        "outer_join",
+        "`COLUMN = ANY ($n)`",
+    ),
+    ("-- shard: $1\nSELECT FROM receipt WHERE actor_id = $1", "empty_select", "`SELECT 1`"),
+    (
+        "-- shard: $1\nSELECT 1 FROM receipt r WHERE actor_id = $1 AND EXISTS"
+        " (SELECT FROM account a WHERE a.user_id = r.other_id)",
+        "empty_select",
+        "`SELECT 1`",
+    ),
+    (
+        "-- shard: fan-out\nSELECT id FROM receipt WHERE made_at < $1 LIMIT 5 FOR UPDATE",
+        "lock",
+        "`COLUMN = $n`",
+    ),
+    (
+        "-- shard: $1\nUPDATE receipt SET made_at = extract(epoch FROM clock_timestamp())"
+        " WHERE actor_id = $1",
+        "volatile",
+        "as a parameter",
+    ),
+    (
+        "-- shard: fan-out\nUPDATE outbox SET lane = lane_of(to_user_id)",
+        "volatile",
+        "as a parameter",
+    ),
+    (
+        "-- shard: fan-out\nINSERT INTO outbox (lane, to_user_id) VALUES (1, $1)",
+        "unplaced",
+        "list of columns",
+    ),
+    (
+        "-- shard: $1\nUPDATE following SET from_user_id = $2 WHERE from_user_id = $1",
+        "moved_row",
+        "insert another",
+    ),
+    (
+        "-- shard: fan-out\nSELECT version FROM outbox WHERE lane = $1 ORDER BY id LIMIT 1",
+        "outbox_order",
+        "(version, id)",
+    ),
+    (
+        "-- shard: fan-out\nSELECT version FROM outbox WHERE lane = $1 AND id > $2",
+        "outbox_order",
+        "(version, id)",
+    ),
+    (
+        "-- shard: fan-out\nWITH RECURSIVE t (id) AS (SELECT user_id FROM affinity UNION ALL"
+        " SELECT a.other_id FROM t JOIN affinity a ON a.user_id = t.id) SELECT id FROM t",
+        "recursion",
+        "in steps",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "rule", "advice"), PLANTED)
+def test_a_planted_violation_is_refused_with_what_to_write(
+    sql: str, rule: str, advice: str
+) -> None:
+    found = [violation for violation in check_query("q", sql) if violation.rule == rule]
+    assert found, check_query("q", sql)
+    assert advice in found[0].text
+
+
+FUNCTION = """
+CREATE FUNCTION f(a bigint, b bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM following_count WHERE user_id = a FOR UPDATE;
+    {statement}
+END $$;
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "rule"),
+    [
+        ("PERFORM 1 FROM following_count WHERE user_id IN (a, b) FOR UPDATE;", "lock"),
+        ("PERFORM 1 FROM following WHERE to_user_id = a;", "shard"),
+        ("UPDATE follower_count SET friends = random() WHERE user_id = b;", "volatile"),
+    ],
+)
+def test_a_planted_violation_in_a_function_is_refused(statement: str, rule: str) -> None:
+    assert not list(check_function("f", FUNCTION.format(statement="")))
+    found = list(check_function("f", FUNCTION.format(statement=statement)))
+    assert rule in {violation.rule for violation in found}
+
+
+def test_a_table_without_a_place_is_refused() -> None:
+    (violation,) = check_tables("0099", "CREATE TABLE badge (user_id bigint PRIMARY KEY)")
+    assert "storage/postgres/placement.py" in violation.text
+
+
+def test_a_unique_key_without_the_distribution_column_is_refused() -> None:
+    text = "CREATE TABLE receipt (actor_id bigint, id uuid UNIQUE, PRIMARY KEY (actor_id, id))"
+    (violation,) = check_tables("0099", text)
+    assert "unique key of receipt (id)" in violation.text

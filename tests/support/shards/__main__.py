@@ -1,0 +1,11 @@
+"""Prints what Citus cannot run, or would run on shards that are not declared."""
+
+import sys
+
+from tests.support.shards.exceptions import unexpected
+from tests.support.shards.tree import violations
+
+found = unexpected(violations())
+for line in found:
+    print(line)
+sys.exit(bool(found))

@@ -1,0 +1,186 @@
+"""Judges whether a statement can run on Citus, on the shards that it declares."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from pglast import parse_sql
+from pglast.parser import ParseError
+
+from tests.support.shards.reading import Reading
+from tests.support.shards.sources import Feature, Source
+
+_DECLARATION = re.compile(r"^-- shard:(.*)$", re.MULTILINE)
+_BINDING = re.compile(r"\$(\d+)(\[\])?")
+
+HOW = (
+    "Add a line `-- shard: $1` (each table has `COLUMN = $1`), `-- shard: $1[]` (each has"
+    " `COLUMN = ANY ($1)`), `-- shard: fan-out` (all shards) or `-- shard: local` (no distributed"
+    " table). storage/postgres/placement.py has each table's COLUMN."
+)
+
+ADVICE = {
+    Feature.EMPTY_SELECT: "Write `SELECT 1`, or `SELECT true`.",
+    Feature.LOCK: "Lock the rows of one user (`COLUMN = $n`), or the rows that a DELETE or UPDATE"
+    " finds, shard by shard.",
+    Feature.LIMITED_LATERAL: "Drive it from a distributed table on its distribution column, and"
+    " write a UNION ALL of index ranges instead of unnest(kinds).",
+    Feature.OUTER_JOIN: "Citus would copy the whole table to one node. Read it with"
+    " `COLUMN = ANY ($n)`, and add what is missing in Python.",
+    Feature.RECURSION: "Bind it to one user, or read in steps from Python.",
+    Feature.OUTBOX_ORDER: "Every node has its own sequence of ids. Order by (version, id), and"
+    " compare positions as (version, id).",
+    Feature.VOLATILE: "Citus refuses it in an UPDATE, a DELETE and ON CONFLICT DO UPDATE. Pass the"
+    " value as a parameter, or select it in the FROM list.",
+    Feature.MOVED_ROW: "A row cannot move to another shard. Delete it and insert another.",
+    Feature.UNPLACED: "Name the distribution column in the INSERT's list of columns.",
+}
+
+_ANYWHERE = {
+    Feature.EMPTY_SELECT, Feature.OUTBOX_ORDER, Feature.VOLATILE, Feature.MOVED_ROW,
+    Feature.UNPLACED,
+}  # fmt: skip
+"""Refused even in a statement of one user. The other features are in a group of several shards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """`rule` names the rule; `text` says what is wrong and what to write instead."""
+
+    statement: str
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.statement}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """The shards that a statement may use."""
+
+    users: frozenset[int] = frozenset()
+    """Numbers of the parameters that are one user."""
+    arrays: frozenset[int] = frozenset()
+    is_fan_out: bool = False
+    is_local: bool = False
+
+
+def declared(sql: str) -> Declaration | None:
+    """The declaration in the comments of a statement; None if there is none or it is malformed."""
+    found = _DECLARATION.findall(sql)
+    if len(found) != 1:
+        return None
+    text = found[0].strip()
+    if text in ("fan-out", "local"):
+        return Declaration(is_fan_out=text == "fan-out", is_local=text == "local")
+    bindings = [_BINDING.fullmatch(part.strip()) for part in text.split(",")]
+    if not all(bindings):
+        return None
+    numbers = [(int(b[1]), bool(b[2])) for b in bindings if b]
+    return Declaration(
+        frozenset(number for number, is_array in numbers if not is_array),
+        frozenset(number for number, is_array in numbers if is_array),
+    )
+
+
+def check_query(name: str, sql: str) -> list[Violation]:
+    """The violations of a named query."""
+    declaration = declared(sql)
+    if declaration is None:
+        return [Violation(name, "declaration", f"it declares no shard. {HOW}")]
+    try:
+        statements = parse_sql(sql)
+    except ParseError as error:
+        return [Violation(name, "syntax", f"PostgreSQL cannot parse it: {error}.")]
+    return [
+        violation
+        for statement in statements
+        for violation in _check(name, Reading(statement.stmt), declaration)
+    ]
+
+
+def check_in_function(name: str, sql: str, variables: frozenset[str]) -> list[Violation]:
+    """The violations of one statement of a function: each table must be bound to one variable."""
+    readings = [Reading(statement.stmt, variables) for statement in parse_sql(sql)]
+    return [violation for reading in readings for violation in _check(name, reading, None)]
+
+
+def _check(name: str, reading: Reading, declaration: Declaration | None) -> Iterator[Violation]:
+    groups: defaultdict[int, list[Source]] = defaultdict(list)
+    for source in reading.sources:
+        if source.column:
+            groups[reading.group_of(source.group)].append(source)
+    single = {group for group, sources in groups.items() if _is_single(reading, sources)}
+    for feature, group in dict.fromkeys(reading.features):
+        # A group without a distributed table is a part of no task.
+        if feature in _ANYWHERE or (
+            reading.group_of(group) in groups and reading.group_of(group) not in single
+        ):
+            text = f"it has {feature.value}. {ADVICE[feature]}"
+            yield Violation(name, feature.name.lower(), text)
+    for sources in groups.values():
+        yield from _check_joins(name, reading, sources)
+        for source in sources:
+            yield from _check_shard(name, reading, source, declaration)
+
+
+def _is_single(reading: Reading, sources: list[Source]) -> bool:
+    """Whether one value places all rows of a group."""
+    values = [
+        {v for v in reading.values(source) if v[0] in ("parameter", "variable", "constant")}
+        for source in sources
+    ]
+    return bool(set.intersection(*values))
+
+
+def _check_joins(name: str, reading: Reading, sources: list[Source]) -> Iterator[Violation]:
+    for one, other in combinations(sources, 2):
+        if not reading.is_colocated(one, other):
+            yield Violation(
+                name,
+                "join",
+                f"it joins {_named(one)} and {_named(other)} off their distribution columns. Join"
+                f" them on {one.alias}.{one.column} = {other.alias}.{other.column}, or read each"
+                " in a MATERIALIZED CTE or a statement of its own.",
+            )
+            return
+
+
+def _check_shard(
+    name: str, reading: Reading, source: Source, declaration: Declaration | None
+) -> Iterator[Violation]:
+    column = f"{source.alias}.{source.column}"
+    values = reading.values(source)
+    if declaration is None:
+        if not any(v[0] in ("parameter", "variable", "constant") for v in values):
+            text = (
+                f"{_named(source)} is not bound to one user. Add `{column} = VARIABLE`, and read"
+                " each user in a statement of its own."
+            )
+            yield Violation(name, "shard", text)
+        return
+    if declaration.is_local:
+        text = f"it is declared local and reads {_named(source)}, which is distributed. {HOW}"
+        yield Violation(name, "shard", text)
+    elif not declaration.is_fan_out and not _is_bound(source, values, declaration):
+        wanted = [f"`{column} = ${n}`" for n in sorted(declaration.users)]
+        wanted += [f"`{column} = ANY (${n})`" for n in sorted(declaration.arrays)]
+        text = (
+            f"{_named(source)} is not bound to the declared shard, so it would run everywhere. Add"
+            f" {' or '.join(wanted)}, or declare `-- shard: fan-out`."
+        )
+        yield Violation(name, "shard", text)
+
+
+def _is_bound(source: Source, values: set[tuple[object, ...]], declaration: Declaration) -> bool:
+    users = {("parameter", number) for number in declaration.users}
+    each = {("each", number) for number in declaration.arrays}
+    has_value = any(value in users or value in each or value[0] == "constant" for value in values)
+    return has_value or bool(source.arrays & declaration.arrays)
+
+
+def _named(source: Source) -> str:
+    return f"{source.table} {source.alias}" if source.alias != source.table else source.alias
