@@ -25,7 +25,7 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
 
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-fast test-faults soak test-long coverage check format playground browser-test \
-  clients-test identity-test pooler-test example example-test example-install example-service \
+  clients-test citus-test identity-test pooler-test deployment-test example example-test example-install example-service \
   example-service-test example-service-lock bench alerts-test schema-lint lock sdl settings states rejections clean
 
 help: ## List the targets
@@ -101,6 +101,25 @@ pooler-test: $(READY) ## Test behind PgBouncer (root installs it; KITH_TEST_PGBO
 	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y pgbouncer; } \
 	  || { echo "This needs PgBouncer: install it, or run this as root."; exit 1; }
 	$(BIN)/pytest tests/poolers
+
+citus-test: $(READY) ## Test on a coordinator and three workers (CITUS=PREFIX of a PostgreSQL with Citus; ARGS=paths)
+	@[ -n "$(CITUS)" ] && [ -e "$$(echo $(CITUS)/*/bin/postgres)" ] || { echo "This needs PostgreSQL\
+	 with the extension Citus 13 or newer: set CITUS=PREFIX, where PREFIX/*/bin/postgres is its\
+	 server, and PREFIX/*.libs are its libraries, if they are not the system's. See docs/citus.md."; exit 1; }
+	KITH_TEST_CITUS=$(abspath $(CITUS)) $(PYTEST) $(or $(ARGS),tests/citus tests/integration tests/acceptance \
+	  tests/property/test_service_against_model.py)
+
+DEPLOYMENT_VENV := .venv-deployment
+deployment-test: $(READY) $(DEPLOYMENT_VENV)/.installed ## Check the files for Kubernetes, systemd and Compose (root installs programs)
+	@[ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
+	  || { apt-get update -q && apt-get install -y --no-install-recommends docker-compose systemd; } >/dev/null
+	PATH="$(abspath $(DEPLOYMENT_VENV))/bin:$$PATH" $(BIN)/pytest tests/deployment
+
+# It is large, as it has the schemas of all versions of Kubernetes.
+$(DEPLOYMENT_VENV)/.installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check kubernetes-validate==1.37.0
+	@touch $@
 
 identity-test: $(READY) ## Test tokens of a real OpenID Connect server (needs npm)
 	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error
@@ -197,7 +216,7 @@ lock: $(READY) ## Resolve the dependencies again, into requirements*.txt
 	    --no-emit-index-url --generate-hashes $$client.in -o $$client.txt || exit 1; done
 
 clean: ## Remove what was built; the data of `make dev` stays
-	rm -rf $(VENV) $(CLIENTS_VENV) $(SERVICE)/.venv $(SERVICE)/kith_client
+	rm -rf $(VENV) $(CLIENTS_VENV) $(DEPLOYMENT_VENV) $(SERVICE)/.venv $(SERVICE)/kith_client
 	rm -rf .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -f .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -82,7 +82,7 @@ async def _run(shapes: Sequence[Shape], users: int, state: Path) -> list[Counted
     async with services(state, cores()) as running:
         await filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space_of(graph))
-        config = _config(running, space_of(graph))
+        config = gateway_config(running, space_of(graph))
         await caches.fill(config.storage, people)
         # uvloop, as in a gateway: the calls of asyncio's own loop, in Python, would be counted.
         return await asyncio.to_thread(uvloop.run, _counted(shapes, people, config))
@@ -90,11 +90,11 @@ async def _run(shapes: Sequence[Shape], users: int, state: Path) -> list[Counted
 
 async def _counted(shapes: Sequence[Shape], people: Population, config: Config) -> list[Counted]:
     found: list[Counted] = []
-    async with _applications(config) as both:
+    async with applications(config) as both:
         for shape in shapes:
             if shape.writes:
                 found += await _of_write(shape, people, both[KITH])
-                await _drain(config)
+                await drain(config)
             else:
                 found.append(await _of_read(shape, people, both))
     return found
@@ -109,7 +109,7 @@ async def _of_read(shape: Shape, people: Population, both: dict[str, ASGIApp]) -
     return Counted(shape.title, calls)
 
 
-async def _drain(config: Config) -> None:
+async def drain(config: Config) -> None:
     """Apply the pending changes, without which the next run would read rows instead of caches."""
     async with open_stores(config.storage) as stores:
         while lanes := await stores.jobs.outbox.dirty():
@@ -133,8 +133,8 @@ async def _of_write(shape: Shape, people: Population, kith: ASGIApp) -> list[Cou
 
 
 @asynccontextmanager
-async def _applications(config: Config) -> AsyncIterator[dict[str, ASGIApp]]:
-    """Kith and raw."""
+async def applications(config: Config) -> AsyncIterator[dict[str, ASGIApp]]:
+    """Kith and raw, in this process."""
     gateway, storage = Gateway(config), config.storage
     wire = MultiplexedWire(storage.redis_url, storage.connections.redis_timeout_s)
     try:
@@ -144,12 +144,13 @@ async def _applications(config: Config) -> AsyncIterator[dict[str, ASGIApp]]:
         await wire.close()
 
 
-def _config(running: Services, space: str) -> Config:
+def gateway_config(running: Services, space: str) -> Config:
     """A configuration without effects of time: no local cache, and absent accounts read once."""
     environ = {
         "DATABASE_URL": running.database_url,
         "REDIS_URL": running.redis_url,
         "KITH_HOT_TTL_MS": "0",
+        "KITH_SLOW_OPERATION_MS": "0",
     }
     config = read_config(running.folder, space, development=True, environ=environ)
     return replace(

@@ -1,39 +1,67 @@
-"""Prints docs/capacity.md from the measured figures.
+"""Prints docs/capacity.md from the measured figures and the assumptions.
 
 python -m bench.capacity_page > docs/capacity.md
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
-from textwrap import fill
+from itertools import chain, groupby
 from typing import Any
 
 from bench.markdown import row
-from bench.measured import TABLES, figures, read_measured
-from bench.planning import Assumptions, Demand, needs
-
-WIDTH = 100
+from bench.measured import TABLES
+from gateway.capacity.assumptions import ASSUMPTIONS, assumptions
+from gateway.capacity.demand import Demand
+from gateway.capacity.inputs import Input, Inputs
+from gateway.capacity.measured import measured_inputs, read_measured
+from gateway.capacity.plan import Plan, plan
+from gateway.capacity.report import number
 
 _HEAD = """\
 # Capacity
 
-The size of a graph, the cost of its reads and writes, and the number of machines it needs.
-[The bench](../bench/README.md#capacity) measures the figures, which are stored in
-`bench/measured.json`. `bench/planning.py` computes the machines with the assumptions below.
-`python -m bench.capacity --help` shows how to compute them for another demand.
+The size of a graph, the cost of its reads and writes, and the machines that it needs.
+
+```sh
+kith capacity --edges 5e9 --writes 1000 --lists 200000 --checks 500000
+```
+
+prints the plan below, each figure with the names of the inputs that it comes from. `--json` prints
+the same as JSON.
+
+An input is a part of the demand, a measured figure or an assumption. [The
+bench](../bench/README.md#capacity) measures; its figures are in `gateway/capacity/measured.json`.
+`--from FILE` replaces them by those of your own machines. `--assume NAME=VALUE` changes an
+assumption. The formulas are in `gateway/capacity/`, one file for each part.
+
+The plan multiplies costs that were measured on small machines. Load your own before you rely on it.
 """
-_ASSUMED = """\
-For {billions:g} billion edges, {demand.writes_per_s:,} writes, {demand.pages_per_s:,} pages and
-{demand.checks_per_s:,} checks a second ({demand.ids_per_check} in a request). Assumptions:
-cores are {given.busy:.0%} busy, {given.hits:.0%} of the reads are cache hits,
-{given.cached_users:.0%} of the users are cached at a time, {given.copies} copies of
-PostgreSQL's data, tables {given.table_slack} times their fresh size; \
-a machine has {given.cores} cores, {given.memory_gib}
-GiB of memory and {given.disk_gib:,} GiB of disk; at least two of each."""
 _TAIL = """\
 
-Pages need most of the gateways, and cache misses most of PostgreSQL: watch the hit rate.
+The hit rate matters most: it decides the cores and the disks of PostgreSQL. With 90% instead of
+95%, PostgreSQL reads twice as many blocks (`--assume hits=0.9`).
+
+When a region fails, the other one begins with empty caches, which takes longer than all else: its
+PostgreSQL serves a part of the reads only. Let operations be [rejected with
+`OVERLOADED`](security.md#overload) meanwhile, or keep a cluster of caches warm there.
 """
+_SIZES = {
+    "one machine": Demand(10_000_000, 20, 2_000, 5_000),
+    "three machines": Demand(200_000_000, 100, 10_000, 25_000),
+    "Citus and a cluster": Demand(),
+}
+_COMPARED = (
+    ("PostgreSQL", "disk of one copy, with WAL and headroom"),
+    ("PostgreSQL", "backups and WAL archive"),
+    ("PostgreSQL", "blocks read from disk"),
+    ("PostgreSQL", "cores"),
+    ("PostgreSQL", "machines for one copy"),
+    ("caches", "memory with fragmentation"),
+    ("caches", "primaries"),
+    ("gateways", "cores, a process on each"),
+    ("gateways", "connections to PostgreSQL, at most"),
+    ("workers", "cores"),
+)
+"""The quantities of all sizes."""
 _WHO = {"gateway": "gateway", "worker": "worker", "valkey": "Valkey", "postgres": "PostgreSQL"}
 _CACHED = {
     "relations": "relation hash",
@@ -46,8 +74,50 @@ _CACHED = {
 def page() -> str:
     """The whole page."""
     measured = read_measured()
-    parts = (_bytes(measured["weights"]), _cpu(measured), _machines(measured))
-    return "".join([_HEAD, *chain(*parts), _TAIL])
+    inputs = measured_inputs(measured)
+    made = plan(Demand(), inputs, assumptions())
+    parts = (
+        _machines(made),
+        _sizes(inputs),
+        _assumed(),
+        _bytes(measured["weights"]),
+        _cpu(Inputs(inputs), measured["reads"]["edges"]),
+        _traffic(inputs),
+    )
+    return "".join([_HEAD, *chain(*parts)])
+
+
+def _machines(made: Plan) -> Iterator[str]:
+    demand = Demand()
+    yield f"\n## Machines for {demand.edges / 1e9:g} billion edges\n\n"
+    yield f"{demand.writes:,} writes, {demand.lists:,} pages and {demand.checks:,} checks a second:"
+    yield "\n\n"
+    yield row(["part", "", "", "unit"]) + row(["---", "---", "---:", "---"])
+    for part, group in groupby(made.planned, lambda one: one.part):
+        for index, one in enumerate(group):
+            yield row(["" if index else part, one.title, number(one.value), one.unit])
+    yield _TAIL
+
+
+def _sizes(inputs: tuple[Input, ...]) -> Iterator[str]:
+    plans = [plan(demand, inputs, assumptions()) for demand in _SIZES.values()]
+    yield "\n## Three sizes\n\nOf the three [deployments](deployment.md):\n\n"
+    yield row(["", *_SIZES, "unit"]) + row(["---", *["---:"] * len(_SIZES), "---"])
+    for name, unit in (("edges", ""), ("writes", "1/s"), ("lists", "1/s"), ("checks", "1/s")):
+        values = (number(getattr(demand, name)) for demand in _SIZES.values())
+        yield row([name, *values, unit])
+    units = {(one.part, one.title): one.unit for one in plans[0].planned}
+    for key in _COMPARED:
+        values = (number(made.value(*key)) for made in plans)
+        yield row([": ".join(key), *values, units[key]])
+    yield "\nA small graph fits into memory: `--assume memory_share=1` if it does.\n"
+
+
+def _assumed() -> Iterator[str]:
+    yield "\n## Assumptions\n\n"
+    yield row(["name", "default", "unit", "meaning"]) + row(["---", "---:", "---", "---"])
+    for one in ASSUMPTIONS:
+        yield row([f"`{one.name}`", number(one.value), one.unit, one.source])
 
 
 def _bytes(weights: Mapping[str, Any]) -> Iterator[str]:
@@ -69,28 +139,34 @@ def _millions(edges: int) -> str:
     return f"{round(edges / 1e6, 1):g}"
 
 
-def _cpu(measured: Mapping[str, Any]) -> Iterator[str]:
-    costs, edges = figures(measured), measured["reads"]["edges"]
+def _cpu(costs: Inputs, edges: int) -> Iterator[str]:
+    known = {one.name for one in costs}
     yield f"\n## CPU\n\nReads of a graph of {_millions(edges)} million edges:\n\n"
     yield row(["microseconds", *_WHO.values()]) + row(["---", *["---:"] * len(_WHO)])
-    for title, used in (
-        ("page of 20, cached", costs.page_us),
-        (f"{Demand().ids_per_check} checks, cached", costs.check_us),
-        ("a read with nothing cached", costs.miss_us),
-        ("a follow", costs.write_us),
+    for kind, title in (
+        ("page", "page of 20, cached"),
+        ("check", "20 checks, cached"),
+        ("miss", "a read with nothing cached"),
+        ("write", "a follow"),
     ):
-        yield row([title, *(f"{used[who]:.0f}" if who in used else "" for who in _WHO)])
+        names = [f"{kind}_{who}_us" for who in _WHO]
+        yield row([title, *(f"{costs[name]:.0f}" if name in known else "" for name in names)])
+    page, check, write = (costs[f"{kind}_cluster_ratio"] for kind in ("page", "check", "write"))
+    yield "\nWith the caches in a cluster of 3 + 3 servers, a gateway takes "
+    yield f"{page:.2f} times as long for a page,\n{check:.2f} times for 20 checks and "
+    yield f"{write:.2f} times for a follow (`python -m bench.cluster`).\n"
 
 
-def _machines(measured: Mapping[str, Any]) -> Iterator[str]:
-    demand, given = Demand(), Assumptions()
-    assumed = _ASSUMED.format(demand=demand, billions=demand.edges / 1e9, given=given)
-    yield f"\n## Machines\n\n{fill(assumed, WIDTH)}\n\n"
-    yield row(["part", "cores", "memory, GiB", "disk, GiB", "machines"])
-    yield row(["---", *["---:"] * 4])
-    for need in needs(demand, figures(measured), given):
-        sizes = (f"{size:,.0f}" if size else "" for size in (need.memory_gib, need.disk_gib))
-        yield row([need.part, f"{need.cores:,.0f}", *sizes, str(need.machines)])
+def _traffic(inputs: tuple[Input, ...]) -> Iterator[str]:
+    yield "\n## Blocks, WAL and networks\n\n"
+    yield row(["counted", "", "unit"]) + row(["---", "---:", "---"])
+    for one in inputs:
+        if "bench.traffic" in one.source:
+            yield row([one.source.partition(" (`")[0], number(one.value), one.unit])
+    yield (
+        "\nThe tables were freshly loaded, so the rows of a user are in few blocks. In tables\n"
+        "that were filled by single writes, each row is in another block: `scatter` adds these.\n"
+    )
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class People:
 
 
 class Sender(Enum):
-    """Who sends an operation."""
+    """The caller that sends an operation."""
 
     VIEWER = auto()
     """A user without blocks."""

@@ -63,9 +63,10 @@ async def counted(app: ASGIApp, questions: Sequence[Question]) -> Calls:
     return tally.each(len(questions))
 
 
-async def send_all(app: ASGIApp, questions: Sequence[Question]) -> None:
-    """Send these questions one at a time, without counting. Raises NoAnswer."""
-    await _ask(app, _requests(questions))
+async def send_all(app: ASGIApp, questions: Sequence[Question]) -> int:
+    """Send these questions one at a time, without counting. Returns the bytes of all bodies,
+    requests and responses. Raises NoAnswer."""
+    return await _ask(app, _requests(questions))
 
 
 class _Tally:
@@ -92,12 +93,15 @@ class _Tally:
         return Calls(_divided(python, requests), _divided(self._c, requests))
 
 
-async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> None:
+async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> int:
+    transferred = 0
     for scope, body in requests:
         answer = _Answer(body)
         await app(scope, answer.receive, answer.send)
         if answer.status != 200 or "errors" in orjson.loads(answer.body):
             raise NoAnswer(answer.body.decode())
+        transferred += len(body) + len(answer.body)
+    return transferred
 
 
 class _Answer:

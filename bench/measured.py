@@ -1,6 +1,6 @@
 """Writes `measured.json`, the figures for capacity planning, from the results of benchmarks.
 
-python -m bench.measured [reads] [writes] [weights]    (without a name: all three)
+python -m bench.measured [reads] [writes] [weights] [traffic] [cluster]   (without a name: all)
 
 Parts that are not named stay unchanged.
 """
@@ -14,12 +14,10 @@ import orjson
 import typer
 
 from bench.contestants import KITH
-from bench.planning import Demand, Figures
 from bench.report import RESULTS
+from gateway.capacity.measured import MEASURED, read_measured
 
-MEASURED = Path(__file__).with_name("measured.json")
-
-PAGE, CHECKS = "followers-20", f"states-{Demand().ids_per_check}"
+PAGE, CHECKS = "followers-20", "states-20"
 MISSES = ("states-100-cold", "followers-20-cold")
 """The shapes whose mean is the cost of a cold read."""
 TABLES = ("following", "follower")
@@ -38,6 +36,8 @@ class Part(StrEnum):
     READS = "reads"
     WRITES = "writes"
     WEIGHTS = "weights"
+    TRAFFIC = "traffic"
+    CLUSTER = "cluster"
 
     @property
     def command(self) -> str:
@@ -45,6 +45,8 @@ class Part(StrEnum):
             Part.READS: "python -m bench",
             Part.WRITES: "python -m bench.writes",
             Part.WEIGHTS: "python -m bench.weighing",
+            Part.TRAFFIC: "python -m bench.traffic",
+            Part.CLUSTER: "python -m bench.cluster",
         }[self]
 
 
@@ -64,35 +66,9 @@ def main(
     typer.echo(f"written to {MEASURED}")
 
 
-def read_measured() -> dict[str, Any]:
-    """The file's content, with a key for each part."""
-    content: dict[str, Any] = orjson.loads(MEASURED.read_bytes())
-    return content
-
-
 def taken(parts: list[Part], results: Path) -> dict[str, Any]:
     """The figures to keep from some results. Raises Unmeasured."""
     return {part.value: _KEPT[part](_result(part, results)) for part in parts}
-
-
-def figures(measured: Mapping[str, Any]) -> Figures:
-    """The figures for planning, from the file's content."""
-    cpu_us, writes, weights = (
-        measured["reads"]["cpu_us"],
-        measured["writes"]["cpu_us_per_follow"],
-        measured["weights"],
-    )
-    cold = [cpu_us[shape] for shape in MISSES]
-    return Figures(
-        page_us=_warm(cpu_us[PAGE]),
-        check_us=_warm(cpu_us[CHECKS]),
-        miss_us={who: sum(costs[who] for costs in cold) / len(cold) for who in cold[0]},
-        write_us=writes,
-        bytes_per_edge=weights["bytes_per_edge"],
-        bytes_per_user=weights["bytes_per_user"],
-        edges_per_user=weights["edges"] / weights["users"],
-        cached_bytes_per_user=sum(kind["per_user"] for kind in weights["cached_bytes"].values()),
-    )
 
 
 def _result(part: Part, results: Path) -> Any:
@@ -119,11 +95,6 @@ def _cpu_us(shapes: Any, shape: str) -> dict[str, float]:
         "valkey": numbers["valkey_cpu_us_per_request"],
         "postgres": numbers["postgres_cpu_us_per_request"],
     }
-
-
-def _warm(costs: Mapping[str, float]) -> dict[str, float]:
-    """A cached read. PostgreSQL's CPU time is excluded: it is its own housekeeping."""
-    return {who: microseconds for who, microseconds in costs.items() if who != "postgres"}
 
 
 def _writes(result: Any) -> dict[str, Any]:
@@ -173,6 +144,8 @@ _KEPT: Mapping[Part, Callable[[Any], dict[str, Any]]] = {
     Part.READS: _reads,
     Part.WRITES: _writes,
     Part.WEIGHTS: _weights,
+    Part.TRAFFIC: dict,
+    Part.CLUSTER: dict,
 }
 
 

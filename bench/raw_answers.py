@@ -57,11 +57,11 @@ class RawAnswers:
     async def nested(self, variables: Variables, viewer: bytes) -> Row:
         asker, ids = UserId(int(viewer)), variables["ids"]
         end = bytes_of_entries(11) - 1
-        keys = [self._keys.entries(ListKind.FOLLOWING, id_) for id_ in ids]
+        keys = [self._keys.head(ListKind.FOLLOWING, id_) for id_ in ids]
         pages = (
             await self._send(
                 [
-                    ("GET", self._keys.own_writes(asker)),
+                    ("GET", self._keys.pending(asker)),
                     *(("GETRANGE", key, 0, end) for key in keys),
                 ]
             )
@@ -92,7 +92,7 @@ class RawAnswers:
         return cast("list[bytes | None]", values)
 
     async def _page(self, kind: ListKind, total: int, user: str) -> Row:
-        key = self._keys.entries(kind, UserId(int(user)))
+        key = self._keys.head(kind, UserId(int(user)))
         page, profile = await self._send(
             [
                 ("GETRANGE", key, 0, bytes_of_entries(21) - 1),

@@ -89,8 +89,8 @@ async def cache_weights(redis_url: str, space: str, users: Sequence[int]) -> lis
     async with Redis.from_url(redis_url) as redis:
         return [
             await _hashes(redis, [keys.relations(user) for user in sample]),
-            await _lists(redis, "following", [keys.entries(ListKind.FOLLOWING, u) for u in sample]),
-            await _lists(redis, "followers", [keys.entries(ListKind.FOLLOWERS, u) for u in sample]),
+            await _lists(redis, "following", [keys.head(ListKind.FOLLOWING, u) for u in sample]),
+            await _lists(redis, "followers", [keys.head(ListKind.FOLLOWERS, u) for u in sample]),
             await _plain(redis, "profile", keys.all_profiles(sample)),
         ]
 

@@ -114,7 +114,9 @@ async def start_child(command: Command, say: Say) -> Child:
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     reading: int | None = None
     if command.log is not None:
-        writing = os.open(command.log, _APPEND, 0o644)
+        # Servers log the rows of failed statements. A file of an earlier version was open to all.
+        writing = os.open(command.log, _APPEND, 0o600)
+        os.fchmod(writing, 0o600)
     else:
         reading, writing = os.pipe()
     try:

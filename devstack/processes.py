@@ -71,12 +71,13 @@ async def run_command(
     user: ServerUser | None,
     *,
     cwd: Path = Path("/"),
+    environment: Mapping[str, str] = SERVER_ENVIRONMENT,
     stdin: str = "",
     timeout_s: float,
 ) -> tuple[int, str]:
     """Run `argv` to its end. Return the exit code (127: not started, 124: timeout) and output."""
     try:
-        process = await spawn(argv, user, cwd, SERVER_ENVIRONMENT, stdin=PIPE)
+        process = await spawn(argv, user, cwd, environment, stdin=PIPE)
     except OSError as error:
         return 127, f"{argv[0]}: {error.strerror}"
     try:

@@ -5,10 +5,6 @@ often: then `watch` raises.
 """
 
 import asyncio
-import os
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -17,11 +13,8 @@ from typing import NoReturn, Self
 
 from devstack.child import Child, Command, Say, start_child
 from devstack.errors import ChildFailed
-from devstack.processes import Identity, identity_of
 from devstack.restarts import RestartPolicy, Restarts
-from devstack.watchdog import record
-
-_CHECKOUT = Path(__file__).parents[1]
+from devstack.watchdog import Watchdog
 
 
 @dataclass(slots=True)
@@ -43,24 +36,14 @@ class Supervisor:
 
     def __init__(self, children_file: Path, say: Say, policy: RestartPolicy | None = None) -> None:
         """`children_file` records the children, for the watchdog and for the next start."""
-        self._file = children_file.absolute()  # the watchdog has another working directory
+        self._watchdog = Watchdog(children_file)
         self._say = say
         self._policy = policy or RestartPolicy()
         self._supervised: list[_Supervised] = []
-        self._watchdog: Process | None = None
         self._given_up: asyncio.Future[NoReturn] = asyncio.get_running_loop().create_future()
-        self._us = identity_of(os.getpid()) or Identity(os.getpid(), "")
 
     async def __aenter__(self) -> Self:
-        self._record()
-        self._watchdog = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "devstack.watchdog"),
-            *(str(self._file), str(self._us.pid), self._us.started),
-            cwd=_CHECKOUT,
-            stdin=PIPE,
-            stdout=DEVNULL,
-            start_new_session=True,
-        )
+        await self._watchdog.start()
         return self
 
     async def __aexit__(
@@ -73,10 +56,7 @@ class Supervisor:
             if supervised.task is not None:
                 supervised.task.cancel()
                 await asyncio.wait({supervised.task})
-        if self._watchdog is not None:
-            with suppress(ProcessLookupError):
-                self._watchdog.kill()
-            await self._watchdog.wait()
+        await self._watchdog.stop()
 
     async def start(self, command: Command) -> None:
         """Start and supervise a command; return when it is ready. Raises ChildFailed."""
@@ -147,10 +127,4 @@ class Supervisor:
         )
 
     def _record(self) -> None:
-        children = [one.child for one in self._supervised if one.child is not None]
-        alive = [
-            (child.identity, child.command.stop)
-            for child in children
-            if child.identity is not None and child.process.returncode is None
-        ]
-        record(self._file, self._us, alive)
+        self._watchdog.record(one.child for one in self._supervised)

@@ -6,25 +6,60 @@ and for children started by any thread. PR_SET_PDEATHSIG does not.
 """
 
 import asyncio
+import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from devstack.processes import Identity, Step, end
+from devstack.child import Child
+from devstack.processes import Identity, Step, end, identity_of
 from devstack.state import read_json, write_json
 
+_CHECKOUT = Path(__file__).parents[1]
 
-def record(
-    file: Path, supervisor: Identity, children: Iterable[tuple[Identity, Sequence[Step]]]
-) -> None:
-    """Replace the record. `children`, with their stop steps, are in the order of their starts."""
-    entries = [
-        {**asdict(child), "stop": [[step.signum, step.wait_ms] for step in stop]}
-        for child, stop in children
-    ]
-    write_json(file, {"supervisor": asdict(supervisor), "children": entries})
+
+class Watchdog:
+    """The watchdog of this process, and the record of its children."""
+
+    def __init__(self, file: Path) -> None:
+        """`file`: of the record, for the watchdog and for the next start."""
+        self._file = file.absolute()  # the watchdog has another working directory
+        self._us = identity_of(os.getpid()) or Identity(os.getpid(), "")
+        self._process: Process | None = None
+
+    async def start(self) -> None:
+        self.record(())
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "devstack.watchdog"),
+            *(str(self._file), str(self._us.pid), self._us.started),
+            cwd=_CHECKOUT,
+            stdin=PIPE,
+            stdout=DEVNULL,
+            start_new_session=True,
+        )
+
+    def record(self, children: Iterable[Child | None]) -> None:
+        """Replace the record. The children are in the order of their starts."""
+        entries = [
+            {
+                **asdict(child.identity),
+                "stop": [[step.signum, step.wait_ms] for step in child.command.stop],
+            }
+            for child in children
+            if child is not None and child.identity and child.process.returncode is None
+        ]
+        write_json(self._file, {"supervisor": asdict(self._us), "children": entries})
+
+    async def stop(self) -> None:
+        """End the watchdog, and leave the children alone."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
 
 
 async def end_orphans(file: Path, supervisor: Identity | None = None) -> None:

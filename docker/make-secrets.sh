@@ -20,9 +20,11 @@ fi
 if [ ! -e "$folder/database_password" ]; then
     random > "$folder/database_password"
 fi
-# The same password in the form that PostgreSQL's clients read: host:port:database:user:password.
-printf 'postgres:5432:kith:kith:%s\n' "$(cat "$folder/database_password")" > "$folder/pgpass"
+# The same password in the form that PostgreSQL's clients read: host:port:database:user:password. The
+# nodes of compose.citus.yaml are clients of each other.
+printf '*:5432:kith:kith:%s\n' "$(cat "$folder/database_password")" > "$folder/pgpass"
+cp "$folder/pgpass" "$folder/citus_pgpass"
 
-chmod 0400 "$folder/jwt_secret" "$folder/database_password" "$folder/pgpass"
+chmod 0400 "$folder/jwt_secret" "$folder/database_password" "$folder/pgpass" "$folder/citus_pgpass"
 chown "$kith:$kith" "$folder/jwt_secret" "$folder/pgpass"
-chown "$postgres:$postgres" "$folder/database_password"
+chown "$postgres:$postgres" "$folder/database_password" "$folder/citus_pgpass"

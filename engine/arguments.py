@@ -69,7 +69,7 @@ class FieldArguments:
 
 
 def compile_arguments(definition: GraphQLField, node: FieldNode) -> FieldArguments:
-    """What can be computed about a field's arguments before the variables are known."""
+    """The part of a field's arguments that can be computed before the variables are known."""
     given = {argument.name.value: argument.value for argument in node.arguments or ()}
     constants: dict[str, Any] = {}
     variable_arguments: list[VariableArgument] = []

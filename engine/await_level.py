@@ -45,7 +45,7 @@ async def await_level(run: Run, first: AwaitedField | None = None) -> None:
                         column = field.resolver.checked(column, field.rows)
                 except (Exception, CancelledError) as error:
                     column = [field_error_of(error)] * len(field.rows)
-                if is_long(field.completion, column):
+                if is_long(field.completion, column, run):
                     await fill_in_slices(field, column, run)
                 else:
                     field.fill(column, run)
@@ -69,7 +69,7 @@ def _resolve(run: Run, awaited: list[AwaitedField]) -> None:
             except Exception as error:
                 column = [error] * len(field.rows)
             if type(column) is list or type(column) is ColumnarRows:
-                if is_long(field.completion, column):
+                if is_long(field.completion, column, run):
                     awaited.append((field, _available(column)))
                 else:
                     field.fill(column, run)

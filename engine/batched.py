@@ -154,7 +154,7 @@ def batched(
     too.
 
     `serialized` promises that no item needs serialisation, so the engine does not check them: text,
-    booleans, or datetimes in `datetime.UTC`; None only where the type allows it, and no outcomes.
+    booleans, or datetimes in `datetime.UTC`; None only where the type allows it, and no exceptions.
     """
     declared = StrawberryAnnotation.from_annotation(graphql_type)
     field = BatchedField(graphql_name=name, type_annotation=declared, **options)

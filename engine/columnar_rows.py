@@ -26,7 +26,9 @@ class ColumnarRows(Sequence[RowT_co], Generic[RowT_co]):
         length = len(first)
         for column in others:
             if len(column) != length:
-                raise ValueError("The columns of rows are equally long.")
+                raise ValueError(
+                    f"The columns of rows must have equal lengths, got {length} and {len(column)}."
+                )
         self.columns = first, *others
 
     def column(self, index: int) -> Sequence[Any]:

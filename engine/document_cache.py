@@ -75,12 +75,14 @@ class DocumentCache:
         try:
             document = yield from self._parsing(text)
         except RequestError as rejection:
-            light = RequestError(rejection.stage, [_light(error) for error in rejection.errors])
-            if len(text) <= self._characters_max:
-                self._rejected.put(text, light, len(text))
-            raise light from None
-        self._documents.put(text, document, len(text))
-        return document
+            stage, errors = rejection.stage, [_light(error) for error in rejection.errors]
+        else:
+            self._documents.put(text, document, len(text))
+            return document
+        # An exception that was raised holds the frames of its traceback, and these the document.
+        if len(text) <= self._characters_max:
+            self._rejected.put(text, RequestError(stage, errors), len(text))
+        raise RequestError(stage, errors)
 
 
 def _light(error: GraphQLError) -> GraphQLError:

@@ -75,10 +75,6 @@ class IntrospectionCompletion(Completion):
     inner: Completion
 
     @property
-    def has_rows(self) -> bool:
-        return False
-
-    @property
     def fast_paths(self) -> Any:  # type: ignore[override]
         return {}
 

@@ -123,11 +123,13 @@ def _converter(declared: Any, schema: Schema) -> Convert | None:
         return convert and (lambda value: None if value is None else convert(value))
     if isinstance(declared, StrawberryList) and _is_plain_leaf(declared.of_type):
         return list  # a copy: all requests share defaults and literals
+    if isinstance(declared, StrawberryList) and _is_input(declared.of_type):
+        convert_item = _converter(declared.of_type, schema)
+        assert convert_item is not None, "an input object needs a conversion"
+        return lambda values: [convert_item(value) for value in values]
     registry, config = schema.schema_converter.scalar_registry, schema.config
-    if has_object_definition(declared):
-        definition = declared.__strawberry_definition__
-        if definition.is_input and definition.from_input is None:
-            return _input_converter(declared, definition, schema)
+    if has_object_definition(declared) and _is_input(declared):
+        return _input_converter(declared, declared.__strawberry_definition__, schema)
     return lambda value: convert_argument(value, declared, registry, config)
 
 
@@ -162,6 +164,13 @@ def _input_converter(
         return input_class(**keywords)
 
     return convert
+
+
+def _is_input(declared: Any) -> bool:
+    if not has_object_definition(declared):
+        return False
+    definition = declared.__strawberry_definition__
+    return definition.is_input and definition.from_input is None
 
 
 def _is_plain_leaf(declared: Any) -> bool:

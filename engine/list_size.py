@@ -1,6 +1,6 @@
 """The number of items that a field returns, from its arguments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from graphql import (
@@ -47,7 +47,9 @@ class Size(NamedTuple):
             for key in path:
                 value = value.get(key) if isinstance(value, Mapping) else None
             if value is not None:
-                size = max(size, value if is_number else _length(value))
+                # A coerced list is a list, or a single value in place of it.
+                length = len(value) if isinstance(value, (list, tuple)) else 1
+                size = max(size, value if is_number else length)
         return min(self.limits.default if size < 0 else size, self.limits.most)
 
 
@@ -83,7 +85,3 @@ def _items(value: ValueNode, _: int) -> int:
     if isinstance(value, ListValueNode):
         return len(value.values)
     return -1 if isinstance(value, NullValueNode) else 1
-
-
-def _length(value: object) -> int:
-    return len(value) if isinstance(value, Sequence) and not isinstance(value, str) else 1

@@ -28,16 +28,14 @@ class ListCompletion(Completion):
     """Whether the items count as rows. Objects count themselves."""
 
     fast_paths: Mapping[ColumnTypes, FastPath] = dataclass_field(init=False)
-
-    @property
-    def has_rows(self) -> bool:
-        return self.items.has_rows
+    has_rows: bool = dataclass_field(init=False)
 
     def __post_init__(self) -> None:
         fast_paths: dict[ColumnTypes, FastPath] = {}
         for list_type in LIST_TYPES:
             fast_paths |= fast_paths_of(list_type, self._complete_lists)
         object.__setattr__(self, "fast_paths", fast_paths)
+        object.__setattr__(self, "has_rows", self.items.has_rows)
 
     def complete_each(self, column: Column, run: Run) -> Column:
         bail_out_of_awaitables(column)

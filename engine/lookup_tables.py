@@ -76,6 +76,9 @@ class SharedObjects:
     columns: FieldColumns
     table: LookupTable
 
+    def whole_row_bytes(self) -> int | None:
+        return self.columns.whole_row_bytes()
+
     def execute(self, rows: Rows, run: Run) -> ResponseObjects:
         try:
             objects = self.table.column(rows)

@@ -42,6 +42,10 @@ class ObjectCompletion(Completion):
 
     has_rows = True
 
+    def row_bytes(self) -> int | None:
+        known = [selection_set.whole_row_bytes() for selection_set in self.by_class.values()]
+        return max((one for one in known if one is not None), default=None) if all(known) else None
+
     def complete_each(self, column: Column, run: Run) -> Column:
         bail_out_of_awaitables(column)
         typed = [self._typed(row, run) for row in column]

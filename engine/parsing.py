@@ -66,6 +66,7 @@ def parsing(
         node = parse(IndexedSource(text))
     except GraphQLError as error:
         raise RequestError(Stage.PARSE, [error]) from error
+    _unlink_tokens(node)
     yield
     size = DocumentSize(node, settings.schema_texts)
     if too_large := size_errors(node, size, settings):
@@ -114,14 +115,31 @@ def _document(
     return Document(operations)
 
 
+def _unlink_tokens(node: DocumentNode) -> None:
+    """Remove the links between tokens, which only the parser needs.
+
+    They are cycles, and keep the tokens to which no node refers.
+    """
+    token = node.loc.start_token if node.loc else None
+    while token is not None:
+        token.prev, token.next, token = None, None, token.next
+
+
 def _condition_variables(node: DocumentNode) -> set[str]:
-    found: set[str] = set()
+    directives = _Directives()
+    visit(node, directives)
+    directives.enter_leave_map.clear()  # otherwise a cycle, for the garbage collector
+    return directives.variables
 
-    class Directives(Visitor):
-        def enter_directive(self, directive: DirectiveNode, *_: object) -> None:
-            for argument in directive.arguments or ():
-                if isinstance(argument.value, VariableNode):
-                    found.add(argument.value.name.value)
 
-    visit(node, Directives())
-    return found
+class _Directives(Visitor):
+    """Collects the variables in arguments of directives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.variables: set[str] = set()
+
+    def enter_directive(self, directive: DirectiveNode, *_: object) -> None:
+        for argument in directive.arguments or ():
+            if isinstance(argument.value, VariableNode):
+                self.variables.add(argument.value.name.value)

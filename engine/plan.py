@@ -55,6 +55,10 @@ class SelectionSet(Protocol):
     def execute(self, rows: Rows, run: Run) -> ResponseObjects:
         """One dict for each row. No row may be None."""
 
+    def whole_row_bytes(self) -> int | None:
+        """The estimated length of one dict in the response, with the objects in it. None if it is
+        not known: see `Completion.row_bytes`."""
+
 
 @dataclass(frozen=True, slots=True)
 class FieldColumns:
@@ -70,6 +74,16 @@ class FieldColumns:
     pending: tuple[AsyncColumn, ...]
     row_bytes: int
     """The estimated length of one dict in the response, without what is below it."""
+
+    def whole_row_bytes(self) -> int | None:
+        total = self.row_bytes
+        for column in self.sync:
+            if column.completion is not None and column.completion.has_rows:
+                below = column.completion.row_bytes()
+                if below is None:
+                    return None
+                total += below
+        return total
 
     def execute(self, rows: Rows, run: Run) -> ResponseObjects:
         count = len(rows)

@@ -199,10 +199,13 @@ class Completion(ABC):
     fast_paths: Mapping[ColumnTypes, FastPath]
     """The fast paths by the types in a column, including NoneType."""
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether it builds rows, which have fields of their own."""
-        return False
+    has_rows: bool = False
+    """Whether it builds rows, which have fields of their own."""
+
+    def row_bytes(self) -> int | None:
+        """The estimated length of one row in the response, with the objects in it. None if it is
+        not known: the row has lists, or no row was met yet."""
+        return None
 
     @abstractmethod
     def complete_each(self, column: Column, run: Run) -> Column:

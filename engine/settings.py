@@ -34,9 +34,10 @@ class EngineSettings:
     """Pairs of fields with the same name and subselections."""
     max_merge_steps: int = 20_000
     """The steps in which validation checks whether fields can be merged; 0.1 to 0.5 µs each."""
-    max_coerced_values: int = 20_000
+    max_coerced_values: int = 4_000
     """List items and object keys of the variables that graphql-core coerces; 4 to 8 µs each, at
-    once. Values that already have their coerced form do not count."""
+    once. Values that already have their coerced form do not count, except in a list of more than
+    1,000 input objects."""
     max_errors: int = 5
     """The number of validation errors after which validation stops."""
 

@@ -1,10 +1,13 @@
 """Validation of documents by graphql-core's rules, in slices and with bounded work."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 from graphql import (
+    BREAK,
+    SKIP,
     ASTValidationRule,
     DocumentNode,
     FragmentDefinitionNode,
@@ -20,11 +23,18 @@ from graphql import (
     ValidationContext,
     Visitor,
     specified_rules,
+    visit,
 )
+from graphql.language.visitor import EnterLeaveVisitor
 from graphql.validation.validate import (
     FragmentNestingVisitor,
     ValidationAbortedError,
     query_document_keys_to_validate,
+)
+from graphql.validation.validation_context import (
+    NodeWithSelectionSet,
+    VariableUsage,
+    VariableUsageVisitor,
 )
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
@@ -55,6 +65,9 @@ Container: TypeAlias = Node | tuple[Node, ...]
 Child: TypeAlias = tuple[Node, Container, tuple[str | int, ...]]
 """A node, what contains it, and its keys from the next outer node."""
 
+_Methods: TypeAlias = tuple[int, Callable[..., Any] | None, Callable[..., Any] | None]
+"""The place of a rule, and its methods that enter and leave a kind of node."""
+
 _TOO_MUCH_WORK = (
     "The document repeats fields or fragments too often to be validated. Request less at once."
 )
@@ -76,8 +89,9 @@ def validation(
         errors.append(error)
 
     type_info = TypeInfo(schema)
-    context = ValidationContext(schema, document, type_info, on_error)
-    visitor = TypeInfoVisitor(type_info, ParallelVisitor(_visitors(context, document, settings)))
+    context = _Context(schema, document, type_info, on_error)
+    rules = _Rules(_visitors(context, document, settings))
+    visitor = TypeInfoVisitor(type_info, rules)
     try:
         yield from _Walk(visitor).visit(document)
     except ValidationAbortedError as aborted:
@@ -88,6 +102,10 @@ def validation(
         raise _too_much_work() from None
     except Exception as error:  # raised by a custom scalar for a literal
         errors = [locate_error(error)]
+    finally:
+        # Cycles of a visitor and its methods, which would wait for the garbage collector.
+        rules.enter_leave_map.clear()
+        visitor.enter_leave_map.clear()
     if errors:
         raise RequestError(Stage.VALIDATION, errors)
 
@@ -95,6 +113,8 @@ def validation(
 def _visitors(
     context: ValidationContext, document: DocumentNode, settings: EngineSettings
 ) -> list[Visitor]:
+    """Return a visitor for each rule, with graphql-core's budgets for merging fields lowered to
+    `max_merge_steps`."""
     # graphql-core's own budgets stop a validation after 0.1 to 0.4 s.
     context._remaining_fragment_work = settings.max_merge_steps
     visitors: list[Visitor] = []
@@ -111,6 +131,81 @@ def _visitors(
             rule.rule_context.remaining_complexity_budget = settings.max_merge_steps
         visitors.append(rule)
     return visitors
+
+
+class _Context(ValidationContext):
+    """graphql-core's context, whose visitors leave no cycles."""
+
+    def get_variable_usages(self, node: NodeWithSelectionSet) -> list[VariableUsage]:
+        usages = self._variable_usages.get(node)
+        if usages is None:
+            fragment = node if isinstance(node, FragmentDefinitionNode) else None
+            found = VariableUsageVisitor(self._type_info, fragment)
+            visitor = TypeInfoVisitor(self._type_info, found)
+            visit(node, visitor)
+            found.enter_leave_map.clear()
+            visitor.enter_leave_map.clear()
+            usages = self._variable_usages[node] = found.usages
+        return usages
+
+
+class _Rules(ParallelVisitor):
+    """Calls the methods of all rules for a node.
+
+    graphql-core's own class looks up the methods of each rule for each kind of node, for each
+    document: half of the time of a small one, and 1,000 objects that only the garbage collector
+    frees. Here they are looked up once for each class of rules.
+    """
+
+    def get_enter_leave_for_kind(self, kind: str) -> EnterLeaveVisitor:
+        found = self.enter_leave_map.get(kind)
+        if found is None:
+            methods = list(self._methods(kind))
+            found = self.enter_leave_map[kind] = EnterLeaveVisitor(
+                partial(_enter, methods, self.skipping) if methods else None,
+                partial(_leave, methods, self.skipping) if methods else None,
+            )
+        return found
+
+    def _methods(self, kind: str) -> Iterator[_Methods]:
+        for place, rule in enumerate(self.visitors):
+            rule_class: Any = type(rule)  # mypy takes the hash of its instances for its own
+            enter, leave = _names(rule_class, kind)
+            if enter or leave:
+                yield (
+                    place,
+                    getattr(rule, enter) if enter else None,
+                    getattr(rule, leave) if leave else None,
+                )
+
+
+@cache
+def _names(rule: type[Visitor], kind: str) -> tuple[str | None, str | None]:
+    """The methods of a class of rules that handle a kind of node."""
+    enter = [name for name in (f"enter_{kind}", "enter") if hasattr(rule, name)]
+    leave = [name for name in (f"leave_{kind}", "leave") if hasattr(rule, name)]
+    return next(iter(enter), None), next(iter(leave), None)
+
+
+def _enter(methods: Sequence[_Methods], skipping: list[Any], node: Node, *around: Any) -> None:
+    """Enter a node. A rule that returns SKIP ignores what is inside it, after BREAK all others."""
+    for place, enter, _ in methods:
+        if enter is not None and skipping[place] is None:
+            result = enter(node, *around)
+            if result is SKIP or result is False:
+                skipping[place] = node
+            elif result is BREAK or result is True:
+                skipping[place] = BREAK
+
+
+def _leave(methods: Sequence[_Methods], skipping: list[Any], node: Node, *around: Any) -> None:
+    for place, _, leave in methods:
+        if skipping[place] is node:
+            skipping[place] = None
+        elif (
+            leave is not None and skipping[place] is None and leave(node, *around) in (BREAK, True)
+        ):
+            skipping[place] = BREAK
 
 
 class _Walk:

@@ -2,7 +2,8 @@
 
 Most values already have their coerced form. Tests compiled once for each operation recognise these,
 a list of strings by one pass in C. graphql-core coerces all others and reports the errors; it takes
-1 to 8 µs for each list item and object key, at once, so their number is limited.
+1 to 8 µs for each list item and object key, at once, so their number is limited. So is the number
+of input objects in a list: each of them becomes an object before a resolver sees the list.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -38,6 +39,8 @@ from engine.errors import locate_error
 Test: TypeAlias = Callable[[Any], bool]
 
 ABSENT: Any = object()
+OBJECTS_MAX = 1_000
+"""Input objects in one list. A longer list counts as one that needs coercion."""
 MAX_ERRORS = 50  # the limit of graphql-core's execute()
 
 
@@ -186,7 +189,10 @@ def no_coercion_test(
         item = nullable.of_type
         if isinstance(item, GraphQLNonNull) and item.of_type in (GraphQLID, GraphQLString):
             return _is_list_of_text
-        return partial(_is_list_of, no_coercion_test(item, inside))
+        test = no_coercion_test(item, inside)
+        if isinstance(get_nullable_type(item), GraphQLInputObjectType):
+            return partial(_is_list_of_objects, test)
+        return partial(_is_list_of, test)
     if isinstance(nullable, GraphQLInputObjectType):
         return _test_of_object(nullable, inside)
     definition = nullable.extensions.get("strawberry-definition")
@@ -250,6 +256,10 @@ def _is_list_of_text(value: Any) -> bool:
 
 def _is_list_of(test: Test, value: Any) -> bool:
     return type(value) is list and all(map(test, value))
+
+
+def _is_list_of_objects(test: Test, value: Any) -> bool:
+    return type(value) is list and len(value) <= OBJECTS_MAX and all(map(test, value))
 
 
 _EXACT_TYPES: dict[Any, type] = {GraphQLID: str, GraphQLString: str, GraphQLBoolean: bool}

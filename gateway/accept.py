@@ -83,7 +83,9 @@ def accepted(accept: bytes | None) -> Accepted:
     if accept is None or not accept.strip(b" \t,"):
         return UNSTATED
     if len(accept) > HEADER_CHARS_MAX:
-        message = f"An Accept header has at most {HEADER_CHARS_MAX} characters, got {len(accept)}."
+        message = (
+            f"An Accept header must have at most {HEADER_CHARS_MAX} characters, got {len(accept)}."
+        )
         raise HttpRejection(406, "NOT_ACCEPTABLE", message)
     text = accept.decode("latin-1").lower()
     ranges = list(media_ranges(text))

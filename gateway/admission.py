@@ -49,7 +49,7 @@ REBUILD = 64
 """A queue is rebuilt when more than half of its entries, and this many more, have given up."""
 
 CallerOf = Callable[[Any], Hashable]
-"""Whose share an operation uses, from its context."""
+"""Returns the caller whose share an operation uses, from its context."""
 
 
 @dataclass(frozen=True, slots=True)

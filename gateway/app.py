@@ -1,9 +1,12 @@
 """The composition root of a gateway process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from functools import partial
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+)
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -12,7 +15,6 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine, EngineSettings
-from gateway import freshness
 from gateway.admission import Admission
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
@@ -20,45 +22,40 @@ from gateway.authentication import (
     SERVICE,
     Authentication,
     AuthenticationSettings,
-    Identity,
     mint,
 )
 from gateway.awaiting_keys import awaiting_keys
-from gateway.client_address import ClientAddresses
 from gateway.config import Config
 from gateway.connections import Connections
-from gateway.costs import SERVICES, Costs
-from gateway.documents import (
-    AutomaticDocuments,
-    NoDocuments,
-    OnlyTrustedDocuments,
-    require_valid,
-)
-from gateway.graphql_execution import EngineExecutor
-from gateway.graphql_http import GraphQLEndpoint
-from gateway.graphql_request import Documents
-from gateway.graphql_sse import GraphQLEventStream
-from gateway.graphql_streams import Streams
+from gateway.documents import require_valid
+from gateway.garbage import collecting_when_idle
 from gateway.graphql_ws import GraphQLSockets
-from gateway.headers import Headers
 from gateway.health import Health, Probe
 from gateway.loop_lag import measuring_loop_lag
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
-from gateway.request_metrics import RequestMetrics
 from gateway.security_headers import with_security_headers
-from gateway.traced_requests import TracedApp, traced
+from gateway.served_space import (
+    ProcessLimits,
+    ServedSpace,
+    SharedParts,
+    caller_of,
+    in_space,
+    only_space,
+    served_space,
+    service_routes,
+)
+from gateway.space_names import PATH_HEAD, PATH_TAIL, SpaceNames, SpaceSource, name_in_path
+from gateway.space_transports import SpaceTransports
+from gateway.spaces import Spaces
+from gateway.traced_requests import TracedApp
 from gateway.transports import Transports
-from graph.edge import UserId
-from resolvers.scope import Scope as RequestScope
 from schema import weights
-from schema.context import Context
-from schema.errors import formatted
 from schema.federation import SCHEMA_TEXTS
 from schema.schema import schema
-from storage.ports import Consistency
-from storage.stores import Stores, open_stores
+from storage.postgres.spaces import SpaceDirectory
+from storage.stores import shared_servers
 from telemetry.tracing import internal_span, tracing
 
 ENDPOINT = "/graphql"
@@ -69,10 +66,10 @@ PLAYGROUND_TOKEN_S = 365 * 86_400
 class Gateway:
     """The ASGI application. Opens its stores when it starts, and closes them when it stops.
 
-    It handles /graphql before routing, because a router costs as much as a small response. A call
-    is a plain function that returns an awaitable, which saves one coroutine for each request;
-    servers that detect the ASGI version must be configured for version 3. `peers` are the processes
-    that share its address; /metrics reports all of them.
+    It handles /graphql, and the paths of spaces, before routing, because a router costs as much as
+    a small response. A call is a plain function that returns an awaitable, which saves one
+    coroutine for each request; servers that detect the ASGI version must be configured for version
+    3. `peers` are the processes that share its address; /metrics reports all of them.
 
     Raises:
         ValueError: the authentication settings are invalid, or a trusted document cannot be run;
@@ -82,6 +79,8 @@ class Gateway:
     def __init__(self, config: Config, peers: Peers | None = None) -> None:
         self._config = config
         self._peers = peers
+        sources = config.spaces.named_by.sources if config.spaces.names else ()
+        self._reads_paths = SpaceSource.PATH in sources
         self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.clients.streams)
         self._engine = Engine(
@@ -100,12 +99,14 @@ class Gateway:
         self._graphql: ASGIApp | None = None
         self.metrics: ASGIApp | None = None
         """The application behind the metrics' own address, while this one runs."""
-        self._routes = Starlette(lifespan=self.lifespan)
+        self._routes = _application(lifespan=self.lifespan)
         self._others = with_security_headers(self._routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["type"] != "lifespan" and scope["path"] == ENDPOINT and self._graphql is not None:
-            return self._graphql(scope, receive, send)
+        if scope["type"] != "lifespan" and self._graphql is not None:
+            path: str = scope["path"]
+            if path == ENDPOINT or (self._reads_paths and name_in_path(path) is not None):
+                return self._graphql(scope, receive, send)
         return self._others(scope, receive, send)
 
     async def hang_up(self) -> None:
@@ -115,98 +116,111 @@ class Gateway:
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
         """Open and close everything that lives as long as the process."""
-        config = self._config
-        playground = _playground(config)
-        traces = tracing() if config.monitoring.has_traces else nullcontext()
-        async with traces, open_stores(config.storage) as stores, self._authentication.running():
-            requests = RequestMetrics(
-                config.monitoring.operation_names_max, config.monitoring.slow_operation_ms / 1000
+        async with AsyncExitStack() as stack:
+            if self._config.monitoring.has_traces:
+                await stack.enter_async_context(tracing())
+            await stack.enter_async_context(self._authentication.running())
+            parts = await self._parts(stack)
+            default = await stack.enter_async_context(
+                served_space(self._config, parts, self._authentication)
             )
-            self._graphql = self._transports(stores, playground, requests)
-            exposure = config.exposure.metrics
-            metrics = Metrics(stores, self._engine, requests, self._peers, exposure)
-            self.metrics = with_security_headers(Starlette(routes=metrics.routes()))
-            probes: dict[str, Probe] = {
-                "postgresql": stores.servers.postgres.ping,
-                "redis": stores.servers.redis.ping,
-            }
-            if stores.servers.broker is not stores.servers.redis:
-                probes["broker"] = stores.servers.broker.ping
-            probes |= self._authentication.probes()
-            required = probes.keys() & {"postgresql", IDENTITY_KEYS}
-            self._routes.router.routes.extend(
-                [
-                    *Health(probes, required=frozenset(required)).routes(),
-                    *(metrics.routes() if exposure.is_public else ()),
-                    *(_playground_routes(playground) if playground else ()),
-                ]
+            app, services, spaces = await self._transports(stack, default, parts)
+            metrics = Metrics(
+                spaces,
+                self._engine,
+                self._peers,
+                self._config.exposure.metrics,
+                has_label=bool(self._config.spaces.names),
             )
-            async with metrics.answering(), measuring_loop_lag():
-                yield
+            self.metrics = with_security_headers(_application(metrics.routes()))
+            self._routes.router.routes.extend([*self._other_routes(default, metrics), *services])
+            await stack.enter_async_context(metrics.answering())
+            await stack.enter_async_context(measuring_loop_lag())
+            await stack.enter_async_context(collecting_when_idle())
+            self._graphql = TracedApp(app) if self._config.monitoring.has_traces else app
+            yield
 
-    def _transports(
-        self, stores: Stores, playground: Playground | None, requests: RequestMetrics
-    ) -> ASGIApp:
-        config, identify = self._config, self._authentication.identify
-        ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
-        executor = EngineExecutor(
+    async def _parts(self, stack: AsyncExitStack) -> SharedParts:
+        config, servers = self._config, None
+        if config.spaces.names:
+            servers = await stack.enter_async_context(
+                shared_servers(config.storage, config.spaces.connections_max)
+            )
+        return SharedParts(
             self._engine,
-            freshness.before,
-            Costs(config.clients.costs, stores.caches.budgets),
-            config.exposure,
+            Admission(config.clients.admission, caller_of),
+            self._connections,
+            ProcessLimits.of(config),
+            self._page_of,
+            servers,
         )
-        documents = _documents(config, stores, executor)
-        admission = Admission(config.clients.admission, _caller_of)
-        # A notification may arrive before the local cache of this process is invalidated.
-        live_context_of = _context_of(stores, config, identify, Consistency.FRESH)
-        streams = Streams(
-            executor,
-            live_context_of,
-            formatted,
-            config.clients.streams.request_deadline_ms,
-            documents,
-            admission,
-            ended,
+
+    async def _transports(
+        self, stack: AsyncExitStack, default: ServedSpace, parts: SharedParts
+    ) -> tuple[ASGIApp, list[BaseRoute], Iterable[ServedSpace]]:
+        """The handlers of /graphql and of the routes of services, and the open spaces."""
+        config = self._config
+        if not config.spaces.names:
+            sockets = GraphQLSockets(only_space(default), self._connections)
+            app = Transports(default.endpoint, sockets, config.clients.browsers)
+            routes = service_routes(lambda of: in_space(default, of(default)), is_path_read=False)
+            return in_space(default, awaiting_keys(self._authentication, app)), routes, (default,)
+        spaces = Spaces(
+            default,
+            SpaceDirectory(default.stores.servers.postgres),
+            lambda record: served_space(
+                config.for_space(record.name, record.settings), parts, self._authentication
+            ),
+            config.spaces,
         )
-        endpoint = GraphQLEndpoint(
-            executor=executor,
-            context_of=_context_of(stores, config, identify),
-            format_error=formatted,
-            limits=config.clients.requests,
-            page=playground,
-            documents=documents,
-            events=GraphQLEventStream(identify, streams, self._connections),
-            admission=admission,
-            turns=self._engine.turns,
-            ended=ended,
+        await stack.enter_async_context(spaces.running())
+        named = SpaceTransports(SpaceNames(default.name, config.spaces.named_by), spaces)
+        sockets = GraphQLSockets(named.enter, self._connections)
+        app = Transports(named, sockets, config.clients.browsers)
+        return app, service_routes(named.service, is_path_read=self._reads_paths), spaces
+
+    def _page_of(self, space: str) -> Playground | None:
+        config = self._config
+        if not config.exposure.playground:
+            return None
+        authentication = config.authentication
+        is_own = self._reads_paths and space != config.storage.space
+        endpoint = f"{PATH_HEAD}{space}{PATH_TAIL}" if is_own else ENDPOINT
+        return Playground(
+            authentication.development, _service_token(authentication), endpoint=endpoint
         )
-        sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
-        transports = Transports(endpoint, sockets, config.clients.browsers)
-        app = awaiting_keys(self._authentication, transports)
-        return TracedApp(app) if config.monitoring.has_traces else app
+
+    def _other_routes(self, default: ServedSpace, metrics: Metrics) -> list[BaseRoute]:
+        servers = default.stores.servers
+        probes: dict[str, Probe] = {
+            "postgresql": servers.postgres.ping,
+            "redis": servers.redis.ping,
+        }
+        if servers.broker is not servers.redis:
+            probes["broker"] = servers.broker.ping
+        probes |= self._authentication.probes()
+        required = probes.keys() & {"postgresql", IDENTITY_KEYS}
+        routes: list[BaseRoute] = [*Health(probes, required=frozenset(required)).routes()]
+        if self._config.exposure.metrics.is_public:
+            routes += metrics.routes()
+        if (playground := self._page_of(default.name)) is not None:
+            routes += [Route("/", _to_playground), *playground.routes()]
+        return routes
+
+
+def _application(
+    routes: Sequence[BaseRoute] = (),
+    lifespan: Callable[[object], AbstractAsyncContextManager[None]] | None = None,
+) -> Starlette:
+    """An application that does not add or remove slashes by redirects: these would name the host
+    that the client has sent."""
+    application = Starlette(routes=routes, lifespan=lifespan)
+    application.router.redirect_slashes = False
+    return application
 
 
 def _trace_field(key: str) -> AbstractContextManager[object]:
     return internal_span(f"resolve {key}")
-
-
-def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Documents:
-    if config.clients.documents.trusted is not None:
-        return OnlyTrustedDocuments(config.clients.documents.trusted)
-    if config.clients.documents.automatic:
-        return AutomaticDocuments(stores.caches.documents, executor.prepared)
-    return NoDocuments()
-
-
-def _playground(config: Config) -> Playground | None:
-    if not config.exposure.playground:
-        return None
-    authentication = config.authentication
-    return Playground(authentication.development, _service_token(authentication))
-
-
-def _playground_routes(playground: Playground) -> list[BaseRoute]:
-    return [Route("/", _to_playground), *playground.routes()]
 
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
@@ -214,51 +228,6 @@ def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None
     if not settings.development or settings.secrets != (DEVELOPMENT_SECRET,):
         return None
     return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)
-
-
-class _ContextOf(Protocol):
-    """Creates the context of one operation. `identity` is passed if it is known already."""
-
-    def __call__(self, headers: Headers, identity: Identity | None = None) -> Context: ...
-
-
-# A named tuple's own constructor is a Python function, which takes twice as long.
-_context: Callable[[tuple[RequestScope, Sequence[str], int | str]], Context] = partial(
-    tuple.__new__, Context
-)
-
-
-def _context_of(
-    stores: Stores,
-    config: Config,
-    identify: Callable[[Headers], Identity],
-    consistency: Consistency = Consistency.CACHED,
-) -> _ContextOf:
-    limits, scale = config.limits, config.affinity
-    addresses = ClientAddresses(config.clients.trusted_proxies)
-
-    def context_of(headers: Headers, identity: Identity | None = None) -> Context:
-        who = identify(headers) if identity is None else identity
-        viewer = None if who.user_id is None else UserId(who.user_id)
-        scope = RequestScope(
-            stores,
-            viewer,
-            limits,
-            is_service=who.service,
-            scale=scale,
-            consistency=consistency,
-        )
-        tokens = freshness.tokens_in(headers) if freshness.HEADER_NAME in headers else ()
-        if who.service:
-            return _context((scope, tokens, SERVICES))
-        return _context((scope, tokens, addresses.of(headers) if viewer is None else viewer))
-
-    return context_of
-
-
-def _caller_of(context: Context) -> Hashable:
-    """Whose share of an overloaded server a request uses."""
-    return context.caller
 
 
 async def _to_playground(_: Request) -> Response:

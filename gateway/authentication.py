@@ -20,7 +20,7 @@ from gateway.health import Probe
 from gateway.http_rejection import HttpRejection
 from gateway.key_sources import DEVELOPMENT_SECRET
 from gateway.remote_keys import RemoteKeys
-from gateway.token_claims import ClaimError, Identity
+from gateway.token_claims import ClaimError, ClaimPath, Identity
 from gateway.token_keys import PUBLIC_KEY_ALGORITHMS, TokenKey, TokenKeys
 from graph.edge import MAX_USER_ID, user_id_of
 
@@ -49,7 +49,7 @@ class Authentication:
     """Finds the identity of a request. Raises ValueError for invalid settings."""
 
     def __init__(self, settings: AuthenticationSettings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._local = settings.local_keys()
         self._remote: RemoteKeys | None = None
         if settings.jwks_url is not None:
@@ -125,7 +125,7 @@ class Authentication:
             if len(headers.every(b"authorization")) > 1:
                 raise several_tokens()
             return self._bearer(credentials)
-        viewer = headers.get(b"x-viewer") if self._settings.development else None
+        viewer = headers.get(b"x-viewer") if self.settings.development else None
         return ANONYMOUS if viewer is None else _named(viewer.decode("latin-1").strip())
 
     def _bearer(self, credentials: bytes) -> Identity:
@@ -135,8 +135,8 @@ class Authentication:
             return held[0]
         try:
             claims = self._claims(token_in(credentials))
-            until = int(claims["exp"]) + self._settings.accepted.leeway_s
-            identity = self._settings.claims.identity(claims, until)
+            until = int(claims["exp"]) + self.settings.accepted.leeway_s
+            identity = self.settings.claims.identity(claims, until)
         except jwt.ExpiredSignatureError:
             raise rejected("The token has expired.") from None
         except jwt.PyJWTError as error:
@@ -165,7 +165,7 @@ class Authentication:
         raise jwt.InvalidTokenError("it is signed with an unknown key")
 
     def _decoded(self, token: str, key: TokenKey) -> Mapping[str, Any]:
-        accepted = self._settings.accepted
+        accepted = self.settings.accepted
         claims: dict[str, Any] = jwt.decode(
             token,
             key.key,
@@ -188,10 +188,11 @@ def mint(
     scope: str = "",
     ttl_s: int = 3_600,
     settings: AuthenticationSettings | None = None,
+    space: tuple[ClaimPath, str] | None = None,
 ) -> str:
     """A token that `Authentication` accepts: HS256, for `sub` and the scopes, valid for `ttl_s`.
 
-    `settings` give the names of its claims, its audience and its issuer.
+    `settings` give the names of its claims, its audience and its issuer. `space`: a further claim.
     """
     settings = settings or AuthenticationSettings()
     accepted = settings.accepted
@@ -201,6 +202,9 @@ def mint(
         settings.claims.user_path.put(claims, str(_user_id(str(sub), "sub")))
     if scope:
         settings.claims.scope_path.put(claims, scope)
+    if space is not None:
+        path, name = space
+        path.put(claims, name)
     for name, values in (("aud", accepted.audiences), ("iss", accepted.issuers)):
         if values:
             claims[name] = values[0]

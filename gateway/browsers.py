@@ -28,7 +28,9 @@ MAX_AGE_S = 7_200
 METHODS = ("GET", "POST")
 REQUEST_HEADERS_CHARS_MAX = 4_096
 
-PROTOCOL_HEADERS = "accept authorization content-type kith-cost last-event-id x-consistency-token"
+PROTOCOL_HEADERS = (
+    "accept authorization content-type kith-cost kith-space last-event-id x-consistency-token"
+)
 CLIENT_HEADERS = (
     "apollo-require-preflight apollographql-client-name apollographql-client-version"
     " graphql-client-name graphql-client-version graphql-preflight graphql-require-preflight"
@@ -56,7 +58,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 @dataclass(frozen=True, slots=True)
 class BrowserSettings:
-    """Which other origins may send requests. `headers` are allowed besides REQUEST_HEADERS.
+    """The other origins that may send requests. `headers` are allowed besides REQUEST_HEADERS.
 
     `local` allows every port of this machine, for local development only.
     """

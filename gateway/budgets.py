@@ -41,7 +41,7 @@ class _Portion:
         """Tokens not taken out of the shared bucket yet: the first portion, a negative balance."""
         self.remaining = size
         self.at = now
-        """When the bucket had `remaining` tokens."""
+        """The time at which the bucket had `remaining` tokens."""
         self.lock = Lock()
         self.own: OwnBucket | None = None
         """The bucket of this process, while the shared one is unavailable."""
@@ -94,7 +94,7 @@ class Budgets:
         portion.local = max(portion.local - cost, -self._bucket.size)
 
     def rate_limit(self, caller: str | int, cost: int) -> RateLimit:
-        """What is left of a caller's budget, as far as this process knows."""
+        """The rest of a caller's budget, as far as this process knows."""
         now, size = self._clock(), self._bucket.size
         portion = self._portions.get(caller) or self._new(caller)
         returned = (now - portion.at) * 1000 * self._bucket.per_ms

@@ -6,20 +6,24 @@ The functions import what they run, so that `--help` takes a moment and not seco
 import asyncio
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from devstack.errors import DevstackError
+from gateway.audit import audited
+from gateway.capacity.demand import Demand, count_of
+from gateway.cli_options import SPACE, STATE, Space, StateFolder
+from gateway.cli_options import errors_without_traceback as _errors_without_traceback
 from gateway.logs import LogFormat, set_up_logging
+from gateway.space_cli import app as space_app
 from gateway.version import VERSION
 from graph.edge import MAX_USER_ID
-from graph.errors import KithError
 from storage.postgres.load_report import OnBad
+from storage.postgres.placement import SHARDS
 from storage.space import checked_space
 
 app = typer.Typer(
@@ -31,22 +35,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-StateFolder = Annotated[
-    Path, typer.Option("--state", help="The state folder of `dev`, with its servers' data.")
-]
-Space = Annotated[
-    str,
-    typer.Option(
-        "--space",
-        help="The graph to use: each space has its own PostgreSQL schema, key prefix and queue.",
-    ),
-]
 Port = Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Log = Annotated[LogFormat, typer.Option("--log-format", help="The format of log lines.")]
 
-STATE = Path(".kith")
-SPACE = "public"
+_DEMAND = Demand()
 
 
 def _show_version(wanted: bool) -> None:
@@ -141,19 +134,16 @@ def worker(
 ) -> None:
     """Run one worker process. It waits while a server is unavailable, except Redis at its start."""
     from gateway.config import log_level, read_config
-    from workers.main import run
+    from gateway.worker_config import job_settings, worker_spaces
+    from workers.process import run
 
     with _errors_without_traceback(log_format):
         config = read_config(state, space)
         set_up_logging(log_format, log_level())
         logging.getLogger("arq.worker").setLevel(logging.WARNING)
-        run(
-            config.storage,
-            config.limits.undo_s,
-            config.metrics_port,
-            verified_rows=config.verified_rows,
-            has_traces=config.monitoring.has_traces,
-        )
+        spaces = worker_spaces(config) if config.spaces.names else None
+        has_traces = config.monitoring.has_traces
+        run(job_settings(config), config.metrics_port, spaces=spaces, has_traces=has_traces)
 
 
 @app.command()
@@ -161,24 +151,46 @@ def migrate(
     state: StateFolder = STATE,
     space: Space = SPACE,
     partitions: Annotated[
-        int, typer.Option(help="Hash partitions per table; fixed by the first migration.", min=1)
+        int,
+        typer.Option(
+            help="Hash partitions per table; fixed by the first migration. 0: not partitioned.",
+            min=0,
+        ),
     ] = 16,
+    citus: Annotated[
+        bool, typer.Option("--citus", help="Distribute the tables over the machines of Citus.")
+    ] = False,
+    shards: Annotated[
+        int, typer.Option(help="With --citus: shards; fixed by the first --citus.", min=1, max=1024)
+    ] = SHARDS,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
     from gateway.config import direct_database
     from storage.postgres.migrate import migrate as apply
 
-    with _errors_without_traceback():
+    with _errors_without_traceback(), audited("migrate", space=space):
         checked_space(space)
         database = direct_database(state)
-        applied = asyncio.run(apply(database.url, space, partitions, database.password_file))
+        applied = asyncio.run(
+            apply(
+                database.url,
+                space,
+                partitions,
+                database.password_file,
+                shards=shards if citus else None,
+            )
+        )
         typer.echo(f"{space}: applied {', '.join(applied)}" if applied else f"{space}: up to date")
 
 
 @app.command()
 def load(
     file: Annotated[
-        Path, typer.Argument(help="from_user_id,to_user_id[,created_at_ms] as .csv, .gz or .zst")
+        Path,
+        typer.Argument(
+            help="from_user_id,to_user_id[,created_at_ms] as .csv, .csv.gz, .csv.zst or"
+            " .parquet (needs pyarrow); - for standard input"
+        ),
     ],
     state: StateFolder = STATE,
     space: Space = SPACE,
@@ -190,8 +202,41 @@ def load(
     from gateway.config import read_config
     from gateway.load import run
 
-    with _errors_without_traceback():
+    with _errors_without_traceback(), audited("load", space=space, file=str(file)):
         _exit(asyncio.run(run(read_config(state, space), file, on_bad)))
+
+
+@app.command()
+def export(
+    file: Annotated[
+        Path, typer.Argument(help="A new .csv, .csv.gz, .csv.zst or .parquet (needs pyarrow)")
+    ],
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+    all_kinds: Annotated[
+        bool,
+        typer.Option(
+            "--all-kinds",
+            help="Also whispers, requests and blocks, with the columns kind and flags.",
+        ),
+    ] = False,
+    since: Annotated[
+        datetime | None, typer.Option(help="Only edges that began at this time (UTC) or later.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(help="Only edges that began before this time (UTC).")
+    ] = None,
+    part: Annotated[
+        str, typer.Option("--slice", help="One slice of all users: 2/8 is the second of eight.")
+    ] = "1/1",
+) -> None:
+    """Write all follows to a file that `load` reads. An interrupted export resumes."""
+    from gateway.config import read_config
+    from gateway.graph_export import run, selected
+
+    with _errors_without_traceback(), audited("export", space=space, file=str(file)):
+        selection = selected(part, since, until, all_kinds=all_kinds or file.suffix == ".parquet")
+        asyncio.run(run(read_config(state, space), file, selection, with_kinds=all_kinds))
 
 
 @app.command()
@@ -207,7 +252,8 @@ def verify(
     from gateway.config import read_config
     from gateway.verify import run
 
-    with _errors_without_traceback():
+    audit = audited("verify --repair", space=space) if repair else nullcontext()
+    with _errors_without_traceback(), audit:
         _exit(asyncio.run(run(read_config(state, space), repair=repair, examples=examples)))
 
 
@@ -224,7 +270,9 @@ def lanes(
     from graph.lane import LANES, LANES_MAX
     from storage.postgres.lanes import count_lanes, set_lanes
 
-    with _errors_without_traceback():
+    changes = wanted is not None
+    audit = audited("lanes --set", space=space, lanes=wanted) if changes else nullcontext()
+    with _errors_without_traceback(), audit:
         storage = read_config(state, space).storage
         if wanted is not None:
             if wanted.bit_count() != 1 or not LANES <= wanted <= LANES_MAX:
@@ -232,6 +280,8 @@ def lanes(
             asyncio.run(set_lanes(storage, wanted))
         typer.echo(f"{space}: {asyncio.run(count_lanes(storage))} lanes")
 
+
+app.add_typer(space_app, name="space")
 
 outbox = typer.Typer(
     help="List, retry or drop the failed changes: those that workers could not apply.",
@@ -269,7 +319,8 @@ def outbox_retry(
     from gateway.config import read_config
     from gateway.outbox import retry
 
-    with _errors_without_traceback():
+    shown = "all" if every else ids
+    with _errors_without_traceback(), audited("outbox retry", space=space, changes=shown):
         if bool(ids) == every:
             raise ValueError("Give ids of failed changes, or --all.")
         _exit(asyncio.run(retry(read_config(state, space), None if every else ids)))
@@ -287,8 +338,86 @@ def outbox_drop(
     from gateway.config import read_config
     from gateway.outbox import drop
 
-    with _errors_without_traceback():
+    with _errors_without_traceback(), audited("outbox drop", space=space, changes=ids):
         _exit(asyncio.run(drop(read_config(state, space), ids)))
+
+
+shards = typer.Typer(
+    help="Show the shards of a space on Citus, or give a user one of their own.",
+    invoke_without_command=True,
+)
+app.add_typer(shards, name="shards")
+
+
+@shards.callback()
+def shards_show(
+    context: typer.Context,
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+    most: Annotated[
+        int, typer.Option("--most", help="How many shard groups are shown.", min=0)
+    ] = 10,
+    whales: Annotated[
+        int,
+        typer.Option(
+            "--whales", help="Show so many users with the most edges. Reads all counts.", min=0
+        ),
+    ] = 0,
+) -> None:
+    """Show the machines, and the largest groups of shards with their rows and bytes."""
+    if context.invoked_subcommand is not None:
+        return
+    from gateway.config import read_config
+    from gateway.shards import show
+
+    with _errors_without_traceback():
+        asyncio.run(show(read_config(state, space), most, whales))
+
+
+@shards.command("isolate")
+def shards_isolate(
+    user: Annotated[int, typer.Argument(metavar="USER", min=1, max=MAX_USER_ID)],
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+) -> None:
+    """Move a user's rows into shards of their own, at the coordinator. Safe while in use."""
+    from gateway.config import read_config
+    from gateway.shards import isolate
+    from graph.edge import UserId
+
+    with _errors_without_traceback(), audited("shards isolate", space=space, target=user):
+        asyncio.run(isolate(read_config(state, space), UserId(user)))
+
+
+@app.command()
+def capacity(
+    edges: Annotated[
+        int, typer.Option(parser=count_of, metavar="NUMBER", help="Edges, such as 5e9.")
+    ] = _DEMAND.edges,
+    writes: Annotated[
+        int, typer.Option(parser=count_of, metavar="NUMBER", help="Changes a second.")
+    ] = _DEMAND.writes,
+    lists: Annotated[
+        int, typer.Option(parser=count_of, metavar="NUMBER", help="Pages of 20 a second.")
+    ] = _DEMAND.lists,
+    checks: Annotated[
+        int, typer.Option(parser=count_of, metavar="NUMBER", help="Relation checks a second.")
+    ] = _DEMAND.checks,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Change an assumption. May be repeated."),
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option("--from", help="Your own measured figures, as `bench.measured` writes them."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Plan machines, disks and networks for a demand. Every figure names its sources."""
+    from gateway.capacity.report import run
+
+    with _errors_without_traceback():
+        run(Demand(edges, writes, lists, checks), assume or (), measured, as_json=as_json)
 
 
 @app.command()
@@ -299,17 +428,25 @@ def token(
     ] = None,
     scope: Annotated[str, typer.Option(help="Scopes, separated by spaces: `service`.")] = "",
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
+    space: Annotated[
+        str, typer.Option("--space", help="The space that it names, if claims name spaces.")
+    ] = SPACE,
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
-    from gateway.authentication import mint
-    from gateway.config import signing
+    from gateway.authentication import DEVELOPMENT_SECRET, mint
+    from gateway.config import signing, space_claim
 
     with _errors_without_traceback():
         secret, settings = signing()
         service = settings.claims.service_scope
         if user_id is None and service not in scope.split():
             raise ValueError(f"USER_ID is missing. Name a user id, or use `--scope {service}`.")
-        typer.echo(mint(secret, user_id, scope, ttl, settings))
+        # The secret of `dev` is public, so its tokens give nothing to anybody.
+        real = secret != DEVELOPMENT_SECRET
+        fields = {"target": user_id, "scopes": scope, "ttl_s": ttl}
+        with audited("token", **fields) if real else nullcontext():
+            claim = None if space == SPACE else (space_claim(), checked_space(space))
+            typer.echo(mint(secret, user_id, scope, ttl, settings, claim))
 
 
 @app.command()
@@ -329,19 +466,3 @@ def _is_given(context: typer.Context, *names: str) -> bool:
 def _exit(code: int) -> None:
     if code:
         raise typer.Exit(code)
-
-
-@contextmanager
-def _errors_without_traceback(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
-    """Print user errors as one sentence without a traceback, and exit with 2."""
-    try:
-        yield
-    except (DevstackError, KithError, ValueError) as error:
-        cause = str(error.__cause__ or "")
-        text = f"{error}" if cause in str(error) else f"{error} ({cause})"
-        if log_format is LogFormat.JSON:
-            set_up_logging(log_format)
-            logging.getLogger("gateway").critical(text)
-        else:
-            typer.echo(f"kith: {text}", err=True)
-        raise typer.Exit(2) from None

@@ -1,6 +1,6 @@
 """The configuration of a process, made from its settings once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,13 +13,16 @@ from gateway.authentication_settings import AcceptedTokens, AuthenticationSettin
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
 from gateway.costs import CostSettings
-from gateway.environment import ConfigurationError, read
+from gateway.environment import ConfigurationError, child_environment, read
 from gateway.exposure import EVERYTHING, Exposure, MetricsExposure
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET
-from gateway.token_claims import ClaimMapping
+from gateway.space_config import environment_of
+from gateway.space_names import NamedBy
+from gateway.spaces_settings import ANY, SpacesSettings
+from gateway.token_claims import ClaimMapping, ClaimPath, parse_claim_path
 from gateway.trusted_documents import ManifestError, TrustedDocuments, read_trusted_documents
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, Scale
 from graph.pace import Pace
@@ -40,7 +43,7 @@ Environ = Mapping[str, str] | None
 
 @dataclass(frozen=True, slots=True)
 class DocumentSettings:
-    """Which documents are run, and which are known by id."""
+    """The documents that may run, and those that are known by id."""
 
     automatic: bool = True
     """Whether clients may persist documents by Apollo's automatic persisted queries."""
@@ -50,7 +53,7 @@ class DocumentSettings:
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """What clients may send, from where, and how many may stay connected."""
+    """Limits of what clients may send, their origins, and the number of connections."""
 
     streams: StreamLimits = field(default_factory=StreamLimits)
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
@@ -64,7 +67,7 @@ class ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class MonitoringSettings:
-    """What is logged and measured of requests."""
+    """Logging and measurement of requests."""
 
     slow_operation_ms: int = 1_000
     """0: slow operations are not logged."""
@@ -87,6 +90,22 @@ class Config:
     clients: ClientSettings = field(default_factory=ClientSettings)
     exposure: Exposure = field(default_factory=Exposure)
     monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
+    spaces: SpacesSettings = field(default_factory=SpacesSettings)
+    make_space_config: "Callable[[str, Mapping[str, str]], Config] | None" = field(
+        default=None, compare=False
+    )
+    """Makes the configuration of another space from its name and the settings that it overrides.
+    None: only the name differs."""
+
+    def for_space(self, space: str, overrides: Mapping[str, str]) -> "Config":
+        """The configuration of another space of this process, which overrides some settings.
+
+        Raises:
+            ConfigurationError: a setting is wrong.
+        """
+        if self.make_space_config is not None:
+            return self.make_space_config(space, overrides)
+        return replace(self, storage=replace(self.storage, space=space))
 
 
 def read_config(
@@ -105,6 +124,17 @@ def read_config(
         ConfigurationError: a value is wrong, or no server can be found.
     """
     affinity, logs = read(settings.Affinity, environ), read(settings.Logs, environ)
+
+    def make_space_config(other: str, overrides: Mapping[str, str]) -> Config:
+        changed = environment_of(child_environment({}) if environ is None else environ, overrides)
+        return read_config(
+            state,
+            other,
+            development=development,
+            trusted_documents=trusted_documents,
+            environ=changed,
+        )
+
     return Config(
         storage=_storage(environ, state, space),
         authentication=_authentication(environ, development),
@@ -126,6 +156,24 @@ def read_config(
         monitoring=MonitoringSettings(
             logs.slow_operation_ms, logs.operation_names_max, _has_traces(environ)
         ),
+        spaces=_spaces(environ),
+        make_space_config=make_space_config,
+    )
+
+
+def _spaces(environ: Environ) -> SpacesSettings:
+    chosen = read(settings.Spaces, environ)
+    for name in chosen.names:
+        try:
+            checked_space("a" if name == ANY else name)
+        except ValueError as error:
+            raise ConfigurationError(f"KITH_SPACES: {error}") from None
+    return SpacesSettings(
+        frozenset(chosen.names),
+        NamedBy(chosen.sources, parse_claim_path(chosen.claim)),
+        chosen.open_max,
+        chosen.idle_s,
+        max(chosen.connections_max, read(settings.Postgres, environ).pool_max),
     )
 
 
@@ -165,6 +213,11 @@ def signing(environ: Environ = None) -> tuple[str, AuthenticationSettings]:
             "the private key is."
         )
     return authentication.secrets[0], authentication
+
+
+def space_claim(environ: Environ = None) -> ClaimPath:
+    """The claim that names the space of a token."""
+    return parse_claim_path(read(settings.Spaces, environ).claim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +268,7 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
             database_password_file=postgres.database_password_file,
             pool_max=postgres.pool_max,
             statement_cache_size=postgres.statement_cache_size,
+            plan_cache_mode=postgres.plan_cache_mode,
         ),
         CacheSettings(
             url=_revealed(servers.cache_url),
@@ -267,6 +321,8 @@ def _streams(environ: Environ) -> StreamLimits:
         connections_max=chosen.connections_max,
         subscriptions_per_connection_max=chosen.subscriptions_per_connection_max,
         send_deadline_ms=chosen.send_deadline_ms,
+        exports_max=chosen.exports_max,
+        changes_max=chosen.change_streams_max,
     )
 
 
@@ -359,7 +415,9 @@ def _authentication(environ: Environ, development: bool) -> AuthenticationSettin
 
 
 def _jwks_url(keys: settings.TokenKeys) -> JwksUrl | None:
-    return JwksUrl(keys.jwks_url, keys.jwks_refresh_s, keys.jwks_wait_ms) if keys.jwks_url else None
+    if not keys.jwks_url:
+        return None
+    return JwksUrl(keys.jwks_url, keys.jwks_refresh_s, keys.jwks_wait_ms, kept_s=keys.jwks_kept_s)
 
 
 def _revealed(secret: SecretStr | None) -> str | None:

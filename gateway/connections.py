@@ -7,17 +7,20 @@ whose client does not read in time.
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from prometheus_client import Counter, Gauge
-from starlette.types import Message, Send
+from starlette.types import Message, Receive, Send
 
 from gateway.http_rejection import HttpRejection
 
 _connections = Gauge(
-    "kith_stream_connections", "Open web sockets and event streams.", ["transport"]
+    "kith_stream_connections",
+    "Open web sockets, event streams, exports and streams of the change feed.",
+    ["transport"],
 )
 _slow = Counter(
     "kith_slow_consumers_dropped", "Clients disconnected because they did not read in time."
@@ -34,6 +37,10 @@ class StreamLimits:
     init_deadline_ms: int = 10_000
     request_deadline_ms: int = 10_000
     keep_alive_ms: int = 15_000
+    exports_max: int = 4
+    """Exports of services at once."""
+    changes_max: int = 20
+    """Streams of the change feed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,7 @@ A_YEAR_S = 366 * 86_400
 
 GONE = Ending(None)
 GOING_AWAY = Ending(1001, "This server is shutting down; connect again")
+SPACE_CHANGED = Ending(1001, "The space was changed or closed; connect again")
 INTERNAL = Ending(4500, "Internal error")
 EXPIRED = Ending(4403, "Forbidden: the token has expired")
 SLOW = Ending(4413, "Too slow: messages were not read in time")
@@ -61,6 +69,7 @@ class Connection:
         self._send = send
         self._deadline_s = limits.send_deadline_ms / 1000
         self._expiry: asyncio.TimerHandle | None = None
+        self._closing: list[Callable[[], None]] = []
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
 
     def end(self, ending: Ending) -> None:
@@ -74,6 +83,12 @@ class Connection:
             loop = asyncio.get_running_loop()
             left_s = min(moment_s - int(time.time()), A_YEAR_S)
             self._expiry = loop.call_later(max(0, left_s), self.end, EXPIRED)
+
+    async def end_with_client(self, receive: Receive) -> None:
+        """Wait until the client of an HTTP request has disconnected, and end the connection."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.end(GONE)
 
     async def until_ended_or(self, work: "asyncio.Task[None]") -> None:
         """Return as soon as the connection has ended or the work is done."""
@@ -96,10 +111,16 @@ class Connection:
         except OSError:
             return
 
+    def at_close(self, closed: Callable[[], None]) -> None:
+        """Call `closed` when the connection is closed."""
+        self._closing.append(closed)
+
     def close(self) -> None:
         self.end(GONE)
         if self._expiry is not None:
             self._expiry.cancel()
+        for closed in self._closing:
+            closed()
 
     async def _taken(self, message: Message) -> bool:
         try:
@@ -108,6 +129,15 @@ class Connection:
         except TimeoutError:
             return False
         return True
+
+
+class OpensConnections(Protocol):
+    """Opens connections within limits."""
+
+    limits: StreamLimits
+
+    def opened(self, transport: str, send: Send) -> AbstractContextManager[Connection]:
+        """Open a connection for the block. Raises HttpRejection 503 above the limit."""
 
 
 class Connections:
@@ -147,3 +177,34 @@ class Connections:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.limits.send_deadline_ms / 1000):
                 await self._none_open.wait()
+
+
+class SpaceConnections:
+    """The connections of one space, among those of this process."""
+
+    def __init__(self, connections: Connections) -> None:
+        self.limits = connections.limits
+        self._all = connections
+        self._open: set[Connection] = set()
+        self._has_ended = False
+
+    @contextlib.contextmanager
+    def opened(self, transport: str, send: Send) -> Iterator[Connection]:
+        """As `Connections.opened`."""
+        with self._all.opened(transport, send) as connection:
+            self.add(connection)
+            yield connection
+
+    def add(self, connection: Connection) -> None:
+        """Add a connection that is open already."""
+        self._open.add(connection)
+        connection.at_close(lambda: self._open.discard(connection))
+        if self._has_ended:
+            connection.end(SPACE_CHANGED)
+
+    def end(self) -> None:
+        """End all, and later ones at once: this process stops serving the space, or serves it with
+        other settings."""
+        self._has_ended = True
+        for connection in self._open:
+            connection.end(SPACE_CHANGED)

@@ -1,4 +1,4 @@
-"""What operations may cost: the limit of one operation, and the budgets of callers."""
+"""Limits of cost: the limit of one operation, and the budgets of callers."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -18,7 +18,12 @@ _rejected = Counter(
 )
 
 SERVICES = "services"
-"""All services share one budget: their tokens name no client."""
+
+
+def service_caller(client: str | None) -> str:
+    """Whose budget a service uses: that of its client, or one that all services share whose tokens
+    name none."""
+    return SERVICES if client is None else f"{SERVICES}:{client}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class MetricsExposure:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What a gateway shows. The defaults are those of `serve`."""
+    """The parts of a gateway that are shown. The defaults are those of `serve`."""
 
     introspection: Access = Access.OFF
     """Who may select `__schema` and `__type`."""

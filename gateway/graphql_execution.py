@@ -1,7 +1,7 @@
 """The executor: runs operations on the engine."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -159,12 +159,16 @@ class EngineExecutor:
         context_of: Callable[[], object],
         event_s_max: float,
         admission: Admission,
+        span: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> AsyncGenerator[Result, None]:
-        """Yield a result for each event of a prepared subscription. Raises RequestRejected."""
+        """Yield a result for each event of a prepared subscription. Raises RequestRejected.
+
+        `span` makes a span, which is current while an event is executed.
+        """
         charged = self.charged(operation, request, context_of())
         if charged.waiting is not None:
             await charged.waiting
-        turn = _EventTurn(admission, charged.cost, self._costs)
+        turn = _EventTurn(admission, charged.cost, self._costs, span)
 
         async def begun() -> object:
             context = context_of()
@@ -192,10 +196,18 @@ class EngineExecutor:
 
 
 class _EventTurn:
-    """The charges and the admission of one subscription: for each event from its context to its
-    result."""
+    """The charges, the admission and the span of one subscription: for each event from its context
+    to its result."""
 
-    def __init__(self, admission: Admission, cost: int, costs: Costs) -> None:
+    def __init__(
+        self,
+        admission: Admission,
+        cost: int,
+        costs: Costs,
+        span: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._span = span
+        self._entered = ExitStack()
         self._costs = costs
         self._events = admission.events
         self._cost = cost
@@ -207,6 +219,7 @@ class _EventTurn:
         if self._is_source:  # the first context is that of the source, which waits for events
             self._is_source = False
             return
+        self._entered.enter_context(self._span())
         self._costs.debit(self._cost, context)
         try:
             waiting = self._events.enter(self._cost, context)
@@ -217,6 +230,7 @@ class _EventTurn:
         self._admitted = self._cost
 
     def end(self) -> None:
+        self._entered.close()
         if self._admitted:
             self._events.leave(self._admitted)
             self._admitted = 0

@@ -86,6 +86,7 @@ class GraphQLEndpoint:
     HttpRejection (401). `page` is served to browsers that open the address. `events` responds to
     subscriptions, and to clients that prefer event streams; without it both get 406. `admission` is
     shared with the other transports. Large responses are written in `turns` of the event loop.
+    `bodies`: those that arrive in this process, if it has several endpoints.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class GraphQLEndpoint:
         admission: Admission | None = None,
         turns: Turns | None = None,
         ended: Ended = lambda *_: None,
+        bodies: PartialBodies | None = None,
     ) -> None:
         self._executor = executor
         self._context_of = context_of
@@ -111,7 +113,7 @@ class GraphQLEndpoint:
         self._takes_any = self._documents.takes_any
         self._events = events
         self._ended = ended
-        self._bodies = PartialBodies(limits.bodies_bytes_max)
+        self._bodies = bodies or PartialBodies(limits.bodies_bytes_max)
         self._turns = turns or Turns()
         self._admission = admission or Admission(AdmissionSettings())
 

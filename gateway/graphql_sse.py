@@ -9,17 +9,18 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 import orjson
-from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.authentication import Identity
-from gateway.connections import GONE, Connection, Connections
+from gateway.connections import Connection, OpensConnections
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from gateway.graphql_streams import FormattedResult, Streams
 from gateway.headers import Headers
 from gateway.http_rejection import HttpRejection
 from gateway.media_types import EVENT_STREAM
+from gateway.rejection_response import rejection_response
 from gateway.request_ids import HEADER as REQUEST_ID
+from gateway.request_metrics import Ended
 from gateway.security_headers import SECURITY_HEADERS
 from telemetry.request_id import request_id
 
@@ -42,8 +43,10 @@ class GraphQLEventStream:
         self,
         identify: Callable[[Headers], Identity],
         streams: Streams,
-        connections: Connections,
+        connections: OpensConnections,
+        ended: Ended = lambda *_: None,
     ) -> None:
+        self._ended = ended
         self._identify = identify
         self._streams = streams
         self._connections = connections
@@ -59,20 +62,21 @@ class GraphQLEventStream:
                 answers = self._streams.answers(asked, identity, headers)
                 await self._serve(connection, answers, receive)
         except HttpRejection as rejection:
-            await _rejection(rejection)(scope, receive, send)
+            self._ended(None, asked, rejection.code, 0.0)
+            await rejection_response(rejection, _same_id())(scope, receive, send)
 
     async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
         await connection.send(
             {
                 "type": "http.response.start",
                 "status": 200,
-                "headers": [*_HEADERS, (REQUEST_ID, (request_id.get() or "").encode())],
+                "headers": [*_HEADERS, _same_id()],
             }
         )
         tasks = [
             asyncio.create_task(self._answer(connection, answers)),
             asyncio.create_task(self._keep_alive(connection)),
-            asyncio.create_task(_watch(connection, receive)),
+            asyncio.create_task(connection.end_with_client(receive)),
         ]
         try:
             await connection.until_ended_or(tasks[0])
@@ -98,12 +102,6 @@ class GraphQLEventStream:
             await connection.send(_body(_KEEP_ALIVE))
 
 
-async def _watch(connection: Connection, receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    connection.end(GONE)
-
-
 def _next(answer: object) -> Message:
     return _body(b"event: next\ndata: " + orjson.dumps(answer) + b"\n\n")
 
@@ -112,8 +110,5 @@ def _body(body: bytes, *, more: bool = True) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-def _rejection(rejection: HttpRejection) -> Response:
-    headers = {"cache-control": "no-store", "vary": "accept", **rejection.headers}
-    response = Response(rejection.body, rejection.status, headers, "application/json")
-    response.raw_headers.extend(SECURITY_HEADERS)
-    return response
+def _same_id() -> tuple[bytes, bytes]:
+    return REQUEST_ID, (request_id.get() or "").encode()

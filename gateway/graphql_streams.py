@@ -3,31 +3,45 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
+import orjson
 from graphql import GraphQLError, OperationType
 from prometheus_client import Counter, Gauge
 
-from engine import Operation
+from engine import Operation, Result, Turns
 from gateway.admission import Admission
 from gateway.authentication import Identity
 from gateway.charges import COST_HEADER
 from gateway.graphql_execution import EngineExecutor, FormatError, code_of, response_of
 from gateway.graphql_request import Documents, GraphQLRequest, RequestRejected
 from gateway.headers import NO_HEADERS, Headers
+from gateway.json_parts import LARGE_BYTES, dumps_in_turns
 from gateway.request_metrics import OK, Ended
+from gateway.traced_requests import operation_span
 from graph.errors import KithError
 
 _subscriptions = Gauge("kith_subscriptions", "Open subscriptions.")
 _events = Counter("kith_events_sent", "Messages sent for subscriptions.")
 
 FormattedResult = dict[str, Any]
-"""A result or an error as JSON-compatible data: the payload that is sent."""
+"""A result or an error as data for orjson: the payload that is sent."""
+
+
+class _Subscription(NamedTuple):
+    """A prepared subscription, and its request."""
+
+    operation: Operation
+    asked: GraphQLRequest
 
 
 class Streams:
-    """Runs operations of long-lived connections. `context_of` creates a new context."""
+    """Runs operations of long-lived connections. `context_of` creates a new context.
+
+    Large results are written in `turns` of the event loop.
+    """
 
     def __init__(
         self,
@@ -37,6 +51,7 @@ class Streams:
         request_deadline_ms: int,
         documents: Documents,
         admission: Admission,
+        turns: Turns,
         ended: Ended = lambda *_: None,
     ) -> None:
         self._executor = executor
@@ -45,6 +60,7 @@ class Streams:
         self._deadline_s = request_deadline_ms / 1000
         self._documents = documents
         self._admission = admission
+        self._turns = turns
         self._ended = ended
 
     async def answers(
@@ -55,44 +71,52 @@ class Streams:
         An unexpected exception is the last result, masked as over HTTP. Raises RequestRejected for
         a failure before execution: see `formatted_errors`.
         """
-        begun = perf_counter()
-        operation: Operation | None = None
-        is_subscription = False
-
-        def context_of() -> object:
-            return self._context_of(headers, identity)
-
-        try:
-            if asked.document_id is not None or not self._documents.takes_any:
-                asked = await self._documents.found(asked)
-            operation = await self._executor.prepared(asked)
-            is_subscription = operation.kind is OperationType.SUBSCRIPTION
-            if not is_subscription:
-                response = await self._once(operation, asked, context_of(), COST_HEADER in headers)
-        except RequestRejected as rejected:
-            self._ended(operation, asked, rejected.code, perf_counter() - begun)
-            raise
-        except Exception as failure:
-            is_subscription, response = False, self._failed(failure)
-        if not is_subscription:
-            code = code_of(response) if "errors" in response else OK
-            self._ended(operation, asked, code, perf_counter() - begun)
-            yield response
+        with operation_span(headers):
+            begun = await self._begin(asked, identity, headers)
+        if not isinstance(begun, _Subscription):
+            yield begun
             return
-        assert operation is not None, "otherwise it is not a subscription"
         results = self._executor.subscribe(
-            operation, asked, context_of, self._deadline_s, self._admission
+            begun.operation,
+            begun.asked,
+            partial(self._context_of, headers, identity),
+            self._deadline_s,
+            self._admission,
+            partial(operation_span, headers, begun.operation),
         )
         with _subscriptions.track_inprogress():
             try:
                 async with aclosing(results):
                     async for result in results:
-                        yield response_of(result, self._format_error)
+                        yield await self._response_of(result)
                         _events.inc()
             except RequestRejected:
                 raise
             except Exception as failure:
                 yield self._failed(failure)
+
+    async def _begin(
+        self, asked: GraphQLRequest, identity: Identity, headers: Headers
+    ) -> "FormattedResult | _Subscription":
+        """The result of a query or a mutation, or a subscription that is prepared."""
+        begun = perf_counter()
+        operation: Operation | None = None
+        try:
+            if asked.document_id is not None or not self._documents.takes_any:
+                asked = await self._documents.found(asked)
+            operation = await self._executor.prepared(asked)
+            if operation.kind is OperationType.SUBSCRIPTION:
+                return _Subscription(operation, asked)
+            context = self._context_of(headers, identity)
+            response = await self._once(operation, asked, context, COST_HEADER in headers)
+        except RequestRejected as rejected:
+            self._ended(operation, asked, rejected.code, perf_counter() - begun)
+            raise
+        except Exception as failure:
+            response = self._failed(failure)
+        code = code_of(response) if "errors" in response else OK
+        self._ended(operation, asked, code, perf_counter() - begun)
+        return response
 
     def formatted_errors(self, rejected: RequestRejected) -> list[FormattedResult]:
         """The formatted errors of a rejected request."""
@@ -110,11 +134,19 @@ class Streams:
             await waiting
         try:
             result = await self._executor.run(charged, asked, context, deadline)
+            response = await self._response_of(result)
         finally:
             self._admission.leave(charged.cost)
-        response = response_of(result, self._format_error)
         if shows_cost:
             response["extensions"] = self._executor.extensions(charged, context)
+        return response
+
+    async def _response_of(self, result: Result) -> FormattedResult:
+        """As `response_of`. Data of a large response is JSON already."""
+        response = response_of(result, self._format_error)
+        if result.bytes >= LARGE_BYTES:
+            content = await dumps_in_turns(response["data"], self._turns)
+            response["data"] = orjson.Fragment(content)
         return response
 
     def _failed(self, failure: Exception) -> FormattedResult:

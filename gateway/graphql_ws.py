@@ -31,10 +31,12 @@ from gateway.client_address import FORWARDING
 from gateway.connections import GONE, INTERNAL, Connection, Connections, Ending
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from gateway.graphql_streams import FormattedResult, Streams
-from gateway.headers import Client, Headers, RawHeaders
+from gateway.headers import Headers, RawHeaders
 from gateway.http_rejection import HttpRejection
 from gateway.request_ids import HEADER as REQUEST_ID
 from gateway.request_ids import begin_request
+from gateway.space_names import SPACE_HEADER
+from gateway.traced_requests import PROPAGATED
 from gateway.ws_messages import read_message
 
 log = logging.getLogger(__name__)
@@ -43,26 +45,26 @@ NOT_ACCEPTABLE = Ending(4406, "Subprotocol not acceptable: use graphql-transport
 FULL = Ending(1013, "This server has too many open streams; try again later")
 INVALID = Ending(4400, "Invalid message")
 
-_CREDENTIALS = ("authorization", "x-viewer")
-_OF_SENDER = (*FORWARDING, COST_HEADER)
+_CREDENTIALS = ("authorization", "x-viewer", SPACE_HEADER.decode())
+_CLOSE_CODES = {503: (1013, "Try again later"), 404: (4404, "Not found")}
+_OF_SENDER = (*FORWARDING, COST_HEADER, *PROPAGATED)
 """The other headers of the handshake that apply to each operation."""
+
+
+Enter = Callable[[Connection, str, Headers], Awaitable[tuple[Identity, Streams]]]
+"""Called with the path and the credentials of a connection. Returns its identity, and what runs its
+operations. Raises HttpRejection."""
 
 
 class GraphQLSockets:
     """The ASGI application behind /graphql for web sockets.
 
-    Credentials come from the `connection_init` message, or else from the handshake. Origins are
-    checked before.
+    Credentials and the space come from the `connection_init` message, or else from the handshake.
+    Origins are checked before.
     """
 
-    def __init__(
-        self,
-        authenticate: Callable[[Headers], Awaitable[Identity]],
-        streams: Streams,
-        connections: Connections,
-    ) -> None:
-        self._authenticate = authenticate
-        self._streams = streams
+    def __init__(self, enter: Enter, connections: Connections) -> None:
+        self._enter = enter
         self._connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,13 +83,7 @@ class GraphQLSockets:
 
     async def _serve(self, connection: Connection, socket: WebSocket) -> None:
         limits = self._connections.limits
-        session: Any = _Session(
-            self._authenticate,
-            self._streams,
-            connection,
-            socket.scope["headers"],
-            socket.scope.get("client"),
-        )
+        session: Any = _Session(self._enter, connection, socket.scope)
         handler = _Handler(
             view=session,
             websocket=_Adapter(session, connection, socket.receive),
@@ -160,25 +156,23 @@ class _Adapter(AsyncWebSocketAdapter):
 class _Session:
     """Strawberry's view, context and schema in one: the identity and operations of a socket."""
 
-    def __init__(
-        self,
-        authenticate: Callable[[Headers], Awaitable[Identity]],
-        streams: Streams,
-        connection: Connection,
-        handshake: RawHeaders,
-        client: Client,
-    ) -> None:
-        self._authenticate = authenticate
-        self._streams = streams
+    _streams: Streams
+    """Known when the connection is acknowledged, before which no operation runs."""
+
+    def __init__(self, enter: Enter, connection: Connection, scope: Scope) -> None:
+        self._enter = enter
         self._connection = connection
-        self._handshake = handshake
-        self._sender = Headers([pair for pair in handshake if pair[0] in _OF_SENDER], client)
+        self._path: str = scope["path"]
+        self._handshake: RawHeaders = scope["headers"]
+        sender = [pair for pair in self._handshake if pair[0] in _OF_SENDER]
+        self._sender = Headers(sender, scope.get("client"))
         self._identity = Identity()
         self.connection_params: dict[str, object] = {}
 
     async def on_ws_connect(self, _: object) -> UnsetType:
         try:
-            self._identity = await self._authenticate(self._credentials())
+            entered = await self._enter(self._connection, self._path, self._credentials())
+            self._identity, self._streams = entered
         except UnicodeEncodeError:
             raise ConnectionRejectionError from None
         except HttpRejection as rejection:
@@ -231,7 +225,7 @@ class FormattedError(GraphQLError):
 
 def _ending(rejection: HttpRejection) -> Ending:
     """The close code and reason of a rejection. Clients reconnect only after code 1013."""
-    code, why = (1013, "Try again later") if rejection.status == 503 else (4403, "Forbidden")
+    code, why = _CLOSE_CODES.get(rejection.status, (4403, "Forbidden"))
     return Ending(code, f"{why}: {rejection.message}".encode()[:120].decode(errors="ignore"))
 
 

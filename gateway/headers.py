@@ -19,7 +19,7 @@ class Headers(dict[bytes, bytes]):
     def __init__(self, raw: RawHeaders, client: Client = None) -> None:
         self._all = raw
         self.client = client
-        """Who sent them: the address and port of the connection's other end."""
+        """The sender: the address and port of the connection's other end."""
         # Reversed, so that the first of repeated headers wins.
         self.update(reversed(raw))
         self.repeats = len(self) != len(raw)

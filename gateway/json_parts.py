@@ -14,7 +14,7 @@ LARGE_BYTES = 300_000
 """Responses of this estimated length are written in parts."""
 
 PART_BYTES = 300_000
-"""What is written in one turn."""
+"""The bytes that are written in one turn."""
 
 
 async def dumps_in_turns(value: Any, turns: Turns) -> bytes:

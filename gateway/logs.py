@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from types import TracebackType
 
+from graph.space import DEFAULT_SPACE, current_space
 from telemetry.request_id import request_id
 
 AUDIT = "kith.audit"
@@ -26,9 +27,12 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    """The request's id, if a request is being handled, and the fields of the message."""
-    asked = request_id.get()
+    """The request's id and its space, if a request is being handled, and the fields of the message.
+    The default space is not named."""
+    asked, space = request_id.get(), current_space()
     own = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
+    if space != DEFAULT_SPACE:
+        own = {"space": space, **own}
     return own if asked is None else {"request_id": asked, **own}
 
 

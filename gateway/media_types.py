@@ -24,12 +24,13 @@ def require_json(content_type: bytes | None) -> None:
     """
     name, _, parameters = (content_type or b"").decode("latin-1").partition(";")
     if name.strip().lower() != PLAIN_JSON:
-        said = f"not {name.strip()[:100]}" if name.strip() else "and it must be said"
-        message = f"The Content-Type of a POST is {PLAIN_JSON}, {said}."
+        message = (
+            f"The Content-Type of a POST must be {PLAIN_JSON}, got {name.strip()[:100] or 'none'}."
+        )
         raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept": PLAIN_JSON})
     charset = _parameter(parameters, "charset")
     if charset is not None and charset.strip("\"'").lower() not in ("utf-8", "utf8"):
-        message = f"JSON travels as UTF-8, not as {charset[:100]}."
+        message = f"The charset must be utf-8, got {charset[:100]}."
         raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept": PLAIN_JSON})
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 from prometheus_client import Counter, Gauge
 
-from gateway.jwks_url import FetchFailed, JwksUrl, check_jwks_url, download
+from gateway.jwks_url import FetchFailed, JwksUrl, check_jwks_url, download_key_set
 from gateway.token_keys import KeySet, TokenKey, parse_key_set
 from graph.errors import Unavailable
 
@@ -46,7 +46,7 @@ class RemoteKeys:
         self._fetching = False
         self._waiting = 0
         self._wanted = asyncio.Event()
-        self._wanted_at = -float("inf")
+        self._wanted_at = self._fetched_at = -float("inf")
         self._attempt: asyncio.Future[None] | None = None
         """Done after the current attempt, or else after the next one."""
 
@@ -158,6 +158,7 @@ class RemoteKeys:
             self._failed("the fetch failed")
         else:
             self._failure, self._failures = None, 0
+            self._fetched_at = asyncio.get_running_loop().time()
             _fetches.labels("changed" if changed else "unchanged").inc()
             _fetched_at.set(time.time())
 
@@ -165,15 +166,20 @@ class RemoteKeys:
         self._failure = reason
         self._failures += 1
         _fetches.labels("failed").inc()
-        kept = f"the last {len(self.keys)} stay in use" if self.keys else "there are none yet"
+        kept = f"the last {len(self.keys)} stay in use" if self.keys else "there are none"
         log.warning("KITH_JWKS_URL returned no keys: %s; %s", reason, kept)
+        kept_s, now = self._settings.kept_s, asyncio.get_running_loop().time()
+        if self.keys and kept_s and now > self._fetched_at + kept_s:
+            log.error("no keys of KITH_JWKS_URL for %d s: the last ones are dropped", kept_s)
+            # A key that the provider has withdrawn meanwhile must not stay valid for ever.
+            self._replace(b"", ())
 
     async def _fetch(self, client: httpx.AsyncClient) -> bool:
         """Fetch the keys. Return whether they have changed. Raises FetchFailed."""
         deadline_ms = self._settings.fetch_deadline_ms
         try:
             async with asyncio.timeout(deadline_ms / 1000):
-                content = await download(client, self._settings.url)
+                content = await download_key_set(client, self._settings.url)
         except TimeoutError:
             raise FetchFailed(f"there was no whole answer within {deadline_ms} ms") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
@@ -193,6 +199,9 @@ class RemoteKeys:
         for problem in found.problems[:10]:
             log.warning("KITH_JWKS_URL: %s", problem)
         log.info("KITH_JWKS_URL returned %s keys", len(found.keys))
-        self.keys, self._content = found.keys, content
-        _held.set(len(found.keys))
+        self._replace(content, found.keys)
+
+    def _replace(self, content: bytes, keys: tuple[TokenKey, ...]) -> None:
+        self.keys, self._content = keys, content
+        _held.set(len(keys))
         self._on_change()

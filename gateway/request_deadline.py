@@ -84,6 +84,8 @@ class RequestDeadline:
             self._timer.cancel()
         if self._watch is not None:
             self._watch.cancel()
+        # Otherwise a cycle with the task, whose collection costs as much as a small response.
+        self._timer = self._watch = None
         if self._failure is None:
             return
         # A cancellation from outside passes through, as in `asyncio.timeout`.

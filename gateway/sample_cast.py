@@ -70,7 +70,7 @@ DESCRIPTIONS: Mapping[UserId, str] = {
     FRIEND_OF_FRIEND: "a friend of user 1 follows this user",
     DEACTIVATED: "a deactivated account",
 }
-"""What each user demonstrates, for the viewer switcher of the playground."""
+"""The situation that each user demonstrates, for the viewer switcher of the playground."""
 
 END = Millis(int(datetime(2099, 1, 1, tzinfo=UTC).timestamp() * 1000))
 

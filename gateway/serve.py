@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import shutil
@@ -20,6 +19,7 @@ from gateway.addresses import Address
 from gateway.app import Gateway
 from gateway.config import Config
 from gateway.environment import ConfigurationError
+from gateway.garbage import collect_young_objects_only
 from gateway.http_connections import ConnectionLimits
 from gateway.http_protocol import bounded_protocol
 from gateway.listening import listening
@@ -44,9 +44,6 @@ SOCKET_MESSAGE_BYTES_MAX = 1 << 20
 
 STARTUP_FAILURE = 3
 """The exit code of uvicorn's own command."""
-
-ALLOCATIONS_PER_COLLECTION = 50_000
-"""A request creates thousands of objects and no cycles, so collections find nothing."""
 
 UVICORN_OPTIONS: dict[str, Any] = {
     "interface": "asgi3",
@@ -76,7 +73,7 @@ def run(read: Callable[[], Config], address: Address, workers: int) -> int:
     exposed = config.exposure.metrics.address
     with listening(address) as sockets, metrics_sockets(exposed) as for_metrics:
         log.info("listening on %s with %d process(es)", address.shown, workers)
-        freeze_imported_objects()
+        collect_young_objects_only()
         if workers == 1:
             # uvicorn stops cleanly and then raises the signal again, which a supervisor would
             # report as a failure.
@@ -196,10 +193,3 @@ class Server(uvicorn.Server):
         await asyncio.sleep(LAST_REQUESTS_S)
         await self._gateway.hang_up()
         await super().shutdown(sockets)
-
-
-def freeze_imported_objects() -> None:
-    """Exclude imported objects, which are never freed, from garbage collection."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(ALLOCATIONS_PER_COLLECTION, 20, 20)

@@ -12,9 +12,11 @@ from pydantic import SecretStr
 
 from gateway.addresses import Address, TcpAddress, UnixAddress
 from gateway.exposure import Access
+from gateway.space_names import SpaceSource
+from gateway.token_claims import parse_claim_path
 from graph.affinity import InteractionKind
 from storage.redis.sentinel import is_sentinel, read_group_url
-from storage.settings import CLUSTER
+from storage.settings import CLUSTER, PLAN_CACHE_MODES
 
 _WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
@@ -61,6 +63,13 @@ def read_level(text: str) -> str:
     return text
 
 
+def read_plan_cache_mode(text: str) -> str:
+    """One of PostgreSQL's modes of planning prepared statements."""
+    if text not in PLAN_CACHE_MODES:
+        raise ValueError(f"is {text!r}; it must be one of {', '.join(PLAN_CACHE_MODES)}")
+    return text
+
+
 def read_weights(text: str) -> Mapping[InteractionKind, float]:
     """The weights in `LIKED=3,MESSAGED=7.5`."""
     return dict(map(_kind_and_weight, filter(None, text.split(","))))
@@ -83,6 +92,24 @@ def read_access(text: str) -> Access:
         return Access(text)
     except ValueError:
         raise ValueError(f"is {text[:100]!r}; it must be off, services or on") from None
+
+
+def read_space_sources(text: str) -> frozenset[SpaceSource]:
+    """The parts of a request that may name its space."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    try:
+        found = frozenset(map(SpaceSource, words))
+    except ValueError:
+        found = frozenset()
+    if not found:
+        raise ValueError(f"is {text[:100]!r}; it must be some of claim, header, path")
+    return found
+
+
+def check_claim_path(text: str) -> str:
+    """Check the path of a claim."""
+    parse_claim_path(text)
+    return text
 
 
 def read_address(text: str) -> Address:

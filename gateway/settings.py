@@ -27,14 +27,18 @@ from gateway.setting_fields import (
     switch,
 )
 from gateway.setting_parsers import (
+    check_claim_path,
     check_redis_url,
     read_access,
     read_address,
     read_level,
+    read_plan_cache_mode,
+    read_space_sources,
     read_weights,
 )
+from gateway.space_names import SpaceSource
 from graph.affinity import InteractionKind
-from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES
+from storage.settings import CACHE_SCHEMES, PLAN_CACHE_MODES, REDIS_SCHEMES
 
 RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]
 CacheUrl = Annotated[SecretStr, AfterValidator(check_redis_url(CACHE_SCHEMES))]
@@ -42,10 +46,13 @@ Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
 HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
 Proxies = Annotated[frozenset[str], NoDecode, PlainValidator(read_proxies)]
 Level = Annotated[str, PlainValidator(read_level)]
+PlanCacheMode = Annotated[str, PlainValidator(read_plan_cache_mode)]
 Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
 
 AccessSetting = Annotated[Access | None, PlainValidator(read_access)]
 OptionalSwitch = Annotated[bool | None, PlainValidator(read_switch)]
+SpaceSources = Annotated[frozenset[SpaceSource], NoDecode, PlainValidator(read_space_sources)]
+ClaimPathText = Annotated[str, AfterValidator(check_claim_path)]
 MetricsAddress = Annotated[Address | None, PlainValidator(read_address)]
 
 A_DAY_S = 86_400
@@ -86,6 +93,13 @@ class Postgres(Group):
         " [pooler that does not support them](connections.md)",
         unit="statements",
         least=0,
+    )
+    plan_cache_mode: PlanCacheMode | None = setting(
+        "KITH_PLAN_CACHE_MODE",
+        None,
+        "how PostgreSQL plans prepared statements. Without it: `auto` on [Citus](citus.md), else"
+        " `force_generic_plan`",
+        allowed=", ".join(f"`{mode}`" for mode in PLAN_CACHE_MODES),
     )
 
 
@@ -134,8 +148,8 @@ class TokenKeys(Group):
     jwks_url: str | None = setting(
         "KITH_JWKS_URL",
         None,
-        "the [key set of an identity provider](authentication.md#a-jwks-url); it requires"
-        " `KITH_JWT_ISSUER` or `KITH_JWT_AUDIENCE`",
+        "the [key set of an identity provider](authentication.md#a-jwks-url), or its"
+        " `/.well-known/openid-configuration`; requires `KITH_JWT_ISSUER` or `KITH_JWT_AUDIENCE`",
         allowed="`https://…`; `http://` for this machine",
     )
     jwks_refresh_s: WholeNumber = number(
@@ -153,6 +167,66 @@ class TokenKeys(Group):
         least=0,
         most=9_000,
         unit="ms",
+    )
+    jwks_kept_s: WholeNumber = number(
+        "KITH_JWKS_KEPT_S",
+        A_DAY_S,
+        "how long the last keys stay in use while none can be fetched; 0: without a limit",
+        least=0,
+        most=30 * A_DAY_S,
+        unit="s",
+    )
+
+
+class Spaces(Group):
+    """Spaces
+
+    [Several graphs](spaces.md) in one deployment.
+    """
+
+    names: Names = setting(
+        "KITH_SPACES",
+        (),
+        "the spaces that a gateway and a worker serve beside that of `--space`, as far as they"
+        " exist; without any: that one only",
+        allowed="names, `,` between; `*`: all",
+    )
+    sources: SpaceSources = setting(
+        "KITH_SPACE_FROM",
+        frozenset({SpaceSource.PATH}),
+        "the parts of a request that may name its space",
+        allowed="`claim`, `header`, `path`, `,` between",
+    )
+    claim: ClaimPathText = setting(
+        "KITH_JWT_SPACE_CLAIM",
+        "space",
+        "the claim with the name of the space, if `KITH_SPACE_FROM` has `claim`",
+        allowed="a name or `$.path`",
+    )
+    open_max: WholeNumber = number(
+        "KITH_SPACES_OPEN_MAX",
+        50,
+        "spaces that a gateway has open at once, or a worker serves, beside that of `--space`",
+        unit="spaces",
+        least=1,
+        most=1_000,
+    )
+    idle_s: WholeNumber = number(
+        "KITH_SPACE_IDLE_S",
+        300,
+        "how long after its last request a gateway closes a space",
+        unit="s",
+        least=1,
+        most=A_DAY_S,
+    )
+    connections_max: WholeNumber = number(
+        "KITH_SPACES_POOL_MAX",
+        32,
+        "PostgreSQL connections per process, of all spaces together, and never fewer than"
+        " `KITH_POOL_MAX`, which limits those of one space",
+        unit="connections",
+        least=1,
+        most=1_000,
     )
 
 
@@ -477,6 +551,22 @@ class Streams(Group):
         most=60_000,
         unit="ms",
     )
+    exports_max: WholeNumber = number(
+        "KITH_EXPORTS_MAX",
+        4,
+        "[exports of lists](exports.md) at once, per process",
+        unit="streams",
+        least=0,
+        most=100,
+    )
+    change_streams_max: WholeNumber = number(
+        "KITH_CHANGE_STREAMS_MAX",
+        20,
+        "streams of the [change feed over HTTP](exports.md#the-change-feed) at once, per process",
+        unit="streams",
+        least=0,
+        most=1_000,
+    )
 
 
 class Browsers(Group):
@@ -551,7 +641,7 @@ class Costs(Group):
     service_budget: WholeNumber = number(
         "KITH_SERVICE_BUDGET",
         600_000_000,
-        "the same for all services together",
+        "the same for each service, named by `client_id` or `azp` of its token",
         unit="cost",
         least=0,
     )
@@ -697,6 +787,7 @@ class Logs(Group):
 GROUPS: tuple[type[Group], ...] = (
     Postgres,
     Servers,
+    Spaces,
     TokenKeys,
     Claims,
     Relationships,

@@ -72,6 +72,8 @@ def _default(field: FieldInfo) -> str:
             return str(value)
         case str(text):
             return f"`{text}`"
+        case frozenset() as words if words:
+            return f"`{','.join(sorted(words))}`"
         case _:  # None and empty collections
             return ""
 

@@ -21,7 +21,7 @@ class SharedMetrics(Collector):
     """
 
     def __init__(self, stores: Stores) -> None:
-        self._stores = stores
+        self.stores = stores
         self._postgres: list[Metric] = []
         self._redis: list[Metric] = []
 
@@ -38,7 +38,7 @@ class SharedMetrics(Collector):
         yield from self._redis
 
     async def _outbox(self) -> list[Metric]:
-        backlog = (await self._stores.jobs.outbox.backlog()).lanes
+        backlog = (await self.stores.jobs.outbox.backlog()).lanes
         changes = GaugeMetricFamily(
             "kith_outbox_changes",
             "Changes that are not yet applied to the reverse rows, by lane.",
@@ -74,12 +74,12 @@ class SharedMetrics(Collector):
             " of the last canary, or the age of one that is waiting.",
             labels=["lane"],
         )
-        for lane, lag_s in (await self._stores.jobs.canaries.lags()).items():
+        for lane, lag_s in (await self.stores.jobs.canaries.lags()).items():
             within.add_metric([str(lane)], lag_s)
         return within
 
     async def _verification(self) -> list[Metric]:
-        state = await self._stores.jobs.verification.state()
+        state = await self.stores.jobs.verification.state()
         found = GaugeMetricFamily(
             "kith_verify_drift",
             "Inconsistencies that the scheduled verification has found, by kind: those of the last"
@@ -111,14 +111,14 @@ class SharedMetrics(Collector):
         return GaugeMetricFamily(
             "kith_absent_accounts",
             "Accounts that are deactivated, or deleted and not yet erased.",
-            len(await self._stores.reads.absences.now()),
+            len(await self.stores.reads.absences.now()),
         )
 
     async def _queued(self) -> Metric:
         return GaugeMetricFamily(
             "kith_jobs_queued",
-            "Jobs in the workers' queue: dirty lanes, and the next sweep.",
-            await self._stores.broker.lanes.queued(),
+            "Jobs in the workers' queue, running ones included: lanes, erasures, scheduled jobs.",
+            await self.stores.broker.lanes.queued(),
         )
 
     async def _events(self) -> Metric:
@@ -129,7 +129,7 @@ class SharedMetrics(Collector):
             labels=["lane"],
         )
         now_ms = time.time() * 1000
-        by_lane: dict[Lane, int] = dict(await self._stores.broker.events.oldest_ms())
+        by_lane: dict[Lane, int] = dict(await self.stores.broker.events.oldest_ms())
         for lane, since_ms in by_lane.items():
             oldest.add_metric([str(lane)], max(0.0, now_ms - since_ms) / 1000)
         return oldest

@@ -1,7 +1,7 @@
 """Token claims: where the user id and the scopes are, and what they mean."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from graph.edge import MAX_USER_ID, UserId, user_id_of
 
 PATH_CHARS_MAX = 500
+CLIENT_CHARS_MAX = 200
 _STEP = re.compile(
     r"""\.(?P<plain>[^\W\d][\w-]*) | \["(?P<double>[^"\\]+)"\] | \['(?P<single>[^'\\]+)'\]""", re.X
 )
@@ -28,6 +29,8 @@ class Identity:
     service: bool = False
     expires_at: int | None = field(default=None, compare=False)
     """When the identity expires, in seconds since 1970: for long-lived connections."""
+    client: str | None = field(default=None, compare=False)
+    """The client that got the token (`client_id` or `azp`), for the audit log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +116,12 @@ class ClaimMapping:
         service = self.service_scope in self._scopes(claims)
         value = self.user_path.value_in(claims)
         # RFC 9068 section 2.2: without a user, the subject is the client itself.
-        own = str(value) in (str(claims.get("client_id")), str(claims.get("azp")))
+        clients = [claims[name] for name in ("client_id", "azp") if claims.get(name) is not None]
+        own = str(value) in map(str, clients)
         if value is not None and not own:
-            return Identity(self._user_id(value), service, expires_at)
+            return Identity(self._user_id(value), service, expires_at, _client(clients))
         if service:
-            return Identity(None, True, expires_at)
+            return Identity(None, True, expires_at, _client(clients))
         raise ClaimError(
             f"The token names no user: it needs the claim `{self.user}` with a user's id, or"
             f" `{self.service_scope}` in the claim `{self.scope}` if it is a service's."
@@ -128,7 +132,7 @@ class ClaimMapping:
         if value is None:
             return []
         if isinstance(value, str):
-            return value.split()
+            return value.split(" ")  # RFC 6749 section 3.3: other white space separates nothing
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return value
         raise ClaimError(
@@ -152,6 +156,10 @@ class ClaimMapping:
                 " the number."
             )
         raise ClaimError(message)
+
+
+def _client(named: Sequence[object]) -> str | None:
+    return str(named[0])[:CLIENT_CHARS_MAX] if named else None
 
 
 def _path(variable: str, text: str) -> ClaimPath:

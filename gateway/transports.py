@@ -1,20 +1,31 @@
 """The transports of /graphql: HTTP, cross-origin HTTP, and web sockets."""
 
 from collections.abc import Awaitable
+from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
 
 from gateway.browsers import BrowserSettings, CrossOrigin, reject_socket
-from gateway.graphql_http import GraphQLEndpoint
 from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
+
+
+class Endpoint(Protocol):
+    """GraphQL over HTTP."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def answer(
+        self, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> Awaitable[None]:
+        """Respond to an ASGI request with these headers."""
 
 
 class Transports:
     """The ASGI application behind /graphql."""
 
     def __init__(
-        self, endpoint: GraphQLEndpoint, sockets: GraphQLSockets, browsers: BrowserSettings
+        self, endpoint: Endpoint, sockets: GraphQLSockets, browsers: BrowserSettings
     ) -> None:
         self._endpoint = endpoint
         self._sockets = sockets

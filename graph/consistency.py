@@ -14,6 +14,7 @@ from typing import NamedTuple
 from graph.edge import Pair
 from graph.errors import BadToken
 from graph.lane import LANES, Lane, lane_of
+from graph.space import current_tag
 
 VERSION = 1
 _BODY = Struct(">BHQ")
@@ -23,6 +24,11 @@ LENGTH = _CHECKED.size // 3 * 4
 
 AT_MAX = 2**63 - 1
 
+ACCOUNTS_CACHED_S = 300
+"""How long caches hold an account. Nothing else ends a value whose invalidation was lost."""
+
+_UNCACHED = 1 << 15
+
 
 class Moment(NamedTuple):
     """All changes of edges towards users of these lanes that were committed by `at`. Without lanes:
@@ -31,6 +37,9 @@ class Moment(NamedTuple):
     lanes: frozenset[Lane]
     at: int
     """Microseconds, like versions."""
+    is_uncached: bool = False
+    """Whether caches may lack a change of an account until they drop it: they could not be
+    updated."""
 
 
 def moment_of(pair: Pair, at: int) -> Moment:
@@ -38,24 +47,27 @@ def moment_of(pair: Pair, at: int) -> Moment:
     return Moment(frozenset(map(lane_of, pair)), at)
 
 
-def moment_of_accounts(at: int) -> Moment:
+def moment_of_accounts(at: int, *, is_uncached: bool = False) -> Moment:
     """The moment that includes a change of accounts alone, made or found by `at`."""
-    return Moment(frozenset(), at)
+    return Moment(frozenset(), at, is_uncached)
 
 
 def merge_moments(moments: Iterable[Moment]) -> Moment | None:
     """The least moment that includes all of these; None if there are none."""
-    found = list(moments)
-    if not found:
-        return None
-    lanes = frozenset[Lane]().union(*(moment.lanes for moment in found))
-    return Moment(lanes, max(moment.at for moment in found))
+    merged: Moment | None = None
+    for moment in moments:
+        if merged is None:
+            merged = moment  # the usual case: there is one
+        else:
+            lanes, at = merged.lanes | moment.lanes, max(merged.at, moment.at)
+            merged = Moment(lanes, at, merged.is_uncached or moment.is_uncached)
+    return merged
 
 
 def by_lane(moments: Iterable[Moment]) -> dict[Lane, int]:
     """The watermark that each lane must reach to include all of these moments."""
     wanted: dict[Lane, int] = {}
-    for lanes, at in moments:
+    for lanes, at, _ in moments:
         for lane in lanes:
             wanted[lane] = max(at, wanted.get(lane, at))
     return wanted
@@ -63,7 +75,8 @@ def by_lane(moments: Iterable[Moment]) -> dict[Lane, int]:
 
 def write_token(moment: Moment) -> str:
     """The token of a moment."""
-    body = _BODY.pack(VERSION, sum(1 << lane for lane in moment.lanes), moment.at)
+    flags = _UNCACHED * moment.is_uncached + sum([1 << lane for lane in moment.lanes])
+    body = _BODY.pack(VERSION, flags, moment.at)
     return urlsafe_b64encode(_CHECKED.pack(body, _check(body))).decode()
 
 
@@ -96,14 +109,17 @@ def _unpacked(text: str) -> Moment | None:
     if len(raw) != _CHECKED.size:
         return None
     body, check = _CHECKED.unpack(raw)
-    version, lanes, at = _BODY.unpack(body)
+    version, flags, at = _BODY.unpack(body)
+    lanes = flags & ~_UNCACHED
     if version != VERSION or check != _check(body) or not 0 < at <= AT_MAX:
         return None
     if not lanes < 1 << LANES:
         return None
-    return Moment(frozenset(Lane(lane) for lane in range(LANES) if lanes >> lane & 1), at)
+    named = frozenset(Lane(lane) for lane in range(LANES) if lanes >> lane & 1)
+    return Moment(named, at, is_uncached=flags != lanes)
 
 
 def _check(body: bytes) -> int:
-    # Seeded with the number of lanes: a different number maps users to different lanes.
-    return crc32(body, LANES)
+    # Seeded with the number of lanes: a different number maps users to different lanes. Also
+    # with the space: the watermarks of one say nothing about another.
+    return crc32(body, LANES ^ current_tag())

@@ -12,6 +12,7 @@ from struct import Struct
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
 from graph.page import ListOf, Position
+from graph.space import current_tag
 
 VERSION = 1
 _LIST = Struct(">Bq")
@@ -28,9 +29,10 @@ NOT_A_CURSOR = "is not a valid cursor. Send a cursor exactly as the API returned
 
 
 def list_seed(list_of: ListOf) -> int:
-    """The checksum seed that binds cursors to a list and its order. Computed once per page."""
+    """The checksum seed that binds cursors to a list, its order and its space. Computed once per
+    page."""
     kind, owner, oldest_first = list_of
-    return crc32(_LIST.pack(kind | OLDEST_FIRST if oldest_first else kind, owner))
+    return crc32(_LIST.pack(kind | OLDEST_FIRST if oldest_first else kind, owner), current_tag())
 
 
 def write_cursor(position: Position, list_of: ListOf) -> str:
@@ -80,7 +82,8 @@ def read_cursor(argument: str, cursor: str, list_of: ListOf) -> Position:
         name = list_of.kind.name.lower().replace("_", " ")
         raise BadCursor(
             argument,
-            f"does not belong to this {name} list. Use a cursor of the same list and order.",
+            f"does not belong to this {name} list. Use a cursor of the same list and order, in the"
+            " same space.",
         )
     _, since, user_id = _POSITION.unpack(body)
     if not (0 <= since <= MAX_SINCE and 0 < user_id <= MAX_USER_ID):

@@ -100,6 +100,9 @@ class Conditions:
     """A later `paced_until` is from before the clock was set back, and is ignored."""
 
 
+NO_CONDITIONS = Conditions()
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The result of a rule: the outcome, the steps to write, and both edges afterwards."""
@@ -113,7 +116,7 @@ class Decision:
     """The limit that was reached, if that was the reason."""
     retry_at: Millis | None = None
     """When to try again, if the change was rate limited."""
-    conditions: Conditions = Conditions()
+    conditions: Conditions = NO_CONDITIONS
     receipt: Receipt | None = None
     """The receipt to write with the steps, or without any."""
     consumes: UUID | None = None
@@ -122,8 +125,8 @@ class Decision:
     """The database's clock in microseconds, read when the steps were written or found to be
     applied already. The store sets it, like the next two fields."""
     unpublished: tuple[bool, ...] = ()
-    """The edges that a cache may lack, by `Step.is_reverse`: those of the steps and, without steps,
-    those that wait in the outbox."""
+    """The edges that a cache may lack, as in `Step.is_reverse`: False is the edge, True the reverse
+    edge. Those of the steps or, without steps, those whose changes are in the outbox."""
     is_delayed: bool = False
     """Whether the actor may not see the change yet: a cache could not be updated."""
 

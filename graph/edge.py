@@ -60,7 +60,7 @@ class Flags(IntFlag):
     MUTED = 2
     DISMISSED = 4
     """The user is not suggested again."""
-    SECRET = 8
+    WHISPER_REQUEST = 8
     """Set on a request for a whisper."""
 
 

@@ -6,6 +6,7 @@ KithError
 │   └── BadToken         a consistency token is damaged, or belongs to another version
 ├── Unauthenticated      the request has no viewer and needs one
 ├── Forbidden            the request needs the scope `service`
+├── ChangesLost          the change feed no longer holds the changes after a cursor
 ├── Stale                the data is older than the request requires; a retry can succeed
 └── Unavailable          a part is down or too slow; a retry can succeed
     └── Overloaded       a bound is reached, for example the queue of a part is full
@@ -42,6 +43,18 @@ class Unauthenticated(KithError):
 
 class Forbidden(KithError):
     code = "FORBIDDEN"
+
+
+class ChangesLost(KithError):
+    """Changes after a cursor of the change feed are no longer kept."""
+
+    code = "CHANGES_LOST"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Changes after this cursor are no longer kept. Export the graph again, and continue"
+            " from the cursor of that export."
+        )
 
 
 class Stale(KithError):

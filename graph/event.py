@@ -5,6 +5,7 @@ event if it can see the edge. The target never sees a block or a flag, and sees 
 whispers are shown to their targets. A blocked user sees a block as an ended follow, or not at all.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,7 +13,7 @@ from graph.edge import FOLLOWS, Flags, Kind, Millis, UserId, Version
 
 
 class EventType(Enum):
-    """What happened between `source` and `target`."""
+    """A change between `source` and `target`."""
 
     FOLLOWED = "FOLLOWED"
     UNFOLLOWED = "UNFOLLOWED"
@@ -52,6 +53,28 @@ class Event:
     @property
     def ends(self) -> tuple[UserId, UserId]:
         return self.source, self.target
+
+
+_SHOWS_EDGE = frozenset(
+    {
+        EventType.FOLLOWED,
+        EventType.FOLLOW_CHANGED,
+        EventType.REQUESTED,
+        EventType.REQUEST_ACCEPTED,
+    }
+)
+"""Events after which there is a follow or a request."""
+
+
+def is_hidden_by_absence(
+    event: Event, seen: EventType, viewer: UserId, absent: Set[UserId]
+) -> bool:
+    """Whether the event shows a follow or a request between the viewer and an absent user.
+
+    The viewer sees the end of such an edge, and their own flags and blocks.
+    """
+    other = event.target if viewer == event.source else event.source
+    return other in absent and seen in _SHOWS_EDGE
 
 
 def event_type_for(event: Event, viewer: UserId, *, whispers: bool = True) -> EventType | None:

@@ -1,10 +1,13 @@
 """Outcomes of actions, and which of them are changes or rejections."""
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Outcome(Enum):
-    """The outcome of an action. Only the outcomes in `CHANGES` change anything."""
+class Outcome(StrEnum):
+    """The outcome of an action. Only the outcomes in `CHANGES` change anything.
+
+    A StrEnum has the hash of its text, computed in C. That of an Enum is a Python function.
+    """
 
     FOLLOWED = "FOLLOWED"
     REQUESTED = "REQUESTED"

@@ -7,7 +7,7 @@ theoretical arrival time `paced_until`, so no counter has to be reset or expired
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from graph.decision import Decision, PairState, Rule
+from graph.decision import Conditions, Decision, PairState, Rule
 from graph.edge import Millis
 from graph.outcome import Outcome
 
@@ -83,11 +83,11 @@ def paced(rule: Rule, pace: Pace, *, has_key: bool = False) -> Rule:
         later = retry_at(pace, state.now, state.paced_until)
         if later is not None:
             return Decision(Outcome.RATE_LIMITED, (), state.edge, state.reverse, retry_at=later)
-        most = _most(pace, state.now)
-        conditions = replace(
-            decision.conditions,
+        conditions = Conditions(
+            decision.conditions.following_below,
+            decision.conditions.blocks_below,
             pace_us=pace.interval_us,
-            paced_most=most,
+            paced_most=_most(pace, state.now),
             paced_latest=latest(pace, state.now),
         )
         return replace(decision, conditions=conditions)

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from graph.edge import Edge, UserId, Version
 from graph.outcome import Outcome
+from graph.space import current_tag
 
 TOKEN_LENGTH = 22
 """16 bytes in base64, without padding."""
@@ -18,7 +19,7 @@ TOKEN_LENGTH = 22
 
 @dataclass(frozen=True, slots=True)
 class UndoRecord:
-    """What an undo needs: the edges before an action, and their versions after it."""
+    """The input of an undo: the edges before an action, and their versions after it."""
 
     version: Version
     reverse_version: Version
@@ -94,8 +95,10 @@ def digest_of(*request: object) -> bytes:
 
 
 def undo_token(receipt_id: UUID) -> str:
-    """The token that names a receipt. It is valid for the receipt's actor only."""
-    return urlsafe_b64encode(receipt_id.bytes).decode()[:TOKEN_LENGTH]
+    """The token that names a receipt. It is valid for the receipt's actor, in this space."""
+    # With one idempotency key in two spaces, two receipts have the same id.
+    named = (receipt_id.int ^ current_tag()).to_bytes(16, "big")
+    return urlsafe_b64encode(named).decode()[:TOKEN_LENGTH]
 
 
 def read_undo_token(token: str) -> UUID | None:
@@ -103,7 +106,8 @@ def read_undo_token(token: str) -> UUID | None:
     if len(token) != TOKEN_LENGTH or not token.isascii():
         return None
     try:
-        found = UUID(bytes=urlsafe_b64decode(token + "=="))
+        named = int.from_bytes(urlsafe_b64decode(token + "=="), "big")
+        found = UUID(int=named ^ current_tag())
     except ValueError:
         return None
     return found if undo_token(found) == token else None

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from graph.column import LateColumn
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis
 
+REVERSE_KIND_MASK = 0xF0
+"""The bits of `Relation.kinds` that hold the kind of the second user's edge."""
+
 
 class RelationState(IntEnum):
     """Both directions in one value, from the first user's side: a bit for each direction."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from graph.counts import Limit
-from graph.decision import Conditions, Decision, PairState, Step
+from graph.decision import NO_CONDITIONS, Conditions, Decision, PairState, Step
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis, Version
 from graph.outcome import Outcome
 
@@ -16,7 +16,8 @@ LASTING_FLAGS = Flags.MUTED | Flags.DISMISSED
 
 def begun(state: PairState, previous: Edge, kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
     """The edge with a new kind and flags, beginning now."""
-    flags |= previous.flags & LASTING_FLAGS
+    if previous.flags:  # nearly no edge has flags, and each of their operators is three calls
+        flags |= previous.flags & LASTING_FLAGS
     return Edge(kind, flags, Millis(state.now // 1000), previous.version)
 
 
@@ -37,6 +38,7 @@ def changed(
     edge: Edge | None,
     reverse: Edge | None = None,
     *,
+    conditions: Conditions = NO_CONDITIONS,
     message: str | None = None,
     other_message: str | None = None,
 ) -> Decision:
@@ -52,7 +54,7 @@ def changed(
         reverse_after = _with_version(state, state.reverse, reverse)
         friends = _friends(edge_after, reverse) - _friends(edge_after, state.reverse)
         steps += (Step(state.reverse, reverse_after, friends, True, other_message),)
-    return Decision(outcome, steps, edge_after, reverse_after)
+    return Decision(outcome, steps, edge_after, reverse_after, conditions=conditions)
 
 
 def unchanged(outcome: Outcome, state: PairState) -> Decision:
@@ -81,8 +83,9 @@ def following_limit_reached(limit: int, state: PairState) -> Decision:
     return replace(reached, limit=Limit(following_limit(limit, state), state.following))
 
 
-def below_following_limit(limit: int, decision: Decision, state: PairState) -> Decision:
-    """The same decision, to be written only while the actor is below the following limit."""
+def below_following_limit(limit: int, state: PairState) -> Conditions:
+    """The conditions of a decision to be written only while the actor is below the following
+    limit."""
     if state.edge.kind is not Kind.NONE:
-        return decision  # a follow or request counts towards the limit already
-    return replace(decision, conditions=Conditions(following_below=following_limit(limit, state)))
+        return NO_CONDITIONS  # a follow or request counts towards the limit already
+    return Conditions(following_below=following_limit(limit, state))

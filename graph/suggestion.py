@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from graph.edge import Flags, Kind, Millis, UserId
 from graph.page import Position
+from graph.relation import REVERSE_KIND_MASK
 
 FOLLOWS_YOU_WORTH = 4.0
 """More than three known followers: people follow back more often than they follow anybody else."""
@@ -62,7 +63,7 @@ def may_suggest(kinds: int) -> bool:
     The viewer must have no edge and no flag (muted, dismissed) about the user, and must not be
     blocked by the user.
     """
-    return kinds & ~0xF0 == _NOTHING and kinds >> 4 & 15 != Kind.BLOCK
+    return kinds & ~REVERSE_KIND_MASK == _NOTHING and kinds >> 4 & 15 != Kind.BLOCK
 
 
 _NOTHING = Kind.NONE | Flags.PLAIN << 8

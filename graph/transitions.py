@@ -54,13 +54,15 @@ def follow(
             return unchanged(Outcome.NOT_ALLOWED, state)
         if edge.kind is Kind.NONE and state.following >= following_limit(limit, state):
             return following_limit_reached(limit, state)
+        conditions = below_following_limit(limit, state)
         if state.protected:
-            request_flags = flags | (Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN)
+            request_flags = flags | (Flags.WHISPER_REQUEST if kind is Kind.WHISPER else Flags.PLAIN)
             requested = begun(state, edge, Kind.REQUEST, request_flags)
-            asking = changed(Outcome.REQUESTED, state, requested, message=message)
-            return below_following_limit(limit, asking, state)
-        followed = changed(Outcome.FOLLOWED, state, begun(state, edge, kind, flags))
-        return below_following_limit(limit, followed, state)
+            return changed(
+                Outcome.REQUESTED, state, requested, conditions=conditions, message=message
+            )
+        followed = begun(state, edge, kind, flags)
+        return changed(Outcome.FOLLOWED, state, followed, conditions=conditions)
 
     return decide
 
@@ -127,8 +129,8 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
             return unchanged(Outcome.UNBLOCK_FIRST, state)
         if mutual:
             return _both(limit, state, edge.flags & Flags.CLOSE_FOLLOW)
-        secret = reverse.flags & Flags.SECRET and whispers
-        accepted = _granted(state, Kind.WHISPER if secret else Kind.FOLLOW)
+        is_whisper = reverse.flags & Flags.WHISPER_REQUEST and whispers
+        accepted = _granted(state, Kind.WHISPER if is_whisper else Kind.FOLLOW)
         return changed(Outcome.REQUEST_ACCEPTED, state, None, accepted)
 
     return decide
@@ -146,10 +148,13 @@ def _both(limit: int, state: PairState, flags: Flags) -> Decision:
         return changed(Outcome.REQUEST_ACCEPTED, state, None, accepted)
     if edge.kind is Kind.NONE and state.following >= following_limit(limit, state):
         return following_limit_reached(limit, state)
-    both = changed(
-        Outcome.REQUEST_ACCEPTED, state, begun(state, edge, Kind.FOLLOW, flags), accepted
+    return changed(
+        Outcome.REQUEST_ACCEPTED,
+        state,
+        begun(state, edge, Kind.FOLLOW, flags),
+        accepted,
+        conditions=below_following_limit(limit, state),
     )
-    return below_following_limit(limit, both, state)
 
 
 def decline_request() -> Rule:

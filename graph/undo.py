@@ -18,7 +18,7 @@ from graph.steps import (
 
 
 def undo_record(state: PairState, decision: Decision) -> UndoRecord:
-    """What an undo of this decision needs."""
+    """Return the input of an undo of this decision."""
     versions = decision.edge.version, decision.reverse.version
     messages = state.message, state.other_message
     return UndoRecord(*versions, state.edge, state.reverse, state.protected, *messages)
@@ -74,8 +74,8 @@ def _approved(state: PairState, edge: Edge, record: UndoRecord) -> Edge:
     """The actor's edge to restore: a request, if the other user has become protected since."""
     if edge.kind not in FOLLOWS or record.protected or not state.protected:
         return edge
-    secret = Flags.SECRET if edge.kind is Kind.WHISPER else Flags.PLAIN
-    return begun(state, edge, Kind.REQUEST, edge.flags & Flags.CLOSE_FOLLOW | secret)
+    request_flag = Flags.WHISPER_REQUEST if edge.kind is Kind.WHISPER else Flags.PLAIN
+    return begun(state, edge, Kind.REQUEST, edge.flags & Flags.CLOSE_FOLLOW | request_flag)
 
 
 def _returned(limit: int, state: PairState, reverse: Edge) -> Edge | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
 from graph.page import ListKind
-from graph.relation import FRIENDS, STRANGERS, Relation, kinds_of
+from graph.relation import FRIENDS, REVERSE_KIND_MASK, STRANGERS, Relation, kinds_of
 
 
 class Audience(IntEnum):
@@ -110,7 +110,7 @@ def access(list_kind: ListKind, privacy: Privacy, viewer: ViewerRole) -> Access:
 
 
 class ListAccess(NamedTuple):
-    """Which of a user's lists a viewer may open: their list access."""
+    """The viewer's list access: the lists of a user that the viewer may open."""
 
     following: bool
     followers: bool
@@ -134,9 +134,9 @@ def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
 
     Without `whispers`, whispers are hidden from their targets too.
     """
-    back = relation.reverse_kind
-    if back is Kind.BLOCK or (back is Kind.WHISPER and not whispers):
-        return _without_back(relation)
+    reverse_kind = relation.reverse_kind
+    if reverse_kind is Kind.BLOCK or (reverse_kind is Kind.WHISPER and not whispers):
+        return _without_reverse(relation)
     return relation
 
 
@@ -188,10 +188,10 @@ def _open(kind: Kind) -> Kind:
     return kind if kind is Kind.FOLLOW else Kind.NONE
 
 
-def _without_back(relation: Relation) -> Relation:
-    if relation.kinds & ~0xF0 == 0:
+def _without_reverse(relation: Relation) -> Relation:
+    if relation.kinds & ~REVERSE_KIND_MASK == 0:
         return STRANGERS
-    return Relation(relation.kinds & ~0xF0, relation.since, Millis(0))
+    return Relation(relation.kinds & ~REVERSE_KIND_MASK, relation.since, Millis(0))
 
 
 def _every_relation() -> list[Relation]:

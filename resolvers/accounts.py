@@ -7,7 +7,7 @@ from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.receipt import SERVICES, ReceiptExists
 from resolvers import result
-from resolvers.audit import audited
+from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, result_of_first
 from resolvers.scope import Scope
 
@@ -32,9 +32,14 @@ async def change_state(
         Unavailable: PostgreSQL cannot be reached. The change may or may not be applied; repeating
             it is safe.
     """
-    scope.must_be_service()
+    require_service(scope, change_action(state), user)
     change = _change_state(scope, user, state, idempotency_key)
-    return await audited(scope, f"changeState {state.name}", user, change)
+    return await audited(scope, change_action(state), user, change)
+
+
+def change_action(state: AccountState) -> str:
+    """The name of a change to this state in the audit log."""
+    return f"changeState {state.name}"
 
 
 async def _change_state(
@@ -61,6 +66,7 @@ async def statuses(scope: Scope, users: Sequence[UserId]) -> list[AccountStatus]
     Raises:
         Forbidden: the request is not from a service.
     """
-    scope.must_be_service()
+    target = users[0] if len(users) == 1 else None
+    require_service(scope, "readAccounts", target, accounts=len(users))
     found = await scope.stores.writes.account_states.get_many(users)
     return [found[user] for user in users]

@@ -9,11 +9,12 @@ shows, and a relation is the one that the list shows.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graph.edge import Kind, Millis, UserId
+from graph.edge import FOLLOWS, Kind, Millis, UserId
 from graph.page import ListKind, Page, Position, Window
 from graph.relation import SELF, Relation, RelationColumn, column_of, kinds_of
 from resolvers.scope import Scope
 from resolvers.shown_pages import Listed, ShownPages, is_unbounded
+from storage.ports import Check, Consistency, RelationsOf
 
 
 async def as_listed(
@@ -42,6 +43,7 @@ async def as_listed(
         return relations
     following, followers = shown.listed(_FOLLOWING, user), shown.listed(_FOLLOWERS, user)
     changed: dict[int, Relation] = {}
+    unsure: list[tuple[int, UserId, Relation]] = []
     for place, (other, relation) in enumerate(zip(others, relations, strict=True)):
         kinds, since, reverse_since = relation
         if (
@@ -56,9 +58,58 @@ async def as_listed(
             agreed = _agreed(relation, evidence, prefer_others_lists=prefer_others_lists)
             if agreed != relation and other != user and other not in absent:
                 changed[place] = agreed
+                if _begins(relation, agreed) and _shows_whispers(scope, user, other):
+                    unsure.append((place, other, relation))
     if not changed:
         return relations  # nearly always
+    if unsure:
+        await _restore_whispers(scope, user, unsure, changed)
     return column_of([changed.get(place, before) for place, before in enumerate(relations)])
+
+
+def _begins(relation: Relation, agreed: Relation) -> bool:
+    """Whether only a list shows one of the follows."""
+    return (relation.kind not in FOLLOWS and agreed.kind in FOLLOWS) or (
+        relation.reverse_kind not in FOLLOWS and agreed.reverse_kind in FOLLOWS
+    )
+
+
+def _shows_whispers(scope: Scope, user: UserId, other: UserId) -> bool:
+    """Whether the lists of the two may show whispers between them."""
+    return scope.sees_everything or scope.viewer in (user, other)
+
+
+async def _restore_whispers(
+    scope: Scope,
+    user: UserId,
+    unsure: Sequence[tuple[int, UserId, Relation]],
+    changed: dict[int, Relation],
+) -> None:
+    """Correct the kinds of follows in `changed` that were taken from a list, which does not
+    distinguish whispers: those that are stored as whispers become whispers.
+
+    `unsure` names these follows: the index in `changed`, the other user, and the relation before.
+    """
+    viewer = scope.viewer
+    checks = [
+        Check(other, [user]) if other == viewer else Check(user, [other]) for _, other, _ in unsure
+    ]
+    stored = await scope.stores.reads.reader.read(
+        viewer, RelationsOf(checks), consistency=Consistency.ROWS
+    )
+    for (place, other, before), (row,) in zip(unsure, stored, strict=True):
+        row = row.reversed if other == viewer else row
+        agreed = changed[place]
+        kind = _as_stored(before.kind, agreed.kind, row.kind)
+        reverse_kind = _as_stored(before.reverse_kind, agreed.reverse_kind, row.reverse_kind)
+        kinds = kinds_of(kind, reverse_kind, agreed.flags)
+        changed[place] = Relation(kinds, agreed.since, agreed.reverse_since)
+
+
+def _as_stored(before: Kind, agreed: Kind, stored: Kind) -> Kind:
+    """The kind of a follow: a whisper if only a list shows it and it is stored as one."""
+    is_whisper = before not in FOLLOWS and agreed in FOLLOWS and stored is Kind.WHISPER
+    return Kind.WHISPER if is_whisper else agreed
 
 
 async def friends_as_listed(

@@ -1,21 +1,54 @@
-"""The audit log: who changed which account, what a service did, and with which result.
+"""The audit log: who changed which account, what a service did, whose use of a field for services
+was rejected, and the results.
 
 It holds ids, names of actions and outcomes; no secrets and no content of users. The formatters add
 the request's id.
 """
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from time import monotonic
 from typing import TypeVar
 
 from graph.edge import UserId
-from graph.errors import KithError
+from graph.errors import Forbidden, KithError
 from resolvers.result import Result
 from resolvers.scope import Scope
 
 log = logging.getLogger("kith.audit")
 
 R = TypeVar("R", bound=Result)
+
+REJECTIONS_MAX = 100
+"""Rejected attempts that a process logs in one second. Anybody can make them, without a token."""
+
+
+class _Rejections:
+    """Bounds how many rejected attempts are logged."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._logged = 0
+        self._omitted = 0
+
+    def allow(self) -> bool:
+        """Whether one more may be logged."""
+        second = int(monotonic())
+        if second != self._second:
+            self._second, self._logged = second, 0
+        if self._logged >= REJECTIONS_MAX:
+            self._omitted += 1
+            return False
+        self._logged += 1
+        return True
+
+    def take_omitted(self) -> int:
+        """How many were left out since the last call."""
+        omitted, self._omitted = self._omitted, 0
+        return omitted
+
+
+_rejections = _Rejections()
 
 
 async def audited(
@@ -31,10 +64,41 @@ async def audited(
         result = error.code
         raise
     finally:
-        fields = {"actor": _actor(scope), "action": action, "result": result, **counts}
-        if target is not None:
-            fields["target"] = target
-        log.info("%s", action, extra=fields)
+        _log(scope, action, target, result, counts)
+
+
+def require_service(scope: Scope, action: str, target: UserId | None = None, **counts: int) -> None:
+    """Raise Forbidden, and log it, unless a service sent the request.
+
+    One request causes one entry for each action: a document may repeat a field many times.
+    """
+    try:
+        scope.must_be_service()
+    except Forbidden as error:
+        if action not in scope.rejected_actions:
+            scope.rejected_actions |= {action}
+            _log(scope, action, target, error.code, counts)
+        raise
+
+
+def log_access(scope: Scope, action: str, target: UserId | None, result: str) -> None:
+    """Log an attempt to read what only services may read, with its result."""
+    _log(scope, action, target, result, {})
+
+
+def _log(
+    scope: Scope, action: str, target: UserId | None, result: str, counts: Mapping[str, int]
+) -> None:
+    if result == Forbidden.code and not _rejections.allow():
+        return
+    fields = {"actor": _actor(scope), "action": action, "result": result, **counts}
+    if omitted := _rejections.take_omitted():
+        fields["left_out"] = omitted
+    if target is not None:
+        fields["target"] = target
+    if scope.client is not None:
+        fields["client"] = scope.client
+    log.info("%s", action, extra=fields)
 
 
 def _actor(scope: Scope) -> str:

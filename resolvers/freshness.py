@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graph.consistency import Moment, by_lane, moment_of_accounts
+from graph.consistency import ACCOUNTS_CACHED_S, Moment, by_lane, moment_of_accounts
 from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.lane import lane_of
@@ -21,6 +21,10 @@ LAGGING = frozenset(
     }
 )
 """Lists of what others have done, which their owner's lane carries. All other lists are exact."""
+
+
+_UNCACHED_US = (ACCOUNTS_CACHED_S + 15) * 1_000_000
+"""A reader that began before the change may fill a cache some seconds after it."""
 
 
 class Freshness(NamedTuple):
@@ -42,15 +46,23 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
     wait_s = scope.limits.freshness_wait_ms / 1000
     wanted = by_lane(moments)
     reached = not wanted or await scope.stores.changes.catch_up.reach(wanted, wait_s)
+    uncached = max((moment.at for moment in moments if moment.is_uncached), default=None)
+    if uncached is not None:
+        now = (await scope.stores.changes.progress.watermarks()).now
+        reached = reached and now - uncached > _UNCACHED_US
     scope.since = max((moment.at for moment in moments if not moment.lanes), default=None)
     # A cache that could not be updated may be reachable again soon, with outdated entries.
     scope.read_from(Consistency.FRESH if reached else Consistency.ROWS)
 
 
-async def accounts_now(scope: Scope) -> Moment | None:
-    """The moment of account changes made until now. None if PostgreSQL is unavailable."""
+async def accounts_now(scope: Scope, *, is_uncached: bool) -> Moment | None:
+    """The moment of account changes made until now. None if PostgreSQL is unavailable.
+
+    `is_uncached`: whether caches may lack the last one.
+    """
     with contextlib.suppress(Unavailable):
-        return moment_of_accounts((await scope.stores.changes.progress.watermarks()).now)
+        now = (await scope.stores.changes.progress.watermarks()).now
+        return moment_of_accounts(now, is_uncached=is_uncached)
     return None
 
 

@@ -8,7 +8,7 @@ from graph.edge import Pair
 from graph.outcome import Outcome
 from graph.receipt import SERVICES, Receipt
 from resolvers import result
-from resolvers.audit import audited
+from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, run_idempotently
 from resolvers.scope import Scope
 
@@ -40,7 +40,7 @@ async def record_interactions(
         Forbidden: the request is not from a service.
         Unavailable: PostgreSQL cannot be reached. With a key, repeating the request is safe.
     """
-    scope.must_be_service()
+    require_service(scope, "recordInteractions", interactions=len(interactions))
     recording = _record(scope, interactions, idempotency_key, sent)
     return await audited(
         scope, "recordInteractions", None, recording, interactions=len(interactions)

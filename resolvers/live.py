@@ -6,7 +6,7 @@ two notifications it holds only a position or the last result, and does no work.
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 from graph.cursor import checked_feed_cursor
 from graph.edge import Millis, Pair, UserId
 from graph.errors import Unavailable
-from graph.event import Event, EventType, event_type_for
+from graph.event import Event, EventType, event_type_for, is_hidden_by_absence
 from graph.page import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
@@ -29,6 +29,8 @@ Seen: TypeAlias = tuple[Relation, Millis | None]
 """The viewer's relation to a user, and when their mute ends: the relation does not hold that."""
 
 BATCH = 100
+READS_WHILE_KEPT = 3
+"""How often an idle subscriber reads their feed during the time that it is kept after a read."""
 RETRY_S = 1.0
 """The pause before an unavailable part is asked again, plus or minus a half."""
 
@@ -54,35 +56,43 @@ async def relationship_events(
         Unavailable: Redis cannot be reached at the start. Later the subscription waits for it.
     """
     viewer = scope.must_have_viewer()
+    scope.since = scope.since or 0  # read the absences that this process has been notified of
     position = None if after is None else checked_feed_cursor("after", after)
+    feeds = scope.stores.changes.feeds
     with scope.stores.changes.subscriptions.open(viewer) as subscription:
         if position is None:
-            position = await scope.stores.changes.feeds.open(viewer)
+            position = await feeds.open(viewer)
         while True:
-            await subscription.news()
+            await subscription.news(feeds.kept_s / READS_WHILE_KEPT)
             batch = None
             while batch is None or batch.more:
-                read = partial(scope.stores.changes.feeds.after, viewer, position, BATCH)
-                batch = await _when_available(read)
-                for event in _live_events(scope, viewer, batch, types):
+                read = partial(feeds.after, viewer, position, BATCH)
+                batch = await when_available(read)
+                absent = await when_available(scope.absent)
+                for event in _live_events(scope, viewer, batch, types, absent):
                     yield event
                 position = batch.cursor
 
 
 def _live_events(
-    scope: Scope, viewer: UserId, batch: FeedBatch, types: Collection[EventType] | None
+    scope: Scope,
+    viewer: UserId,
+    batch: FeedBatch,
+    types: Collection[EventType] | None,
+    absent: Set[UserId],
 ) -> list[LiveEvent]:
     if batch.lost:
         return [LiveEvent(batch.cursor)]
-    events = [
-        LiveEvent(
-            one.cursor,
-            event_type_for(one.event, viewer, whispers=not scope.limits.whispers_hidden),
-            one.event,
-        )
-        for one in batch.events
-    ]
-    return [one for one in events if one.type and (types is None or one.type in types)]
+    whispers = not scope.limits.whispers_hidden
+    events: list[LiveEvent] = []
+    for entry in batch.events:
+        seen = event_type_for(entry.event, viewer, whispers=whispers)
+        if seen is None or (types is not None and seen not in types):
+            continue
+        # An event may be read long after it happened.
+        if not is_hidden_by_absence(entry.event, seen, viewer, absent):
+            events.append(LiveEvent(entry.cursor, seen, entry.event))
+    return events
 
 
 async def relation_changed(
@@ -99,7 +109,7 @@ async def relation_changed(
     with scope.stores.changes.subscriptions.open(viewer) as subscription:
         while True:
             await subscription.news()
-            now = await _when_available(partial(_relations_seen, scope, viewer, others))
+            now = await when_available(partial(_relations_seen, scope, viewer, others))
             changed = {other: seen for other, seen in now.items() if shown.get(other) != seen}
             shown |= changed
             if changed:
@@ -132,7 +142,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     with scope.stores.changes.subscriptions.open(*deciding_users(scope, [user])) as subscription:
         while True:
             await subscription.news()
-            now = await _when_available(partial(_counts_seen, scope, user))
+            now = await when_available(partial(_counts_seen, scope, user))
             if now != shown:
                 shown = now
                 yield user
@@ -145,7 +155,7 @@ async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
     return [count for (count,) in await asyncio.gather(*kinds)]
 
 
-async def _when_available(read: Callable[[], Awaitable[T]]) -> T:
+async def when_available(read: Callable[[], Awaitable[T]]) -> T:
     """The result of `read`, repeated until the parts that it needs are available."""
     while True:
         try:

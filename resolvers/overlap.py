@@ -10,23 +10,26 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
-from graph.page import ListKind, Position, Window, cut, since
+from graph.page import ListKind, Page, Position, Window, cut, since
 from graph.relation import has_block
 from graph.visibility import Access
 from resolvers.access import accesses_of, load_facts, shows_whispers
 from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import VisiblePages, pages_of, present_only
-from resolvers.scope import Scope
+from resolvers.scope import PAIRS_PER_TURN, Scope
 from resolvers.totals import load_totals
 from storage.ports import Side, Whispers
 
 COUNTED_MAX = 10_000
 """Totals since a date are counted up to this number, because counting reads the entries."""
 
+COUNTED_AT_ONCE = 10
+"""Owners whose entries are read together to be counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which followers of a user are shown."""
+    """A filter of a user's followers."""
 
     viewer_follows: bool | None = None
     since: Millis | None = None
@@ -45,13 +48,18 @@ class Overlap(NamedTuple):
     entries: Sequence[Position]
 
 
-def pages_of_overlaps(overlaps: Sequence[Overlap], window: Window) -> VisiblePages:
-    """The same window of each overlap."""
-    return VisiblePages(
-        [access for access, _ in overlaps],
-        [cut(entries, window) for _, entries in overlaps],
-        [len(entries) for _, entries in overlaps],
-    )
+async def pages_of_overlaps(overlaps: Sequence[Overlap], window: Window) -> VisiblePages:
+    """The same window of each overlap. Pauses after many entries."""
+    pages: list[Page] = []
+    unpaused = 0
+    for _, entries in overlaps:
+        pages.append(cut(entries, window))
+        unpaused += len(entries)
+        if unpaused >= PAIRS_PER_TURN:
+            unpaused = 0
+            await asyncio.sleep(0)
+    accesses = [access for access, _ in overlaps]
+    return VisiblePages(accesses, pages, [len(entries) for _, entries in overlaps])
 
 
 async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overlap]:
@@ -82,7 +90,7 @@ async def filtered_followers(
     """A window of each owner's followers that match the filter."""
     narrow = chosen.cut(window)
     if chosen.viewer_follows:
-        return pages_of_overlaps(await known_followers(scope, owners), narrow)
+        return await pages_of_overlaps(await known_followers(scope, owners), narrow)
     unfollowed = chosen.viewer_follows is False and scope.viewer is not None
     found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow, unfollowed=unfollowed)
     return found._replace(totals=[None] * len(owners))  # these count the unfiltered lists
@@ -100,11 +108,15 @@ async def filtered_totals(
             None if whole is None else whole - len(overlap.entries)
             for whole, overlap in zip(wholes, overlaps, strict=True)
         ]
-    found = await filtered_followers(scope, owners, Window(COUNTED_MAX), chosen)
-    return [
-        len(page.entries) if access is Access.VISIBLE else None
-        for access, page in zip(found.accesses, found.pages, strict=True)
-    ]
+    totals: list[int | None] = []
+    for first in range(0, len(owners), COUNTED_AT_ONCE):
+        some = owners[first : first + COUNTED_AT_ONCE]
+        found = await filtered_followers(scope, some, Window(COUNTED_MAX), chosen)
+        totals += [
+            len(page.entries) if access is Access.VISIBLE else None
+            for access, page in zip(found.accesses, found.pages, strict=True)
+        ]
+    return totals
 
 
 async def _overlaps(

@@ -41,6 +41,7 @@ CHUNKS_MAX = 50
 of a request share these reads, except for a few of each list."""
 
 CHUNKS_MIN = 5
+"""Reads that each list may make, however many lists share `CHUNKS_MAX`."""
 
 _SHOW_ABSENT = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
 """Lists that show absent users too, so that their owner can remove them."""
@@ -59,7 +60,7 @@ class VisiblePages(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What the viewer sees of one list."""
+    """The entries of one list that the viewer may see."""
 
     stored: AnyList
     """The list that is read."""
@@ -75,7 +76,7 @@ class Rule(NamedTuple):
 
     def hides(self, page: Page) -> bool:
         """Whether it may leave out an entry of this page."""
-        return self.leaves_out is not None or not _show_no_absent([page], self.absent)
+        return self.leaves_out is not None or _show_absent([page], self.absent)
 
 
 async def pages_of(
@@ -118,7 +119,7 @@ async def _visible_pages(
     facts = no_facts(count) if is_own else scope.profiles.facts(users, count)
     plain = not is_own and is_plain(scope, owners, facts)
     # 3. Apply the rules, unless they hide nothing.
-    if plain and not unfollowed and (not absent or _show_no_absent(pages.values(), absent)):
+    if plain and not unfollowed and not (absent and _show_absent(pages.values(), absent)):
         accesses: Sequence[Access] = [Access.VISIBLE] * count
     else:
         accesses = await accesses_of(scope, kind, owners, facts)
@@ -159,9 +160,9 @@ async def _await_pages_and_profiles(
     return found
 
 
-def _show_no_absent(pages: Iterable[Page], absent: Set[UserId]) -> bool:
-    """Whether the pages show no absent user."""
-    return all(absent.isdisjoint(map(_USER, page.entries)) for page in pages)
+def _show_absent(pages: Iterable[Page], absent: Set[UserId]) -> bool:
+    """Whether the pages show an absent user."""
+    return not all(absent.isdisjoint(map(_USER, page.entries)) for page in pages)
 
 
 def _rules(
@@ -252,6 +253,7 @@ async def _kept(
 
 
 async def _visible(scope: Scope, rule: Rule, entries: Sequence[Position]) -> Sequence[Position]:
+    """Return the entries that the rule does not leave out, in order."""
     present = present_only(entries, rule.absent)
     if rule.leaves_out is None:
         return present
@@ -261,7 +263,7 @@ async def _visible(scope: Scope, rule: Rule, entries: Sequence[Position]) -> Seq
     else:
         kinds = [relation.kinds for relation in await scope.viewer_relations.get_many(users)]
     pairs = zip(present, kinds, strict=True)
-    return [entry for entry, of_entry in pairs if not rule.leaves_out(of_entry)]
+    return [entry for entry, kinds_of_entry in pairs if not rule.leaves_out(kinds_of_entry)]
 
 
 def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[Position]:

@@ -19,7 +19,7 @@ from resolvers.loader import ColumnLoader
 
 
 class Facts(NamedTuple):
-    """What decides which parts of some owners' lists the viewer may see."""
+    """The facts that decide which parts of some owners' lists the viewer may see."""
 
     accounts: Sequence[Account]
     """The owners' accounts."""

@@ -101,7 +101,7 @@ class Candidates(NamedTuple):
 
 
 class Scope:
-    """What the fields of one request share.
+    """State that the fields of one request share.
 
     Its loaders hold no reference to it: a cycle would leave all that a request has read to the
     garbage collector.
@@ -121,6 +121,11 @@ class Scope:
     since: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
     0: as of the last notification of this process. None: some moments old is enough."""
+    client: str | None = None
+    """The client that got the caller's token, if the token names it. For the audit log."""
+    rejected_actions: frozenset[str] = frozenset()
+    """Actions for services that were rejected with FORBIDDEN and are in the audit log. For
+    `resolvers.audit`."""
     rate_limit: Callable[[], RateLimit | None] = staticmethod(lambda: None)
     """Returns the cost of the request's operation, if it asks for it, and the caller's budget."""
     watermark_reading: WatermarkReading | None = None
@@ -254,6 +259,15 @@ class Scope:
         """Raise Forbidden unless a trusted service sent the request, for itself or for a user."""
         if not self.is_service:
             raise Forbidden("This is only for services. Send a token with the scope `service`.")
+
+    def must_see_everything(self) -> None:
+        """Raise Forbidden unless a trusted service sent the request for itself."""
+        self.must_be_service()
+        if not self.sees_everything:
+            raise Forbidden(
+                "This shows everything, so it is only for services that do not act for a user. Send"
+                " a token without a user's id."
+            )
 
 
 async def _read_profiles(

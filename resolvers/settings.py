@@ -7,7 +7,7 @@ from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
 from graph.receipt import SERVICES, Receipt, Request
 from resolvers import result
-from resolvers.audit import audited
+from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, run_idempotently
 from resolvers.scope import Scope
 from storage.ports import AccountsOf
@@ -53,7 +53,7 @@ async def set_following_limit(
         Forbidden: the request is not from a service.
         Unavailable: PostgreSQL cannot be reached, as above.
     """
-    scope.must_be_service()
+    require_service(scope, "setFollowingLimit", user)
     request = request_of(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
     accounts = scope.stores.writes.accounts
     saved = _save_idempotently(

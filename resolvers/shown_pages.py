@@ -70,7 +70,8 @@ class ShownPages:
     def end_read(self) -> None:
         """Count a read as ended."""
         self.reads_in_progress -= 1
-        self._wake()
+        if self._waiters:
+            self._wake()
 
     async def wait(self) -> None:
         """Return when no page is being read."""
@@ -93,11 +94,10 @@ class ShownPages:
         return waiter
 
     def _wake(self) -> None:
-        if self._waiters:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def owners(self) -> Set[UserId]:
         """The owners of the lists that the response shows."""

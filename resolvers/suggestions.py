@@ -1,4 +1,4 @@
-"""Suggestions: the viewer's followers, and the users whom those follow whom the viewer follows.
+"""Suggestions: the viewer's followers, and users two follows away from the viewer.
 
 They are computed for each request, once for all of its pages, from bounded parts of a bounded
 number of lists. A cursor names the last user of a page, so the next page starts at that user's
@@ -26,10 +26,11 @@ FOLLOWINGS_MAX = 5_000
 FOLLOWERS_MAX = 200
 """The newest followers are candidates: older ones are unlikely to be followed back."""
 MIDDLES_MAX = 50
-"""The closest, then the newest of the viewer's follows: six times the average number of follows,
-in one round trip."""
+"""Users followed by the viewer whose follows are read: the closest ones, then the newest. Six times
+the average number of follows, in one round trip."""
 CIRCLE_MAX = 100
-"""The newest follows of each of those: 5,000 entries in all, some milliseconds of work."""
+"""Follows that are read of each of these users, the newest: 5,000 entries in all, some milliseconds
+of work."""
 CHECKED_AT_ONCE = 200
 """Candidates in one relation check: enough for a page, unless the viewer has dismissed a hundred.
 """

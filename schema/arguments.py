@@ -12,12 +12,13 @@ from strawberry import UNSET
 from engine import ItemOrError
 from graph.cursor import read_cursor
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
-from graph.errors import BadInput
+from graph.errors import BadInput, KithError
 from graph.page import NEWEST, OLDEST, ListOf, Position, Window
 from resolvers.scope import Limits
 
 T = TypeVar("T")
 GivenT = TypeVar("GivenT")
+ErrorT = TypeVar("ErrorT", bound=KithError)
 SequenceT = TypeVar("SequenceT", bound=Sequence[object])
 
 WINDOWS_HELD = 256
@@ -61,16 +62,20 @@ def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
     Raises:
         BadInput: a text is not a user id, or there are more than `most`.
     """
-    if len(at_most(argument, texts, most)) > 1 and (numbers := _plain_ids(texts)):
-        return numbers
-    return [user_id(argument, text) for text in texts]
+    if len(texts) > most:
+        raise _too_many(argument, texts, most)
+    return _plain_ids(texts) or [user_id(argument, text) for text in texts]
 
 
 def at_most(argument: str, entries: SequenceT, most: int) -> SequenceT:
     """Return `entries`. Raises BadInput if there are more than `most`."""
     if len(entries) > most:
-        raise BadInput(argument, f"must have at most {most} entries, got {len(entries)}.")
+        raise _too_many(argument, entries, most)
     return entries
+
+
+def _too_many(argument: str, entries: Sequence[object], most: int) -> BadInput:
+    return BadInput(argument, f"must have at most {most} entries, got {len(entries)}.")
 
 
 def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[ItemOrError[UserId]]:
@@ -104,7 +109,17 @@ def _outcome(read: Callable[[str, GivenT], T], argument: str, given: GivenT) -> 
     try:
         return read(argument, given)
     except BadInput as error:
-        return error
+        return detached(error)
+
+
+def detached(error: ErrorT) -> ErrorT:
+    """The error of one list item, without its traceback.
+
+    The frames of the traceback hold the list with the error: thousands of errors would be cycles,
+    which only the garbage collector frees.
+    """
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
 
 
 def _plain_ids(texts: Sequence[str]) -> list[UserId]:

@@ -159,8 +159,9 @@ class Connection:
 
     @batched(
         description="The number of entries that the viewer can page through. 0 if the viewer "
-        "cannot open the list. With the filter `since`, counting stops at 10,000. Can be too high "
-        "for a viewer with more than 1,000 blocks in a list with more than 5,000 entries."
+        "cannot open the list. With the filter `since` of `followers`, counting stops at 10,000. "
+        "Can be too high for a viewer with more than 1,000 blocks in a list with more than "
+        "5,000 entries."
     )
     def total_count(rows: Parents[ConnectionRow], info: Info) -> MaybeAwaitable[list[int]]:
         known = [row.total for row in rows if isinstance(row.total, int)]
@@ -237,16 +238,18 @@ def dates(rows: Iterable[EntryRow]) -> list[datetime]:
 async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     """Return the totals of lists. Lists of one kind with one filter are read together."""
     asked: dict[_Counted, dict[UserId, None]] = {}
-    for list_of, *_, known in rows:
-        if not isinstance(known, int):
-            asked.setdefault((list_of.kind, known), {})[list_of.owner] = None
+    for list_of, *_, total_or_filter in rows:
+        if not isinstance(total_or_filter, int):
+            asked.setdefault((list_of.kind, total_or_filter), {})[list_of.owner] = None
     reads = [_read(scope, of, list(owners)) for of, owners in asked.items()]
     # A single read needs no task, which costs as much as a small column.
     columns = [await reads[0]] if len(reads) == 1 else await asyncio.gather(*reads)
     found = dict(zip(asked, columns, strict=True))
     return [
-        known if isinstance(known, int) else found[list_of.kind, known][list_of.owner]
-        for list_of, *_, known in rows
+        total_or_filter
+        if isinstance(total_or_filter, int)
+        else found[list_of.kind, total_or_filter][list_of.owner]
+        for list_of, *_, total_or_filter in rows
     ]
 
 

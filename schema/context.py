@@ -15,7 +15,7 @@ class Context(NamedTuple):
     tokens: Sequence[str] = ()
     """The consistency tokens in the request's header."""
     caller: int | str = ""
-    """Whose budget is charged: the viewer's id, or the name of another caller."""
+    """The caller whose budget is charged: the viewer's id, or the name of another caller."""
 
 
 Info = strawberry.Info[Context, None]

@@ -31,11 +31,12 @@ AtLeastAsFresh = Annotated[
 @strawberry.type(description="How fresh a page of a list is.")
 class ListFreshness:
     as_of: datetime = strawberry.field(
-        description="The page includes all changes of the list that were acknowledged by this "
+        description="The page includes all changes of the list that were committed by this "
         "time. It can also include later ones."
     )
     lag_ms: int = strawberry.field(
-        description="The time from `asOf` to the start of the request, in milliseconds. 0 if the "
+        description="The time from `asOf` to the moment before this page was read, in "
+        "milliseconds. 0 if the "
         "page is completely up to date."
     )
     degraded: bool = strawberry.field(
@@ -63,9 +64,9 @@ async def begin(
         await freshness.read_watermarks(scope)
 
 
-async def token_of_accounts(scope: Scope) -> str | None:
+async def token_of_accounts(scope: Scope, *, is_delayed: bool) -> str | None:
     """Return the `consistencyToken` for a change of an account; None if none can be made now."""
-    moment = await freshness.accounts_now(scope)
+    moment = await freshness.accounts_now(scope, is_uncached=is_delayed)
     return None if moment is None else write_token(moment)
 
 

@@ -20,7 +20,7 @@ from resolvers import overlap
 from resolvers.overlap import Filter
 from resolvers.pages import VisiblePages, pages_of
 from resolvers.scope import Limits
-from schema.arguments import Paging, window
+from schema.arguments import Paging, detached, window
 from schema.context import Info, scope_of
 from schema.order import FriendOrder, ListOrder, is_oldest_first
 from schema.rows import ConnectionRow, UserRow, ViewerRow
@@ -77,7 +77,7 @@ def known_followers(
     scope = scope_of(info)
 
     async def read(owners: Sequence[UserId], window: Window) -> VisiblePages:
-        return overlap.pages_of_overlaps(await overlap.known_followers(scope, owners), window)
+        return await overlap.pages_of_overlaps(await overlap.known_followers(scope, owners), window)
 
     return _connection_rows(scope.limits, _lists(ListKind.FOLLOWERS, users, order), paging, read)
 
@@ -89,7 +89,7 @@ def common_following(
     scope = scope_of(info)
 
     async def read(owners: Sequence[UserId], window: Window) -> VisiblePages:
-        return overlap.pages_of_overlaps(
+        return await overlap.pages_of_overlaps(
             await overlap.common_following(scope, owners, other), window
         )
 
@@ -165,7 +165,7 @@ def _window_or_error(list_of: ListOf, limits: Limits, paging: Paging) -> Window 
     try:
         return window(list_of, limits, paging)
     except BadCursor as error:
-        return error
+        return detached(error)
 
 
 _OWNER = attrgetter("owner")
@@ -179,8 +179,10 @@ def _rows_of_pages(
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
-    known = totals if follower_filter is None else repeat(follower_filter)
-    rows = zip(lists, pages, repeat(last is None), repeat((after, before)), accesses, known)
+    totals_or_filters = totals if follower_filter is None else repeat(follower_filter)
+    rows = zip(
+        lists, pages, repeat(last is None), repeat((after, before)), accesses, totals_or_filters
+    )
     return list(map(_connection_row, rows))
 
 

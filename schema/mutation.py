@@ -14,7 +14,8 @@ from schema.mutations.undo import UndoMutations
 
 @strawberry.type(
     description="The entry points for writing. Repeating a mutation is safe unless its "
-    "description says otherwise. The user who makes a change sees it immediately."
+    "description says otherwise. The user who makes a change sees it "
+    "immediately, unless its `consistency` is `DELAYED`."
 )
 class Mutation(
     FollowMutations,

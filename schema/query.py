@@ -9,6 +9,7 @@ from engine import ItemOrError, Parents, batched, length_of, weighed, without_er
 from graph.rate_limit import RateLimit as RateLimitRow
 from resolvers import relations
 from resolvers.accounts import statuses
+from resolvers.audit import require_service
 from resolvers.scope import Scope
 from schema import arguments
 from schema.account import AccountRow, UserAccount
@@ -133,7 +134,7 @@ class Query:
         roots: Parents[None], info: Info, pairs: UserPairs, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[list[ItemOrError[RelationRow]]]:
         scope = scope_of(info)
-        scope.must_be_service()
+        require_service(scope, "readRelations", pairs=len(pairs))
         given = arguments.each_user_pair("pairs", pairs, scope.limits.pairs_max)
         found = iter(await relations.of_pairs(scope, without_errors(given)))
         rows: list[ItemOrError[RelationRow]] = [

@@ -16,7 +16,8 @@ INT_MAX = 2**31 - 1
 
 @strawberry.type(
     description="The cost of an operation, and the budget of its caller: the viewer, the service, "
-    "or the client's address if nobody is signed in. A cost of 1 is about 1 µs of CPU time."
+    "or the client's address if nobody is signed in. A cost of 1 is in the order of 1 µs of CPU "
+    "time."
 )
 @row_classes(RateLimitRow)
 class RateLimit:

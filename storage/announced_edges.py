@@ -43,7 +43,9 @@ class EdgeTables(Protocol):
 class Caches(Protocol):
     """Caches of edges."""
 
-    async def written(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> bool:
+    async def update_after_write(
+        self, pair: Pair, decision: Decision, mark: Mark | None = None
+    ) -> bool:
         """Update the caches after a write by `pair.source`, and clear its mark. Forward rows hold
         the write; reverse rows do not yet.
 
@@ -113,10 +115,10 @@ class AnnouncedEdges:
         return decision
 
     async def _announce(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> Decision:
-        """Update the caches, and wake or drain the lanes of what they may lack."""
+        """Update the caches after a change, and wake or drain its lanes."""
         if not decision.unpublished:
             return decision
-        is_visible = await self._caches.written(pair, decision, mark)
+        is_visible = await self._caches.update_after_write(pair, decision, mark)
         is_applied = await self._apply(pair, decision)
         # Only the reverse edge reaches the actor's lists through a lane.
         is_visible = is_visible and (is_applied or not any(decision.unpublished))

@@ -6,7 +6,7 @@ process drains it. Waiting readers hold no connection and no lock.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from prometheus_client import Counter
@@ -38,6 +38,8 @@ class _Watermarks:
     unapplied: int | None
     lanes: int
     """The number of lanes of the space."""
+    failed: Collection[int]
+    """The versions of changes that could not be applied, and wait for an operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class CatchUp:
 
     async def drain_until(self, wanted: Mapping[Lane, int], lanes: int, wait_s: float) -> bool:
         """Like `reach`, for lanes that are known to be behind, in a space with so many `lanes`.
+        False also if a change with a wanted version has failed.
 
         Raises:
             LanesChanged: the space has another number of lanes.
@@ -134,7 +137,7 @@ class CatchUp:
             if watermarks.lanes != lanes:
                 raise LanesChanged
             if _has_reached(watermarks.unpublished, version):
-                return True
+                return version not in watermarks.failed
             if _has_reached(watermarks.unapplied, version):
                 return False
 
@@ -160,12 +163,12 @@ class CatchUp:
             del self._rounds[lane]
         watermarks = await self._outbox.lane_watermarks([lane])
         oldest, unparked = watermarks.oldest.get(lane), watermarks.oldest_unparked.get(lane)
+        failed = watermarks.failed.get(lane, ())
         if are_published:
-            return _Watermarks(oldest, unparked, watermarks.lanes)
+            return _Watermarks(oldest, unparked, watermarks.lanes, failed)
         unapplied = await self._outbox.unapplied(lane)
-        return _Watermarks(
-            oldest, None if unapplied is None else unapplied.oldest, watermarks.lanes
-        )
+        first = None if unapplied is None else unapplied.oldest
+        return _Watermarks(oldest, first, watermarks.lanes, failed)
 
     async def _drained(self, lane: Lane) -> bool:
         """Drain one batch, unless another process does. Returns whether the caches could be

@@ -120,8 +120,8 @@ class Drain:
             self._shared_after[lane] = applied.next_target
 
     async def _isolate(self, lane: Lane, rejected: ChangesRejected, waits: bool) -> None:
-        """Find the first change that cannot be applied, by halving, and set it aside. Apply and
-        publish the changes before it."""
+        """Find the first change that cannot be applied, by halving, and move it to the failed
+        changes. Apply and publish the changes before it."""
         ids = rejected.ids
         while len(ids) > 1:
             half = ids[: len(ids) // 2]

@@ -1,4 +1,4 @@
-"""Reads a CSV file of edges and checks each line.
+"""Reads a CSV or Parquet file of edges and checks each line.
 
 A file holds `from_user_id,to_user_id` or `from_user_id,to_user_id,created_at_ms`, and may begin
 with exactly these names. An empty or missing date means unknown. Blank lines are skipped.
@@ -9,12 +9,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graph.edge import MAX_SINCE, MAX_USER_ID
 from graph.errors import BadInput
 from storage.packed_file import PackedFile
 
+if TYPE_CHECKING:
+    from storage.parquet_file import ParquetFile
+
 NAMES = (b"from_user_id", b"to_user_id", b"created_at_ms")
+
+NO_PARQUET = "needs pyarrow, which is not installed. Install kith[parquet], or use .csv.zst."
 
 BLOCK_BYTES = 1 << 20
 LINE_MAX = 1024
@@ -62,7 +68,7 @@ class EdgeFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._packed = PackedFile(path)
+        self._packed = _opened(path)
         self.bytes_total = self._packed.bytes_total
         self._begins_with = self._first_line()
         self.columns = _columns(self._begins_with)
@@ -110,6 +116,16 @@ class EdgeFile:
     def _first_line(self) -> bytes:
         block = next(self._blocks(), (b"", 0))[0]
         return block.partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf")
+
+
+def _opened(path: Path) -> "PackedFile | ParquetFile":
+    if path.suffix != ".parquet":
+        return PackedFile(path)
+    try:
+        from storage.parquet_file import ParquetFile
+    except ImportError:
+        raise BadInput("file", NO_PARQUET) from None
+    return ParquetFile(path)
 
 
 def _plain(block: bytes) -> bytes:

@@ -1,12 +1,20 @@
-"""Detects a failover or a restore of the database, and empties the caches.
+"""Detects a failover or a restore of a server, and empties the caches.
 
-An asynchronous standby may lack the last changes of the old primary, which the caches hold. So the
-caches are emptied when the generation of the database changes.
+An asynchronous standby of the database may lack the last changes of the old primary, which the
+caches hold. So the caches are emptied when the generation of the database changes.
+
+A Redis server that restarts from a copy, or a replica that takes over, may lack the last updates of
+the caches and the last events. Each server stores its own id, which changes at each start: after a
+restart it finds the id that its data are from.
 """
 
 import logging
+import re
+from collections.abc import Set
 
+from graph.errors import Unavailable
 from storage.cache.updates import RedisCaches
+from storage.postgres.connector import IS_CITUS, PART
 from storage.postgres.pool import Postgres
 from storage.redis.connection import Redis
 from storage.redis.events import RedisEvents
@@ -21,9 +29,17 @@ SELECT concat_ws(':', (pg_control_system()).system_identifier,
 """The identity of the database cluster and its timeline. Each promotion, and each restore to a
 point in time, starts a new timeline."""
 
+_OF_ALL_NODES = """
+SELECT bool_and(success) AS complete, string_agg(result, ' ' ORDER BY nodeid) AS generation
+FROM run_command_on_all_nodes($1)
+"""
+"""The generations of all machines of Citus: each of them may fail over. The same on each."""
+
+_RUN_ID = re.compile(rb"run_id:(\w+)")
+
 
 class Failover:
-    """Compares the generation of the database with the one that the caches belong to."""
+    """Compares what the caches belong to with the servers that are there."""
 
     def __init__(
         self,
@@ -32,38 +48,64 @@ class Failover:
         events: RedisEvents,
         broker: Redis,
         keys: Keys,
+        servers: Set[Redis],
     ) -> None:
+        """`servers`: those of the caches and the events that are checked, each a single server."""
         self._postgres = postgres
         self._caches = caches
         self._events = events
         self._broker = broker
-        self._key = keys.generation
+        self._servers = servers
+        self._keys = keys
 
     async def check(self) -> bool:
-        """Empty the caches and wake all subscribers if the generation has changed. Returns whether
-        it has.
+        """Empty the caches and wake all subscribers if the database or a server has changed.
+        Returns whether one has.
 
-        If the broker does not know the generation, it is new or has lost its data: the caches are
-        left as they are. A process that is killed in between leaves the old generation there, and
-        the next check repeats everything.
+        If a server does not know what its data belong to, it is new or has lost its data: the
+        caches are left as they are. A process that is killed in between leaves the old value there,
+        and the next check repeats everything.
 
         Raises:
-            Unavailable: PostgreSQL or Redis cannot be reached.
+            Unavailable: PostgreSQL, a machine of Citus, or Redis cannot be reached.
         """
-        row = await self._postgres.row(GENERATION)
-        assert row is not None
-        found: str = row["generation"]
-        (known,) = await self._broker.pipe([("GET", self._key)])
+        has_changed = False
+        for server in self._servers:
+            (info,) = await server.pipe([("INFO", "server")])
+            run_id = _RUN_ID.search(info)
+            if run_id is not None:
+                known = (server, self._keys.server, run_id[1].decode())
+                has_changed |= await self._compare("Redis server", *known)
+        # Last, because a machine of Citus may be unavailable for long.
+        database = (self._broker, self._keys.generation, await self._generation())
+        return await self._compare("database", *database) or has_changed
+
+    async def _compare(self, what: str, server: Redis, key: str, found: str) -> bool:
+        """Empty the caches if `server` stores another value at `key`, and store the one found."""
+        (known,) = await server.pipe([("GET", key)])
         if known is not None and known.decode() == found:
             return False
         if known is not None:
             log.warning(
-                "The database has changed from generation %s to %s, and may lack the last changes:"
-                " all caches are emptied.",
+                "The %s has changed from %s to %s, and may lack the last changes: all caches are"
+                " emptied.",
+                what,
                 known.decode(),
                 found,
             )
             await self._caches.forget_everything()
             await self._events.resync()
-        await self._broker.pipe([("SET", self._key, found)])
+        await server.pipe([("SET", key, found)])
         return known is not None
+
+    async def _generation(self) -> str:
+        server = await self._postgres.row(IS_CITUS)
+        if server is None or not server["is_citus"]:
+            row = await self._postgres.row(GENERATION)
+        else:
+            row = await self._postgres.row(_OF_ALL_NODES, GENERATION)
+            if row is None or not row["complete"]:
+                raise Unavailable(PART, "A machine of Citus cannot be reached.")
+        assert row is not None
+        found: str = row["generation"]
+        return found

@@ -15,6 +15,7 @@ from storage.ports import Budgets, DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.canaries import Canaries
+from storage.postgres.connection_budget import ConnectionBudget
 from storage.postgres.erasures import Erasures
 from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.failed_changes import FailedChanges
@@ -29,7 +30,7 @@ from storage.redis.events import RedisEvents
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What workers do."""
+    """The stores and jobs of workers."""
 
     outbox: Outbox
     failed_changes: FailedChanges
@@ -67,12 +68,31 @@ class Caches:
 
 
 @dataclass(frozen=True, slots=True)
-class Servers:
-    """The connections."""
+class RedisConnections:
+    """The connections to Redis. Their commands name the space in each key."""
 
-    postgres: Postgres
     redis: RedisServers
     """Of the caches."""
     broker: RedisServers
     """Of arq's queue, the event log and the change notifier. Equals `redis`, unless the caches have
     servers of their own."""
+
+    async def close_redis(self) -> None:
+        await self.redis.close()
+        if self.broker is not self.redis:
+            await self.broker.close()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedServers(RedisConnections):
+    """The connections that the spaces of a process share."""
+
+    budget: ConnectionBudget
+    """What their pools of connections to PostgreSQL may open together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Servers(RedisConnections):
+    """The connections of one space."""
+
+    postgres: Postgres

@@ -15,10 +15,12 @@ _ENTRIES = {"rel": "relations"}
 
 
 class StoreMetrics(Collector):
-    """Reads plain numbers of the stores on each scrape, and does no I/O."""
+    """Reads plain numbers of the stores on each scrape, and does no I/O. Without `has_redis`, it
+    leaves out those of the connections that another space of the process has too."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, *, has_redis: bool = True) -> None:
         self._stores = stores
+        self._has_redis = has_redis
 
     def collect(self) -> Iterator[Metric]:
         yield from self._pool()
@@ -65,8 +67,9 @@ class StoreMetrics(Collector):
 
     def _connections(self) -> Iterator[tuple[str, Servers]]:
         servers, local = self._stores.servers, self._stores.caches.local
-        yield SHARED, servers.broker
-        if servers.redis is not servers.broker:
+        if self._has_redis:
+            yield SHARED, servers.broker
+        if self._has_redis and servers.redis is not servers.broker:
             yield CACHES, servers.redis
         if local is not None:
             yield LOCAL, local.redis

@@ -49,6 +49,7 @@ class PackedFile:
 
 
 def _gathered(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Join pieces to ones of at least `size` bytes; the last one may be shorter."""
     waiting: list[bytes] = []
     for piece in pieces:
         waiting.append(piece)

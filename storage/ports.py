@@ -16,6 +16,7 @@ from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
+from graph.exported_list import Entry, ExportedList
 from graph.lane import ALL_LANES, Lane
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
@@ -213,6 +214,24 @@ class OwnLists(Protocol):
         self, kind: OwnListKind, users: Sequence[UserId], window: Window
     ) -> Mapping[UserId, Page]:
         """A page for each of `users`; an empty page for a user without entries."""
+        ...
+
+
+class ExportedRange(NamedTuple):
+    """Some entries of a list, newest first. `last` is the position after which further ones may
+    follow; None: there are none."""
+
+    entries: Sequence[Entry]
+    last: Position | None
+
+
+class Exports(Protocol):
+    """Whole lists, in ranges."""
+
+    async def range(
+        self, exported: ExportedList, user: UserId, kind: Kind, after: Position, size: int
+    ) -> ExportedRange:
+        """The entries of one kind among the `size` edges after a position of the user's list."""
         ...
 
 
@@ -453,6 +472,11 @@ class FeedBatch:
 class Feeds(Protocol):
     """The events of single users, kept for a limited time."""
 
+    @property
+    def kept_s(self) -> int:
+        """For how long a feed is kept after it was read last."""
+        ...
+
     async def open(self, user: UserId) -> str:
         """Open the user's feed, and return the cursor of its end."""
         ...
@@ -462,11 +486,40 @@ class Feeds(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeBatch:
+    """The next changes of the change feed, each with its fields as text, and the cursor after
+    them."""
+
+    changes: Sequence[Mapping[str, str]]
+    cursor: str
+    more: bool
+    """Whether there may be further changes now."""
+
+
+class ChangeFeed(Protocol):
+    """All changes of the space, kept for a limited time."""
+
+    async def end(self) -> str:
+        """The cursor after the newest change."""
+        ...
+
+    async def after(self, cursor: str, most: int) -> ChangeBatch:
+        """At most `most` changes of each group of lanes after the cursor.
+
+        Raises:
+            BadCursor: the cursor is damaged, or belongs to another space.
+            ChangesLost: some of them are no longer kept.
+        """
+        ...
+
+
 class Subscription(Protocol):
     """Waits for news of some users."""
 
-    async def news(self) -> None:
-        """Wait until there is news since the last return."""
+    async def news(self, within_s: float | None = None) -> bool:
+        """Wait until there is news since the last return, or for `within_s`. Returns whether there
+        is."""
         ...
 
 
@@ -475,6 +528,14 @@ class Subscriptions(Protocol):
 
     def open(self, *users: UserId) -> AbstractContextManager[Subscription]:
         """A subscription to news of any of `users`, for a block.
+
+        Raises:
+            Overloaded: this process has its maximum number of subscriptions.
+        """
+        ...
+
+    def open_for_all(self) -> AbstractContextManager[Subscription]:
+        """A subscription to news of anybody, for a block.
 
         Raises:
             Overloaded: this process has its maximum number of subscriptions.
@@ -519,10 +580,11 @@ class CatchUp(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a query reads."""
+    """The stores that queries read."""
 
     reader: Reader
     own_lists: OwnLists
+    exports: Exports
     overlaps: Overlaps
     blocks: Blocks
     edge_notes: EdgeNotes
@@ -532,7 +594,7 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What a mutation changes, with its receipts and limits."""
+    """The stores that mutations change, with their receipts and limits."""
 
     edges: Edges
     accounts: Accounts
@@ -547,13 +609,14 @@ class Changes:
     """How a request learns of changes, and waits for them."""
 
     feeds: Feeds
+    feed: ChangeFeed
     subscriptions: Subscriptions
     progress: LaneProgress
     catch_up: CatchUp
 
 
 class RequestStores(Protocol):
-    """What the requests of a gateway use."""
+    """The stores and services that the requests of a gateway use."""
 
     @property
     def reads(self) -> Reads: ...

@@ -63,7 +63,7 @@ def erasure_id(space: str, user: UserId) -> str:
 
 
 QUEUE_ERRORS = (RedisError, OSError, TimeoutError)
-"""What arq raises when Redis fails."""
+"""The errors that arq raises when Redis fails."""
 
 WORKER_TIMEOUT_S = 10.0
 """How long a worker waits for the queue. No request waits for it, and arq ends at a timeout."""
@@ -115,7 +115,7 @@ class ArqLanes:
             self._flush = asyncio.create_task(self._enqueue_all())
 
     async def queued(self) -> int:
-        """Number of lanes that wait for a worker.
+        """Number of jobs in the queue: lanes, erasures and scheduled jobs, running ones included.
 
         Raises:
             Unavailable: Redis cannot be reached.
@@ -168,13 +168,9 @@ def _enqueue(space: str, function: str, names: Mapping[str, int]) -> Command:
     """A command that queues jobs with one argument each, by their names. No job keeps a result, so
     none is looked up."""
     now_ms = int(time.time() * 1000)
-    keys = (queue_name(space), *(job_key_prefix + name for name in names))
-    jobs = (
-        part
-        for name, about in names.items()
-        for part in (
-            name,
-            serialize_job(function, (about,), {}, None, now_ms, serializer=serialize),
-        )
-    )
+    keys = (queue_name(space), *[job_key_prefix + name for name in names])
+    jobs: list[str | bytes] = []
+    for name, about in names.items():
+        job = serialize_job(function, (about,), {}, None, now_ms, serializer=serialize)
+        jobs += (name, job)
     return (CALL, ENQUEUE, len(keys), *keys, now_ms, expires_extra_ms, *jobs)

@@ -13,6 +13,9 @@ REDIS_SCHEMES = ("redis", "rediss", "unix", f"redis{SENTINEL}", f"rediss{SENTINE
 CACHE_SCHEMES = (*REDIS_SCHEMES, f"redis{CLUSTER}", f"rediss{CLUSTER}")
 
 
+PLAN_CACHE_MODES = ("auto", "force_generic_plan", "force_custom_plan")
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
     """Connections of a process to PostgreSQL and Redis, and their timeouts."""
@@ -27,6 +30,9 @@ class ConnectionSettings:
     statement_timeout_s: float = 5.0
     statement_cache_size: int = 200
     """0 behind a pooler that does not support prepared statements, which is detected."""
+    plan_cache_mode: str | None = None
+    """How PostgreSQL plans prepared statements: one of `PLAN_CACHE_MODES`. None: `auto` on Citus,
+    which needs the parameters' values to find a machine; else generic plans, which cost least."""
     redis_connections_max: int = 64
     redis_timeout_s: float = 0.5
     redis_retry_after_s: float = 0.25
@@ -67,7 +73,7 @@ class CacheSettings:
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """What a process keeps in its own memory: values of hot users, and the absent accounts."""
+    """Limits of what a process holds in memory: values of hot users, and the absent accounts."""
 
     ttl_ms: int = 5000
     """How long the values of a hot user are kept; 0 disables this cache."""

@@ -17,7 +17,7 @@ from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
-from storage.groups import Broker, Caches, Jobs, Servers
+from storage.groups import Broker, Caches, Jobs, Servers, SharedServers
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
@@ -25,9 +25,11 @@ from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.canaries import Canaries
+from storage.postgres.connection_budget import ConnectionBudget
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
 from storage.postgres.exclusive import ExclusiveJobs
+from storage.postgres.exports import PostgresExports
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
@@ -41,6 +43,7 @@ from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification import Verification
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.budgets import RedisBudgets
+from storage.redis.change_feed import RedisChangeFeed
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
 from storage.redis.connection import GuardedRedis
 from storage.redis.connection import Servers as RedisServers
@@ -48,7 +51,7 @@ from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import NOTIFIER, MultiplexedWire
-from storage.redis.servers import servers_at
+from storage.redis.servers import is_cluster, servers_at
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
@@ -90,15 +93,16 @@ class Stores:
 
 
 @asynccontextmanager
-async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> AsyncIterator[Stores]:
+async def open_stores(
+    settings: StorageSettings, wire: Wire | None = None, shared: SharedServers | None = None
+) -> AsyncIterator[Stores]:
     """Open the stores of one space for the block. `wire`: the connection to `redis_url`, for
-    tests."""
+    tests. `shared`: what all spaces of a process share; the caller closes it."""
     async with AsyncExitStack() as stack:
-        servers = _servers(settings, wire)
+        servers = _servers(settings, wire, shared)
         stack.push_async_callback(servers.postgres.close)
-        stack.push_async_callback(servers.redis.close)
-        if servers.broker is not servers.redis:
-            stack.push_async_callback(servers.broker.close)
+        if shared is None:
+            stack.push_async_callback(servers.close_redis)
         broker = _broker(settings, servers)
         stack.push_async_callback(broker.lanes.woken)
         caches = _caches(settings, servers)
@@ -118,7 +122,13 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         yield Stores(
             _reads(settings, servers, caches, absences),
             _writes(settings, servers, caches, broker, catch_up, absences, shielded),
-            Changes(broker.events, subscriptions, outbox, catch_up),
+            Changes(
+                broker.events,
+                RedisChangeFeed(servers.broker, Keys(settings.space)),
+                subscriptions,
+                outbox,
+                catch_up,
+            ),
             _jobs(settings, servers, caches, broker, outbox, drain, shielded),
             broker,
             caches,
@@ -126,11 +136,29 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         )
 
 
-def _servers(settings: StorageSettings, wire: Wire | None) -> Servers:
+@asynccontextmanager
+async def shared_servers(settings: StorageSettings, most: int) -> AsyncIterator[SharedServers]:
+    """Open what the spaces of one process share, with at most `most` connections to PostgreSQL."""
+    broker, redis = _redis(settings, None)
+    shared = SharedServers(redis, broker, ConnectionBudget(most))
+    try:
+        yield shared
+    finally:
+        await shared.close_redis()
+
+
+def _servers(settings: StorageSettings, wire: Wire | None, shared: SharedServers | None) -> Servers:
+    if shared is not None:
+        return Servers(shared.redis, shared.broker, Postgres(settings, shared.budget))
+    broker, redis = _redis(settings, wire)
+    return Servers(redis, broker, Postgres(settings))
+
+
+def _redis(settings: StorageSettings, wire: Wire | None) -> tuple[RedisServers, RedisServers]:
+    """The broker, and the servers of the caches."""
     wire = wire or MultiplexedWire(settings.redis_url, settings.connections.redis_timeout_s)
     broker: RedisServers = GuardedRedis(wire, settings.connections.redis_retry_after_s)
-    redis = servers_at(settings.cache.url, settings) if settings.cache.url else broker
-    return Servers(Postgres(settings), redis, broker)
+    return broker, servers_at(settings.cache.url, settings) if settings.cache.url else broker
 
 
 def _broker(settings: StorageSettings, servers: Servers) -> Broker:
@@ -176,6 +204,7 @@ def _reads(
     return Reads(
         reader=CacheReader(settings, servers.redis, tables_of(postgres), caches.local),
         own_lists=PostgresOwnLists(postgres),
+        exports=PostgresExports(postgres),
         overlaps=PostgresOverlaps(postgres),
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
@@ -266,6 +295,12 @@ def _jobs(
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
         erasures=erasures,
         failover=Failover(
-            postgres, caches.updates, broker.events, servers.broker, Keys(settings.space)
+            postgres,
+            caches.updates,
+            broker.events,
+            servers.broker,
+            Keys(settings.space),
+            # The servers of a cluster are many, and change.
+            {servers.broker} if is_cluster(settings.caches_at) else {servers.broker, servers.redis},
         ),
     )

@@ -7,7 +7,7 @@ costs no memory, and frequent news are combined.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from graph.edge import UserId
 from graph.errors import Overloaded
@@ -31,10 +31,16 @@ class Subscription:
     def wake(self) -> None:
         self._news.set()
 
-    async def news(self) -> None:
-        """Wait until there is news since the last return."""
-        await self._news.wait()
+    async def news(self, within_s: float | None = None) -> bool:
+        """Wait until there is news since the last return, or for `within_s`. Returns whether there
+        is."""
+        if not self._news.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    await self._news.wait()
+        has_news = self._news.is_set()
         self._news.clear()
+        return has_news
 
 
 class Subscriptions:
@@ -48,6 +54,7 @@ class Subscriptions:
         self._listen = listen
         self._most = most
         self._waiting: dict[UserId, set[Subscription]] = {}
+        self._for_all: set[Subscription] = set()
         self._count = 0
         self._listening: asyncio.Future[None] | None = None
 
@@ -61,6 +68,28 @@ class Subscriptions:
         Raises:
             Overloaded: there are `most` subscriptions already.
         """
+        subscription = self._opened()
+        for user in users:
+            self._waiting.setdefault(user, set()).add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._count -= 1
+            for user in users:
+                self._forget(user, subscription)
+
+    @contextmanager
+    def open_for_all(self) -> Iterator[Subscription]:
+        """A subscription to news of anybody, for the block. Raises as above."""
+        subscription = self._opened()
+        self._for_all.add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._count -= 1
+            self._for_all.discard(subscription)
+
+    def _opened(self) -> Subscription:
         if self._count >= self._most:
             raise Overloaded(
                 PART,
@@ -68,16 +97,8 @@ class Subscriptions:
             )
         if self._listening is None or self._listening.done():
             self._listening = asyncio.ensure_future(self._listen(self))
-        subscription = Subscription()
-        for user in users:
-            self._waiting.setdefault(user, set()).add(subscription)
         self._count += 1
-        try:
-            yield subscription
-        finally:
-            self._count -= 1
-            for user in users:
-                self._forget(user, subscription)
+        return Subscription()
 
     def _forget(self, user: UserId, subscription: Subscription) -> None:
         waiting = self._waiting.get(user, set())
@@ -90,6 +111,8 @@ class Subscriptions:
         for user in users:
             for subscription in self._waiting.get(user, ()):
                 subscription.wake()
+        for subscription in self._for_all:
+            subscription.wake()
 
     def wake_all(self) -> None:
         """Wake all subscriptions."""

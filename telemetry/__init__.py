@@ -1,4 +1,4 @@
-"""What a process reports of itself: metrics, ids of requests, and traces."""
+"""Reports about a process: metrics, ids of requests, and traces."""
 
 from prometheus_client import disable_created_metrics
 

@@ -76,6 +76,22 @@ def server_span(name: str, headers: Mapping[str, str]) -> "Iterator[Span]":
         yield span
 
 
+@contextmanager
+def operation_span(name: str, headers: Mapping[str, str]) -> Iterator[None]:
+    """The span of one operation of a long-lived connection: below that of its request, if there is
+    one, and otherwise a span of its own, as `server_span`."""
+    from opentelemetry.trace import SpanKind, get_current_span
+
+    if tracer is None:
+        yield
+    elif get_current_span().get_span_context().is_valid:
+        with _span(name, SpanKind.INTERNAL, {}):
+            yield
+    else:
+        with server_span(name, headers):
+            yield
+
+
 def client_span(name: str, attributes: Attributes) -> AbstractContextManager[object]:
     """The span of a statement or of a call of Redis, below a span that is sampled."""
     from opentelemetry.trace import SpanKind

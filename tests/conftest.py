@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from devstack.state import State
 from storage.postgres.pool import Postgres
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
+from tests.support import citus
+from tests.support.citus_databases import CitusDatabases
 from tests.support.databases import Caches, Databases
 from tests.support.devstack_process import temporary_state
 from tests.support.gateway import Gateway, running_gateway
@@ -35,8 +38,11 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need servers, so that `-m "not servers"` leaves them out."""
+    """Mark the tests that need servers, so that `-m "not servers"` leaves them out. On Citus, skip
+    those about plain PostgreSQL."""
     for item in items:
+        if citus.prefix() is not None and (about := item.get_closest_marker("plain")):
+            item.add_marker(pytest.mark.skip(reason=f"not on Citus: {about.args[0]}"))
         if isinstance(item, pytest.Function) and "servers" in item.fixturenames:
             item.add_marker(pytest.mark.servers)
 
@@ -50,9 +56,15 @@ def servers() -> Iterator[Servers]:
 
 @pytest.fixture(scope="session")
 def databases(servers: Servers) -> Iterator[Databases]:
-    databases = Databases(servers.database_url)
-    yield databases
-    databases.close()
+    """Databases on plain PostgreSQL, or on Citus if `tests.support.citus.VARIABLE` is set."""
+    with ExitStack() as stack:
+        installation = citus.prefix()
+        if installation is None:
+            databases = Databases(servers.database_url)
+        else:
+            databases = CitusDatabases(stack.enter_context(citus.citus_process(installation)))
+        stack.callback(databases.close)
+        yield databases
 
 
 @pytest.fixture
@@ -101,7 +113,10 @@ def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
     Who is absent is read once: tests of costs count statements.
     """
     return StorageSettings(
-        database_url, redis_url, local=LocalSettings(ttl_ms=0, absent_age_ms=60_000)
+        database_url,
+        redis_url,
+        connections=citus.connection_settings(),
+        local=LocalSettings(ttl_ms=0, absent_age_ms=60_000),
     )
 
 

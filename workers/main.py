@@ -3,30 +3,24 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from signal import Signals
 from typing import Any
 
-import uvloop
 from arq import cron, func
 from arq.worker import Worker
-from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
 
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
-from storage.metrics import StoreMetrics
 from storage.postgres.purge import purge, purge_messages, purge_receipts
 from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_name, serialize
 from storage.settings import StorageSettings
-from storage.stores import Stores, open_stores
-from telemetry.joined import JoinedCollectors
-from telemetry.tracing import tracing
+from storage.stores import Stores
 from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
 from workers.job_metrics import measured
 from workers.mutes import end_mutes
-from workers.restarts import RestartedWorker
 from workers.sweep import sweep
 
 log = logging.getLogger(__name__)
@@ -66,40 +60,6 @@ PURGED_AFFINITIES = 500
 """The most that one minute's purge deletes, which takes some seconds. No job has a timeout of
 its own, because arq hides a killed worker's jobs, drains included, for the longest timeout of
 any job."""
-
-
-def run(
-    settings: StorageSettings,
-    undo_s: int,
-    metrics_port: int | None = None,
-    *,
-    verified_rows: int = 0,
-    has_traces: bool = False,
-) -> None:
-    """Run until a stop signal. Changes can be undone for `undo_s` seconds. `verified_rows`: how
-    many rows are verified in a minute.
-
-    Raises:
-        Unavailable: Redis was unavailable from the start.
-    """
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, undo_s, metrics_port, verified_rows, has_traces))
-
-
-async def _run(
-    settings: StorageSettings,
-    undo_s: int,
-    metrics_port: int | None,
-    verified_rows: int,
-    has_traces: bool,
-) -> None:
-    traces = tracing() if has_traces else nullcontext()
-    async with traces, open_stores(settings) as stores:
-        if metrics_port is not None:
-            registry = CollectorRegistry()
-            registry.register(JoinedCollectors([REGISTRY, StoreMetrics(stores)]))
-            start_http_server(metrics_port, registry=registry)
-        await RestartedWorker(lambda: worker(settings, undo_s, stores, verified_rows)).run()
 
 
 def worker(
@@ -181,8 +141,8 @@ async def _erase(ctx: dict[str, Any], user: int) -> None:
 
 
 async def _rearm(ctx: dict[str, Any]) -> None:
-    """Queue again a lane that became dirty while its job ended: arq drops a job enqueued at that
-    moment."""
+    """Queue again an erasure that has more to do, or a lane that became dirty while its job ended:
+    arq drops a job enqueued at that moment."""
     stores: Stores = ctx["stores"]
     _, is_erasure, user = str(ctx["job_id"]).rpartition(":erase:")
     if is_erasure and ctx.get("has_more"):

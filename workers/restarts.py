@@ -40,7 +40,7 @@ CLOSE_S = 2.0
 
 
 class RestartedWorker:
-    """Runs workers of `make`, one after the other, until a stop signal."""
+    """Runs workers of `make`, one after the other, until it is stopped."""
 
     def __init__(self, make: Callable[[], Worker], start_s: float = START_S) -> None:
         self._make = make
@@ -53,13 +53,11 @@ class RestartedWorker:
         """Whether the last worker has reached Redis."""
 
     async def run(self) -> None:
-        """Run until SIGTERM or SIGINT.
+        """Run until `stop`.
 
         Raises:
             Unavailable: Redis was unavailable from the start.
         """
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, self.stop, number)
         begun, has_worked, pause_s = time.monotonic(), False, PAUSE_S
         while not self._stopping.is_set():
             started = time.monotonic()
@@ -77,7 +75,7 @@ class RestartedWorker:
             await self._pause(pause_s * (1 - random.random() / 2))
             pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
-    def stop(self, number: signal.Signals) -> None:
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """End after the running jobs, as far as arq's time for them allows."""
         self._stopping.set()
         if self._worker is not None:

@@ -8,9 +8,11 @@ from strawberry import enum_value
 
 import resolvers.result
 from graph.account_state import AccountState
+from graph.edge import user_id_of
 from graph.errors import BadInput
 from graph.outcome import Outcome
 from resolvers import accounts
+from resolvers.audit import require_service
 from schema import arguments
 from schema.account import AccountRow, UserAccount
 from schema.context import Info, scope_of
@@ -145,7 +147,8 @@ class AccountMutations:
         return await _change_state(info, input, state, ReactivateAccountPayload, outcomes)
 
     @strawberry.mutation(
-        description="Deletes an account permanently. Other users stop seeing it immediately; its "
+        description="Deletes an account permanently. Other users stop seeing it within half a "
+        "second, unless `consistency` is `DELAYED`; its "
         f"relationships are removed in the background. {_FOR_SERVICES}"
     )
     async def delete_account(
@@ -166,7 +169,7 @@ async def _change_state(
     outcomes: type[Enum],
 ) -> PayloadT:
     scope = scope_of(info)
-    scope.must_be_service()
+    require_service(scope, accounts.change_action(state), user_id_of(given.user_id))
     result: resolvers.result.Result
     account = None
     try:
@@ -183,7 +186,9 @@ async def _change_state(
         changed=result.is_changed,
         account=account,
         user_errors=errors,
-        consistency_token=None if errors else await token_of_accounts(scope),
+        consistency_token=(
+            None if errors else await token_of_accounts(scope, is_delayed=result.is_delayed)
+        ),
         consistency=write_consistency([result]),
         client_mutation_id=given.echo,
     )

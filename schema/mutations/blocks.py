@@ -162,7 +162,8 @@ class BlockMutations:
 
     @strawberry.mutation(
         description="Mutes a user, permanently or until a date. The viewer need not follow the "
-        "user, and other users do not see the mute."
+        "user, and other users do not see the mute. Muted users are not suggested, and nothing "
+        "else changes: hide their content in your app."
     )
     async def mute_user(
         self, info: Info, input: Annotated[MuteUserInput, USER_INPUT]

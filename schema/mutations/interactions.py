@@ -15,6 +15,7 @@ from graph.affinity import Interaction
 from graph.edge import Millis, Pair
 from graph.errors import BadInput
 from graph.outcome import Outcome
+from resolvers.audit import require_service
 from resolvers.interactions import Result, record_interactions
 from schema import arguments
 from schema.context import Info, scope_of
@@ -112,7 +113,7 @@ class InteractionMutations:
         ],
     ) -> RecordInteractionsPayload | None:
         scope = scope_of(info)
-        scope.must_be_service()
+        require_service(scope, "recordInteractions", interactions=len(input.interactions))
         try:
             key = input.key
             given = _interactions(input.interactions, scope.limits.interactions_max)

@@ -34,7 +34,8 @@ CLIENT_MUTATION_ID = "The `clientMutationId` of the input."
 CONSISTENCY = (
     "A token for the argument `atLeastAsFresh` or the header `X-Consistency-Token`: the response "
     "to a request with this token includes the change. Other users can use the token too. Null if "
-    "the mutation was rejected, or no token is available."
+    "the mutation was rejected, or if the database failed directly after a change of settings or "
+    "an account."
 )
 WRITE_CONSISTENCY = (
     "When the caller's own requests show the change. Null if the mutation was rejected."
@@ -56,7 +57,8 @@ class WriteConsistency(Enum):
         "DELAYED",
         description="The change is durable, but a cache could not be updated. Requests may show "
         "the state before it until a worker has updated that cache, usually within two seconds "
-        "after it is available again. Until then, send `consistencyToken` with them.",
+        "after it is available again; a change of settings or of the state of an account, for up "
+        "to 300 seconds. Until then, send `consistencyToken` with them.",
     )
 
 
@@ -183,7 +185,7 @@ def relationship_payload(
 
 def outcome_of(result: resolvers.result.Result, outcomes: type[OutcomeT]) -> OutcomeT:
     """Return the outcome of a result as a value of a mutation's enum."""
-    return outcomes["REJECTED" if result.outcome in REJECTIONS else result.outcome.name]
+    return outcomes["REJECTED" if result.outcome in REJECTIONS else result.outcome]
 
 
 def relation_after(viewer: UserId, result: Result) -> RelationRow | None:
@@ -195,14 +197,16 @@ def relation_after(viewer: UserId, result: Result) -> RelationRow | None:
 
 def write_consistency(results: Iterable[resolvers.result.Result]) -> WriteConsistency | None:
     """Return the consistency of all changes. None if all were rejected."""
-    made = [result for result in results if result.outcome not in REJECTIONS]
-    if not made:
-        return None
-    is_delayed = any(result.is_delayed for result in made)
-    return WriteConsistency.DELAYED if is_delayed else WriteConsistency.IMMEDIATE
+    found: WriteConsistency | None = None
+    for result in results:
+        if result.outcome not in REJECTIONS:
+            if result.is_delayed:
+                return WriteConsistency.DELAYED
+            found = WriteConsistency.IMMEDIATE
+    return found
 
 
 def consistency_token(results: Iterable[Result]) -> str | None:
     """Return one token for all changes. None if all were rejected."""
-    moment = merge_moments(result.moment for result in results if result.moment is not None)
+    moment = merge_moments([result.moment for result in results if result.moment is not None])
     return None if moment is None else write_token(moment)

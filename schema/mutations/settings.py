@@ -9,9 +9,11 @@ from strawberry import UNSET, enum_value
 import resolvers.result
 from graph import visibility
 from graph.account import PrivacyChange
+from graph.edge import user_id_of
 from graph.errors import BadInput
 from graph.outcome import Outcome
 from resolvers import settings
+from resolvers.audit import require_service
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.freshness import token_of_accounts
@@ -118,7 +120,8 @@ class SettingsMutations:
 
     @strawberry.mutation(
         description="Changes who can follow the viewer and who can see their lists. Takes effect "
-        "immediately."
+        "immediately, except that a gateway may show the old settings of a much-read user for a "
+        "moment, and unless `consistency` is `DELAYED`."
     )
     async def update_relationship_settings(
         self, info: Info, input: Annotated[UpdateRelationshipSettingsInput, _SETTINGS]
@@ -144,7 +147,9 @@ class SettingsMutations:
             outcome=outcome_of(result, SettingsOutcome),
             changed=result.is_changed,
             user_errors=errors,
-            consistency_token=None if errors else await token_of_accounts(scope),
+            consistency_token=(
+                None if errors else await token_of_accounts(scope, is_delayed=result.is_delayed)
+            ),
             consistency=write_consistency([result]),
             client_mutation_id=input.echo,
             settings=SettingsRow(viewer, account),
@@ -159,7 +164,7 @@ class SettingsMutations:
         self, info: Info, input: Annotated[SetFollowingLimitInput, _LIMIT]
     ) -> SetFollowingLimitPayload | None:
         scope = scope_of(info)
-        scope.must_be_service()
+        require_service(scope, "setFollowingLimit", user_id_of(input.user_id))
         result: resolvers.result.Result
         user = row = None
         try:
@@ -177,7 +182,9 @@ class SettingsMutations:
             outcome=outcome_of(result, SettingsOutcome),
             changed=result.is_changed,
             user_errors=errors,
-            consistency_token=None if errors else await token_of_accounts(scope),
+            consistency_token=(
+                None if errors else await token_of_accounts(scope, is_delayed=result.is_delayed)
+            ),
             consistency=write_consistency([result]),
             client_mutation_id=input.echo,
             user=user,

@@ -102,10 +102,10 @@ class CacheAudit:
         def differs(user: UserId, reply: Reply) -> bool:
             return bool(reply != codec.page_value(rows[user]))
 
-        return await self._differing(users, partial(self._keys.entries, kind), "GET", differs)
+        return await self._differing(users, partial(self._keys.head, kind), "GET", differs)
 
     async def _ranges_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        keys = {user: beyond(self._keys.entries(ListKind.FOLLOWERS, user)) for user in users}
+        keys = {user: beyond(self._keys.head(ListKind.FOLLOWERS, user)) for user in users}
         replies = await self._redis.pipe([("ZRANGE", key, 0, -1) for key in keys.values()])
         differing = {}
         for (user, key), values in zip(keys.items(), replies, strict=True):

@@ -16,7 +16,7 @@ page range      1 byte: > if read from its new end, < from its old one; the posi
 own writes      1 byte, because an empty value would read as a missing one; then user ids (8 each)
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat, starmap
@@ -31,7 +31,7 @@ from graph.page import ListKind, Page, Position, Window
 from graph.profile import PlainColumn, Profile
 from graph.relation import STRANGERS, Relation, RelationColumn
 from graph.visibility import Audience, Privacy
-from storage.postgres.relations import Neighbourhood
+from storage.postgres.relations import Neighbourhood, StoredEdge
 
 MARKER = "*"
 FORWARD, REVERSE = 1, 2
@@ -51,16 +51,17 @@ _PUBLIC = 3
 """Number of totals that every viewer may see."""
 _PROFILE = Struct(f">B{_PUBLIC}q")
 _PUBLIC_COUNTS = Struct(f">x{_PUBLIC}q")
-_OTHERS = Struct(f">{len(NO_COUNTS.numbers) - _PUBLIC}q")
-_TOTALS = Struct(f">{len(NO_COUNTS.numbers)}q")
-_ABSENT_AT = _PROFILE.size + _OTHERS.size
+_REMAINING_TOTALS = Struct(f">{len(NO_COUNTS.numbers) - _PUBLIC}q")
+_ALL_TOTALS = Struct(f">{len(NO_COUNTS.numbers)}q")
+_ABSENT_AT = _PROFILE.size + _REMAINING_TOTALS.size
 _LIMIT = Struct(">I")
-_LIMITED = 1 << 6
+_HAS_LIMIT = 1 << 6
 # A named tuple's constructor is a Python function: calling it would be a fifth of the cost of
 # decoding one.
 _new: Callable[..., Any] = tuple.__new__
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
-_NO_OTHERS = NO_COUNTS[_PUBLIC:]
+_NO_REMAINING_TOTALS = NO_COUNTS[_PUBLIC:]
+_LISTS = tuple(ListKind)  # iterating over an enum takes six calls
 _FIRST = Position(Millis(0), UserId(0))
 _NO_HALF = bytes(_HALF.size)
 
@@ -71,16 +72,26 @@ def half(edge: Edge) -> bytes:
     return _HALF.pack(edge.kind | edge.flags << 4, since, edge.version)
 
 
-def relation_fields(around: Neighbourhood) -> Iterator[str | int | bytes]:
+def relation_fields(around: Neighbourhood) -> list[str | int | bytes]:
     """Fields and values of a whole relation hash, alternating, the marker first."""
-    forward, reverse = around.forward, around.reverse
-    complete = (FORWARD if forward is not None else 0) | (REVERSE if reverse is not None else 0)
-    yield from (MARKER, _MARK.pack(around.as_of, complete))
-    forward, reverse = forward or {}, reverse or {}
-    for other in forward.keys() | reverse.keys():
-        forward_half = half(forward[other]) if other in forward else _NO_HALF
-        reverse_half = half(reverse[other]) if other in reverse else _NO_HALF
-        yield from (other, forward_half + reverse_half)
+    complete = (FORWARD if around.forward is not None else 0) | (
+        REVERSE if around.reverse is not None else 0
+    )
+    fields: list[str | int | bytes] = [MARKER, _MARK.pack(around.as_of, complete)]
+    reverse = _halves(around.reverse or {})
+    for other, forward_half in _halves(around.forward or {}).items():
+        fields += other, forward_half + reverse.pop(other, _NO_HALF)
+    for other, reverse_half in reverse.items():
+        fields += other, _NO_HALF + reverse_half
+    return fields
+
+
+def _halves(edges: Mapping[UserId, StoredEdge]) -> dict[UserId, bytes]:
+    pack = _HALF.pack
+    return {
+        other: pack(kind | flags << 4, since if kind else 0, version)
+        for other, (kind, flags, since, version) in edges.items()
+    }
 
 
 def relations_of_hash(fields: Iterable[str | int | bytes]) -> dict[int, Relation]:
@@ -179,8 +190,8 @@ def profile_value(profile: Profile) -> bytes:
     public, others = counts[:_PUBLIC], counts[_PUBLIC:]
     value = _PROFILE.pack(_flags_of(account), *public)
     if any(others):
-        value += _OTHERS.pack(*counts.numbers[_PUBLIC:])
-        value += b"" if counts.absent is None else _TOTALS.pack(*counts.absent.numbers)
+        value += _REMAINING_TOTALS.pack(*counts.numbers[_PUBLIC:])
+        value += b"" if counts.absent is None else _ALL_TOTALS.pack(*counts.absent.numbers)
     limit = account.following_limit
     return value if limit is None else value + _LIMIT.pack(limit)
 
@@ -203,18 +214,18 @@ def profile_column(values: Sequence[bytes]) -> Sequence[Profile]:
     if len(joined) != len(values) * _PROFILE.size or any(joined[:: _PROFILE.size]):
         return profiles_in(values)
     totals = list(chain.from_iterable(_PUBLIC_COUNTS.iter_unpack(joined)))
-    return PlainColumn({kind: totals[n::_PUBLIC] for n, kind in enumerate(ListKind)})
+    return PlainColumn({kind: totals[n::_PUBLIC] for n, kind in enumerate(_LISTS)})
 
 
 def _short(values: bytes) -> list[Profile]:
     """The profiles of values in the shortest format."""
     if len(values) == _PROFILE.size:
         # A list's owner: setting up columns would double the time.
-        only = _new(Counts, _PUBLIC_COUNTS.unpack(values) + _NO_OTHERS)
+        only = _new(Counts, _PUBLIC_COUNTS.unpack(values) + _NO_REMAINING_TOTALS)
         return [_new(Profile, (_ACCOUNTS[values[0]], only))]
     # By column, without a Python call for each: a page of buttons shows a hundred.
     accounts = map(_ACCOUNTS.__getitem__, values[:: _PROFILE.size])
-    totals = map(add, _PUBLIC_COUNTS.iter_unpack(values), repeat(_NO_OTHERS))
+    totals = map(add, _PUBLIC_COUNTS.iter_unpack(values), repeat(_NO_REMAINING_TOTALS))
     counts = map(_new, repeat(Counts), totals)
     return list(map(_new, repeat(Profile), zip(accounts, counts, strict=True)))
 
@@ -223,12 +234,12 @@ def _long(short: Profile, value: bytes) -> Profile:
     """The profile in a longer value. `short`: its first part, decoded."""
     account, counts = short
     end = len(value)
-    if value[0] & _LIMITED:
+    if value[0] & _HAS_LIMIT:
         account, end = _limited(value), end - _LIMIT.size
     if end > _ABSENT_AT:
-        counts = counts._replace(absent=Counts(*_TOTALS.unpack_from(value, _ABSENT_AT)))
+        counts = counts._replace(absent=Counts(*_ALL_TOTALS.unpack_from(value, _ABSENT_AT)))
     if end > _PROFILE.size:
-        others = _OTHERS.unpack_from(value, _PROFILE.size)
+        others = _REMAINING_TOTALS.unpack_from(value, _PROFILE.size)
         counts = Counts._make((*counts[:_PUBLIC], *others, counts.absent))
     return Profile(account, counts)
 
@@ -266,7 +277,7 @@ def profiles_held(
 
 def accounts_in(values: Sequence[bytes]) -> list[Account]:
     """The accounts of a column of values."""
-    return [_ACCOUNTS[value[0]] if value[0] < _LIMITED else _limited(value) for value in values]
+    return [_ACCOUNTS[value[0]] if value[0] < _HAS_LIMIT else _limited(value) for value in values]
 
 
 def pending_value(ids: Collection[UserId]) -> bytes:
@@ -285,5 +296,5 @@ def pending_in(value: bytes) -> Collection[UserId]:
     )
 
 
-_ACCOUNTS = list(map(_account, range(2 * _LIMITED)))
+_ACCOUNTS = list(map(_account, range(2 * _HAS_LIMIT)))
 """By their first byte. Most accounts are the first, which is one object."""

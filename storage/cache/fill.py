@@ -1,10 +1,10 @@
 """Completes answers: fills missing values under leases, and reads the rest from the tables."""
 
 import asyncio
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
-from typing import Any, Generic, TypeVar
+from itertools import chain, islice, zip_longest
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
@@ -36,7 +36,7 @@ class Part(Generic[V, A]):
         replies = zip(lookup.users, column, strict=True)
         unavailable = {user for user, reply in replies if reply is UNAVAILABLE}
         missing = [u for u in self.missing if not (u in own or u in unavailable)]
-        self.keys = dict(zip(missing, lookup.entry.keys(missing), strict=True))
+        self.keys = dict(zip(missing, lookup.cached_kind.keys(missing), strict=True))
         """The keys to fill."""
 
     @property
@@ -50,16 +50,22 @@ class Part(Generic[V, A]):
             answers = self.lookup.decode(list(held.values()))
             self.found.update(zip(held, answers, strict=True))
 
-    async def load(self, tokens: Mapping[str, str]) -> list[Command]:
+    def steps(self) -> Iterator[Mapping[UserId, str]]:
+        """The keys to fill, in portions."""
+        keys = iter(self.keys.items())
+        while step := dict(islice(keys, self.lookup.cached_kind.at_once)):
+            yield step
+
+    async def load(self, keys: Mapping[UserId, str], tokens: Mapping[str, str]) -> list[Command]:
         """Load missing values. Returns the commands that fill the keys whose lease was taken."""
-        entry, of_value = self.lookup.entry, self.lookup.of_value
-        missing = [user for user in self.keys if user not in self.found]
-        loaded = await entry.load(missing) if missing else {}
+        cached_kind, of_value = self.lookup.cached_kind, self.lookup.of_value
+        missing = [user for user in keys if user not in self.found]
+        loaded = await cached_kind.load(missing) if missing else {}
         self.found.update((user, of_value(value)) for user, value in loaded.items())
         return [
-            entry.fill(key, tokens[key], value)
+            cached_kind.fill(key, tokens[key], value)
             for user, value in loaded.items()
-            if (key := self.keys[user]) in tokens
+            if (key := keys[user]) in tokens
         ]
 
     async def read_rest(self) -> None:
@@ -72,6 +78,10 @@ class Part(Generic[V, A]):
     @property
     def answer(self) -> dict[UserId, A | None]:
         return {user: self.found[user] for user in self._users}
+
+
+_Step: TypeAlias = tuple[Part[Any, Any], Mapping[UserId, str]]
+"""A part with the keys that are filled together."""
 
 
 class Fills:
@@ -91,38 +101,40 @@ class Fills:
         await together([part.read_rest() for part in parts])
 
     async def fill(self, parts: Sequence[Part[Any, Any]]) -> None:
-        """Load and cache the missing values. Two round trips for all, and one concurrent load for
-        each part.
+        """Load and cache the missing values, in steps if they are many.
 
         A reader that does not get a lease waits briefly for its holder's fill.
 
         Raises:
             Unavailable: the leases could not be taken, or a load failed.
         """
-        if not parts:
-            return
-        keys = chain.from_iterable(part.keys.values() for part in parts)
-        tokens = await self._leases.take(list(keys))
+        for step in zip_longest(*(part.steps() for part in parts)):
+            await self._fill_step(
+                [(part, keys) for part, keys in zip(parts, step, strict=True) if keys]
+            )
+
+    async def _fill_step(self, parts: Sequence[_Step]) -> None:
+        """Two round trips for all, and one concurrent load for each part."""
+        all_keys = chain.from_iterable(keys.values() for _, keys in parts)
+        tokens = await self._leases.take(list(all_keys))
         await self._read_of_others(parts, tokens)
-        fills = await together([part.load(tokens) for part in parts])
+        fills = await together([part.load(keys, tokens) for part, keys in parts])
         with suppress(Unavailable):  # the loaded answers are valid even if the fill fails
             await self._redis.pipe(list(chain.from_iterable(fills)))
 
-    async def _read_of_others(
-        self, parts: Sequence[Part[Any, Any]], tokens: Mapping[str, str]
-    ) -> None:
+    async def _read_of_others(self, parts: Sequence[_Step], tokens: Mapping[str, str]) -> None:
         """Wait, then read what the other lease holders have filled."""
-        theirs = [[u for u, key in part.keys.items() if key not in tokens] for part in parts]
+        theirs = [[u for u, key in keys.items() if key not in tokens] for _, keys in parts]
         if not any(theirs):
             return
         await self._leases.wait()
         reads = [
-            part.lookup.reads([part.keys[user] for user in users])
-            for part, users in zip(parts, theirs, strict=True)
+            part.lookup.reads([keys[user] for user in users])
+            for (part, keys), users in zip(parts, theirs, strict=True)
         ]
         replies = await self._redis.pipe(list(chain.from_iterable(reads)))
         first = 0
-        for part, users, commands in zip(parts, theirs, reads, strict=True):
+        for (part, _), users, commands in zip(parts, theirs, reads, strict=True):
             part.add(users, part.lookup.column(replies[first : first + len(commands)]))
             first += len(commands)
 

@@ -8,9 +8,9 @@ key: nobody can fill it then, even if other writers invalidate it meanwhile.
 
 import asyncio
 import random
-import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from os import urandom
 
 from prometheus_client import Counter
 
@@ -27,7 +27,7 @@ _waits = Counter(
 
 def token() -> str:
     """A random token that identifies the holder of a lease or a closing."""
-    return secrets.token_hex(8)
+    return urandom(8).hex()
 
 
 class Leases:

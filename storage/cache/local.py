@@ -212,7 +212,7 @@ class LocalCache:
     ) -> Mapping[UserId, Profile] | None:
         """The cached profiles of `others`, or None while the viewer has pending writes."""
         # An anonymous reader has no writes.
-        mark: Command = ("PING",) if viewer is None else ("GET", self._keys.own_writes(viewer))
+        mark: Command = ("PING",) if viewer is None else ("GET", self._keys.pending(viewer))
         reads = [Preformatted((MGET, *self._keys.all_profiles(others)))] if others else []
         try:
             own, *values = await self.redis.pipe([mark, *reads])

@@ -19,7 +19,7 @@ from storage.cache.heavy_hitters import HeavyHitters
 V = TypeVar("V")
 
 COPY_BYTES = 400
-"""LocalCache of a copy besides its value: its dictionary entry, expiry and size."""
+"""Memory of a copy besides its value, in bytes: its dictionary entry, expiry and size."""
 
 COPYING_MAX = 1_000
 """Users being copied at the same time. A user who stays hot is tried again later."""

@@ -49,7 +49,7 @@ def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Page]]:
         replies = await _tracked(
-            redis, [("GETRANGE", keys.entries(kind, user), 0, last) for user in users]
+            redis, [("GETRANGE", keys.head(kind, user), 0, last) for user in users]
         )
         return {user: _head(value) for user, value in zip(users, replies, strict=True) if value}
 

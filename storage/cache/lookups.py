@@ -13,8 +13,8 @@ from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from graph.profile import PlainColumn, PlainProfiles, Profile
 from storage.cache import codec
-from storage.cache.entries import Entries
-from storage.cache.entry import Entry
+from storage.cache.cached_kind import CachedKind
+from storage.cache.cached_kinds import CachedKinds
 from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, LayerCounts
 from storage.cache.ranges import RangeCache
 from storage.cache.tables import Tables
@@ -28,20 +28,20 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What lookups read from."""
+    """The sources that lookups read from."""
 
-    entries: Entries
+    cached_kinds: CachedKinds
     tables: Tables
     ranges: RangeCache
 
 
 class ValueLookup(Generic[V, A]):
-    """A request to an entry with one value for each of `users`."""
+    """A request for cached values of one kind, one for each of `users`."""
 
-    __slots__ = ("commands", "entry", "users")
+    __slots__ = ("cached_kind", "commands", "users")
 
     layers: LayerCounts
-    entry: Entry[V]
+    cached_kind: CachedKind[V]
     users: Sequence[UserId]
     commands: Sequence[Command]
     shows_own_writes = True
@@ -89,8 +89,8 @@ class PageLookup(ValueLookup[Page, Page]):
         self._sources = sources
         self.users = request.owners
         self.layers = OF_LISTS[request.kind]
-        self.entry = sources.entries.lists[request.kind]
-        self.commands = window_reads(request.window, self.entry.keys(request.owners))
+        self.cached_kind = sources.cached_kinds.lists[request.kind]
+        self.commands = window_reads(request.window, self.cached_kind.keys(request.owners))
 
     def reads(self, keys: Sequence[str]) -> list[Command]:
         return window_reads(self._request.window, keys)
@@ -118,7 +118,7 @@ class PageLookup(ValueLookup[Page, Page]):
         async def read(window: Window) -> Page:
             return (await lists.pages(kind, users, window, None))[user]
 
-        return {user: await self._sources.ranges.page(self.entry.key(user), window, read)}
+        return {user: await self._sources.ranges.page(self.cached_kind.key(user), window, read)}
 
     def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Page] | None:
         if not all(replies):
@@ -142,8 +142,8 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
         self._sources = sources
         self._is_alone = is_alone
         self.users = request.users
-        self.entry = sources.entries.profile
-        self.commands = self.reads(self.entry.keys(request.users))
+        self.cached_kind = sources.cached_kinds.profile
+        self.commands = self.reads(self.cached_kind.keys(request.users))
 
     def decode(self, values: Sequence[bytes]) -> Sequence[Profile]:
         return codec.profiles_in(values)
@@ -180,8 +180,8 @@ class AccountLookup(ValueLookup[Profile, Account]):
     ) -> None:
         self._sources = sources
         self.users = request.users
-        self.entry = sources.entries.profile
-        self.commands = self.reads(self.entry.keys(request.users))
+        self.cached_kind = sources.cached_kinds.profile
+        self.commands = self.reads(self.cached_kind.keys(request.users))
 
     def decode(self, values: Sequence[bytes]) -> Sequence[Account]:
         return codec.accounts_in(values)
@@ -208,7 +208,7 @@ class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
 
     def __init__(self, viewer: UserId, sources: Sources) -> None:
         self.users = [viewer]
-        self.entry = sources.entries.pending
+        self.cached_kind = sources.cached_kinds.pending
         self.commands = ()
 
     def decode(self, values: Sequence[bytes]) -> Sequence[Collection[UserId]]:
@@ -218,4 +218,4 @@ class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
         return value
 
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Collection[UserId]]]:
-        return self.entry.load(users)
+        return self.cached_kind.load(users)

@@ -45,7 +45,7 @@ class Marks:
 
     def begin(self, user: UserId) -> Mark:
         """Begin to set a mark. The caller reads the tables meanwhile."""
-        own, relations, mine = self._keys.own_writes(user), self._keys.relations(user), token()
+        own, relations, mine = self._keys.pending(user), self._keys.relations(user), token()
         keys = closing(own), own, lease(own), relations, lease(relations)
         setting = asyncio.create_task(self._set((CALL, MARK, len(keys), *keys, mine, MARK_MS)))
         return Mark((CALL, CLEAR_MARK, 2, closing(own), relations, mine), setting)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.cache import codec
-from storage.cache.entries import entries_of
+from storage.cache.cached_kinds import cached_kinds_of
 from storage.cache.fill import Fills, Part, together
 from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, RELATIONS
 from storage.cache.lease import Leases
@@ -64,14 +64,14 @@ class CacheReader:
     ) -> None:
         """`leases`: for tests."""
         leases = leases or Leases(redis, settings.cache.lease.ms, settings.cache.lease.wait_ms)
-        entries = entries_of(tables, settings)
+        cached_kinds = cached_kinds_of(tables, settings)
         self._redis = redis
         self._local = local
         self._sources = Sources(
-            entries, tables, RangeCache(redis, leases, settings.cache.range_max)
+            cached_kinds, tables, RangeCache(redis, leases, settings.cache.range_max)
         )
         self._fills = Fills(redis, leases)
-        self._hashes = RelationHashes(redis, leases, entries.relations, tables.relations)
+        self._hashes = RelationHashes(redis, leases, cached_kinds.relations, tables.relations)
         self._filling: dict[UserId, asyncio.Task[Collection[UserId]]] = {}
 
     @property
@@ -119,7 +119,7 @@ class CacheReader:
             if viewer is None or not shows_own_writes or not commands:
                 replies = await self._redis.partly(commands)
             else:
-                first = ("GET", self._sources.entries.pending.key(viewer))
+                first = ("GET", self._sources.cached_kinds.pending.key(viewer))
                 pending, *replies = await self._redis.after(first, commands)
                 if pending == codec.NOTHING_PENDING:
                     PENDING.redis += 1

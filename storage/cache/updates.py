@@ -38,7 +38,9 @@ class RedisCaches:
         self._keys = keys
         self._fields_most = 2 * relations_most + 1
 
-    async def written(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> bool:
+    async def update_after_write(
+        self, pair: Pair, decision: Decision, mark: Mark | None = None
+    ) -> bool:
         user, other = pair
         edge, reverse = decision.edge, decision.reverse
         about = self._relation_update(user, other, edge, reverse)
@@ -83,7 +85,7 @@ class RedisCaches:
         """Delete the cached own writes of users whose changes were acknowledged. Failure costs only
         speed."""
         try:
-            await self._redis.pipe(forget(map(self._keys.own_writes, dict.fromkeys(sources))))
+            await self._redis.pipe(forget(map(self._keys.pending, dict.fromkeys(sources))))
         except Unavailable:
             return
 
@@ -132,20 +134,20 @@ class RedisCaches:
         self._redis.add_pending([*keys, *map(lease, keys)])
 
     def _reverse_keys(self, user: UserId) -> list[str]:
-        followers = self._keys.entries(ListKind.FOLLOWERS, user)
+        followers = self._keys.head(ListKind.FOLLOWERS, user)
         return [
             followers,
             beyond(followers),
-            self._keys.entries(ListKind.FRIENDS, user),
+            self._keys.head(ListKind.FRIENDS, user),
             self._keys.profile(user),
         ]
 
     def _owner_keys(self, user: UserId) -> list[str]:
         return [
-            self._keys.entries(ListKind.FOLLOWING, user),
-            self._keys.entries(ListKind.FRIENDS, user),
+            self._keys.head(ListKind.FOLLOWING, user),
+            self._keys.head(ListKind.FRIENDS, user),
             self._keys.profile(user),
-            self._keys.own_writes(user),
+            self._keys.pending(user),
         ]
 
     def _relation_update(

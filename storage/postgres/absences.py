@@ -90,7 +90,7 @@ class PostgresAbsences:
         return self._expiries_read != self._expiries or self._as_of_us < at_us
 
     def _is_old(self) -> bool:
-        if self._read_at is None or self._lacks(0):
+        if self._read_at is None or self._expiries_read != self._expiries:
             return True
         return time.monotonic() - self._read_at >= self._age_s
 

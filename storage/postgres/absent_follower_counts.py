@@ -5,14 +5,15 @@ number is bounded, unlike the number of its followers. The worker locks all lane
 no drain applies an edge that is being counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from graph.edge import UserId
 from storage.postgres import locks, sql
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.pool import Postgres
+from storage.postgres.pool import Connection, Postgres
 from storage.postgres.profiles import FOLLOWERS_MAX
 
 EDGES_MAX = 2_000
@@ -29,6 +30,11 @@ class _Statements:
     raise_timeout: str
     waiting: str
     update_counts: str
+    first_on_citus: str
+    edges_on_citus: str
+    hold_followed_on_citus: str
+    update_counts_on_citus: str
+    mark_counted_on_citus: str
 
 
 _SQL = sql.load(_Statements, "absent_follower_counts")
@@ -70,7 +76,35 @@ class AbsentFollowerCounts:
             await connection.row(_SQL.raise_timeout, f"{COUNT_S}s")
             # A separate statement, so that its snapshot is newer than the commit of a lane's
             # previous holder.
+            if connection.is_citus:
+                return await _update_on_citus(connection, most, self._followers_max)
             nobody, *rows = await connection.fetch(
                 _SQL.update_counts, most, self._followers_max, EDGES_MAX, timeout=COUNT_S
             )
         return Counted(nobody["accounts"], [row["user_id"] for row in rows])
+
+
+async def _update_on_citus(connection: Connection, most: int, followers_max: int) -> Counted:
+    """Do the steps of the plain statement in statements of their own, each a task for each shard
+    with rows of it."""
+    waiting = await connection.fetch(_SQL.first_on_citus, most)
+    steps = {row["user_id"]: row["step"] for row in waiting}
+    found = await connection.fetch(_SQL.edges_on_citus, list(steps))
+    users = _up_to_edges_max(list(steps), {row["user_id"]: row["edges"] for row in found})
+    await connection.fetch(_SQL.hold_followed_on_citus, users, timeout=COUNT_S)
+    rows = await connection.fetch(
+        _SQL.update_counts_on_citus,
+        users,
+        [steps[user] for user in users],
+        followers_max,
+        timeout=COUNT_S,
+    )
+    await connection.fetch(_SQL.mark_counted_on_citus, users)
+    return Counted(len(users), [row["user_id"] for row in rows])
+
+
+def _up_to_edges_max(users: Sequence[UserId], edges: Mapping[UserId, int]) -> Sequence[UserId]:
+    """The first users who together have at most `EDGES_MAX` edges, or the first one."""
+    sums = accumulate(edges.get(user, 0) for user in users)
+    fitting = sum(1 for total in sums if total <= EDGES_MAX)
+    return users[: max(1, fitting)]

@@ -24,6 +24,7 @@ from storage.postgres.receipts import write_receipt
 class _Statements:
     write_state: str
     states: str
+    edges_left: str
 
 
 _SQL = sql.load(_Statements, "account_states")
@@ -37,7 +38,11 @@ class PostgresAccountStates:
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         rows = await self._postgres.fetch(_SQL.states, list(users))
-        found = {UserId(row["user_id"]): _status(row) for row in rows}
+        deleted = [row["user_id"] for row in rows if row["state"] == AccountState.DELETED]
+        left: dict[UserId, int] = {}
+        if deleted:
+            left = dict(map(tuple, await self._postgres.fetch(_SQL.edges_left, deleted)))
+        found = {UserId(row["user_id"]): _status(row, left.get(row["user_id"], 0)) for row in rows}
         return {user: found.get(user, ACTIVE_STATUS) for user in users}
 
     async def change(
@@ -53,13 +58,13 @@ class PostgresAccountStates:
         return StateChange(outcome)
 
 
-def _status(row: Record) -> AccountStatus:
+def _status(row: Record, edges_left: int) -> AccountStatus:
     state = AccountState(row["state"])
     if state is not AccountState.DELETED:
         return AccountStatus(state)
     started, finished = row["deleted_at"], row["erased_at"]
     deletion = Deletion(
-        0 if finished else row["edges_left"],
+        0 if finished else edges_left,
         Millis((started or 0) // 1000),
         Millis(finished // 1000) if finished else None,
     )

@@ -4,7 +4,7 @@ Ranks are not cached: every interaction changes them, and only suggestions and f
 closeness read them. Such a read is one short range of the requesting user's own rows.
 """
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
@@ -13,15 +13,22 @@ from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import write_interactions_receipt
+from storage.postgres.shard_groups import by_shard
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     record: str
+    record_on_citus: str
     closest: str
     take_crowded: str
+    find_crowded_on_citus: str
+    take_crowded_on_citus: str
     prune: str
     forget: str
+    forget_on_citus: str
+    find_sources_on_citus: str
+    forget_of_on_citus: str
 
 
 _SQL = sql.load(_Statements, "affinity")
@@ -44,11 +51,15 @@ class PostgresAffinity:
         self._postgres = postgres
 
     async def record(self, ranks: Mapping[Pair, float]) -> Set[Pair]:
-        """Add to the rank of each pair in one statement, durable when it returns.
+        """Add to the rank of each pair, durable when it returns: in one statement, or on Citus in
+        one transaction with a statement for each shard.
 
         Returns the recorded pairs: all except those with a deleted account.
         """
-        return await _recorded(self._postgres, ranks)
+        if not ranks or not await self._postgres.is_citus():
+            return await _recorded(self._postgres, ranks)
+        async with self._postgres.connection() as connection, connection.transaction():
+            return await _recorded_by_shard(connection, ranks)
 
     async def record_once(
         self, ranks: Mapping[Pair, float], request: Request, count: Callable[[Set[Pair]], int]
@@ -61,7 +72,8 @@ class PostgresAffinity:
             ReceiptExists: the receipt exists; nothing was added.
         """
         async with self._postgres.connection() as connection, connection.transaction():
-            recorded = count(await _recorded(connection, ranks))
+            record = _recorded_by_shard if connection.is_citus else _recorded
+            recorded = count(await record(connection, ranks))
             await write_interactions_receipt(connection, request, Outcome.RECORDED, recorded)
         return recorded
 
@@ -74,8 +86,8 @@ class PostgresAffinity:
         """Delete the lowest ranks of users who have too many, for about `most` users at most."""
         gone = taken = 0
         while taken < most:
-            crowded = await self._postgres.fetch(_SQL.take_crowded, CROWDED_BATCH, KEPT)
-            for (user,) in crowded:
+            crowded = await self._take_crowded()
+            for user in crowded:
                 row = await self._postgres.row(_SQL.prune, user, KEPT)
                 assert row is not None
                 gone += row["count"]
@@ -84,16 +96,45 @@ class PostgresAffinity:
                 break
         return gone
 
+    async def _take_crowded(self) -> Sequence[UserId]:
+        if not await self._postgres.is_citus():
+            rows = await self._postgres.fetch(_SQL.take_crowded, CROWDED_BATCH, KEPT)
+            return [row["user_id"] for row in rows]
+        found = await self._postgres.fetch(_SQL.find_crowded_on_citus, CROWDED_BATCH)
+        users = [UserId(row["user_id"]) for row in found]
+        taken: list[UserId] = []
+        for group in await by_shard(self._postgres, users, UserId):
+            rows = await self._postgres.fetch(
+                _SQL.take_crowded_on_citus, CROWDED_BATCH, KEPT, group
+            )
+            taken += [row["user_id"] for row in rows]
+        return taken
+
     async def forget(self, user: UserId, most: int = FORGOTTEN_BATCH) -> int:
         """Delete at most `most` ranks of a user and of others for that user.
 
         Returns the number deleted; less than `most` means that none is left. For accounts that are
-        being erased; safe to repeat, one short statement per call.
+        being erased; safe to repeat, one short statement per call, or on Citus one for each shard.
         """
+        if await self._postgres.is_citus():
+            return await self._forget_by_shard(user, most)
         row = await self._postgres.row(_SQL.forget, user, most)
         assert row is not None
         gone: int = row["count"]
         return gone
+
+    async def _forget_by_shard(self, user: UserId, most: int) -> int:
+        """Like `forget`. Each statement is a transaction, so none waits for a batch while it holds
+        rows that the batch needs."""
+        (own,) = await self._postgres.fetch(_SQL.forget_on_citus, user, most)
+        gone: int = own["count"]
+        if gone == most:
+            return gone
+        found = await self._postgres.fetch(_SQL.find_sources_on_citus, user, most - gone)
+        sources = [UserId(row["user_id"]) for row in found]
+        for group in await by_shard(self._postgres, sources, UserId):
+            await self._postgres.fetch(_SQL.forget_of_on_citus, user, group)
+        return gone + len(sources)
 
 
 async def _recorded(postgres: Postgres | Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
@@ -102,3 +143,16 @@ async def _recorded(postgres: Postgres | Connection, ranks: Mapping[Pair, float]
     users, others = (list(column) for column in zip(*ranks, strict=True))
     rows = await postgres.fetch(_SQL.record, users, others, list(ranks.values()))
     return {Pair(UserId(user), UserId(other)) for user, other in rows}
+
+
+async def _recorded_by_shard(connection: Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
+    """Record the pairs of each shard in turn, so that two batches cannot deadlock."""
+    if not ranks:
+        return frozenset()
+    recorded: set[Pair] = set()
+    for pairs in await by_shard(connection, ranks, lambda pair: pair.source):
+        users, others = (list(column) for column in zip(*pairs, strict=True))
+        scores = [ranks[pair] for pair in pairs]
+        rows = await connection.fetch(_SQL.record_on_citus, users, others, scores)
+        recorded |= {Pair(UserId(user), UserId(other)) for user, other in rows}
+    return recorded

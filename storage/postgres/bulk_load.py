@@ -1,7 +1,7 @@
 """Loads a file of edges into a graph that may be in use.
 
 Loading an edge is a follow at load time, with the date in the file. An existing follow keeps its
-date; a tombstone becomes a follow and keeps its notes. A whisper, a request or a block stays
+date; a tombstone becomes a follow and keeps its flags. A whisper, a request or a block stays
 unchanged; an edge against a block, or from or to a deleted account, is skipped: these are counted
 as `kept`. Protection and limits do not apply. If lines repeat an edge, the first one counts.
 Loading is safe to repeat; a load that was interrupted continues when the same file is given again.
@@ -61,7 +61,7 @@ async def bulk_load(
         Unavailable: PostgreSQL failed, or another load of this space is running.
     """
     file = await asyncio.to_thread(EdgeFile, path)
-    if on_bad is OnBad.REFUSE:
+    if on_bad in (OnBad.REJECT, OnBad.REFUSE):
         checked = Tally(file.bytes_total, on_progress, checking=True)
         reading = file.batches()
         while (batch := await asyncio.to_thread(next, reading, None)) is not None:
@@ -89,7 +89,7 @@ class _Segment:
     """Some lines on one connection. Each part waits for the same part of the previous segment, so
     that the first line of an edge is the first one in the file."""
 
-    before: "_Segment | None"
+    previous: "_Segment | None"
     rows: int = 0
     bad: int = 0
     loaded: int = 0
@@ -109,10 +109,10 @@ class _Load:
 
     def __init__(self, file: EdgeFile, tally: Tally) -> None:
         self._file, self._tally = file, tally
-        self._reading, self._noting = asyncio.Lock(), asyncio.Lock()
+        self._reading, self._progress_lock = asyncio.Lock(), asyncio.Lock()
         self._batches = file.batches()
         self._newest: _Segment | None = None
-        self._careful = False
+        self._expects_existing = False
 
     async def run(self, settings: StorageSettings, connections: int) -> LoadReport:
         name = await asyncio.to_thread(self._file.fingerprint)
@@ -139,7 +139,7 @@ class _Load:
 
     async def _stage(self, connection: Connection) -> _Segment | None:
         async with self._reading:
-            segment = _Segment(before=self._newest)
+            segment = _Segment(previous=self._newest)
             await load_segment.stage(connection, self._rows(segment), self._file.columns)
             if not segment.last_line:
                 return None
@@ -161,24 +161,24 @@ class _Load:
 
     async def _merge(self, connection: Connection, segment: _Segment) -> None:
         for part, slots in enumerate(load_segment.parts()):
-            if segment.before is not None:
-                await segment.before.merged[part].wait()
-            merged = await load_segment.merge(connection, slots, self._careful)
+            if segment.previous is not None:
+                await segment.previous.merged[part].wait()
+            merged = await load_segment.merge(connection, slots, self._expects_existing)
             if merged is None:
-                self._careful = True
-                merged = await load_segment.merge(connection, slots, careful=True)
+                self._expects_existing = True
+                merged = await load_segment.merge(connection, slots, expects_existing=True)
                 assert merged is not None
             segment.merged[part].set()
             segment.loaded += merged.loaded
             segment.kept += merged.kept
             await self._tally.merged(merged.loaded)
-        segment.before = None
+        segment.previous = None
         await self._tally.found(segment.present, segment.kept)
 
     async def _advance(self, ledger: Connection, name: str, segment: _Segment) -> None:
         """Record the segment's progress. The segments before it are complete, because each of their
         parts was merged before the same part of this one."""
-        async with self._noting:
+        async with self._progress_lock:
             await ledger.execute(
                 _SQL.advance,
                 name,

@@ -50,9 +50,15 @@ class ConnectionPool:
     one."""
 
     def __init__(
-        self, connect: Callable[[], Awaitable[Connection]], most: int, wait_s: float
+        self,
+        connect: Callable[[], Awaitable[Connection]],
+        most: int,
+        wait_s: float,
+        is_wanted: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_wanted`: whether another pool waits for a connection of this one to be closed."""
         self._connect = connect
+        self._is_wanted = is_wanted
         self._most = most
         self._wait_s = wait_s
         self._free = asyncio.Semaphore(most)
@@ -96,7 +102,7 @@ class ConnectionPool:
     def release(self, connection: Connection, failure: BaseException | None = None) -> None:
         """Return a connection. `failure`: the exception with which the caller's use of it ended."""
         self._acquired.discard(connection)
-        if _usable(connection, failure):
+        if _usable(connection, failure) and not self._is_wanted():
             self._idle.append((connection, asyncio.get_running_loop().time()))
         else:
             connection.terminate()
@@ -108,6 +114,16 @@ class ConnectionPool:
         """Close all idle connections: this server is not the primary any more."""
         while self._idle:
             self._idle.pop()[0].terminate()
+
+    @property
+    def last_used(self) -> float:
+        """When a connection was returned last, by the clock of the event loop."""
+        return self._idle[-1][1] if self._idle else 0.0
+
+    def close_one_idle(self) -> None:
+        """Close the connection that has been idle for the longest time, if any is."""
+        if self._idle:
+            self._idle.popleft()[0].terminate()
 
     async def close(self, deadline_s: float) -> None:
         """Wait for the connections in use up to `deadline_s`, then close all. None can be acquired

@@ -17,6 +17,7 @@ from typing import TypeAlias
 import asyncpg
 
 from graph.errors import Unavailable
+from storage.postgres.hosts import balanced
 from storage.settings import StorageSettings
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,9 @@ SELECT pg_backend_pid() AS pid, current_schema() AS schema,
     current_setting('statement_timeout') AS statement_timeout
 """
 
+IS_CITUS = "SELECT count(*) > 0 AS is_citus FROM pg_extension WHERE extname = 'citus'"
+"""Whether the database has the extension."""
+
 _PREPARED = "SELECT 'a prepared statement of kith'"
 _IS_PREPARED = "SELECT FROM pg_prepared_statements WHERE name = $1"
 
@@ -51,13 +55,14 @@ _IS_PREPARED = "SELECT FROM pg_prepared_statements WHERE name = $1"
 class Connector:
     """Opens connections to one space with the same start-up parameters.
 
-    `url` may name several hosts, and `target_session_attrs`. The password file of the settings is
-    read for each connection, because passwords are renewed.
+    `url` may name several hosts, `target_session_attrs` and `load_balance_hosts`. The password file
+    of the settings is read for each connection, because passwords are renewed.
     """
 
     def __init__(self, settings: StorageSettings, url: str, parameters: Mapping[str, str]) -> None:
         self._settings = settings.connections
         self._space = settings.space
+        balanced(url)  # raises now what would fail each connection
         self._url = url
         self._parameters = {"search_path": settings.space, **parameters}
         self._rejected: set[str] = set()
@@ -65,6 +70,8 @@ class Connector:
         self._detecting = asyncio.Lock()
         self._is_pooled: bool | None = None
         """Whether there is a pooler. None: not known yet."""
+        self.is_citus = False
+        """Whether the database has Citus. Known when there is a connection."""
 
     async def connect(
         self, timeout_s: float, command_timeout_s: float | None = None, *, is_direct: bool = False
@@ -89,7 +96,8 @@ class Connector:
         return connection
 
     async def _detect(self, timeout_s: float) -> None:
-        """Find out, with a connection of its own, whether there is a pooler, and of which kind."""
+        """Find out, with a connection of its own, whether there is a pooler, and of which kind, and
+        whether there is Citus."""
         if self._is_pooled is not None:
             return
         connection = await self._open(timeout_s, timeout_s, statement_cache_size=0)
@@ -101,6 +109,9 @@ class Connector:
             if is_pooled and not await _maps_prepared_statements(connection):
                 self._statement_cache_size = 0
                 log.warning("The pooler does not support prepared statements, so none are used.")
+            self.is_citus = bool(await connection.fetchval(IS_CITUS))
+            if self.is_citus and not self._settings.plan_cache_mode:
+                self._parameters["plan_cache_mode"] = "auto"
             self._is_pooled = is_pooled
         finally:
             connection.terminate()
@@ -111,7 +122,7 @@ class Connector:
         while True:
             try:
                 return await asyncpg.connect(
-                    self._url,
+                    balanced(self._url),
                     password=read_password(self._settings.database_password_file),
                     timeout=timeout_s,
                     command_timeout=command_timeout_s,

@@ -25,11 +25,11 @@ class DriftKind(Enum):
     OUTGOING_REQUEST_COUNT = "count of outgoing requests"
     INCOMING_REQUEST_COUNT = "count of incoming requests"
     BLOCK_COUNT = "count of blocks"
-    BLOCKED_COUNT = "count of being blocked"
+    BLOCKED_COUNT = "count of blocks received"
     CLOSE_FOLLOW_COUNT = "count of close follows"
     MUTE_COUNT = "count of mutes"
     ABSENT_COUNT = "count of absent followers"
-    ERASED_ACCOUNT = "something of an erased account"
+    ERASED_ACCOUNT = "data left of an erased account"
 
 
 @dataclass(frozen=True, slots=True)

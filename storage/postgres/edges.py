@@ -135,7 +135,9 @@ async def _write(connection: Connection, pair: Pair, state: PairState, decision:
         parameter["trace"] = tracing.traceparent()
     try:
         row = await connection.row(_SQL.write_decision, orjson.dumps(parameter).decode())
-    except asyncpg.UniqueViolationError:
+    except (asyncpg.UniqueViolationError, asyncpg.InternalServerError) as error:
+        if "duplicate key" not in str(error):  # another machine of Citus reports it without a code
+            raise
         raise ReceiptExists from None
     assert row is not None
     if row["result"] == "consumed":

@@ -74,5 +74,5 @@ async def _set_lanes(connection: Connection, lanes: int) -> None:
             )
         await connection.execute(_SQL.set_lanes, lanes)
         await connection.execute(_SQL.drop_canaries)
-        await connection.execute(_SQL.move_changes)
+        await connection.execute(_SQL.move_changes, lanes)
         await connection.execute(_SQL.forget_canaries, lanes)

@@ -1,69 +1,103 @@
 """Pages of lists from the forward and reverse rows."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 from graph.edge import Kind, UserId
 from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.pool import Connection, Postgres, Record
+from storage.slices import ROWS_PER_SLICE, Slices
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    following_older: str
-    following_newer: str
     following_of_one_older: str
     following_of_one_newer: str
-    followers_older: str
-    followers_newer: str
     followers_of_one_older: str
     followers_of_one_newer: str
+    following_older: str
+    following_newer: str
+    following_and_whispers_older: str
+    following_and_whispers_newer: str
+    followers_older: str
+    followers_newer: str
+    followers_and_whispers_older: str
+    followers_and_whispers_newer: str
     close_follows_older: str
     close_follows_newer: str
     muted_older: str
     muted_newer: str
     friends_older: str
     friends_newer: str
+    follows_among: str
+    followers_among: str
+    pending_targets: str
 
 
 _SQL = sql.load(_Statements, "lists")
 
 _FOLLOWING = _SQL.following_older, _SQL.following_newer
 _FOLLOWERS = _SQL.followers_older, _SQL.followers_newer
+_FRIENDS = _SQL.friends_older, _SQL.friends_newer
 _OF_ONE = {
     ListKind.FOLLOWING: (_SQL.following_of_one_older, _SQL.following_of_one_newer),
     ListKind.FOLLOWERS: (_SQL.followers_of_one_older, _SQL.followers_of_one_newer),
 }
-_OPEN, _OPEN_AND_WHISPERS = [Kind.FOLLOW], [Kind.FOLLOW, Kind.WHISPER]
 _NOBODY = 0
 
+FRIENDS_OWNERS = 25
+"""Owners of one statement of friends: each of its probes looks its owner up among them."""
+
 _entries = cast("Callable[[bytes], Iterator[Position]]", Struct(">qq").iter_unpack)
+_Entries = defaultdict[UserId, list[Position]]
+
+
+ROWS_AT_ONCE = 100_020
+"""Entries that one statement returns at most: about 30 MB."""
+
+_position: Callable[[Any], Position] = partial(tuple.__new__, Position)
+"""A named tuple's own constructor takes three times as long."""
+
+
+class _Reading(NamedTuple):
+    """A connection, and the slices in which its rows are read."""
+
+    connection: Connection
+    slices: Slices
 
 
 class PostgresLists:
-    """Implements `storage.cache.tables.ListRows` with one statement per call."""
+    """Implements `storage.cache.tables.ListRows`.
+
+    The reverse rows may lag behind a viewer's own follows. So the viewer's entry in another user's
+    followers is from the forward rows, which never lag. So are the friendships between the viewer
+    and the targets of pending changes: the transaction of such a change has seen both forward rows.
+    """
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
+        self._slices = Slices()
 
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
         if viewer is None and len(users) == 1 and kind in _OF_ONE:
             return {users[0]: await _page(self._postgres, _OF_ONE[kind], users[0], window)}
-        asker = viewer or _NOBODY
-        match kind:
-            case ListKind.FOLLOWING:
-                return await _pages(self._postgres, _FOLLOWING, users, window, _OPEN)
-            case ListKind.FOLLOWERS:
-                return await _pages(self._postgres, _FOLLOWERS, users, window, _OPEN, asker)
-            case ListKind.FRIENDS:
-                friends = _SQL.friends_older, _SQL.friends_newer
-                return await _pages(self._postgres, friends, users, window, asker)
+        async with self._postgres.connection() as connection:
+            reading = _Reading(connection, self._slices)
+            match kind:
+                case ListKind.FOLLOWING:
+                    entries = await _read(reading, _FOLLOWING, users, window, Kind.FOLLOW)
+                case ListKind.FOLLOWERS:
+                    entries = await _followers(reading, users, window, viewer)
+                case ListKind.FRIENDS:
+                    entries = await _friends(reading, users, window, viewer)
+        return await self._slices.run(_pages(entries, users, window))
 
 
 class PostgresOwnLists:
@@ -71,35 +105,36 @@ class PostgresOwnLists:
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
+        self._slices = Slices()
 
     async def pages(
         self, kind: OwnListKind, users: Sequence[UserId], window: Window
     ) -> Mapping[UserId, Page]:
-        return await _pages(self._postgres, _ENDS[kind], users, window, *_OF_KINDS[kind])
+        ends, more = _OWN[kind]
+        async with self._postgres.connection() as connection:
+            reading = _Reading(connection, self._slices)
+            entries = await _read(reading, ends, users, window, *more)
+        return await self._slices.run(_pages(entries, users, window))
 
 
-_ENDS = {
-    OwnListKind.FOLLOWING: _FOLLOWING,
-    OwnListKind.FOLLOWERS: _FOLLOWERS,
-    OwnListKind.CLOSE_FOLLOWS: (_SQL.close_follows_older, _SQL.close_follows_newer),
-    OwnListKind.MUTED: (_SQL.muted_older, _SQL.muted_newer),
-    OwnListKind.BLOCKED: _FOLLOWING,
-    OwnListKind.OUTGOING_REQUESTS: _FOLLOWING,
-    OwnListKind.INCOMING_REQUESTS: _FOLLOWERS,
+_OWN: Mapping[OwnListKind, tuple[tuple[str, str], tuple[int, ...]]] = {
+    OwnListKind.FOLLOWING: (
+        (_SQL.following_and_whispers_older, _SQL.following_and_whispers_newer),
+        (),
+    ),
+    OwnListKind.FOLLOWERS: (
+        (_SQL.followers_and_whispers_older, _SQL.followers_and_whispers_newer),
+        (),
+    ),
+    OwnListKind.CLOSE_FOLLOWS: ((_SQL.close_follows_older, _SQL.close_follows_newer), ()),
+    OwnListKind.MUTED: ((_SQL.muted_older, _SQL.muted_newer), ()),
+    OwnListKind.BLOCKED: (_FOLLOWING, (Kind.BLOCK,)),
+    OwnListKind.OUTGOING_REQUESTS: (_FOLLOWING, (Kind.REQUEST,)),
+    OwnListKind.INCOMING_REQUESTS: (_FOLLOWERS, (Kind.REQUEST, _NOBODY)),
 }
-"""The two statements of each list: from its newest entry, and from its oldest."""
-
-_OF_KINDS: Mapping[OwnListKind, tuple[object, ...]] = {
-    OwnListKind.FOLLOWING: (_OPEN_AND_WHISPERS,),
-    OwnListKind.FOLLOWERS: (_OPEN_AND_WHISPERS, _NOBODY),
-    OwnListKind.CLOSE_FOLLOWS: (),
-    OwnListKind.MUTED: (),
-    OwnListKind.BLOCKED: ([Kind.BLOCK],),
-    OwnListKind.OUTGOING_REQUESTS: ([Kind.REQUEST],),
-    OwnListKind.INCOMING_REQUESTS: ([Kind.REQUEST], _NOBODY),
-}
-"""The arguments of each list's statements, after the window. They pass no viewer: an owner's change
-to the reverse side of their list is applied before it is acknowledged."""
+"""The two statements of each list, from its newest entry and from its oldest, and their arguments
+after the window. They pass no viewer: an owner's change to the reverse side of their list is
+applied before it is acknowledged."""
 
 
 async def _page(postgres: Postgres, ends: tuple[str, str], user: UserId, window: Window) -> Page:
@@ -112,22 +147,86 @@ async def _page(postgres: Postgres, ends: tuple[str, str], user: UserId, window:
     return Page(kept[::-1] if window.backward else kept, len(entries) > window.size)
 
 
-async def _pages(
-    postgres: Postgres,
+async def _followers(
+    reading: _Reading, users: Sequence[UserId], window: Window, viewer: UserId | None
+) -> _Entries:
+    entries = await _read(reading, _FOLLOWERS, users, window, Kind.FOLLOW, viewer or _NOBODY)
+    if viewer is not None:
+        own = await reading.connection.fetch(_SQL.follows_among, viewer, list(users), Kind.FOLLOW)
+        for user, since in own:
+            entries[user].append(Position(since, viewer))
+    return entries
+
+
+async def _friends(
+    reading: _Reading, users: Sequence[UserId], window: Window, viewer: UserId | None
+) -> _Entries:
+    # Before the lists: a change that is not pending any more is in their rows.
+    towards = viewer and await reading.connection.fetch(_SQL.pending_targets, viewer)
+    targets = [UserId(target) for (target,) in towards or ()]
+    entries: _Entries = defaultdict(list)
+    for first in range(0, len(users), FRIENDS_OWNERS):
+        some = users[first : first + FRIENDS_OWNERS]
+        more = viewer or _NOBODY, targets
+        entries.update(await _read(reading, _FRIENDS, some, window, *more))
+    if viewer is not None and targets:
+        await _add_friendships(reading.connection, entries, set(users), viewer, targets)
+    return entries
+
+
+async def _add_friendships(
+    connection: Connection,
+    entries: _Entries,
+    users: Set[UserId],
+    viewer: UserId,
+    targets: Sequence[UserId],
+) -> None:
+    """Add the viewer's friendships with `targets` to the lists of both, from the forward rows."""
+    shown = targets if viewer in users else [target for target in targets if target in users]
+    if not shown:
+        return
+    follows = await connection.fetch(_SQL.follows_among, viewer, shown, Kind.FOLLOW)
+    followers = dict(map(tuple, await connection.fetch(_SQL.followers_among, viewer, shown)))
+    for other, since in follows:
+        if other in followers:
+            latest = max(since, followers[other])
+            entries[other].append(Position(latest, viewer))
+            entries[viewer].append(Position(latest, other))
+
+
+async def _read(
+    reading: _Reading,
     ends: tuple[str, str],
     users: Sequence[UserId],
     window: Window,
     *more: object,
-) -> Mapping[UserId, Page]:
-    rows = await postgres.fetch(
-        ends[window.backward], list(users), *window.after, *window.before, window.size + 1, *more
-    )
-    entries = _by_user(rows)
-    return {u: cut(entries[u], window) if u in entries else EMPTY_PAGE for u in users}
-
-
-def _by_user(rows: Sequence[Record]) -> Mapping[UserId, list[Position]]:
-    entries: defaultdict[UserId, list[Position]] = defaultdict(list)
-    for user, since, other in rows:
-        entries[user].append(Position(since, other))
+) -> _Entries:
+    entries: _Entries = defaultdict(list)
+    more = (*window.after, *window.before, window.size + 1, *more)
+    at_once = max(1, ROWS_AT_ONCE // (window.size + 1))
+    for first in range(0, len(users), at_once):
+        some = list(users[first : first + at_once])
+        rows = await reading.connection.fetch(ends[window.backward], some, *more)
+        await reading.slices.run(_add(entries, rows))
     return entries
+
+
+def _add(entries: _Entries, rows: Sequence[Record]) -> Generator[None, None, None]:
+    for first in range(0, len(rows), ROWS_PER_SLICE):
+        for user, *position in rows[first : first + ROWS_PER_SLICE]:
+            entries[user].append(_position(position))
+        yield
+
+
+def _pages(
+    entries: _Entries, users: Sequence[UserId], window: Window
+) -> Generator[None, None, dict[UserId, Page]]:
+    pages: dict[UserId, Page] = {}
+    unpaused = 0
+    for user in users:
+        pages[user] = cut(entries[user], window) if user in entries else EMPTY_PAGE
+        unpaused += len(pages[user].entries)
+        if unpaused >= ROWS_PER_SLICE:
+            unpaused = 0
+            yield
+    return pages

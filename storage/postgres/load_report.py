@@ -11,10 +11,12 @@ BAD_LINES_MAX = 100
 
 
 class OnBad(Enum):
-    """What to do with a bad line: skip it, or reject the whole file before any change."""
+    """The treatment of a bad line: skip it, or reject the whole file before any change."""
 
     SKIP = "skip"
+    REJECT = "reject"
     REFUSE = "refuse"
+    """The older name of REJECT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class LoadReport:
 
     `present`: lines whose edge existed already. `kept`: edges that were skipped because of a block,
     a whisper or a request between the two users, or a deleted account. `bad_lines`: the first ones
-    of this run. `resumed_after`: the last line of earlier loads. `refused`: the file was rejected,
+    of this run. `resumed_after`: the last line of earlier loads. `rejected`: the file was invalid,
     and nothing was loaded.
     """
 
@@ -50,7 +52,7 @@ class LoadReport:
     bad: int
     bad_lines: tuple[BadLine, ...]
     resumed_after: int
-    refused: bool
+    rejected: bool
 
 
 class Tally:
@@ -91,7 +93,7 @@ class Tally:
             self.bad,
             tuple(self._bad_lines),
             self.resumed_after,
-            refused=self._checking,
+            rejected=self._checking,
         )
 
     async def _report_progress(self) -> None:

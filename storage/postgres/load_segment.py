@@ -81,30 +81,30 @@ class Merged(NamedTuple):
     kept: int
 
 
-async def merge(connection: Connection, slots: Slots, careful: bool) -> Merged | None:
+async def merge(connection: Connection, slots: Slots, expects_existing: bool) -> Merged | None:
     """Load one part of the staged rows in one transaction.
 
-    Unless `careful`, it assumes that no edge exists yet, which saves two probes per edge. If one
-    does, it changes nothing and returns None.
+    Unless `expects_existing`, it assumes that no edge exists yet, which saves two probes per edge.
+    If one does, it changes nothing and returns None.
     """
     try:
-        return await retry(_merge, connection, slots, careful)
+        return await retry(_merge, connection, slots, expects_existing)
     except asyncpg.UniqueViolationError:
-        if careful:
+        if expects_existing:
             raise
         return None
 
 
-async def _merge(connection: Connection, slots: Slots, careful: bool) -> Merged:
+async def _merge(connection: Connection, slots: Slots, expects_existing: bool) -> Merged:
     async with connection.transaction():
-        await connection.execute(_SQL.lock_slots, locks.PAIR, *slots)
-        picked = await connection.fetchrow(_SQL.pick, *slots, careful)
+        await connection.execute(_SQL.lock_slots, *slots)
+        picked = await connection.fetchrow(_SQL.pick, *slots, expects_existing)
         assert picked is not None
         await connection.execute(_SQL.write_forward)
         await connection.execute(_SQL.reopen_forward)
         await keep_lane_count(connection)
         await connection.execute(_SQL.lock_lanes, locks.LANE)
-        await connection.execute(_SQL.mirror, careful)
+        await connection.execute(_SQL.mirror, expects_existing)
         for statement in (
             _SQL.write_reverse,
             _SQL.reopen_reverse,

@@ -7,6 +7,9 @@ import asyncpg
 
 from storage.postgres import locks
 from storage.postgres.connector import Connection, read_password
+from storage.postgres.distribution import distribute, is_distributed, merge_partitions
+from storage.postgres.hosts import balanced
+from storage.postgres.placement import SHARDS
 from storage.postgres.pool import domain_errors
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -53,31 +56,40 @@ LOCK_TIMEOUT_S = 600
 
 
 async def migrate(
-    database_url: str, space: str, partitions: int = 16, password_file: Path | None = None
+    database_url: str,
+    space: str,
+    partitions: int = 16,
+    password_file: Path | None = None,
+    shards: int | None = None,
 ) -> list[str]:
     """Apply the missing migrations, and create the functions whose text has changed. Returns the
-    names of both. Concurrent runs are safe.
+    names of both, and of what was distributed. Concurrent runs are safe.
 
-    `partitions`: the number of hash partitions of each table; it cannot change after the first
-    migration. `space` must be a valid schema name: see `storage.space`.
+    `partitions`: the number of hash partitions of each table, or 0 for tables without partitions;
+    it cannot change after the first migration. `shards`: distributes the tables over the machines
+    of Citus, into this number of shards. A space that is distributed stays so without it. `space`
+    must be a valid schema name: see `storage.space`.
 
     Raises:
+        ValueError: there is to be Citus, and there is none.
         Unavailable: PostgreSQL cannot be reached.
     """
     with domain_errors():
         connection = await asyncpg.connect(
-            database_url,
+            balanced(database_url),
             password=read_password(password_file),
             timeout=30,
             statement_cache_size=0,  # through a pooler, prepared statements may be unknown
         )
         try:
-            return await _migrated(connection, space, partitions)
+            return await _migrated(connection, space, partitions, shards)
         finally:
             await connection.close()
 
 
-async def _migrated(connection: Connection, space: str, partitions: int) -> list[str]:
+async def _migrated(
+    connection: Connection, space: str, partitions: int, shards: int | None
+) -> list[str]:
     async with connection.transaction():
         # Not as start-up parameters, which a pooler may drop.
         await connection.execute(_SETTINGS, f'"{space}"', str(partitions))
@@ -87,7 +99,13 @@ async def _migrated(connection: Connection, space: str, partitions: int) -> list
         # DDL takes no parameters; `storage.space` allows only characters that are safe here.
         await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{space}"')
         await connection.execute(_LEDGERS)
-        return await _apply(connection) + await _create_functions(connection)
+        applied = await _apply(connection)
+        if shards is None and await is_distributed(connection):
+            shards = SHARDS
+        if partitions == 0 or shards is not None:
+            await merge_partitions(connection)
+        applied += await _create_functions(connection)
+        return applied if shards is None else applied + await distribute(connection, shards)
 
 
 async def _apply(connection: Connection) -> list[str]:

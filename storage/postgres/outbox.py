@@ -28,6 +28,8 @@ class _Statements:
     try_lane: str
     oldest: str
     shares: str
+    shares_on_citus: str
+    hold_targets_on_citus: str
     apply_lane: str
     traces: str
     acknowledge: str
@@ -37,9 +39,12 @@ class _Statements:
     pending: str
     unacknowledged: str
     dirty_lanes: str
+    dirty_lanes_on_citus: str
     watermarks: str
+    watermarks_on_citus: str
     unapplied: str
     outbox_state: str
+    outbox_state_on_citus: str
 
 
 _SQL = sql.load(_Statements, "outbox")
@@ -105,6 +110,8 @@ class LaneWatermarks(Watermarks):
 
     lanes: int
     """The number of lanes of the space."""
+    failed: Mapping[Lane, Collection[Version]]
+    """The newest failed changes of each lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +167,7 @@ class Outbox:
         """
         try:
             async with self._locked(lane, waits) as connection:
-                applied = await _applied(connection, lane, most, after_id, None)
+                applied = await self._applied(connection, lane, most, after_id, None)
         except _REJECTED as error:
             rows = await self._postgres.fetch(_SQL.oldest, lane, most, after_id)
             raise _rejected([row["id"] for row in rows], error) from error
@@ -175,11 +182,12 @@ class Outbox:
         All are the oldest of their targets, so each target's changes keep their order.
         """
         async with self._locked(lane, waits) as connection:
-            rows = await connection.fetch(_SQL.shares, lane, most, share, after)
+            statement = await self._either(_SQL.shares, _SQL.shares_on_citus)
+            rows = await connection.fetch(statement, lane, most, share, after)
             shared = [row for row in rows if row["target"] is not None]
             oldest = [row["id"] for row in rows[len(shared) :]]
             ids = list(dict.fromkeys([*(row["id"] for row in shared), *oldest]))[:most]
-            applied = await _apply_changes(connection, lane, sorted(ids))
+            applied = await self._apply_changes(connection, lane, sorted(ids))
         is_cut = len(shared) == (most + 1) // 2
         return replace(
             applied,
@@ -190,7 +198,22 @@ class Outbox:
     async def apply_changes(self, lane: Lane, ids: Sequence[int], *, waits: bool = True) -> Applied:
         """Apply these changes of a lane, as far as they still wait. Raises the same as `apply`."""
         async with self._locked(lane, waits) as connection:
-            return await _apply_changes(connection, lane, ids)
+            return await self._apply_changes(connection, lane, ids)
+
+    async def _apply_changes(
+        self, connection: Connection, lane: Lane, ids: Sequence[int]
+    ) -> Applied:
+        try:
+            return await self._applied(connection, lane, len(ids), 0, ids)
+        except _REJECTED as error:
+            raise _rejected(ids, error) from error
+
+    async def _applied(self, connection: Connection, lane: Lane, *args: object) -> Applied:
+        """Apply changes, and decode them before the commit, so that one that cannot be decoded is
+        not applied."""
+        if await self._postgres.is_citus():
+            await connection.fetch(_SQL.hold_targets_on_citus, lane, *args)
+        return _decoded(await connection.fetch(_SQL.apply_lane, lane, *args))
 
     @asynccontextmanager
     async def _locked(self, lane: Lane, waits: bool) -> AsyncIterator[Connection]:
@@ -202,8 +225,12 @@ class Outbox:
                 await _take(connection, lane)
             yield connection
 
+    async def _either(self, plain: str, on_citus: str) -> str:
+        return on_citus if await self._postgres.is_citus() else plain
+
     async def fail(self, lane: Lane, change: int, tries: int, reason: str) -> None:
-        """Set a change aside that could not be applied, so that its lane goes on without it."""
+        """Move a change that could not be applied to the failed changes, so that its lane goes on
+        without it."""
         await self._postgres.fetch(_SQL.fail, lane, change, failed_lane(lane), tries, reason)
 
     async def traces(self, lane: Lane, ids: Sequence[int], most: int) -> list[str]:
@@ -231,7 +258,8 @@ class Outbox:
     async def dirty(self, lanes: Iterable[Lane] = POSSIBLE_LANES) -> dict[Lane, float]:
         """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
         seconds."""
-        rows = await self._postgres.fetch(_SQL.dirty_lanes, list(lanes))
+        statement = await self._either(_SQL.dirty_lanes, _SQL.dirty_lanes_on_citus)
+        rows = await self._postgres.fetch(statement, list(lanes))
         return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
 
     async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> GroupWatermarks:
@@ -249,12 +277,17 @@ class Outbox:
         """The watermarks of those of `lanes` that the space has."""
         lanes = list(lanes)
         parked = list(map(parked_lane, lanes))
-        rows = await self._postgres.fetch(_SQL.watermarks, lanes, HEAD, parked)
+        if await self._postgres.is_citus():
+            rows = await self._postgres.fetch(_SQL.watermarks_on_citus, lanes, parked)
+        else:
+            failed = list(map(failed_lane, lanes))
+            rows = await self._postgres.fetch(_SQL.watermarks, lanes, HEAD, parked, failed)
         return LaneWatermarks(
             {row["lane"]: row["oldest"] for row in rows if row["lane"] is not None},
             {row["lane"]: row["oldest_unparked"] for row in rows if row["lane"] is not None},
             rows[0]["now"],
             rows[0]["lanes"],
+            {row["lane"]: row["failed"] or () for row in rows},
         )
 
     async def unapplied(self, lane: Lane) -> Unapplied | None:
@@ -272,7 +305,8 @@ class Outbox:
         lanes = [
             lane for own in POSSIBLE_LANES for lane in (own, parked_lane(own), failed_lane(own))
         ]
-        rows = await self._postgres.fetch(_SQL.outbox_state, lanes, COUNTED_MAX)
+        statement = await self._either(_SQL.outbox_state, _SQL.outbox_state_on_citus)
+        rows = await self._postgres.fetch(statement, lanes, COUNTED_MAX)
         return Backlog(
             {
                 Lane(row["lane"]): LaneBacklog(row["changes"], max(0, row["age"] or 0) / 1_000_000)
@@ -300,21 +334,8 @@ async def _take(connection: Connection, lane: Lane) -> None:
         raise LaneTaken
 
 
-async def _apply_changes(connection: Connection, lane: Lane, ids: Sequence[int]) -> Applied:
-    try:
-        return await _applied(connection, lane, len(ids), 0, ids)
-    except _REJECTED as error:
-        raise _rejected(ids, error) from error
-
-
 def _rejected(ids: Sequence[int], error: Exception) -> ChangesRejected:
     return ChangesRejected(ids, f"{type(error).__name__}: {error}"[:ERROR_MAX])
-
-
-async def _applied(connection: Connection, lane: Lane, *args: object) -> Applied:
-    """Apply changes, and decode them before the commit, so that one that cannot be decoded is not
-    applied."""
-    return _decoded(await connection.fetch(_SQL.apply_lane, lane, *args))
 
 
 def _decoded(rows: Sequence[Record]) -> Applied:

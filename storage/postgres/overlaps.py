@@ -1,7 +1,7 @@
 """Intersections of lists, and the notes beside edges."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.edge import Kind, Pair, UserId
@@ -9,7 +9,8 @@ from graph.page import ListKind, Position
 from graph.relation import kinds_of
 from storage.ports import BLOCKS_LOOKED_UP_MAX, OVERLAP_MAX, EdgeNote, Side, Whispers
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
+from storage.postgres.pool import Postgres, Record
+from storage.slices import ROWS_PER_SLICE, Slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,33 +27,54 @@ _SQL = sql.load(_Statements, "overlaps")
 
 
 class PostgresOverlaps:
-    """Implements `storage.ports.Overlaps` with one statement per call, for any number of users."""
+    """Implements `storage.ports.Overlaps` with one statement for `OVERLAPS_AT_ONCE` users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
+        self._slices = Slices()
 
     async def followed(
         self, kind: Side, users: Sequence[UserId], by: UserId, whispers: Whispers
     ) -> Mapping[UserId, Sequence[Position]]:
         is_forward = kind is ListKind.FOLLOWING
         statement = _SQL.following_followed if is_forward else _SQL.followers_followed
-        kinds = map(_kinds, whispers)
-        rows = await self._postgres.fetch(statement, list(users), by, *kinds, OVERLAP_MAX)
-        entries: defaultdict[UserId, list[Position]] = defaultdict(list)
-        for user, since, other in rows:
-            entries[user].append(Position(since, other))
-        return {user: sorted(entries[user], reverse=True) for user in users}
+        more = by, *map(_kinds, whispers), OVERLAP_MAX
+        found: dict[UserId, list[Position]] = {}
+        for first in range(0, len(users), OVERLAPS_AT_ONCE):
+            some = users[first : first + OVERLAPS_AT_ONCE]
+            async with self._postgres.connection() as connection:
+                rows = await connection.fetch_by_user(statement, some, *more)
+            found |= await self._slices.run(_entries(some, rows))
+        return found
 
     async def blocked_counts(
         self, kind: ListKind, users: Sequence[UserId], viewer: UserId
     ) -> Mapping[UserId, int]:
         ahead, behind = kind is not ListKind.FOLLOWERS, kind is not ListKind.FOLLOWING
-        rows = await self._postgres.fetch(
-            _SQL.blocked_counts, list(users), viewer, BLOCKS_LOOKED_UP_MAX, ahead, behind
-        )
+        more = viewer, BLOCKS_LOOKED_UP_MAX, ahead, behind
+        async with self._postgres.connection() as connection:
+            rows = await connection.fetch_by_user(_SQL.blocked_counts, users, *more)
         found: dict[UserId, int] = dict(map(tuple, rows))
         return {user: found.get(user, 0) for user in users}
 
+
+def _entries(
+    users: Sequence[UserId], rows: Sequence[Record]
+) -> Generator[None, None, dict[UserId, list[Position]]]:
+    entries: dict[UserId, list[Position]] = {user: [] for user in users}
+    for first in range(0, len(rows), ROWS_PER_SLICE):
+        for user, since, other in rows[first : first + ROWS_PER_SLICE]:
+            entries[user].append(Position(since, other))
+        yield
+    for of_user in entries.values():
+        of_user.sort(reverse=True)
+        if len(of_user) >= ROWS_PER_SLICE // 4:
+            yield
+    return entries
+
+
+OVERLAPS_AT_ONCE = 50
+"""Users in one statement, each with up to `OVERLAP_MAX` entries."""
 
 PROBES_MAX = 50
 """Of more users, all edges of a viewer with 10,000 are read faster than so many probes."""
@@ -83,9 +105,20 @@ class PostgresEdgeNotes:
         self._postgres = postgres
 
     async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
-        sources, targets = (list(column) for column in zip(*pairs, strict=True))
-        rows = await self._postgres.fetch(_SQL.notes, sources, targets)
-        return {Pair(source, target): EdgeNote(*note) for source, target, *note in rows}
+        notes: dict[Pair, EdgeNote] = {}
+        async with self._postgres.connection() as connection:
+            for some in _by_source(pairs) if connection.is_citus else [pairs]:
+                sources, targets = (list(column) for column in zip(*some, strict=True))
+                rows = await connection.fetch(_SQL.notes, sources, targets, list({*sources}))
+                notes.update((Pair(source, to), EdgeNote(*note)) for source, to, *note in rows)
+        return notes
+
+
+def _by_source(pairs: Sequence[Pair]) -> Iterable[Sequence[Pair]]:
+    found: defaultdict[UserId, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        found[pair.source].append(pair)
+    return found.values()
 
 
 _FORWARD, _REVERSE = kinds_of(Kind.BLOCK, Kind.NONE), kinds_of(Kind.NONE, Kind.BLOCK)

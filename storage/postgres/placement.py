@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+SHARDS = 128
+"""Shards of a space on Citus, unless `migrate` names another number. A shard is on one machine, so
+a space can grow to as many machines."""
+
 DISTRIBUTED: Mapping[str, str] = MappingProxyType(
     {
         "following": "from_user_id",
@@ -26,6 +30,7 @@ REFERENCE = frozenset(
         "function",
         "lane_count",
         "migration",
+        "space",
         "verification",
     }
 )

@@ -1,7 +1,7 @@
 """Bounded access to PostgreSQL for requests: every wait has a deadline, and driver errors become
 domain errors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from time import perf_counter
@@ -12,6 +12,7 @@ import asyncpg
 
 from graph.errors import Overloaded, Unavailable
 from storage.postgres import connections
+from storage.postgres.connection_budget import ConnectionBudget
 from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
 from storage.postgres.connector import PART, Connector
 from storage.postgres.sql import name_of
@@ -29,6 +30,7 @@ _DOWN = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,  # such as: the server closed the connection
     asyncpg.PostgresConnectionError,
+    asyncpg.PostgresSystemError,  # such as: another machine of Citus has closed the connection
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
     asyncpg.InvalidAuthorizationSpecificationError,
@@ -60,9 +62,12 @@ class Statements:
 class Connection:
     """An acquired connection."""
 
-    def __init__(self, connection: connections.Connection, statements: Statements) -> None:
+    def __init__(
+        self, connection: connections.Connection, statements: Statements, is_citus: bool = False
+    ) -> None:
         self._connection = connection
         self._statements = statements
+        self.is_citus = is_citus
 
     async def fetch(self, sql: str, *args: Any, timeout: float | None = None) -> list[Record]:
         """Run one statement. `timeout`: the client's, in seconds, if not the default; the server's
@@ -76,6 +81,13 @@ class Connection:
                 return await self._connection.fetch(sql, *args, timeout=timeout)
         finally:
             _durations.observe(perf_counter() - begun)
+
+    async def fetch_by_user(self, sql: str, users: Sequence[int], *args: Any) -> list[Record]:
+        """Run a statement whose first parameter is an array of users. On Citus it is sent for each
+        user, because it could not run on several shards."""
+        if not self.is_citus:
+            return await self.fetch(sql, list(users), *args)
+        return [row for user in users for row in await self.fetch(sql, [user], *args)]
 
     async def row(self, sql: str, *args: Any) -> Record | None:
         self._statements.sent += 1
@@ -105,15 +117,12 @@ class Postgres:
     It opens connections on demand, so that a process can start while PostgreSQL is down.
     """
 
-    def __init__(self, settings: StorageSettings) -> None:
+    def __init__(self, settings: StorageSettings, budget: ConnectionBudget | None = None) -> None:
+        """`budget`: what the pools of all spaces of this process may open together."""
         self._settings = settings
-        limits = settings.connections
-        connector = Connector(settings, settings.database_url, _parameters(settings))
-        self._pool = ConnectionPool(
-            partial(connector.connect, limits.acquire_timeout_s, limits.statement_timeout_s),
-            limits.pool_max,
-            limits.acquire_timeout_s,
-        )
+        self._budget = budget
+        self._connector = Connector(settings, settings.database_url, _parameters(settings))
+        self._pool = _pool(settings, self._connector, budget)
         self._statements = Statements()
 
     @property
@@ -127,6 +136,8 @@ class Postgres:
         return self._pool.usage
 
     async def close(self) -> None:
+        if self._budget is not None:
+            self._budget.remove(self._pool)
         await self._pool.close(self._settings.connections.statement_timeout_s)
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:
@@ -138,6 +149,13 @@ class Postgres:
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
 
+    async def is_citus(self) -> bool:
+        """Whether the database has Citus."""
+        if self.usage.idle + self.usage.in_use == 0:  # the first connection finds out
+            async with self.connection():
+                pass
+        return self._connector.is_citus
+
     async def ping(self) -> None:
         """Raise Unavailable if PostgreSQL does not answer, or the space has not been migrated to
         this version."""
@@ -145,7 +163,22 @@ class Postgres:
 
     def connection(self) -> "AcquireContext":
         """A block with one connection for several statements, each in its own transaction."""
-        return AcquireContext(self._pool, self._statements)
+        return AcquireContext(self._pool, self._statements, self._connector)
+
+
+def _pool(
+    settings: StorageSettings, connector: Connector, budget: ConnectionBudget | None
+) -> ConnectionPool:
+    limits = settings.connections
+    connect = partial(connector.connect, limits.acquire_timeout_s, limits.statement_timeout_s)
+    if budget is None:
+        return ConnectionPool(connect, limits.pool_max, limits.acquire_timeout_s)
+    counted = partial(budget.connect, connect, limits.acquire_timeout_s)
+    pool = ConnectionPool(
+        counted, limits.pool_max, limits.acquire_timeout_s, lambda: budget.is_wanted
+    )
+    budget.add(pool)
+    return pool
 
 
 class AcquireContext:
@@ -155,12 +188,13 @@ class AcquireContext:
     statement.
     """
 
-    __slots__ = ("_acquired", "_pool", "_statements")
+    __slots__ = ("_acquired", "_connector", "_pool", "_statements")
 
     _acquired: connections.Connection
 
-    def __init__(self, pool: ConnectionPool, statements: Statements) -> None:
+    def __init__(self, pool: ConnectionPool, statements: Statements, connector: Connector) -> None:
         self._pool = pool
+        self._connector = connector
         self._statements = statements
 
     async def __aenter__(self) -> Connection:
@@ -172,7 +206,7 @@ class AcquireContext:
             ) from error
         except _CONVERTED as error:
             _raise_domain_error(error)
-        return Connection(self._acquired, self._statements)
+        return Connection(self._acquired, self._statements, self._connector.is_citus)
 
     async def __aexit__(
         self,
@@ -194,26 +228,31 @@ def domain_errors() -> Iterator[None]:
         _raise_domain_error(error)
 
 
-_CONVERTED = (*_DOWN, *_NOT_MIGRATED)
+_CONVERTED = (*_DOWN, *_NOT_MIGRATED, asyncpg.InternalServerError)
+
+_LOST_MACHINE = "server closed the connection unexpectedly"
+"""The internal error that Citus reports when a machine ends while it runs a part."""
 
 
 def _raise_domain_error(error: BaseException) -> NoReturn:
     if isinstance(error, _NOT_MIGRATED):
         raise Unavailable(PART, NOT_MIGRATED) from error
+    if isinstance(error, asyncpg.InternalServerError) and _LOST_MACHINE not in str(error):
+        raise error
     raise Unavailable(PART) from error
 
 
 def _parameters(settings: StorageSettings) -> Mapping[str, str]:
     milliseconds = int(settings.connections.statement_timeout_s * 1000)
     return {
-        "application_name": "kith",
+        "application_name": f"kith {settings.space}",
         "statement_timeout": str(milliseconds),
         # Longer than any pause of a busy event loop, short enough for transactions that wait for
         # its locks.
         "idle_in_transaction_session_timeout": str(3 * milliseconds),
         # Statements are small and few. Planning each one again over all partitions, for bitmap
         # scans or for parallel workers, costs several times as much as running it.
-        "plan_cache_mode": "force_generic_plan",
+        "plan_cache_mode": settings.connections.plan_cache_mode or "force_generic_plan",
         "enable_bitmapscan": "off",
         "max_parallel_workers_per_gather": "0",
         "jit": "off",

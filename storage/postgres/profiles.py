@@ -1,4 +1,4 @@
-"""Accounts and totals from their tables, in one statement."""
+"""Accounts and totals from their tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,17 @@ from graph.edge import UserId
 from graph.profile import Profile
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.pending_counts import NO_CHANGES, PendingChange, PendingChanges
+from storage.postgres.pool import Connection, Postgres, Record
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     profiles: str
+    pending_from: str
+    pending_between: str
+    reverse_rows_from: str
+    reverse_rows_to: str
     absent: str
     any_edge: str
 
@@ -22,17 +27,20 @@ class _Statements:
 AHEAD_MAX = 10_000
 """How many users that a user follows are looked up among all absent accounts."""
 
+ATTEMPTS = 3
+"""Reads of a viewer's own totals, each of which a drain may overtake."""
+
 FOLLOWERS_MAX = 1_000
 """While some account is not counted yet, absent users are looked up in lists of up to so many
 followers."""
 
 _SQL = sql.load(_Statements, "profiles")
 _TOTALS = slice(1, 1 + len(NO_COUNTS.numbers))
-_NOTHING = Profile(DEFAULT, NO_COUNTS)
 
 
 class PostgresProfiles:
-    """Implements `storage.cache.tables.ProfileRows`."""
+    """Implements `storage.cache.tables.ProfileRows`, in one statement unless the viewer has pending
+    changes, or an account is absent."""
 
     def __init__(self, postgres: Postgres, followers_max: int = FOLLOWERS_MAX) -> None:
         self._postgres = postgres
@@ -41,13 +49,63 @@ class PostgresProfiles:
     async def get_many(
         self, users: Sequence[UserId], viewer: UserId | None
     ) -> Mapping[UserId, Profile]:
-        rows = await self._postgres.fetch(_SQL.profiles, list(users), viewer or 0)
-        found = {UserId(row["user_id"]): _profile(row) for row in rows}
-        if rows and rows[0]["any_absent"]:
-            most = AHEAD_MAX, self._followers_max
-            for user, *counts in await self._postgres.fetch(_SQL.absent, list(found), *most):
-                found[user] = _with_absent(found[user], Counts(*counts))
-        return {user: found.get(user, _NOTHING) for user in users}
+        async with self._postgres.connection() as connection:
+            rows, pending = await _read(connection, list(users), viewer)
+            found = {UserId(row["user_id"]): row for row in rows}
+            profiles = {user: _profile(user, found.get(user), pending) for user in users}
+            if rows and rows[0]["any_absent"]:
+                most = AHEAD_MAX, self._followers_max
+                for user, *counts in await connection.fetch_by_user(_SQL.absent, [*found], *most):
+                    profiles[user] = _with_absent(profiles[user], Counts(*counts))
+        return profiles
+
+
+async def _read(
+    connection: Connection, users: Sequence[UserId], viewer: UserId | None
+) -> tuple[list[Record], PendingChanges]:
+    """The rows, and the viewer's pending changes that they lack.
+
+    If drains overtake all ATTEMPTS, the last one is returned: its totals may have a change twice.
+    """
+    for _ in range(ATTEMPTS):
+        pending = await _pending(connection, users, viewer) if viewer else NO_CHANGES
+        rows = await connection.fetch(_SQL.profiles, users)
+        if not pending or await _read_reverse_kinds(connection, pending):
+            break
+    return rows, pending
+
+
+async def _pending(
+    connection: Connection, users: Sequence[UserId], viewer: UserId
+) -> PendingChanges:
+    """The viewer's pending changes to `users` and, for the viewer's own totals, those of all
+    targets to the viewer. Read before the totals: a change that is not pending is in them."""
+    changes = await connection.fetch(_SQL.pending_from, viewer)
+    own = [PendingChange(*change) for change in changes]
+    reverse: list[PendingChange] = []
+    if own and viewer in users:
+        targets = list({change.other for change in own})
+        found = await connection.fetch(_SQL.pending_between, targets, viewer)
+        reverse = [PendingChange(*change) for change in found]
+    return PendingChanges(viewer, [change for change in own if change.other in users], reverse)
+
+
+async def _read_reverse_kinds(connection: Connection, pending: PendingChanges) -> bool:
+    """Add the kinds of the present reverse rows to `pending`. Returns whether all of it is pending
+    still, so that no totals read before have any of it."""
+    for statement, changes in (
+        (_SQL.reverse_rows_from, pending.own),
+        (_SQL.reverse_rows_to, pending.reverse),
+    ):
+        if changes:
+            others = list({change.other for change in changes})
+            rows = await connection.fetch(statement, pending.viewer, others)
+            if changes is pending.own:
+                pending.reverse_kinds.update((other, kind) for other, _, kind in rows)
+            versions = {other: version for other, version, _ in rows}
+            if any(versions.get(change.other, 0) >= change.version for change in changes):
+                return False
+    return True
 
 
 async def is_empty(postgres: Postgres) -> bool:
@@ -55,11 +113,13 @@ async def is_empty(postgres: Postgres) -> bool:
     return await postgres.row(_SQL.any_edge) is None
 
 
-def _profile(row: Record) -> Profile:
-    """The profile of a user who has an account row, a count row, or both."""
-    account = DEFAULT if row["protected"] is None else account_of(row)
-    counts = NO_COUNTS if row["following"] is None else Counts(*row[_TOTALS])
-    return Profile(account, counts)
+def _profile(user: UserId, row: Record | None, pending: PendingChanges) -> Profile:
+    """The profile of a user who has an account row, a count row, both, or none."""
+    account = DEFAULT if row is None or row["protected"] is None else account_of(row)
+    counts = NO_COUNTS if row is None or row["following"] is None else Counts(*row[_TOTALS])
+    if pending:
+        counts = pending.added(user, counts)
+    return Profile(account, counts._replace(friends=max(0, counts.friends)))
 
 
 def _with_absent(profile: Profile, absent: Counts) -> Profile:

@@ -1,23 +1,32 @@
 """Relation checks from the rows of both directions, and whole neighbourhoods for the cache."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
+from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.relation import STRANGERS, Relation, RelationColumn, column_of, relation
 from storage.ports import Check
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.pool import Connection, Postgres, Record
+from storage.slices import ROWS_PER_SLICE, Slices
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     relations: str
+    relations_of_pairs: str
     all_relations: str
+    reverse_of_targets: str
 
 
 _SQL = sql.load(_Statements, "relations")
+
+
+StoredEdge: TypeAlias = tuple[int, int, int, int]
+"""An edge's kind, flags, date and version. An `Edge` takes four times as long to make, and a
+neighbourhood has thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,83 +37,156 @@ class Neighbourhood:
     """
 
     as_of: Version
-    forward: Mapping[UserId, Edge] | None
-    reverse: Mapping[UserId, Edge] | None
+    forward: Mapping[UserId, StoredEdge] | None
+    reverse: Mapping[UserId, StoredEdge] | None
 
 
-_NOTHING = (Kind.NONE, Millis(0), Flags.PLAIN)
+_NOTHING: StoredEdge = (0, 0, 0, 0)
 
 
 @dataclass(slots=True)
 class _Gathered:
-    forward: dict[UserId, Edge] = field(default_factory=dict)
-    reverse: dict[UserId, Edge] = field(default_factory=dict)
+    forward: dict[UserId, StoredEdge] = field(default_factory=dict)
+    reverse: dict[UserId, StoredEdge] = field(default_factory=dict)
     too_many: set[bool] = field(default_factory=set)
     """The directions in which there were too many edges to read. True: forward."""
 
 
 class PostgresRelations:
-    """Implements `storage.cache.tables.RelationRows`: one statement a call, two probes a pair."""
+    """Implements `storage.cache.tables.RelationRows`: two probes a pair, in one statement a call
+    unless the first users have pending changes, or are many."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
+        self._slices = Slices()
 
     async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
-        pairs = list(dict.fromkeys((c.user, other) for c in checks for other in c.others))
-        if not pairs:
-            return [column_of([]) for _ in checks]
-        users, others = (list(column) for column in zip(*pairs, strict=True))
-        rows = await self._postgres.fetch(_SQL.relations, users, others)
-        newest = {
-            (user, other, forward): (Kind(kind), since, Flags(flags))
-            for user, other, forward, kind, flags, since, _ in sorted(rows, key=_version)
-        }
-        found = {pair: _relation(newest, *pair) for pair in {key[:2] for key in newest}}
-        return [
-            column_of([found.get((c.user, other), STRANGERS) for other in c.others]) for c in checks
-        ]
+        pairs = dict.fromkeys((c.user, other) for c in checks for other in c.others)
+        rows = await self._between(list(pairs))
+        return await self._slices.run(_columns(checks, rows))
+
+    async def _between(self, pairs: Sequence[tuple[UserId, UserId]]) -> list[Record]:
+        others: defaultdict[UserId, list[UserId]] = defaultdict(list)
+        for user, other in pairs:
+            others[user].append(other)
+        rows: list[Record] = []
+        async with self._postgres.connection() as connection:
+            if len(others) > 1 and not connection.is_citus:
+                columns = (list(column) for column in zip(*pairs, strict=True))
+                rows = await connection.fetch(_SQL.relations_of_pairs, *columns)
+            else:
+                for user in others:
+                    rows += await connection.fetch(_SQL.relations, user, others[user])
+            return await self._with_back(connection, rows)
 
     async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
         """The neighbourhood of each of `users`, with at most `most` edges in each direction."""
-        rows = await self._postgres.fetch(_SQL.all_relations, list(users), most)
-        gathered: defaultdict[UserId, _Gathered] = defaultdict(_Gathered)
-        as_of = Version(0)
-        for user, other, forward, kind, flags, since, version in sorted(rows, key=_version):
-            if not user:
-                as_of = version
-                continue
-            if not other:
+        async with self._postgres.connection() as connection:
+            rows = await self._with_back(
+                connection, await connection.fetch(_SQL.all_relations, list(users), most)
+            )
+        return await self._slices.run(_neighbourhoods(users, rows, most))
+
+    async def _with_back(self, connection: Connection, rows: list[Record]) -> list[Record]:
+        """`rows` with the forward rows of the users to whom the first users have pending
+        changes."""
+        pending = await self._slices.run(_pending(rows))
+        if pending:
+            users, targets = ({pair[n] for pair in pending} for n in (0, 1))
+            found = await connection.fetch(_SQL.reverse_of_targets, list(targets), list(users))
+            rows += [row for row in found if (row["user_id"], row["other_id"]) in pending]
+        return rows
+
+
+def _pending(rows: Sequence[Record]) -> Generator[None, None, set[tuple[int, int]]]:
+    """The pairs of pending changes. Their rows are neither forward nor reverse."""
+    found: set[tuple[int, int]] = set()
+    for first in range(0, len(rows), ROWS_PER_SLICE):
+        some = rows[first : first + ROWS_PER_SLICE]
+        found.update((row[0], row[1]) for row in some if row[2] is None)
+        yield
+    return found
+
+
+def _columns(
+    checks: Sequence[Check], rows: Sequence[Record]
+) -> Generator[None, None, list[RelationColumn]]:
+    newest: dict[tuple[UserId, UserId, bool], StoredEdge] = {}
+    for first in range(0, len(rows), ROWS_PER_SLICE):
+        for user, other, *edge in rows[first : first + ROWS_PER_SLICE]:
+            forward, kind, flags, since, version = edge
+            if forward is None:
+                continue  # a pending change
+            known = newest.get((user, other, forward))
+            if known is None or known[3] < version:
+                newest[user, other, forward] = kind, flags, since, version
+        yield
+    found: dict[tuple[UserId, UserId], Relation] = {}
+    for pair in {key[:2] for key in newest}:
+        found[pair] = _relation(newest, *pair)
+        if not len(found) % ROWS_PER_SLICE:
+            yield
+    columns: list[RelationColumn] = []
+    pairs = 0
+    for check in checks:
+        columns.append(
+            column_of([found.get((check.user, other), STRANGERS) for other in check.others])
+        )
+        pairs += len(check.others)
+        if pairs >= ROWS_PER_SLICE:
+            pairs = 0
+            yield
+    return columns
+
+
+def _neighbourhoods(
+    users: Sequence[UserId], rows: Sequence[Record], most: int
+) -> Generator[None, None, dict[UserId, Neighbourhood]]:
+    gathered = {UserId(user): _Gathered() for user in (0, *users)}
+    as_of = Version(0)
+    for first in range(0, len(rows), ROWS_PER_SLICE):
+        for user, other, forward, kind, flags, since, version in rows[
+            first : first + ROWS_PER_SLICE
+        ]:
+            if forward is None:
+                continue  # a pending change
+            if other:
+                of_user = gathered[user]
+                side = of_user.forward if forward else of_user.reverse
+                known = side.get(other)
+                if known is None or known[3] < version:
+                    side[other] = kind, flags, since, version
+            elif user:
                 gathered[user].too_many.add(forward)
-                continue
-            side = gathered[user].forward if forward else gathered[user].reverse
-            if kind or (forward and flags):
-                side[other] = Edge(Kind(kind), Flags(flags), Millis(since), Version(version))
             else:
-                side.pop(other, None)
-        return {user: _neighbourhood(gathered[user], as_of, most) for user in users}
-
-
-def _version(row: Record) -> int:
-    return int(row["version"])
+                as_of = version
+        yield
+    return {user: _neighbourhood(gathered[user], as_of, most) for user in users}
 
 
 def _relation(
-    newest: Mapping[tuple[UserId, UserId, bool], tuple[Kind, Millis, Flags]],
-    user: UserId,
-    other: UserId,
+    newest: Mapping[tuple[UserId, UserId, bool], StoredEdge], user: UserId, other: UserId
 ) -> Relation:
-    kind, since, flags = newest.get((user, other, True), _NOTHING)
-    reverse_kind, reverse_since, _ = newest.get((user, other, False), _NOTHING)
-    return relation(kind, since, reverse_kind, reverse_since, flags)
-
-
-def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:
-    return Neighbourhood(
-        as_of,
-        _whole(gathered.forward, most, is_read=True not in gathered.too_many),
-        _whole(gathered.reverse, most, is_read=False not in gathered.too_many),
+    kind, flags, since, _ = newest.get((user, other, True), _NOTHING)
+    reverse_kind, _, reverse_since, _ = newest.get((user, other, False), _NOTHING)
+    return relation(
+        Kind(kind), Millis(since), Kind(reverse_kind), Millis(reverse_since), Flags(flags)
     )
 
 
-def _whole(edges: dict[UserId, Edge], most: int, *, is_read: bool) -> Mapping[UserId, Edge] | None:
+def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:
+    forward, reverse = gathered.forward, gathered.reverse
+    # A newer forward row of an outbox may be a tombstone.
+    for other in [other for other, edge in reverse.items() if not edge[0]]:
+        del reverse[other]
+    return Neighbourhood(
+        as_of,
+        _whole(forward, most, is_read=True not in gathered.too_many),
+        _whole(reverse, most, is_read=False not in gathered.too_many),
+    )
+
+
+def _whole(
+    edges: dict[UserId, StoredEdge], most: int, *, is_read: bool
+) -> Mapping[UserId, StoredEdge] | None:
     return edges if is_read and len(edges) <= most else None

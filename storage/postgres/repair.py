@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
 from storage.postgres import locks, sql
-from storage.postgres.comparison import Numbers, compare_counts
+from storage.postgres.comparison import compare_counts
 from storage.postgres.connections import Connection
 from storage.postgres.lanes import keep_lane_count
 from storage.postgres.session import retry
@@ -20,11 +20,11 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    lock_keys: str
+    lock_pairs: str
     lock_lanes: str
     repair_reverse: str
     ensure_counts: str
-    lock_counts: str
+    lock_count: str
     repair_counts: str
     erase_again: str
 
@@ -57,9 +57,9 @@ async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
 
 async def _repair_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
     async with connection.transaction():
-        await _lock(connection, locks.PAIR, {locks.pair_key(pair) for pair in pairs})
-        await _lock_lanes(connection, [pair.target for pair in pairs])
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        await connection.execute(_SQL.lock_pairs, sources, targets)
+        await _lock_lanes(connection, targets)
         return int(await connection.fetchval(_SQL.repair_reverse, sources, targets))
 
 
@@ -67,17 +67,12 @@ async def _repair_users(connection: Connection, users: Sequence[UserId]) -> None
     async with connection.transaction():
         await _lock_lanes(connection, users)
         await connection.execute(_SQL.ensure_counts, sorted(users))
-        await connection.execute(_SQL.lock_counts, users)
+        for user in sorted(users):
+            await connection.execute(_SQL.lock_count, user)
         tallies = [tally for tally in await compare_counts(connection, users) if tally.differs]
-        if tallies:
-            more_friends = [tally.true.friends - tally.stored.friends for tally in tallies]
-            true = zip(*(tally.true for tally in tallies), strict=True)
-            columns = Numbers(*true)._replace(friends=more_friends)  # type: ignore[arg-type]
-            await connection.execute(_SQL.repair_counts, [t.user for t in tallies], *columns)
-
-
-async def _lock(connection: Connection, subject: int, keys: set[int]) -> None:
-    await connection.execute(_SQL.lock_keys, subject, sorted(keys))
+        for user, stored, true in tallies:
+            counts = true._replace(friends=true.friends - stored.friends)
+            await connection.execute(_SQL.repair_counts, user, *counts)
 
 
 async def _lock_lanes(connection: Connection, users: Sequence[UserId]) -> None:

@@ -1,4 +1,4 @@
-"""What users have used of their limits, read from their count rows."""
+"""Reads how much of their limits users have used, from their count rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +25,15 @@ class PostgresUsages:
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Usage]:
         rows = await self._postgres.fetch(_SQL.usage, list(users))
-        return {
-            UserId(row["user_id"]): Usage(
-                following=row["following"],
-                following_limit=row["following_limit"],
-                blocks=row["blocks"],
-                paced_until=row["paced_until"],
-                now=row["now"],
-            )
-            for row in rows
-        }
+        (now,) = (row["now"] for row in rows if not row["user_id"])
+        unused = Usage(following=0, following_limit=None, blocks=0, paced_until=0, now=now)
+        used = dict.fromkeys(users, unused)
+        for row in rows:
+            user = UserId(row["user_id"])
+            if row["of_account"]:
+                used[user] = used[user]._replace(following_limit=row["following_limit"])
+            elif user:
+                used[user] = used[user]._replace(
+                    following=row["following"], blocks=row["blocks"], paced_until=row["paced_until"]
+                )
+        return used

@@ -10,7 +10,7 @@ from storage.postgres import sql
 from storage.postgres.comparison import Key
 from storage.postgres.pool import Postgres
 from storage.postgres.session import session
-from storage.postgres.verify import START, Phase, Position, Proof
+from storage.postgres.verify import START, Phase, Position, VerifyRun
 from storage.settings import StorageSettings
 
 SLICE_S = 8.0
@@ -73,20 +73,20 @@ class Verification:
         position: Position | None = state.position
         ends = time.monotonic() + SLICE_S
         async with session(self._settings, "verification") as connection:
-            proof = Proof(connection, repair=False, examples=0, on_progress=None)
+            run = VerifyRun(connection, repair=False, examples=0, on_progress=None)
             while position is not None:
-                position = await proof.advance(position)
-                if proof.compared >= rows or time.monotonic() > ends:
+                position = await run.advance(position)
+                if run.compared >= rows or time.monotonic() > ends:
                     break
         drifts = dict(state.drifts or {})
-        for drift in proof.report().drifts:
+        for drift in run.report().drifts:
             drifts[drift.kind.name] = drifts.get(drift.kind.name, 0) + drift.count
         phase, after = position or START
         await self._postgres.fetch(
             _SQL.write_verification,
             phase,
             *after,
-            state.compared + proof.compared,
+            state.compared + run.compared,
             orjson.dumps(drifts).decode(),
             position is None,
         )

@@ -73,11 +73,11 @@ async def verify(
         Unavailable: PostgreSQL failed, or other transactions held rows to repair for too long.
     """
     async with session(settings, "verify") as connection:
-        proof = Proof(connection, repair, examples, on_progress)
+        run = VerifyRun(connection, repair, examples, on_progress)
         position: Position | None = START
         while position is not None:
-            position = await proof.advance(position)
-        return proof.report()
+            position = await run.advance(position)
+        return run.report()
 
 
 async def users_of_graph(settings: StorageSettings) -> AsyncIterator[Sequence[UserId]]:
@@ -90,7 +90,7 @@ async def users_of_graph(settings: StorageSettings) -> AsyncIterator[Sequence[Us
 
 
 class Phase(IntEnum):
-    """What is compared, in this order."""
+    """The parts of a comparison, in this order."""
 
     FORWARD = 0
     REVERSE = 1
@@ -109,7 +109,7 @@ class Position(NamedTuple):
 START = Position(Phase.FORWARD, FIRST)
 
 
-class Proof:
+class VerifyRun:
     """One run, or a slice of it, and its findings so far."""
 
     def __init__(
@@ -184,16 +184,16 @@ class Proof:
         return None if end is None else Key(end, 0)
 
     async def _check_pairs(self, pairs: Sequence[OddPair]) -> None:
-        settled = [odd for odd in pairs if not odd.pending]
-        self._pending += len(pairs) - len(settled)
+        applied = [odd for odd in pairs if not odd.pending]
+        self._pending += len(pairs) - len(applied)
         wrong = [
-            odd.pair for odd in settled if self._drifts.of_pair(odd) is not DriftKind.INVALID_EDGE
+            odd.pair for odd in applied if self._drifts.of_pair(odd) is not DriftKind.INVALID_EDGE
         ]
         if self._repair and wrong:
             self._repaired += await repair.repair_pairs(self._connection, wrong)
 
     async def _check_uncounted(self, part: Part) -> None:
-        """Compare the counts of users without a count row, whom `count` does not find."""
+        """Compare the counts of users without a count row, whom `_compare_counts` does not find."""
         users = [user for user in part.uncounted if user > self._last_uncounted]
         if users:
             self._last_uncounted = max(users)

@@ -19,7 +19,7 @@ _VERIFY_MODES = {
 
 
 class Location(Protocol):
-    """Where a server is, which may change."""
+    """Finds the address of a server, which may change."""
 
     async def find(self) -> "Address":
         """The present address.

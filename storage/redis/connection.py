@@ -46,7 +46,7 @@ Send = Callable[[Sequence[Command]], Awaitable[object]]
 
 
 class Redis(Protocol):
-    """What the caches need of a server."""
+    """The operations on a server that the caches need."""
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         """Run all commands in one round trip, and return their replies in order.

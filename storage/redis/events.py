@@ -60,6 +60,11 @@ class RedisEvents:
         self._keys = keys
         self._kept = kept
 
+    @property
+    def kept_s(self) -> int:
+        """For how long a feed is kept after it was read last."""
+        return self._kept.feed_s
+
     async def publish(self, lane: Lane, changes: Sequence[EdgeChange], now_ms: int) -> None:
         """Append changes of one lane, in order. They may be appended twice.
 

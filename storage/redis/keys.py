@@ -29,20 +29,22 @@ class Keys:
         return _head(self.space, what)
 
     def relations(self, user: UserId) -> str:
-        return self._key("rel", user)
+        return f"{_head(self.space, 'rel')}{user}}}"
 
-    def entries(self, kind: ListKind, user: UserId) -> str:
-        return self._key(LISTS[kind], user)
+    def head(self, kind: ListKind, user: UserId) -> str:
+        """The newest entries of a list."""
+        return f"{_head(self.space, LISTS[kind])}{user}}}"
 
     def profile(self, user: UserId) -> str:
-        return self._key("profile", user)
+        return f"{_head(self.space, 'profile')}{user}}}"
 
     def all_profiles(self, users: Iterable[UserId]) -> list[str]:
         head = self.prefix("profile")
         return [f"{head}{user}}}" for user in users]
 
-    def own_writes(self, user: UserId) -> str:
-        return self._key("own", user)
+    def pending(self, user: UserId) -> str:
+        """The targets of the pending writes of a user."""
+        return f"{_head(self.space, 'own')}{user}}}"
 
     def events(self, group: Lane) -> str:
         """The change feed of a group of lanes. It is no cache, so `pattern` does not match it."""
@@ -65,21 +67,23 @@ class Keys:
         """The generation of the database that the caches belong to."""
         return f"kith:{self.space}:generation"
 
+    @property
+    def server(self) -> str:
+        """The run id of the server that the data of a server are from."""
+        return f"kith:{self.space}:server"
+
     def document(self, digest: str) -> str:
         """A persisted document, by the first 15 bits of its SHA-256. No cache either."""
         return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
 
     def budget(self, caller: str) -> str:
-        """What is left of a caller's budget. No cache either."""
+        """The rest of a caller's budget. No cache either."""
         return f"kith:{self.space}:budget:{caller}"
 
     @property
     def pattern(self) -> str:
         """A pattern that matches all cache keys of the space, and their leases."""
         return f"kith:{self.space}:*:{{*"
-
-    def _key(self, what: str, user: UserId) -> str:
-        return f"{_head(self.space, what)}{user}}}"
 
 
 @lru_cache  # bounded by the number of caches

@@ -61,7 +61,7 @@ _durations = Histogram(
 )
 
 SHARED, CACHES, LOCAL, NOTIFIER = "shared", "caches", "local", "notifier"
-"""What a connection is for, in metrics. `shared` is the one to `REDIS_URL`."""
+"""The purpose of a connection, in metrics. `shared` is the one to `REDIS_URL`."""
 
 _Call: TypeAlias = "tuple[asyncio.Future[list[Reply]], int, float]"
 """A call, the number of replies that it waits for, and when it began."""
@@ -143,14 +143,17 @@ class _Connection(asyncio.Protocol):
         self._timeout_s = timeout_s
         self._listener = listener
         self._statistics = statistics
-        self._answered = 0
-        self._watched = False
+        self._reads = 0
+        """How often anything has arrived: the replies to one call may take longer than
+        `timeout_s`."""
+        self._is_watched = False
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader()
         self._transport: asyncio.Transport | None = None
         self._unsent: list[bytes] = []
         self._waiting: deque[_Call] = deque()
         self._replies: list[Reply] = []
+        self._closed_because = "the server closed it"
         self.lost = False
 
     def send(self, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
@@ -158,10 +161,12 @@ class _Connection(asyncio.Protocol):
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
         # Pack all commands before sending any: half of a call would shift the replies of all later
         # calls.
-        packed = [
-            one.packed() if type(one) is Preformatted and len(one) >= LONG else _pack(one)
-            for one in commands
-        ]
+        packed: list[bytes] = []
+        for one in commands:
+            if type(one) is Preformatted and len(one) >= LONG:
+                packed.append(one.packed())
+            else:
+                packed.append(_pack(one))
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent += packed
@@ -169,7 +174,9 @@ class _Connection(asyncio.Protocol):
         self._waiting.append((future, len(packed), perf_counter()))
         return future
 
-    def close(self) -> None:
+    def close(self, reason: str = "it was closed") -> None:
+        """Close the connection. Calls that wait fail with `reason`."""
+        self._closed_because = reason
         if self._transport is not None:
             self._transport.abort()
 
@@ -180,12 +187,15 @@ class _Connection(asyncio.Protocol):
         self.lost = True
         for future, _, _ in self._waiting:
             if not future.done():
-                future.set_exception(WireError(f"the server hung up: {exc or 'closed'}"))
+                future.set_exception(
+                    WireError(f"the connection was lost: {exc or self._closed_because}")
+                )
         self._waiting.clear()
         if self._listener is not None:
             self._listener.lost()
 
     def data_received(self, data: bytes) -> None:
+        self._reads += 1
         self._reader.feed(data)
         next_reply, listener = self._reader.gets, self._listener
         try:
@@ -196,15 +206,14 @@ class _Connection(asyncio.Protocol):
                 self._replies.append(reply)
                 if len(self._replies) == self._waiting[0][1]:
                     self._answer()
-        except hiredis.ProtocolError:
-            self.close()
+        except hiredis.ProtocolError as error:
+            self.close(f"invalid reply: {error}")
 
     def _answer(self) -> None:
         """Complete the oldest call, which has all its replies."""
         future, _, begun = self._waiting.popleft()
         self._statistics.durations.observe(perf_counter() - begun)
         replies, self._replies = self._replies, []
-        self._answered += 1
         if future.done():
             return  # the caller was cancelled
         for one in replies:
@@ -212,7 +221,8 @@ class _Connection(asyncio.Protocol):
                 error = rejection(str(one))
                 future.set_exception(error)
                 if isinstance(error, ScriptUnknown | ReadOnly):
-                    self.close()  # the next call connects again: to the primary, with the scripts
+                    # The next call connects again: to the primary, with the scripts.
+                    self.close(f"to connect again: {error}")
                 return
         future.set_result(replies)
 
@@ -220,27 +230,27 @@ class _Connection(asyncio.Protocol):
         unsent, self._unsent = self._unsent, []
         if self._transport is not None and not self.lost:
             self._statistics.round_trips += 1
-            self._watch()
+            if not self._is_watched:
+                self._watch()
             self._transport.write(b"".join(unsent))
 
     def _watch(self) -> None:
-        """Start the shared timer. The connection is closed if no reply arrives within
+        """Start the shared timer. The connection is closed if nothing arrives within
         `timeout_s`."""
-        if not self._watched:
-            self._watched = True
-            self._loop.call_later(self._timeout_s, self._check_timeout, self._answered)
+        self._is_watched = True
+        self._loop.call_later(self._timeout_s, self._check_timeout, self._reads)
 
-    def _check_timeout(self, answered: int) -> None:
-        if self._waiting and self._answered == answered:
+    def _check_timeout(self, reads: int) -> None:
+        if self._waiting and self._reads == reads:
             # The event loop may have been late: read the replies in the socket's buffer first.
-            self._loop.call_later(GRACE_S, self._close_or_watch, answered)
+            self._loop.call_later(GRACE_S, self._close_or_watch, reads)
         else:
             self._close_or_watch(-1)
 
-    def _close_or_watch(self, answered: int) -> None:
-        self._watched = False
-        if self._waiting and self._answered == answered:
-            self.close()
+    def _close_or_watch(self, reads: int) -> None:
+        self._is_watched = False
+        if self._waiting and self._reads == reads:
+            self.close(f"no reply within {self._timeout_s:g} s")
         elif self._waiting:
             self._watch()
 

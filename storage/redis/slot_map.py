@@ -28,7 +28,8 @@ class SlotMap:
         retry_after_s: float,
     ) -> None:
         """`wires`: connections to the servers that may be asked, by their addresses or SEED.
-        `on_change` is awaited after each change."""
+        `on_change` is awaited after each change. `timeout_s`: how long `refreshed` waits.
+        `retry_after_s`: the least time from the end of one refresh to the next."""
         self._seed_host = seed_host
         self._wires = wires
         self._on_change = on_change

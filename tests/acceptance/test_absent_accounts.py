@@ -79,7 +79,7 @@ async def seen(gateway: Gateway, viewer: int | None, *people: str) -> list[Any]:
 
 @pytest.mark.parametrize("how", ["deactivateAccount", "deleteAccount"])
 @pytest.mark.parametrize("redis", ["Redis is up", "Redis is down"])
-async def test_who_is_not_here_is_as_good_as_without_edges(
+async def test_an_absent_account_shows_no_edges(
     storage_settings: StorageSettings, stores: Stores, how: str, redis: str
 ) -> None:
     settings = storage_settings

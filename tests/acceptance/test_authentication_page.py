@@ -19,9 +19,11 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from gateway.authentication import Authentication, AuthenticationSettings, Identity
 from gateway.bearer import TOKEN_CHARS_MAX
 from gateway.config import read_config
+from gateway.environment import read as read_settings
 from gateway.headers import Headers
 from gateway.http_rejection import HttpRejection
 from gateway.jwks_url import JwksUrl
+from gateway.settings import Spaces
 from gateway.token_keys import RSA_BITS_MAX, RSA_BITS_MIN
 from tests.acceptance.test_identity_provider import FOLDER
 from tests.support.documentation import blocks, page, rows
@@ -234,11 +236,13 @@ def test_the_settings_are_those_that_are_read() -> None:
     settings, jwks = AuthenticationSettings(), JwksUrl("")
     assert {name: default for name, default in result.items() if default} == {
         "KITH_JWKS_REFRESH_S": str(jwks.refresh_s),
+        "KITH_JWKS_KEPT_S": str(jwks.kept_s),
         "KITH_JWKS_WAIT_MS": str(jwks.wait_ms),
         "KITH_JWT_LEEWAY_S": str(settings.accepted.leeway_s),
         "KITH_JWT_USER_CLAIM": settings.claims.user,
         "KITH_JWT_SCOPE_CLAIM": settings.claims.scope,
         "KITH_JWT_SERVICE_SCOPE": settings.claims.service_scope,
+        "KITH_JWT_SPACE_CLAIM": read_settings(Spaces, {}).claim,
     }
     assert f"RSA, {RSA_BITS_MIN:,} to {RSA_BITS_MAX:,} bits" in page("authentication")
 

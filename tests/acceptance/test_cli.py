@@ -52,7 +52,19 @@ def servers(settings: StorageSettings) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "command",
-    ["dev", "serve", "worker", "migrate", "load", "verify", "outbox", "lanes", "token", "sdl"],
+    [
+        "dev",
+        "serve",
+        "worker",
+        "migrate",
+        "load",
+        "verify",
+        "outbox",
+        "lanes",
+        "space",
+        "token",
+        "sdl",
+    ],
 )
 def test_every_command_explains_itself(command: str) -> None:
     code, said = invoked(command, "--help")
@@ -196,3 +208,43 @@ async def test_a_wrong_manifest_stops_a_gateway_with_a_sentence(
     assert code == 2
     assert f"{file}: the operation without a name" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("command", "result"),
+    [
+        (["lanes", "--set", "16"], "OK"),
+        (["lanes", "--set", "3"], "FAILED"),
+        (["outbox", "drop", "1"], "EXIT 1"),
+        (["verify", "--repair"], "OK"),
+        (["migrate"], "OK"),
+        (["shards", "isolate", "7"], "FAILED"),  # the tables are not on Citus
+    ],
+)
+async def test_a_command_that_changes_a_space_is_audited(
+    storage_settings: StorageSettings, command: list[str], result: str
+) -> None:
+    _, said = await kith(*command, **servers(storage_settings))
+    (line,) = [line for line in said.splitlines() if " kith.audit: " in line]
+    name = " ".join(word for word in command if word.isalpha() or word.startswith("--"))
+    assert f"kith.audit: command {name} " in line
+    assert 'actor="operator ' in line
+    assert "space=public" in line
+    assert f"result={result}" in line.replace('"', "")
+
+
+async def test_a_command_that_only_reads_is_not_audited(storage_settings: StorageSettings) -> None:
+    for command in (["lanes"], ["outbox", "list"], ["verify"]):
+        _, said = await kith(*command, **servers(storage_settings))
+        assert "kith.audit" not in said
+
+
+async def test_a_printed_token_is_audited_without_the_token() -> None:
+    _, said = await kith("token", "7", "--scope", "service", KITH_JWT_SECRET="s" * 32)
+    (printed,) = [line for line in said.splitlines() if "." in line and " " not in line]
+    (line,) = [line for line in said.splitlines() if "kith.audit" in line]
+    assert "command token" in line
+    assert "target=7 scopes=service" in line
+    assert printed not in line
+    _, said = await kith("token", "7", KITH_JWT_SECRET=DEVELOPMENT_SECRET)
+    assert "kith.audit" not in said

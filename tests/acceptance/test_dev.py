@@ -142,7 +142,7 @@ async def test_other_commands_find_the_servers_through_the_state_folder(
     assert answer["data"]["user"]["friendCount"] == 1
     code, said = await cli(dev.state, "migrate", "--space", "other")
     assert code == 0, said
-    code, said = await cli(dev.state, "load", str(file), "--space", "other", "--on-bad", "refuse")
+    code, said = await cli(dev.state, "load", str(file), "--space", "other", "--on-bad", "reject")
     assert code == 1
     assert "nothing was changed" in said
 

@@ -196,3 +196,12 @@ async def test_the_metrics_of_all_processes_are_at_their_own_address_only(
             assert (await metrics.get(path_, headers=right)).status_code == 404
     assert not of_metrics.exists()
     assert "hunter2" not in "\n".join(serve.lines)
+
+
+@pytest.mark.parametrize("path", ["/metrics/", "/healthz/", "/readyz/", "/playground"])
+async def test_no_redirect_names_the_host_that_the_client_has_sent(
+    gateway: Gateway, path: str
+) -> None:
+    answer = await gateway.http.get(path, headers={"host": "other.example"})
+    assert answer.status_code == 404
+    assert "location" not in answer.headers

@@ -25,7 +25,8 @@ def heard(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
 
 
 async def readers(stores: Stores) -> int:
-    """How many connections wait at the bell of this database: other tests run beside this one."""
+    """The number of connections that wait for the change notifier of this database: other tests
+    run at the same time."""
     clients, own = await stores.servers.redis.pipe([("CLIENT", "LIST"), ("CLIENT", "INFO")])
     (database,) = [word for word in own.split() if word.startswith(b"db=")]
     words = [client.split() for client in clients.splitlines()]

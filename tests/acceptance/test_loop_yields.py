@@ -3,6 +3,7 @@
 Counted in what one iteration of the loop does, not in seconds: docs/engine.md has the times.
 """
 
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,14 +13,17 @@ import pytest
 from engine.lookup_tables import SharedObjects
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
-from gateway import json_parts
+from gateway import graphql_sse, graphql_ws, json_parts
 from graph.relation import RelationColumn
 from resolvers import visibility
 from resolvers.scope import PAIRS_PER_TURN
 from storage.ports import Check
+from storage.postgres.pool import Connection, Postgres
+from storage.slices import ROWS_PER_SLICE
 from storage.stores import Stores
 from tests.support.gateway import Gateway
 from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import LiveGateway
 from tests.support.loop_ticks import LoopTicks, loop_ticks
 
 ROWS_MAX = 6_000
@@ -83,6 +87,32 @@ async def test_the_largest_response_of_a_service_is_built_and_written_in_slices(
     assert ticks.most["bytes"] <= 2 * json_parts.PART_BYTES
 
 
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize("transport", ["web socket", "event stream"])
+async def test_a_large_response_is_written_in_slices_whatever_carries_it(
+    transport: str, live: LiveGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = """query($ids: [ID!]!, $others: [ID!]!) {
+        users(ids: $ids) { relationWith(ids: $others) { state following followedAt to { id } } }
+    }"""
+    given: dict[str, Any] = {
+        "ids": [str(user) for user in range(1, 61)],
+        "others": OTHERS[:300],
+    }
+    async with loop_ticks() as ticks:
+        _count_dumps(ticks, monkeypatch)
+        if transport == "web socket":
+            async with live.socket(viewer=1, max_size=None) as socket:
+                await socket.subscribe(query, **given)
+                data = await socket.data()
+        else:
+            async with live.events(query, viewer=1, **given) as events:
+                data = (await anext(events))[1]["data"]
+    assert sum(len(user["relationWith"]) for user in data["users"]) == 60 * 300
+    assert ticks.total["bytes"] > 1_000_000
+    assert ticks.most["bytes"] <= 2 * json_parts.PART_BYTES
+
+
 async def test_references_are_resolved_in_slices(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,12 +142,80 @@ def _count(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
         ticks.add("pairs", len(check.others))
         return visible(scope, check, *others)
 
-    def counting_dumps(value: Any) -> bytes:
-        part = orjson.dumps(value)
-        ticks.add("bytes", len(part))
-        return part
-
     monkeypatch.setattr(FieldColumns, "execute", counting_execute)
     monkeypatch.setattr(visibility, "_visible_column", counting_visible)
     monkeypatch.setattr(SharedObjects, "execute", counting_shared)
-    monkeypatch.setattr(json_parts, "orjson", SimpleNamespace(dumps=counting_dumps))
+    _count_dumps(ticks, monkeypatch)
+
+
+def _count_dumps(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the bytes of JSON that are written at once. Copying those that are written is free."""
+
+    def counting_dumps(value: Any) -> bytes:
+        part = orjson.dumps(value)
+        if b"Fragment" not in repr(value)[:200].encode():
+            ticks.add("bytes", len(part))
+        return part
+
+    counting = SimpleNamespace(dumps=counting_dumps, loads=orjson.loads, Fragment=orjson.Fragment)
+    for module in (json_parts, graphql_sse, graphql_ws):
+        monkeypatch.setattr(module, "orjson", counting)
+
+
+class CountedRows(list[Any]):
+    """Rows of PostgreSQL that count what reads them at once."""
+
+    def __init__(self, rows: Sequence[Any], ticks: LoopTicks) -> None:
+        super().__init__(rows)
+        self._ticks = ticks
+
+    def __iter__(self) -> Iterator[Any]:
+        self._ticks.add("stored", len(self))
+        return super().__iter__()
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        self._ticks.add("stored", len(found) if isinstance(key, slice) else 1)
+        return found
+
+
+LONG_LISTS = """
+INSERT INTO following (from_user_id, to_user_id, since, version, kind)
+SELECT 1000 + s, o, 1700000000000 + s, 1, 1
+FROM generate_series(1, 20) o, generate_series(1, 1500) s;
+INSERT INTO follower (to_user_id, from_user_id, since, version, kind)
+SELECT to_user_id, from_user_id, since, version, kind FROM following;
+INSERT INTO follower_count (user_id, follows)
+SELECT o, 1500 FROM generate_series(1, 20) o;
+INSERT INTO following (from_user_id, to_user_id, since, version, kind)
+SELECT 500, 1000 + s, 1700000000000 + s, 1, 1 FROM generate_series(1, 1500) s;
+INSERT INTO following_count (user_id, follows) VALUES (500, 1500)
+"""
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        'relationWith(ids: ["999"]) { state }',
+        "followers(first: 1) { nodes { id } }",
+        'followers(first: 1, filter: {since: "2000-01-01T00:00:00Z"}) { totalCount }',
+        "followersYouKnow(first: 1) { nodes { id } }",
+    ],
+    ids=["relations", "lists", "filtered totals", "overlaps"],
+)
+async def test_long_lists_that_no_cache_holds_are_read_in_slices(
+    selection: str, gateway: Gateway, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for statement in LONG_LISTS.split(";"):
+        await postgres.fetch(statement)
+    query = f"query($ids: [ID!]!) {{ users(ids: $ids) {{ {selection} }} }}"
+    fetch = Connection.fetch
+    async with loop_ticks() as ticks:
+
+        async def counting_fetch(of: Connection, *arguments: Any) -> Any:
+            return CountedRows(await fetch(of, *arguments), ticks)
+
+        monkeypatch.setattr(Connection, "fetch", counting_fetch)
+        await gateway.data(query, viewer=500, ids=[str(user) for user in range(1, 21)])
+    assert ticks.total["stored"] >= 30_000
+    assert ticks.most["stored"] <= 1.5 * ROWS_PER_SLICE

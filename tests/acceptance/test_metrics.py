@@ -13,7 +13,7 @@ from gateway.operation_names import ANONYMOUS, OTHER
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
-from workers import job_metrics, main
+from workers import job_metrics, main, spaces
 
 ROOT = Path(__file__).parents[2]
 BASE_UNITS = ("_seconds", "_bytes")
@@ -37,7 +37,8 @@ def value(family: Metric, suffix: str = "", **labels: str) -> float:
 
 async def ours(settings: StorageSettings) -> dict[str, Metric]:
     """All metrics of a gateway and a worker."""
-    assert main.__name__, "the metrics of all jobs are declared"
+    for module in (main, spaces):
+        assert module.__name__, "the metrics of all jobs are declared"
     with job_metrics.measured("test"):
         pass
     hot = replace(settings, local=replace(settings.local, ttl_ms=5_000))

@@ -1,13 +1,16 @@
 """Operations that cost too much are rejected before anything runs."""
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import jwt
 import pytest
 
+from gateway.authentication import DEVELOPMENT_SECRET, SERVICE
 from gateway.client_address import read_proxies
 from gateway.costs import CostSettings
 from storage.settings import StorageSettings
@@ -224,3 +227,21 @@ async def test_sockets_and_event_streams_say_the_cost_if_asked(live: LiveGateway
         await socket.subscribe(COUNTS)
         payload = (await socket.receive())["payload"]
         assert payload["extensions"]["cost"]["requested"] > 0
+
+
+async def test_each_client_of_a_service_has_a_budget_of_its_own(
+    storage_settings: StorageSettings,
+) -> None:
+    def named(client: str | None) -> dict[str, str]:
+        claims = {"scope": SERVICE, "exp": int(time.time()) + 600}
+        named_claims = claims if client is None else {**claims, "client_id": client}
+        token = jwt.encode(named_claims, DEVELOPMENT_SECRET, algorithm="HS256")
+        return {"authorization": f"Bearer {token}"}
+
+    costs = replace(SMALL, service_limit=2_000, service_budget=2_000)
+    async with running_gateway(storage_settings, costs=costs) as gateway:
+        for client in ("feed", "mail", None):
+            body = {"query": COUNTS}
+            first = await gateway.http.post("/graphql", json=body, headers=named(client))
+            assert first.status_code == 200
+            assert (await used_up(gateway, named(client))).status_code == 429

@@ -13,7 +13,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
-from tests.support.relationships import change, outcome, protect, put_away, say
+from tests.support.relationships import change, deactivate, outcome, protect, say
 
 OWN = """
 { viewer { user {
@@ -244,7 +244,7 @@ async def test_a_block_looks_like_an_account_that_is_not_here(
     gateway: Gateway, stores: Stores
 ) -> None:
     await change(gateway, 2, "blockUser", 1)
-    await put_away(stores, 3)
+    await deactivate(stores, 3)
 
     async def result(mutation: str, target: int) -> Any:
         payload = await change(gateway, 1, mutation, target)

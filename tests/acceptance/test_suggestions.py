@@ -18,7 +18,7 @@ from tests.support.edges import Said, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows, unfollows
 from tests.support.interactions import interaction, record
-from tests.support.relationships import change, outcome, put_away
+from tests.support.relationships import change, deactivate, outcome
 
 SUGGESTIONS = """
 query Suggestions($first: Int, $after: String) {
@@ -209,7 +209,7 @@ async def test_who_was_dismissed_is_not_suggested_again(gateway: Gateway) -> Non
 async def test_who_is_away_is_not_suggested_and_is_no_reason(
     gateway: Gateway, stores: Stores, gone: int, rest: list[int]
 ) -> None:
-    await put_away(stores, gone)
+    await deactivate(stores, gone)
     assert await ids(gateway) == rest
     assert (await suggested(gateway, first=1))["totalCount"] == len(rest)
 

@@ -14,7 +14,7 @@ from storage.stores import Stores
 from tests.support.edge_files import execute
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
-from tests.support.relationships import change, outcome, put_away, say
+from tests.support.relationships import change, deactivate, outcome, say
 
 
 async def undo(gateway: Gateway, viewer: int, token: str, **given: Any) -> Any:
@@ -297,7 +297,7 @@ async def test_a_block_and_an_absent_account_look_the_same(
 ) -> None:
     blocked, gone = await left(gateway, 1, 2), await left(gateway, 1, 3)
     await change(gateway, 2, "blockUser", 1)
-    await put_away(stores, 3)
+    await deactivate(stores, 3)
     result = [await undo(gateway, 1, token) for token in (blocked, gone)]
     assert [payload.pop("user")["id"] for payload in result] == ["2", "3"]
     assert result[0] == result[1]

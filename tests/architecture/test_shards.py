@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.shards.exceptions import unexpected
 from tests.support.shards.rules import check_query
-from tests.support.shards.tree import check_function, check_tables, violations
+from tests.support.shards.tree import check_function, check_replacement, check_tables, violations
 
 
 def test_every_statement_can_run_on_the_shards_that_it_declares() -> None:
@@ -132,16 +132,6 @@ PLANTED = [
         "insert another",
     ),
     (
-        "-- shard: fan-out\nSELECT version FROM outbox WHERE lane = $1 ORDER BY id LIMIT 1",
-        "outbox_order",
-        "(version, id)",
-    ),
-    (
-        "-- shard: fan-out\nSELECT version FROM outbox WHERE lane = $1 AND id > $2",
-        "outbox_order",
-        "(version, id)",
-    ),
-    (
         "-- shard: fan-out\nWITH RECURSIVE t (id) AS (SELECT user_id FROM affinity UNION ALL"
         " SELECT a.other_id FROM t JOIN affinity a ON a.user_id = t.id) SELECT id FROM t",
         "recursion",
@@ -157,6 +147,14 @@ def test_a_planted_violation_is_refused_with_what_to_write(
     found = [violation for violation in check_query("q", sql) if violation.rule == rule]
     assert found, check_query("q", sql)
     assert advice in found[0].text
+
+
+def test_a_statement_for_plain_postgresql_needs_one_that_replaces_it() -> None:
+    sql = "-- shard: plain\nSELECT 1 FROM following a JOIN following b USING (since)"
+    assert not check_query("q", sql)
+    assert not list(check_replacement("q", sql, {"q", "q_on_citus"}))
+    (violation,) = check_replacement("q", sql, {"q"})
+    assert "q_on_citus" in violation.text
 
 
 FUNCTION = """

@@ -1,8 +1,8 @@
 """Caches in a Redis Cluster: servers go away, slots move, and what is asked first comes first."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from graph.page import ListKind, Window
 from storage import drain as draining
 from storage.cache.lease import Leases
 from storage.ports import Check, PagesOf, ProfilesOf, RelationsOf
+from storage.postgres.pool import Connection
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire
@@ -59,8 +60,8 @@ def checks(of: Iterable[UserId]) -> list[Check]:
     return [Check(user, [STAR]) for user in of]
 
 
-def homes(cluster: Cluster) -> dict[UserId, ClusterServer]:
-    """Who has everybody's keys, as long as no slot was moved."""
+def servers_of_users(cluster: Cluster) -> dict[UserId, ClusterServer]:
+    """The server of each user's keys, as long as no slot was moved."""
     size = len(cluster.servers)
     slots = {user: key_slot(KEYS.relations(user).encode()) for user in [*EVERYBODY, STAR]}
     ends = [16_384 * (turn + 1) // size for turn in range(size)]
@@ -80,7 +81,7 @@ async def followers(stores: Stores, of: Iterable[UserId]) -> set[UserId]:
 async def test_a_server_that_is_away_is_away_for_its_own_users_only(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
-    home, dead = homes(own_cluster), own_cluster.servers[1]
+    home, dead = servers_of_users(own_cluster), own_cluster.servers[1]
     theirs = [user for user in EVERYBODY if home[user] is dead]
     others = [user for user in EVERYBODY if home[user] is not dead]
     assert theirs
@@ -106,30 +107,26 @@ async def test_a_server_that_is_away_is_away_for_its_own_users_only(
         await until(cached_again, "everybody is cached again")
 
 
-class Asked:
-    """Whom the tables were asked for while it was entered."""
+@contextmanager
+def users_of_statements() -> Iterator[set[UserId]]:
+    """The users whose rows are read during the block: the first list among the arguments of each
+    statement."""
+    users: set[UserId] = set()
+    fetch = Connection.fetch
 
-    def __init__(self, stores: Stores) -> None:
-        self._postgres = stores.servers.postgres
-        self._fetch = stores.servers.postgres.fetch
-        self.users: set[UserId] = set()
+    async def noted(connection: Connection, sql: str, *args: Any, **options: Any) -> list[Record]:
+        users.update(next((arg for arg in args if isinstance(arg, list)), ()))
+        return await fetch(connection, sql, *args, **options)
 
-    def __enter__(self) -> set[UserId]:
-        self._postgres.fetch = self._noted  # type: ignore[method-assign]
-        return self.users
-
-    def __exit__(self, *_: object) -> None:
-        self._postgres.fetch = self._fetch  # type: ignore[method-assign]
-
-    async def _noted(self, sql: str, *args: Any) -> list[Record]:
-        self.users.update(args[0])
-        return await self._fetch(sql, *args)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "fetch", noted)
+        yield users
 
 
 async def test_a_column_is_read_from_the_tables_as_far_as_servers_are_away(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
-    home, dead = homes(own_cluster), own_cluster.servers[1]
+    home, dead = servers_of_users(own_cluster), own_cluster.servers[1]
     theirs = {user for user in EVERYBODY if home[user] is dead}
     there = next(user for user in EVERYBODY if user not in theirs)
     async with opened(storage_settings, own_cluster) as stores:
@@ -151,7 +148,7 @@ async def test_a_column_is_read_from_the_tables_as_far_as_servers_are_away(
         for viewer in (None, there, min(theirs)):
             for read in (lists, profiles, relations):
                 await read(viewer)  # what is missing of the others is filled in
-                with Asked(stores) as asked:
+                with users_of_statements() as asked:
                     await read(viewer)
                 assert asked == theirs, (viewer, read)
 
@@ -161,7 +158,7 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
 ) -> None:
     """Nothing is lost, whichever server dies meanwhile, and however much it is."""
     monkeypatch.setattr(draining, "BATCH", 4)
-    home = homes(own_cluster)
+    home = servers_of_users(own_cluster)
     gone = next(one for one in own_cluster.servers if one is not home[STAR])
     theirs = [user for user in EVERYBODY if home[user] is gone]
     other = next(user for user in EVERYBODY if home[user] is not gone)
@@ -189,7 +186,8 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
         remembered = await stores.servers.redis.partly([("EXISTS", KEYS.profile(STAR))])
         assert remembered == [1], "a server that has the update does not get it again"
 
-    async with open_stores(at(own_cluster, storage_settings)) as stores:  # what owed is no more
+    # New stores: the pending invalidations of the first ones are lost.
+    async with open_stores(at(own_cluster, storage_settings)) as stores:
         gone.go_on()
         await until(own_cluster.is_whole, "the cluster is whole again")
 
@@ -199,7 +197,7 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
 
         assert await followers(stores, theirs), "it holds what it held, nearly"
         await until(nothing_waits, "all updates are sent")
-        with Asked(stores) as asked:
+        with users_of_statements() as asked:
             assert await followers(stores, theirs) == set()
         assert not asked
         assert await stores.changes.catch_up.reach(
@@ -211,7 +209,7 @@ async def test_a_server_that_is_back_gets_its_updates_among_those_that_wait_for_
     storage_settings: StorageSettings, own_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draining, "BATCH", 2)
-    home, (back, gone) = homes(own_cluster), own_cluster.servers[1:]
+    home, (back, gone) = servers_of_users(own_cluster), own_cluster.servers[1:]
     first = [user for user in EVERYBODY if home[user] is gone]
     then = [user for user in EVERYBODY if home[user] is back]
     async with opened(storage_settings, own_cluster) as stores:
@@ -280,7 +278,7 @@ async def test_a_slot_that_moves_is_followed(
 ) -> None:
     own_cluster = reached_cluster
     user = EVERYBODY[0]
-    slot, source = key_slot(KEYS.relations(user).encode()), homes(own_cluster)[user]
+    slot, source = key_slot(KEYS.relations(user).encode()), servers_of_users(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
     settings = at(own_cluster, storage_settings)
     async with opened(storage_settings, own_cluster) as stores, open_stores(settings) as others:
@@ -313,7 +311,7 @@ async def test_leases_are_kept_by_who_is_sent_after_a_slot(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
     """Those beside it are asked for twice, and are free only once."""
-    user, home = EVERYBODY[0], homes(own_cluster)
+    user, home = EVERYBODY[0], servers_of_users(own_cluster)
     slot, source = key_slot(KEYS.relations(user).encode()), home[user]
     target = next(one for one in own_cluster.servers if one is not source)
     keys = [KEYS.profile(one) for one in EVERYBODY if home[one] is source]
@@ -371,13 +369,13 @@ async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
 async def test_a_server_that_knows_nobody_is_not_believed(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
-    home, door = homes(own_cluster), own_cluster.servers[0]
-    others = [user for user in EVERYBODY if home[user] is not door]
+    home, seed = servers_of_users(own_cluster), own_cluster.servers[0]
+    others = [user for user in EVERYBODY if home[user] is not seed]
     async with opened(storage_settings, own_cluster) as stores:
-        door.kill()
-        for file in door.folder.iterdir():
+        seed.kill()
+        for file in seed.folder.iterdir():
             file.unlink()
-        await door.start()  # an empty one, in its place
+        await seed.start()  # an empty one, in its place
         for _ in range(3):
             await followers(stores, EVERYBODY)
             await asyncio.sleep(2 * RETRY_S)  # it is looked who has what
@@ -390,7 +388,7 @@ async def test_what_is_owed_is_forgotten_wherever_it_is_now(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
     user = EVERYBODY[0]
-    key, source = KEYS.relations(user), homes(own_cluster)[user]
+    key, source = KEYS.relations(user), servers_of_users(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
     async with opened(storage_settings, own_cluster) as stores:
         stores.servers.redis.add_pending([key])

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from devstack.directories import find_directories
 from devstack.errors import BinaryMissing, StateInUse
 from devstack.servers import running_servers
-from devstack.state import State, find_running
+from devstack.state import State, announce, find_running
 from tests.support.devstack_process import (
     add_row,
     answers,
@@ -59,6 +59,17 @@ async def test_nobody_else_can_reach_the_sockets(state: State) -> None:
     async with running_servers(state):
         directories = await find_directories(state)
         assert stat.S_IMODE(directories.sockets.stat().st_mode) == 0o700
+
+
+async def test_nobody_else_can_read_the_logs_and_addresses(state: State) -> None:
+    (state.folder / "logs").mkdir(parents=True)
+    state.log("valkey").touch(mode=0o644)  # of an earlier version
+    async with running_servers(state) as servers:
+        announce(state, servers.database_url, servers.redis_url)
+        files = [*(state.folder / "logs").iterdir(), state.run_file, state.children_file]
+        assert {file.name for file in files} >= {"postgres.log", "valkey.log", "run.json"}
+        for file in files:
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
 async def test_rows_are_there_after_a_restart_at_the_same_address(state: State) -> None:

@@ -1,7 +1,8 @@
 """A standby is promoted: writes resume without a restart, and caches lose what it lacks."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -16,9 +17,11 @@ from storage.stores import Stores, open_stores
 from tests.support.graphs import PLENTY, as_pair, drain_all, users
 from tests.support.readers import Reading
 from tests.support.standby import Pair, primary_and_standby
+from tests.support.waiting import until
 
 DEADLINE_S = 60
 FIRST, SECOND = 100, 1_000
+WRITERS = 4
 
 
 @pytest.fixture
@@ -40,6 +43,37 @@ async def write(stores: Stores, target: int) -> bool:
     except Unavailable:
         return False
     return decision.outcome is Outcome.FOLLOWED
+
+
+@dataclass
+class Writer:
+    """User 1 follows one user after the other, without a pause."""
+
+    stores: Stores
+    target: int
+    acknowledged: list[int] = field(default_factory=list)
+    promoted: int | None = None
+    """How many were acknowledged at the promotion, once it has happened."""
+    errors: int = 0
+    """Since the promotion."""
+
+    async def run(self) -> None:
+        while True:
+            self.target += 1
+            if await write(self.stores, self.target):
+                self.acknowledged.append(self.target)
+            elif self.promoted is not None:
+                self.errors += 1
+
+    def has_acknowledged(self, most: int) -> bool:
+        return len(self.acknowledged) >= (self.promoted or 0) + most
+
+
+def every(writers: Sequence[Writer], most: int) -> Callable[[], Awaitable[bool]]:
+    async def is_so() -> bool:
+        return all(writer.has_acknowledged(most) for writer in writers)
+
+    return is_so
 
 
 async def following(stores: Stores) -> int:
@@ -67,6 +101,35 @@ async def test_writes_resume_after_a_promotion_and_none_that_was_replicated_is_l
         await drain_all(stores)
         rows = await stores.servers.postgres.fetch("SELECT to_user_id FROM following")
         assert acknowledged <= {row["to_user_id"] for row in rows}
+
+
+async def test_writers_get_errors_only_until_the_standby_is_promoted(
+    pair: Pair, redis_url: str
+) -> None:
+    await pair.primary.restart(synchronous_standby_names="*")
+    await pair.primary.is_synchronous()
+    settings = settings_of(pair, redis_url)
+    async with open_stores(settings) as stores:
+        writers = [Writer(stores, 1_000 * number) for number in range(1, WRITERS + 1)]
+        writing = [asyncio.create_task(writer.run()) for writer in writers]
+        await until(every(writers, 5), "all write")
+        await pair.primary.kill()
+        await pair.standby.promote()
+        for writer in writers:
+            writer.promoted = len(writer.acknowledged)
+        await until(every(writers, 20), "all write again")
+        for task in writing:
+            task.cancel()
+        await asyncio.gather(*writing, return_exceptions=True)
+        # The error of a connection that has ended, and of an attempt that had begun before.
+        errors = sum(writer.errors for writer in writers)
+        assert errors <= settings.connections.pool_max + WRITERS
+        await drain_all(stores)
+        rows = await stores.servers.postgres.fetch("SELECT to_user_id FROM following")
+        acknowledged = {target for writer in writers for target in writer.acknowledged}
+        assert acknowledged <= {row["to_user_id"] for row in rows}
+    report = await verify(settings)
+    assert report.clean, report
 
 
 async def test_connections_to_a_server_that_became_a_standby_are_replaced(

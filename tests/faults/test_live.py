@@ -68,7 +68,7 @@ async def test_a_redis_that_comes_back_empty_gives_a_resync(
             assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
 
 
-async def test_a_bell_that_was_trimmed_wakes_everybody(
+async def test_a_trimmed_notifier_stream_wakes_all_subscribers(
     storage_settings: StorageSettings, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_notifier, "NOTIFICATIONS_MAX", 1)

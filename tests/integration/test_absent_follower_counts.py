@@ -112,7 +112,7 @@ async def test_a_turn_is_bounded_by_edges_and_who_follows_more_is_counted_alone(
 async def test_two_do_not_count_at_once(stores: Stores) -> None:
     await stores.writes.account_states.change(PEOPLE[0], AccountState.DEACTIVATED)
     async with stores.servers.postgres.connection() as other, other.transaction():
-        await other.row("SELECT pg_advisory_xact_lock($1, 0)", locks.ABSENT_FOLLOWER_COUNTS)
+        await other.row("SELECT lock_at(0, $1, 0)", locks.ABSENT_FOLLOWER_COUNTS)
         assert (await stores.jobs.absent_follower_counts.update(5)).accounts == 0
     assert (await stores.jobs.absent_follower_counts.update(5)).accounts == 1
 

@@ -13,6 +13,8 @@ from storage.postgres.affinity import KEPT, PostgresAffinity
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support import citus
+from tests.support.citus_databases import SHARDS
 from tests.support.edge_files import execute, fetch
 from tests.support.graphs import as_pair
 from workers import main
@@ -45,10 +47,12 @@ async def test_nothing_is_recorded_of_nothing(store: PostgresAffinity, postgres:
     assert await store.closest(ONE) == {}
 
 
-async def test_a_batch_is_one_statement(store: PostgresAffinity, postgres: Postgres) -> None:
+async def test_a_batch_is_one_statement_or_on_citus_one_for_each_shard(
+    store: PostgresAffinity, postgres: Postgres
+) -> None:
     before = postgres.statements
     await store.record({as_pair(user, user + 1): 1.0 for user in range(1, 501)})
-    assert postgres.statements - before == 1
+    assert postgres.statements - before == (1 if citus.prefix() is None else 1 + SHARDS)
 
 
 async def test_the_closest_come_first(store: PostgresAffinity) -> None:

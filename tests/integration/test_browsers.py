@@ -198,7 +198,7 @@ async def test_in_development_every_port_of_this_machine_may_ask(
     "content_type",
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", None],
 )
-async def test_what_a_page_can_send_without_a_preflight_changes_nothing(
+async def test_a_request_without_a_preflight_changes_nothing(
     app: Gateway, content_type: str | None
 ) -> None:
     headers = {"origin": ELSEWHERE, "x-viewer": "1"}

@@ -232,18 +232,19 @@ async def test_a_bad_line_is_skipped_and_reported(
     )
 
 
+@pytest.mark.parametrize("on_bad", [OnBad("reject"), OnBad("refuse")])
 async def test_a_file_with_a_bad_line_can_be_rejected_before_anything_changes(
-    storage_settings: StorageSettings, tmp_path: Path
+    storage_settings: StorageSettings, tmp_path: Path, on_bad: OnBad
 ) -> None:
     path = tmp_path / "edges.csv"
     path.write_text("1,2\n" * 1000 + "3,3\n")
-    report = await bulk_load(storage_settings, path, on_bad=OnBad.REFUSE)
-    assert report.refused
+    report = await bulk_load(storage_settings, path, on_bad=on_bad)
+    assert report.rejected
     assert [bad.number for bad in report.bad_lines] == [1001]
     assert not await follows_of(storage_settings)
     path.write_text("1,2\n" * 1000)
-    report = await bulk_load(storage_settings, path, on_bad=OnBad.REFUSE)
-    assert (report.refused, report.loaded) == (False, 1)
+    report = await bulk_load(storage_settings, path, on_bad=on_bad)
+    assert (report.rejected, report.loaded) == (False, 1)
 
 
 async def test_a_file_with_other_columns_is_no_file_of_edges(

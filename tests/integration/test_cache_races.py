@@ -333,7 +333,7 @@ async def test_updates_may_come_in_any_order_and_twice(
         await state(relations, user, other)
     for step in (*order, *order):
         if side == "forward":
-            await bench.stores.caches.updates.written(as_pair(1, 2), changes[step])
+            await bench.stores.caches.updates.update_after_write(as_pair(1, 2), changes[step])
         else:
             await bench.stores.caches.updates.applied(
                 [EdgeChange(as_pair(1, 2), changes[step].edge)]
@@ -368,7 +368,7 @@ async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
     user, other = (1, 2) if side == "forward" else (2, 1)
     assert await state(relations, user, other) == [(0, 0)]
     if side == "forward":
-        await bench.stores.caches.updates.written(as_pair(1, 2), made)
+        await bench.stores.caches.updates.update_after_write(as_pair(1, 2), made)
     else:
         await bench.stores.caches.updates.applied([EdgeChange(as_pair(1, 2), made.edge)])
     assert await state(relations, user, other) == [(0, 0)]
@@ -380,7 +380,7 @@ async def test_a_tombstone_from_before_the_fill_leaves_the_hash_alone(bench: Ben
     await write.follow(1, 2)
     undone = await write.unfollow(1, 2)
     await state(relations, 1, 2)
-    await bench.stores.caches.updates.written(as_pair(1, 2), undone)
+    await bench.stores.caches.updates.update_after_write(as_pair(1, 2), undone)
     assert await state(relations, 1, 2) == [(0, 0)]
     assert tables.fills == 1
 
@@ -390,8 +390,8 @@ async def test_a_tombstone_outlives_the_follow_that_comes_after_it(bench: Bench)
     write = Unannounced(bench.stores)
     await state(relations, 1, 2)
     made, undone = await write.follow(1, 2), await write.unfollow(1, 2)
-    await bench.stores.caches.updates.written(as_pair(1, 2), undone)
-    await bench.stores.caches.updates.written(as_pair(1, 2), made)
+    await bench.stores.caches.updates.update_after_write(as_pair(1, 2), undone)
+    await bench.stores.caches.updates.update_after_write(as_pair(1, 2), made)
     assert await state(relations, 1, 2) == [(0, 0)]
     assert tables.fills == 1
 
@@ -503,9 +503,11 @@ class GatedCaches:
         self.gate = Gate()
         self.result = asyncio.Event()
 
-    async def written(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> bool:
+    async def update_after_write(
+        self, pair: Pair, decision: Decision, mark: Mark | None = None
+    ) -> bool:
         await self.gate.through()
-        is_updated = await self._caches.written(pair, decision, mark)
+        is_updated = await self._caches.update_after_write(pair, decision, mark)
         self.result.set()
         return is_updated
 
@@ -611,7 +613,8 @@ async def test_many_who_miss_at_once_cost_one_fill(bench: Bench) -> None:
     found = await asyncio.gather(*(read() for _ in range(readers)))
     assert found == [[(1, 0), (0, 0)]] * readers
     assert (tables.fills, tables.plain) == (1, 0)
-    assert bench.stores.servers.postgres.statements - before == 1
+    # The neighbourhood, and the other direction of the pending follow.
+    assert bench.stores.servers.postgres.statements - before == 2
 
 
 async def test_a_reader_that_waits_in_vain_reads_the_tables_and_fills_nothing(bench: Bench) -> None:
@@ -928,7 +931,7 @@ async def test_readers_who_hang_up_leave_no_reply_to_the_next(
 
 async def test_what_guards_a_key_lies_beside_it(bench: Bench) -> None:
     """They must share a slot of a Redis Cluster, or no script could touch them together."""
-    keys = [KEYS.relations(ONE), KEYS.profile(ONE), KEYS.own_writes(ONE)]
+    keys = [KEYS.relations(ONE), KEYS.profile(ONE), KEYS.pending(ONE)]
     for key in keys:
         slots = await bench.stores.servers.redis.pipe(
             [("CLUSTER", "KEYSLOT", name) for name in (key, lease(key), closing(key))]

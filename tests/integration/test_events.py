@@ -197,7 +197,7 @@ async def test_a_subscriber_behind_a_trimmed_feed_learns_that_events_were_lost(
     assert (await scant.broker.events.after(SEVEN, batch.cursor, 10)).lost is False
 
 
-async def test_every_command_names_one_key_and_the_bell_is_last(stores: Stores) -> None:
+async def test_every_command_names_one_key_and_the_notification_is_last(stores: Stores) -> None:
     """So each finds its own node of a cluster, and a woken subscriber finds what there is."""
     sent = Recorder(stores)
     events = RedisEvents(sent, stores.broker.events._keys, stores.broker.events._kept)

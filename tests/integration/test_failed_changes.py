@@ -14,7 +14,9 @@ from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.integration.test_hot_lane import LANE, OTHERS, STAR, backlog, followers
+from tests.support.gateway import Gateway
 from tests.support.graphs import drain_all, follows
+from tests.support.own_writes import write
 from workers.sweep import sweep
 
 BAD = OTHERS[0]
@@ -64,6 +66,17 @@ async def test_a_change_that_cannot_be_applied_leaves_its_lane_and_no_other_chan
     assert not await stores.jobs.outbox.dirty()
     await sweep(stores)
     assert await stores.jobs.failed_changes.count() == 1, "it is tried by nobody"
+
+
+async def test_a_writer_learns_that_it_is_not_applied_yet(gateway: Gateway, stores: Stores) -> None:
+    """A removed follower is in the list until the change is applied, and a repeat says so too."""
+    await befriend(stores, 1, 2)
+    await drain_all(stores)
+    await spoil(stores, 1, -FULL - 1)  # nobody can be taken from the number of friends
+    for outcome in ("FOLLOWER_REMOVED", "NOT_FOLLOWED"):
+        payload = await write(gateway, 1, "removeFollower", {"userId": "2"})
+        assert (payload["outcome"], payload["consistency"]) == (outcome, "DELAYED")
+    assert await stores.jobs.failed_changes.count() == 1
 
 
 async def test_it_is_found_while_the_lane_is_shared(

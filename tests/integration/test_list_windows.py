@@ -75,7 +75,7 @@ class Shelf:
 
     async def hold(self, head: Page) -> None:
         """As if a fill had just happened."""
-        key = KEYS.entries(ListKind.FOLLOWERS, OWNER)
+        key = KEYS.head(ListKind.FOLLOWERS, OWNER)
         await self.redis.pipe([("SET", key, codec.page_value(head))])
 
 
@@ -191,7 +191,7 @@ async def test_cached_ranges_are_few_and_expire(shelf: Shelf) -> None:
     whole = entries(2000)
     lists = shelf.lists(Tables(whole), page_range=10)
     await shelf.hold(Page(tuple(whole[:20]), more=True))
-    key = beyond(KEYS.entries(ListKind.FOLLOWERS, OWNER))
+    key = beyond(KEYS.head(ListKind.FOLLOWERS, OWNER))
     for place in range(20, 2000, 20):
         await page_of(lists, Window(5, after=whole[place]))
         held, ttl = await shelf.redis.pipe([("ZCARD", key), ("PTTL", key)])
@@ -209,7 +209,7 @@ async def test_an_audit_finds_a_wrong_cached_range(shelf: Shelf, backward: bool)
     lists = shelf.lists(tables, most=3, page_range=8)
     ends = {"before": whole[-4]} if backward else {"after": whole[4]}
     await page_of(lists, Window(2, backward=backward, **ends))
-    key = beyond(KEYS.entries(ListKind.FOLLOWERS, OWNER))
+    key = beyond(KEYS.head(ListKind.FOLLOWERS, OWNER))
 
     async def wrong() -> list[str]:
         return [wrong async for batch in stores.caches.audit.batches() for wrong in batch.wrong]

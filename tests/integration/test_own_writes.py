@@ -21,7 +21,7 @@ from tests.support.own_writes import changes, relation, seen, stopped_after_comm
 from tests.support.relationships import protect
 
 KEYS = Keys("public")
-MARK = closing(KEYS.own_writes(UserId(1)))
+MARK = closing(KEYS.pending(UserId(1)))
 ME, OTHER, FAN, ASKED, ASKING, MUTED, BLOCKED, STAR = 1, 2, 3, 4, 5, 6, 7, 8
 FRIEND = 9
 
@@ -193,6 +193,58 @@ async def test_of_two_writes_at_once_the_first_to_end_leaves_the_mark_of_the_oth
     async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
         assert (await write(other, ME, "muteUser", {"userId": str(OTHER)}))["outcome"] == "MUTED"
         assert await seen(other, ME, STAR) == await seen(tables, ME, STAR)
+
+
+async def test_a_later_write_does_not_vouch_for_one_whose_mark_has_expired(
+    gateway: Gateway,
+    other: Gateway,
+    tables: Gateway,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A gateway dies after the commit, no worker runs, and the mark expires; then the user writes
+    again. The end of that write does not open the hash that lacks the first one."""
+    await seen(other, ME, STAR)
+    asked = {"userId": str(STAR)}
+    async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
+        await stores.servers.redis.pipe([("DEL", MARK)])
+        assert (await write(other, ME, "muteUser", {"userId": str(OTHER)}))["outcome"] == "MUTED"
+        assert await relation(other, ME, STAR) == await relation(tables, ME, STAR)
+        assert await may_answer(stores, ME)
+
+
+OWN_LIST = f"""{{ user(id: "{ME}") {{
+    following(first: 100) {{ nodes {{ id }} }}
+    relationWith(ids: ["{STAR}"]) {{ following whispering }}
+}} }}"""
+
+
+async def test_a_whisper_in_a_list_is_none_that_everybody_can_see(
+    tables: Gateway, other: Gateway
+) -> None:
+    """A list is newer than the cached relation, and does not tell which kind of follow it shows."""
+    assert not (await relation(other, ME, STAR))["following"]
+    given = {"userId": str(STAR), "visibility": "WHISPER"}
+    assert (await write(tables, ME, "followUser", given))["consistency"] == "DELAYED"
+    found = (await other.data(OWN_LIST, ME))["user"]
+    assert {"id": str(STAR)} in found["following"]["nodes"]
+    assert found["relationWith"] == [{"following": True, "whispering": True}]
+
+
+SETTINGS = "{ viewer { relationshipSettings { protected } } }"
+TOKEN = "consistency consistencyToken"
+
+
+async def test_the_token_of_delayed_settings_shows_them_through_any_gateway(
+    tables: Gateway, other: Gateway
+) -> None:
+    """A gateway that cannot reach the caches changes settings that another one has cached."""
+    assert (await other.data(SETTINGS, ME))["viewer"]["relationshipSettings"]["protected"]
+    payload = await write(tables, ME, "updateRelationshipSettings", {"protected": False}, TOKEN)
+    assert payload["consistency"] == "DELAYED"
+    assert (await other.data(SETTINGS, ME))["viewer"]["relationshipSettings"]["protected"]
+    fresh = await seen(other, ME, OTHER, payload["consistencyToken"])
+    assert not fresh["viewer"]["relationshipSettings"]["protected"]
 
 
 @pytest.mark.parametrize(

@@ -71,13 +71,25 @@ async def test_a_lane_is_queued_once_however_often_it_is_woken(
 async def test_a_job_that_runs_is_not_queued_beside_itself(
     stores: Stores, arq: ArqRedis, storage_settings: StorageSettings
 ) -> None:
-    # Between its last command and its end, arq would take a second entry for an expired job.
     stores.broker.lanes.wake([Lane(6)])
     await until_queued(stores, 1)
-    await arq.zrem(queue_name(storage_settings.space), job_id(storage_settings.space, Lane(6)))
-    stores.broker.lanes.wake([Lane(6), Lane(7)])
+    (running,) = await arq.queued_jobs()  # arq leaves it in the queue until it ends
+    await arq.set(f"arq:in-progress:{job_id(storage_settings.space, Lane(6))}", 1)
+    stores.broker.lanes.wake([Lane(6)])
+    await stores.broker.lanes.woken()
+    assert await arq.queued_jobs() == [running]
+
+
+async def test_a_job_that_the_queue_has_lost_is_queued_again(
+    stores: Stores, arq: ArqRedis, storage_settings: StorageSettings
+) -> None:
+    """A server that is full evicts the queue, and keeps the keys of its jobs for a day."""
+    stores.broker.lanes.wake([Lane(6)])
     await until_queued(stores, 1)
-    assert list(map(lanes_of, await arq.queued_jobs())) == [[7]]
+    await arq.delete(queue_name(storage_settings.space))
+    stores.broker.lanes.wake([Lane(6), Lane(7)])
+    await stores.broker.lanes.woken()
+    assert sorted(map(lanes_of, await arq.queued_jobs())) == [[6], [7]]
 
 
 async def test_a_job_that_was_queued_by_a_clock_that_is_ahead_runs_when_it_is_woken_again(

@@ -62,9 +62,9 @@ async def test_a_mix_of_cached_and_missing_values_is_right_while_a_write_is_pend
     await follows(stores, (1, 2))
     keys = [
         KEYS.relations(ONE),
-        KEYS.entries(ListKind.FOLLOWERS, TWO),
+        KEYS.head(ListKind.FOLLOWERS, TWO),
         KEYS.profile(TWO),
-        KEYS.own_writes(ONE),
+        KEYS.pending(ONE),
     ]
     gone = [key for n, key in enumerate(keys) if missing >> n & 1]
     await stores.servers.redis.pipe([("UNLINK", key) for key in gone])

@@ -178,6 +178,65 @@ async def test_the_last_good_keys_stay_when_the_url_gives_none(
         assert "127.0.0.1" not in str(caught.value)
 
 
+async def test_old_keys_are_dropped_when_none_can_be_fetched_for_long(provider: Provider) -> None:
+    settings = {"refresh_s": 0.05, "kept_s": 0.2, "wait_ms": 0}
+    async with authenticating(provider, **settings) as authentication:
+        headers = token(ONE, "one")
+        assert authentication.identify(headers) == Identity(42)
+        provider.status = 500
+
+        async def forgotten() -> bool:
+            return not await knows(authentication, headers)
+
+        await until(forgotten, "the keys are dropped, and what was known by them")
+        assert await rejection(authentication, headers) == UNAVAILABLE
+        with pytest.raises(Unavailable, match="KITH_JWKS_URL: the answer has the status 500"):
+            await authentication.probes()["identity_keys"]()
+        provider.status = 200
+        await until(partial(knows, authentication, headers), "the same keys are back")
+
+
+DISCOVERED = {"issuer": "{origin}/tenant", "jwks_uri": "{origin}/keys"}
+
+
+def discovery(provider: Provider, document: Any) -> str:
+    """Serves a discovery document, and returns its URL."""
+    origin = provider.url.removesuffix("/jwks")
+    path = "/tenant/.well-known/openid-configuration"
+    provider.other_bodies[path] = json.dumps(document).replace("{origin}", origin).encode()
+    return origin + path
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+async def test_the_url_of_the_keys_is_discovered(provider: Provider, slash: str) -> None:
+    url = discovery(provider, {**DISCOVERED, "issuer": "{origin}/tenant" + slash})
+    async with authenticating(provider, url=url) as authentication:
+        assert authentication.identify(token(ONE, "one")) == Identity(42)
+        assert provider.requests == 2
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ([], "the `issuer` of the discovery document is not that of its URL"),
+        ({**DISCOVERED, "issuer": "{origin}/other"}, "is not that of its URL"),
+        ({**DISCOVERED, "issuer": None}, "is not that of its URL"),
+        ({**DISCOVERED, "jwks_uri": None}, "has no `jwks_uri` that may be used"),
+        ({**DISCOVERED, "jwks_uri": "http://login.example/jwks"}, "has no `jwks_uri`"),
+        ({**DISCOVERED, "jwks_uri": "https://a:b@login.example/jwks"}, "has no `jwks_uri`"),
+        ({**DISCOVERED, "jwks_uri": "file:///etc/passwd"}, "has no `jwks_uri`"),
+        ({**DISCOVERED, "jwks_uri": "https://login.example/jwks"}, "has no `jwks_uri`"),
+    ],
+)
+async def test_a_discovery_document_that_may_not_be_followed_gives_no_keys(
+    provider: Provider, document: Any, reason: str
+) -> None:
+    async with authenticating(provider, url=discovery(provider, document)) as authentication:
+        with pytest.raises(Unavailable, match=reason):
+            await authentication.probes()["identity_keys"]()
+        assert await rejection(authentication, token(ONE, "one")) == UNAVAILABLE
+
+
 @pytest.mark.parametrize("break_it", BROKEN)
 async def test_a_start_without_keys_waits_for_the_provider_in_the_background(
     provider: Provider, break_it: Any

@@ -3,9 +3,11 @@
 import json
 import logging
 import re
+import time
 from collections.abc import Iterator
 
 import httpx
+import jwt
 import pytest
 from websockets.asyncio.client import connect
 
@@ -122,6 +124,68 @@ async def test_service_and_account_operations_are_audited(
     assert all(line["request_id"] for line in lines(log, "kith.audit"))
 
 
+async def test_the_audit_log_names_the_client_of_the_token(
+    gateway: Gateway, log: pytest.LogCaptureFixture
+) -> None:
+    claims = {"exp": int(time.time()) + 60, "scope": "service", "client_id": "billing\nx" * 50}
+    token = jwt.encode(claims, DEVELOPMENT_SECRET, algorithm="HS256")
+    await gateway.http.post(
+        "/graphql",
+        json={"query": 'mutation { deactivateAccount(input: {userId: "5"}) { outcome } }'},
+        headers={"authorization": f"Bearer {token}"},
+    )
+    (line,) = lines(log, "kith.audit")
+    assert line["client"] == ("billing\nx" * 50)[:200]
+
+
+REFUSED = {
+    "readAccounts": '{ account(id: "5") { state } }',
+    "readRelations": '{ relationsBetween(pairs: [{from: "5", to: "6"}]) { state } }',
+    "changeState DEACTIVATED": 'mutation { deactivateAccount(input: {userId: "5"}) { outcome } }',
+    "setFollowingLimit": 'mutation { setFollowingLimit(input: {userId: "5"}) { outcome } }',
+    "recordInteractions": "mutation { recordInteractions(input: {interactions: []}) { outcome } }",
+}
+
+
+@pytest.mark.parametrize(("action", "query"), REFUSED.items())
+@pytest.mark.parametrize(("viewer", "actor"), [(None, "anonymous"), (1, "user 1")])
+async def test_a_rejected_operation_for_services_is_audited(
+    gateway: Gateway,
+    log: pytest.LogCaptureFixture,
+    action: str,
+    query: str,
+    viewer: int | None,
+    actor: str,
+) -> None:
+    assert (await gateway.error(query, viewer))["extensions"]["code"] == "FORBIDDEN"
+    (line,) = lines(log, "kith.audit")
+    assert (line["actor"], line["action"], line["result"]) == (actor, action, "FORBIDDEN")
+    assert line.get("target") == (5 if '"5") ' in query or "userId" in query else None)
+
+
+async def test_a_repeated_refusal_is_audited_once_a_request(
+    gateway: Gateway, log: pytest.LogCaptureFixture
+) -> None:
+    fields = " ".join(f'a{n}: account(id: "{n}") {{ state }}' for n in range(1, 50))
+    assert len((await gateway.answer(f"{{ {fields} }}", 1))["errors"]) == 49
+    assert len(lines(log, "kith.audit")) == 1
+
+
+async def test_a_flood_of_rejected_attempts_does_not_flood_the_log(
+    gateway: Gateway, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [time.monotonic() + 10]
+    monkeypatch.setattr("resolvers.audit.monotonic", lambda: now[0])
+    monkeypatch.setattr("resolvers.audit.REJECTIONS_MAX", 3)
+    for _ in range(5):
+        await gateway.error(REFUSED["readAccounts"])
+        await gateway.http.get("/export/followers/17")
+    assert len(lines(log, "kith.audit")) == 3
+    now[0] += 1
+    await gateway.error(REFUSED["readAccounts"])
+    assert [line.get("left_out") for line in lines(log, "kith.audit")] == [None] * 3 + [7]
+
+
 async def test_a_web_socket_has_the_id_of_its_handshake(
     storage_settings: StorageSettings, log: pytest.LogCaptureFixture
 ) -> None:
@@ -158,3 +222,19 @@ async def test_an_event_stream_has_an_id(storage_settings: StorageSettings) -> N
         )
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["x-request-id"] == "mine"
+
+
+async def test_a_rejected_event_stream_has_an_id_and_is_counted(
+    storage_settings: StorageSettings,
+) -> None:
+    headers = {
+        "accept": "text/event-stream",
+        "authorization": "Bearer wrong",
+        "x-request-id": "mine",
+    }
+    async with live_gateway(storage_settings) as live, httpx.AsyncClient() as http:
+        answer = await http.post(live.http, json=QUERY, headers=headers)
+        metrics = (await http.get(live.http.replace("/graphql", "/metrics"))).text
+    assert answer.status_code == 401
+    assert answer.headers["x-request-id"] == "mine"
+    assert 'kith_requests_total{code="UNAUTHENTICATED",operation="(anonymous)"} 1.0' in metrics

@@ -24,7 +24,7 @@ from tests.support.counts import Totals
 from tests.support.graphs import drain_all, follows
 from tests.support.valkey import own_valkey
 
-KEY = Keys("public").entries(ListKind.FOLLOWERS, UserId(1))
+KEY = Keys("public").head(ListKind.FOLLOWERS, UserId(1))
 WINDOWS = 4000
 DEADLINE_S = 20
 

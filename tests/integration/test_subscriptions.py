@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from storage.postgres.bulk_load import OnBad
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edge_files import execute, write_edges
-from tests.support.gateway import DEVELOPMENT
+from tests.support.gateway import DEVELOPMENT, Gateway
 from tests.support.graphs import as_pair, drain_all, follows, unfollows
 from tests.support.live_gateway import LiveGateway, Socket, has_feed, live_gateway, parsed
 from tests.support.waiting import until
@@ -47,6 +48,28 @@ async def settled(stores: Stores, *pairs: tuple[int, int]) -> None:
 async def opened(stores: Stores, user: int) -> None:
     """Returns when somebody listens to the user's feed: from then on nothing is missed."""
     await until(lambda: has_feed(stores, user))
+
+
+async def test_events_of_an_account_that_has_become_absent_show_no_edge(
+    live: LiveGateway, gateway: Gateway, stores: Stores
+) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS)
+        await opened(stores, 7)
+        await settled(stores, (9, 7))
+        first = (await socket.data())["relationshipEvents"]
+    await settled(stores, (1, 7), (7, 1), (2, 7))
+    await unfollows(stores, (1, 7))
+    await drain_all(stores)
+    service = gateway.as_service
+    await service.data('mutation { deactivateAccount(input: {userId: "1"}) { outcome } }')
+    seen: list[tuple[str, str]] = []
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS, after=first["cursor"])
+        while not seen or seen[-1] != ("UNFOLLOWED", "1"):
+            event = (await socket.data())["relationshipEvents"]
+            seen.append((event["type"], event["from"]["id"]))
+    assert sorted(seen) == [("FOLLOWED", "2"), ("UNFOLLOWED", "1")]
 
 
 async def test_a_viewer_hears_of_a_new_follower(live: LiveGateway, stores: Stores) -> None:
@@ -111,6 +134,28 @@ async def test_a_cursor_that_is_not_kept_gives_a_resync_and_then_what_follows(
         await socket.subscribe(EVENTS, after=resync["cursor"])
         heard = [(await socket.data())["relationshipEvents"]["from"]["id"] for _ in range(2)]
     assert heard == ["1", "2"]
+
+
+async def test_a_feed_is_kept_while_its_subscriber_waits(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    """Nothing happens for longer than feeds are kept: the next event is an event, no RESYNC."""
+    events = replace(storage_settings.events, feed_kept_s=1)
+    settings = replace(storage_settings, events=events)
+    lives: list[int] = []
+    async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS)
+        await opened(stores, 7)
+
+        async def prolonged() -> bool:
+            (left,) = await stores.servers.redis.pipe([("PTTL", "kith:public:feed:7")])
+            assert left > 0, "the feed has expired"
+            lives.append(left)
+            return sum(later > before for before, later in pairwise(lives)) > 3
+
+        await until(prolonged, "the feed is prolonged again and again")
+        await settled(stores, (9, 7))
+        assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "1-", f"{2**64}-0", "1-1 "])

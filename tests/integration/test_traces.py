@@ -14,7 +14,8 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from telemetry import tracing
 from tests.support.gateway import DEVELOPMENT, Gateway
-from tests.support.graphs import drain_all
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import LiveGateway, Socket, live_gateway
 from tests.support.otlp_receiver import Receiver, attributes, receiving
 from tests.unit.test_config import NOWHERE, SERVERS
 
@@ -77,6 +78,81 @@ async def test_a_request_its_fields_and_its_statements_are_one_trace(
             receiver.ancestors(span)[:2] == ["resolve shown", "query Page"] for span in calls
         )
         assert {attributes(span)["db.system.name"] for span in calls} == {system}
+
+
+@asynccontextmanager
+async def traced_socket(
+    settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, receiver: Receiver, **headers: str
+) -> AsyncIterator[tuple[LiveGateway, Socket]]:
+    monkeypatch.setenv(ENDPOINT, receiver.url)
+    async with (
+        live_gateway(settings, monitoring=MonitoringSettings(has_traces=True)) as live,
+        live.socket(viewer=1, additional_headers=list(headers.items())) as socket,
+    ):
+        yield live, socket
+
+
+async def test_an_operation_over_a_web_socket_and_its_statements_are_one_trace(
+    storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiving() as receiver:
+        given = {**SAMPLED, "x-request-id": "mine"}
+        async with traced_socket(storage_settings, monkeypatch, receiver, **given) as (_, socket):
+            await socket.subscribe(PAGE)
+            await socket.data()
+            await socket.receive()
+            await socket.subscribe("{ nothing }", id="2")
+            assert (await socket.receive())["type"] == "error"
+    assert {span.trace_id.hex() for span in receiver.spans} == {TRACE}
+    (request,) = receiver.named("query Page")
+    assert request.parent_span_id.hex() == PARENT
+    assert request.kind == request.SPAN_KIND_SERVER
+    assert attributes(request) == {
+        "kith.request_id": "mine",
+        "kith.code": "OK",
+        "graphql.operation.type": "query",
+        "graphql.operation.name": "Page",
+    }
+    (field,) = receiver.named("resolve shown")
+    assert receiver.ancestors(field) == ["query Page"]
+    for system in ("postgresql", "redis"):
+        calls = [span for span in receiver.spans if span.name.startswith(f"{system} ")]
+        assert any("query Page" in receiver.ancestors(span) for span in calls)
+    (failed,) = receiver.named("WS /graphql")
+    assert attributes(failed)["kith.code"] == "GRAPHQL_VALIDATION_FAILED"
+
+
+async def test_each_event_of_a_subscription_is_a_trace(
+    storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, stores: Stores
+) -> None:
+    counts = "subscription Counts { countsChanged(userId: 2) { page: followers { nodes { id } } } }"
+    with receiving() as receiver:
+        async with traced_socket(storage_settings, monkeypatch, receiver) as (_, socket):
+            await socket.subscribe(counts)
+            await socket.data()
+            await follows(stores, (1, 2))
+            await drain_all(stores)
+            assert (await socket.data())["countsChanged"]["page"]["nodes"] == [{"id": "1"}]
+    events = receiver.named("subscription Counts")
+    assert len({span.trace_id for span in events}) == 2
+    assert {span.kind for span in events} == {events[0].SPAN_KIND_SERVER}
+    pages = receiver.named("resolve page")
+    assert [receiver.ancestors(page) for page in pages] == [["subscription Counts"]] * 2
+
+
+async def test_the_events_of_an_event_stream_are_below_its_request(
+    storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "subscription Counts { countsChanged(userId: 2) { followerCount } }"
+    with receiving() as receiver:
+        async with (
+            traced_socket(storage_settings, monkeypatch, receiver) as (live, _),
+            live.events(query) as events,
+        ):
+            assert (await anext(events))[0] == "next"
+    (event,) = receiver.named("subscription Counts")
+    assert event.kind == event.SPAN_KIND_INTERNAL
+    assert "POST /graphql" in receiver.ancestors(event)
 
 
 async def test_a_drain_is_linked_to_the_request_that_made_the_change(

@@ -121,7 +121,7 @@ async def test_messages_of_some_frames_between_some_pings_are_received(
         assert data.count(b"received") == 50
 
 
-async def test_what_waits_for_a_client_that_does_not_read_is_bounded(
+async def test_the_queue_for_a_client_that_does_not_read_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ws_protocol, "CONTROL_FRAMES_BURST", 10**9)

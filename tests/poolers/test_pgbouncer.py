@@ -9,12 +9,14 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from gateway.spaces_settings import SpacesSettings
 from graph.edge import Kind
 from graph.errors import Unavailable
 from storage.postgres.bulk_load import bulk_load
 from storage.postgres.connector import NEEDS_DIRECT, NO_TIMEOUT, WRONG_SPACE
 from storage.postgres.migrate import migrate
 from storage.postgres.pool import Postgres
+from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import open_stores
@@ -22,6 +24,7 @@ from tests.support.databases import Databases
 from tests.support.edges import edges
 from tests.support.graphs import drain_all
 from tests.support.pgbouncer import VARIABLE, pgbouncer, programs, version
+from tests.support.spaces import serving
 
 SPACE = "biz"
 EVERYTHING = (
@@ -29,6 +32,7 @@ EVERYTHING = (
     "enable_bitmapscan,max_parallel_workers_per_gather,jit"
 )
 MANY = 40
+FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
 
 Pooled = Callable[[Mapping[str, str]], Awaitable[StorageSettings]]
 
@@ -93,6 +97,22 @@ async def test_a_space_that_the_pooler_does_not_reach_is_never_written_elsewhere
     with pytest.raises(Unavailable, match=WRONG_SPACE):
         await many_follows(settings)
     assert await rows_of(direct_url, "public") == 0
+
+
+async def test_a_gateway_of_two_spaces_never_answers_from_the_wrong_one(
+    pooled: Pooled, direct_url: str
+) -> None:
+    await set_for_role(direct_url, statement_timeout="5000")
+    settings = await pooled({"ignore_startup_parameters": EVERYTHING})
+    postgres = Postgres(settings)
+    directory = SpaceDirectory(postgres)
+    await directory.create(SPACE, {})
+    await directory.set_state(SPACE, SpaceState.READY)
+    await postgres.close()
+    async with serving(settings, SpacesSettings(frozenset({SPACE}))) as client:
+        await client.data("public", FOLLOW)
+        assert await client.code(SPACE, FOLLOW) == (200, "UNAVAILABLE")
+    assert (await rows_of(direct_url, "public"), await rows_of(direct_url, SPACE)) == (1, 0)
 
 
 @pytest.mark.parametrize("own", [{}, {"ignore_startup_parameters": EVERYTHING}])

@@ -172,8 +172,8 @@ class Kith:
         self, users: Sequence[int], viewer: int | None, *, whispers_hidden: bool
     ) -> list[dict[str, Any]]:
         """Everything that the viewer sees of everybody, except the dates themselves."""
-        asker, door = None if viewer is None else users[viewer], self.gateways[whispers_hidden]
-        data = await door.data(
+        asker, gateway = None if viewer is None else users[viewer], self.gateways[whispers_hidden]
+        data = await gateway.data(
             EVERYTHING,
             asker,
             ids=list(map(str, users)),
@@ -185,7 +185,7 @@ class Kith:
         for (one, _), request in zip(ENDS, data["requests"], strict=True):
             result[one].setdefault("requests", []).append(request)
         if viewer is not None:
-            whom = (await door.data(SUGGESTIONS, asker))["viewer"]["suggestions"]["nodes"]
+            whom = (await gateway.data(SUGGESTIONS, asker))["viewer"]["suggestions"]["nodes"]
             result[viewer]["suggestions"] = _unordered(whom, users)
         return result
 

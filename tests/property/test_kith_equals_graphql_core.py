@@ -82,7 +82,7 @@ class Comparison:
         self._stores = await self._open.enter_async_context(open_stores(remembering))
         service = Scope(self._stores, None, LIMITS, is_service=True)
         await change_state(service, UserId(DELETED), AccountState.DELETED)
-        token = await token_of_accounts(service)
+        token = await token_of_accounts(service, is_delayed=False)
         assert token is not None
         self._operations = {
             of_service: operations(of_service=of_service, token=token)

@@ -32,7 +32,7 @@ DECLARE one record;
 BEGIN
     FOR one IN
         SELECT oid::regclass AS name, relkind, pg_relation_size(oid) AS size FROM pg_class
-        WHERE relnamespace = 'public'::regnamespace AND relname <> 'migration'
+        WHERE relnamespace = 'public'::regnamespace AND relname NOT IN ('migration', 'function')
     LOOP
         IF one.relkind = 'S' THEN
             PERFORM setval(one.name, 1, false);
@@ -60,6 +60,11 @@ SELECT concat_ws(' ',
 
 T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+
+def of_database(server_url: str, name: str) -> str:
+    """The URL of a database of the server."""
+    return urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
 
 
 class Databases:
@@ -106,7 +111,7 @@ class Databases:
         return self._loop.run_until_complete(work)
 
     def _url(self, name: str) -> str:
-        return urlunsplit(urlsplit(self._server_url)._replace(path=f"/{name}"))
+        return of_database(self._server_url, name)
 
     async def _create_template(self) -> None:
         await self._execute(f"CREATE DATABASE {TEMPLATE}")

@@ -12,6 +12,7 @@ from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.costs import CostSettings
 from gateway.exposure import EVERYTHING, Exposure
+from gateway.graphql_http import HttpLimits
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
@@ -68,6 +69,7 @@ async def running_gateway(
     costs: CostSettings | None = None,
     proxies: frozenset[str] = frozenset(),
     exposure: Exposure | None = None,
+    requests: HttpLimits | None = None,
 ) -> AsyncIterator[Gateway]:
     config = Config(
         settings,
@@ -78,6 +80,7 @@ async def running_gateway(
             documents=documents or DocumentSettings(),
             costs=costs or CostSettings(),
             trusted_proxies=proxies,
+            requests=requests or HttpLimits(),
         ),
         exposure=exposure or EVERYTHING,
     )

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -24,6 +25,8 @@ COMPOSE: dict[str, Any] = yaml.safe_load((DOCKER / "compose.yaml").read_text(enc
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = [name for name, service in SERVICES.items() if "build" in service]
 IN_CONTAINER = "/run/secrets"
+_DEFAULTED = re.compile(r"\$\{\w+:-(.*?)\}")
+"""A variable of the shell, and its default."""
 DEADLINE_S = 60
 # A warning ends what a test starts, but for arq's, which closes redis-py by its old name.
 WARNINGS = "error,ignore:Call to deprecated close:DeprecationWarning"
@@ -112,8 +115,9 @@ class Stack:
 
 
 def environment(service: str) -> dict[str, str]:
+    """What Compose sets, where the shell that runs it sets nothing."""
     found: dict[str, str] = SERVICES[service].get("environment", {})
-    return found
+    return {name: _DEFAULTED.sub(r"\1", value) for name, value in found.items()}
 
 
 def own(file: Path) -> None:

@@ -41,7 +41,8 @@ def signed(
 
 
 class Provider:
-    """Answers /jwks with `body`, counts the requests, and hangs while `hangs` is set."""
+    """Answers with `body`, except for `other_bodies` by path, and counts the requests. Hangs while
+    `hangs` is cleared."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/jwks"
@@ -49,6 +50,7 @@ class Provider:
         self.status = 200
         self.headers: list[tuple[bytes, bytes]] = [(b"content-type", b"application/json")]
         self.body = b""
+        self.other_bodies: dict[str, bytes] = {}
         self.hangs = asyncio.Event()
         self.hangs.set()
 
@@ -60,8 +62,9 @@ class Provider:
         await self.hangs.wait()
         start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
         await send(start)
-        for at in range(0, len(self.body) or 1, 65_536):
-            chunk = self.body[at : at + 65_536]
+        body = self.other_bodies.get(scope["path"], self.body)
+        for at in range(0, len(body) or 1, 65_536):
+            chunk = body[at : at + 65_536]
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 

@@ -43,6 +43,8 @@ LISTS = {
     "friends": ListKind.FRIENDS,
 }
 
+_OPEN = {Access.VISIBLE}
+
 SERVICE = 0
 """The viewer who is none, and sees everything."""
 
@@ -302,15 +304,23 @@ class Onlooker:
             for other in self.model.others(user)
         )
 
-    def relation(self, user: int, other: int) -> Iterator[tuple[Edge, Edge]]:
-        """What both directions may be for the viewer: what they may not see is no edge."""
+    def relation(
+        self, user: int, other: int, *, is_other_shown: bool = False
+    ) -> Iterator[tuple[Edge, Edge]]:
+        """What both directions may be for the viewer: what they may not see is no edge.
+
+        `is_other_shown`: whether the response shows the lists of `other`. Where those of `user` are
+        closed to the viewer, the relation agrees with these, which lag.
+        """
         there, back = Arrow(user, other), Arrow(other, user)
         if self.viewer in (user, other) and self.misses(other if self.viewer == user else user):
             return self._relation_to_absent(user, other)
         if self.viewer == other:
             pairs = product(self.behind(there), self.ahead(back))
             return ((_unblocking(edge), _to_its_owner(mine)) for edge, mine in pairs)
-        pairs = product(self.ahead(there), self.behind(back))
+        follows_other_lists = is_other_shown and self.accesses("following", user) != _OPEN
+        own = self.behind(there) if follows_other_lists else self.ahead(there)
+        pairs = product(own, self.behind(back))
         if self.viewer == user:
             return ((edge, _unblocking(theirs)) for edge, theirs in pairs)
         if self.viewer == SERVICE:

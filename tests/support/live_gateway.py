@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +15,14 @@ from websockets.typing import Subprotocol
 from gateway.app import Gateway as App
 from gateway.authentication import AuthenticationSettings
 from gateway.browsers import BrowserSettings
-from gateway.config import ClientSettings, Config, DocumentSettings
+from gateway.config import ClientSettings, Config, DocumentSettings, MonitoringSettings
 from gateway.connections import StreamLimits
 from gateway.costs import CostSettings
 from gateway.exposure import EVERYTHING
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.serve import Server, uvicorn_config
+from gateway.spaces_settings import SpacesSettings
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -40,6 +42,13 @@ class LiveGateway:
         self.ws = f"ws://127.0.0.1:{port}/graphql"
         self.app = app
         self.server = server
+
+    def at(self, space: str) -> "LiveGateway":
+        """The same, at the address of a space."""
+        other = copy(self)
+        other.http = f"http://127.0.0.1:{self.port}/spaces/{space}/graphql"
+        other.ws = f"ws://127.0.0.1:{self.port}/spaces/{space}/graphql"
+        return other
 
     @asynccontextmanager
     async def socket(
@@ -129,6 +138,9 @@ async def live_gateway(
     connections: ConnectionLimits | None = None,
     requests: HttpLimits | None = None,
     costs: CostSettings | None = None,
+    monitoring: MonitoringSettings | None = None,
+    spaces: SpacesSettings | None = None,
+    make_space_config: Callable[[str, Mapping[str, str]], Config] | None = None,
 ) -> AsyncIterator[LiveGateway]:
     config = Config(
         settings,
@@ -142,6 +154,9 @@ async def live_gateway(
             costs=costs or CostSettings(),
         ),
         exposure=EVERYTHING,
+        monitoring=monitoring or MonitoringSettings(),
+        spaces=spaces or SpacesSettings(),
+        make_space_config=make_space_config,
     )
     app = App(config)
     with listener(port) as bound:

@@ -100,7 +100,7 @@ async def stopped_after_commit(
 
     waiting = await changes(stores)
     with monkeypatch.context() as during:
-        during.setattr(RedisCaches, "written", stop)
+        during.setattr(RedisCaches, RedisCaches.update_after_write.__name__, stop)
         writing = asyncio.create_task(write(gateway, viewer, mutation, given, fields))
 
         async def committed() -> bool:

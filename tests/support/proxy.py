@@ -8,6 +8,8 @@ CHUNK_BYTES = 65536
 DELAY_S = 0.2
 SLICE_BYTES = 256
 SLICE_S = 0.02
+ACCEPTED_WITHIN = 10
+"""Iterations of the event loop within which an accepted connection has its task."""
 
 
 class Replies(Enum):
@@ -53,9 +55,11 @@ class Proxy:
             self._listener.close()
             self._listener = None
             self._own.unlink(missing_ok=True)
-        for carrier in list(self._carriers):
-            carrier.cancel()
-        await asyncio.gather(*self._carriers, return_exceptions=True)
+        for _ in range(ACCEPTED_WITHIN):
+            for carrier in list(self._carriers):
+                carrier.cancel()
+            await asyncio.gather(*self._carriers, return_exceptions=True)
+            await asyncio.sleep(0)
 
     def stop_answering(self) -> None:
         """Accept connections and bytes, and forward nothing: what a stopped machine does."""
@@ -64,6 +68,9 @@ class Proxy:
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if self._listener is None:  # accepted before the cut
+            writer.transport.abort()
+            return
         self._carriers.add(task)
         far_writer: asyncio.StreamWriter | None = None
         try:

@@ -46,19 +46,20 @@ HEAD = """\
 
 Generated from `graph/transitions.py` by `make states`; do not edit.
 
-An edge goes from one user to another and has one of five kinds. What two users are to each other is
-two edges, so there are 25 states; every action is a rule about both.
+An edge goes from one user to another and has one of five kinds. Two users have two edges, one in
+each direction, so there are 25 states. Every action is a rule about both edges.
 
 ## One edge
 
-What happens to what A is to B, by what A does and by what B does.
+How the edge from A to B changes, by actions of A and by actions of B.
 """
 
 TABLES = """
 ## Both edges
 
-A row for what the actor is to the other, a column for what the other is to the actor. A cell is
-what both are afterwards (in this order), or the outcome that leaves them as they were.
+Rows: the kind of the actor's edge to the other user. Columns: the kind of the other user's edge to
+the actor. A cell has both kinds after the action (in this order), or the outcome of an action that
+changes neither edge. "flag set": the kinds stay, and a flag of the actor's edge is set.
 """
 
 MUTUAL_HEAD = """
@@ -70,12 +71,11 @@ These are different with `KITH_MUTUAL_APPROVAL=on`. Every account is protected t
 NOTES = """
 ## Notes
 
-CLOSE_FOLLOW belongs to a follow and ends with it. MUTED and DISMISSED are notes about a user,
-followed or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request
-for a whisper becomes one when it is accepted, unless whispers are hidden from their targets. Limits
-and pace are not shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change
-nothing. `undoRelationshipChange` goes back to the state before, where nothing else has taken its
-place.
+The flag CLOSE_FOLLOW belongs to a follow and ends with it. The flags MUTED and DISMISSED can be set
+without a follow; only `unmuteUser` or the end of the mute removes MUTED. A request for a whisper
+becomes a whisper when it is accepted, unless whispers are hidden from their targets. The outcomes
+of limits are not shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change
+nothing. `undoRelationshipChange` restores the state before, unless another change has followed.
 """
 
 
@@ -135,7 +135,7 @@ def _cell(decision: Decision) -> str:
     if not decision.steps:
         return f"`{decision.outcome.name}`"
     if decision.outcome in (Outcome.MUTED, Outcome.DISMISSED):
-        return "noted"
+        return "flag set"
     return f"{decision.edge.kind.name}, {decision.reverse.kind.name}"
 
 

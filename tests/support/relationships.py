@@ -78,6 +78,6 @@ async def protect(stores: Stores, *users: int) -> None:
         )
 
 
-async def put_away(stores: Stores, user: int) -> None:
-    """This account is switched off."""
+async def deactivate(stores: Stores, user: int) -> None:
+    """Deactivate the account in the table, without announcing it."""
     await stores.servers.postgres.fetch(f"INSERT INTO account (user_id, state) VALUES ({user}, 1)")

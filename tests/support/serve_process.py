@@ -84,12 +84,17 @@ class Serve:
 
 
 async def started(
-    *arguments: str, environment: Mapping[str, str], socket: Path, development: bool = True
+    *arguments: str,
+    environment: Mapping[str, str],
+    socket: Path,
+    development: bool = True,
+    tree: Path = ROOT,
 ) -> Serve:
+    """Start the command from the code in `tree`."""
     option = ("--development",) if development else ()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gateway", "serve", *option, *arguments),
-        cwd=ROOT,
+        cwd=tree,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -104,6 +109,7 @@ async def serving(
     *arguments: str,
     changes: Mapping[str, str] = MappingProxyType({}),
     development: bool = True,
+    tree: Path = ROOT,
 ) -> AsyncIterator[Serve]:
     """`kith serve` on a unix socket, once all its processes answer; it is stopped at the end of the
     block."""
@@ -113,6 +119,7 @@ async def serving(
         environment=environment_of(settings, **changes),
         socket=socket,
         development=development,
+        tree=tree,
     )
     reading = asyncio.create_task(serve.reads())
     try:

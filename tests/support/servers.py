@@ -43,10 +43,18 @@ class Servers:
 @contextmanager
 def servers_process() -> Iterator[Servers]:
     """Run both servers below a process of their own."""
+    with process_with_urls("tests.support.servers") as urls:
+        yield Servers(*urls)
+
+
+@contextmanager
+def process_with_urls(module: str, *arguments: str) -> Iterator[list[str]]:
+    """Run `module` with a folder for its data as the last argument. Its first line of output is a
+    JSON list of URLs. It ends when its standard input is closed."""
     with tempfile.TemporaryDirectory(prefix="kith-tests-") as folder:
         Path(folder).chmod(0o755)  # root starts the servers as another user, who must get through
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.servers", folder],
+            [sys.executable, "-m", module, *arguments, folder],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -57,7 +65,7 @@ def servers_process() -> Iterator[Servers]:
         line = process.stdout.readline()
         assert line, "The servers did not start."
         try:
-            yield Servers(*json.loads(line))
+            yield json.loads(line)
         finally:
             process.communicate(timeout=STOP_S)
 
@@ -72,7 +80,7 @@ async def _serve(folder: Path) -> None:
         ) as servers:
             print(json.dumps([servers.database_url, servers.redis_url]), flush=True)
             watching = asyncio.create_task(servers.supervisor.watch())
-            parent = asyncio.create_task(_parent_ends())
+            parent = asyncio.create_task(until_parent_ends())
             await asyncio.wait({watching, parent}, return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
                 await watching
@@ -81,7 +89,8 @@ async def _serve(folder: Path) -> None:
         state.erase()
 
 
-async def _parent_ends() -> None:
+async def until_parent_ends() -> None:
+    """Wait until the process that has started this one closes its standard input."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -31,9 +31,16 @@ OPTIONS: Mapping[str, str] = {
 class Node:
     """One PostgreSQL server. Its socket is not among its data, which a standby copies."""
 
-    def __init__(self, binary: Binary, user: ServerUser | None, folder: Path) -> None:
+    def __init__(
+        self,
+        binary: Binary,
+        user: ServerUser | None,
+        folder: Path,
+        environment: Mapping[str, str] = SERVER_ENVIRONMENT,
+    ) -> None:
         self._binary = binary
         self._user = user
+        self._environment = environment
         self._process: Process | None = None
         self.folder = private_folder(folder, user)
         self.sockets = private_folder(folder.with_name(f"{folder.name}-run"), user)
@@ -47,11 +54,12 @@ class Node:
             "initdb", "-D", ".", "-U", "kith", "--auth=trust", "--no-sync", "-E", "UTF8"
         )
 
-    async def copy(self, primary: "Node") -> None:
-        """Become a standby of a running primary."""
+    async def copy(self, primary: "Node", *, standby: bool = True) -> None:
+        """Become a standby of a running primary, or only hold its backup."""
         connection = f"host={primary.sockets} port=5432 user=kith"
+        follow = ("-R",) if standby else ()
         await self._run(
-            "pg_basebackup", "-D", ".", "-R", "--no-sync", "-c", "fast", "-d", connection
+            "pg_basebackup", "-D", ".", *follow, "--no-sync", "-c", "fast", "-d", connection
         )
 
     async def start(self, **options: str) -> None:
@@ -63,7 +71,7 @@ class Node:
             ],
             self._user,
             self.folder,
-            SERVER_ENVIRONMENT,
+            self._environment,
             stdout=DEVNULL,
         )
         await until(self._answers)
@@ -113,7 +121,9 @@ class Node:
 
     async def _run(self, program: str, *arguments: str) -> None:
         argv = [str(self._binary.file.with_name(program)), *arguments]
-        code, output = await run_command(argv, self._user, cwd=self.folder, timeout_s=TIMEOUT_S)
+        code, output = await run_command(
+            argv, self._user, cwd=self.folder, environment=self._environment, timeout_s=TIMEOUT_S
+        )
         assert code == 0, output
 
 

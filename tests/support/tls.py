@@ -20,6 +20,9 @@ from tests.support.waiting import until
 
 HOST = "127.0.0.1"
 
+POSTGRES_REQUEST = (8).to_bytes(4) + (80_877_103).to_bytes(4)
+"""`SSLRequest`: its length, and a version that no protocol has."""
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -55,10 +58,12 @@ async def tls_before(
     port: int,
     *,
     client_authority: Path | None = None,
+    as_postgres: bool = False,
 ) -> AsyncIterator[None]:
     """Forward TLS connections at `port` to those that `reach` opens.
 
-    With `client_authority`, clients must have a certificate from it.
+    With `client_authority`, clients must have a certificate from it. With `as_postgres`, clients
+    ask for TLS first, in the protocol of PostgreSQL; others are cut off.
     """
     carriers: set[asyncio.Task[None]] = set()
 
@@ -69,12 +74,14 @@ async def tls_before(
         task.add_done_callback(carriers.discard)
         writers = [writer]
         try:
+            if as_postgres:
+                await _answer_request(reader, writer, context)
             far_reader, far_writer = await reach()
             writers.append(far_writer)
             async with asyncio.TaskGroup() as both:
                 both.create_task(_copy(reader, far_writer))
                 both.create_task(_copy(far_reader, writer))
-        except* (OSError, asyncio.CancelledError):
+        except* (OSError, EOFError, asyncio.CancelledError):
             pass
         finally:
             for one in writers:
@@ -85,7 +92,7 @@ async def tls_before(
     if client_authority is not None:
         context.load_verify_locations(client_authority)
         context.verify_mode = ssl.CERT_REQUIRED
-    listener = await asyncio.start_server(carry, HOST, port, ssl=context)
+    listener = await asyncio.start_server(carry, HOST, port, ssl=None if as_postgres else context)
     try:
         yield
     finally:
@@ -93,6 +100,15 @@ async def tls_before(
         for carrier in carriers:
             carrier.cancel()
         await asyncio.gather(*carriers, return_exceptions=True)
+
+
+async def _answer_request(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext
+) -> None:
+    if await reader.readexactly(len(POSTGRES_REQUEST)) != POSTGRES_REQUEST:
+        raise ConnectionResetError
+    writer.write(b"S")
+    await writer.start_tls(context)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

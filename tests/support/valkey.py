@@ -1,40 +1,69 @@
 """Run a Valkey server for one test. A flush of any database invalidates all clients of a server."""
 
 import asyncio
+from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as NotYet
+from redis.exceptions import RedisError
 
 from devstack.binaries import find_valkey
 
 START_S = 20
 
 
+class Valkey:
+    """A server that keeps its socket in a folder, and a copy of its data if asked to save one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: Process | None = None
+        self.url = f"unix://{folder / 'valkey.sock'}"
+
+    async def start(self) -> None:
+        """Start with the data of the last copy, if there is one."""
+        self._process = await asyncio.create_subprocess_exec(
+            (await find_valkey(None)).file,
+            *("--port", "0", "--unixsocket", self.url.removeprefix("unix://")),
+            *("--save", "", "--dir", str(self._folder)),
+            stdout=DEVNULL,
+        )
+        async with asyncio.timeout(START_S), Redis.from_url(self.url) as redis:
+            while not await _answers(redis):  # noqa: ASYNC110 - it does not say when it is ready
+                await asyncio.sleep(0.01)
+
+    async def save(self) -> None:
+        async with Redis.from_url(self.url) as redis:
+            await redis.save()
+
+    async def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def running_valkey(folder: Path) -> AsyncIterator[Valkey]:
+    """An empty server."""
+    valkey = Valkey(folder)
+    await valkey.start()
+    try:
+        yield valkey
+    finally:
+        await valkey.kill()
+
+
 @asynccontextmanager
 async def own_valkey(folder: Path) -> AsyncIterator[str]:
     """The address of an empty server that keeps its socket in `folder`."""
-    socket = folder / "valkey.sock"
-    server = await asyncio.create_subprocess_exec(
-        (await find_valkey(None)).file,
-        *("--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(folder)),
-        stdout=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        url = f"unix://{socket}"
-        async with asyncio.timeout(START_S), Redis.from_url(url) as redis:
-            while not await _answers(redis):  # noqa: ASYNC110 - it does not say when it is ready
-                await asyncio.sleep(0.01)
-        yield url
-    finally:
-        server.kill()
-        await server.wait()
+    async with running_valkey(folder) as valkey:
+        yield valkey.url
 
 
-async def _answers(redis: Redis) -> bool:
+async def _answers(redis: "Redis") -> bool:
     try:
         return bool(await redis.ping())
-    except NotYet:
+    except RedisError:  # it has not opened its socket, or loads its copy
         return False

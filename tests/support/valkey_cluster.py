@@ -1,4 +1,4 @@
-"""Run a Valkey cluster: several servers, each with a part of the slots, without replicas."""
+"""Run a Valkey cluster: several servers, each with a part of the slots."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,8 @@ class Cluster:
     servers: list[ClusterServer]
     address: str | None = None
     """Where it is found, if not at its first server."""
+    replicas: list[ClusterServer] = field(default_factory=list)
+    """One of each server, in their order."""
 
     @property
     def url(self) -> str:
@@ -106,14 +108,16 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(folder: Path) -> Iterator[Cluster]:
-    """Servers that know each other and are empty."""
-    cluster = Cluster([ClusterServer(port, folder / str(port)) for port in free_ports(SIZE)])
+def running_cluster(folder: Path, *, replicated: bool = False) -> Iterator[Cluster]:
+    """Servers that know each other and are empty, each with a replica if `replicated`."""
+    ports = free_ports(2 * SIZE if replicated else SIZE)
+    servers = [ClusterServer(port, folder / str(port)) for port in ports]
+    cluster = Cluster(servers[:SIZE], replicas=servers[SIZE:])
     try:
         asyncio.run(_start(cluster))
         yield cluster
     finally:
-        for server in cluster.servers:
+        for server in servers:
             if server.process is not None:
                 server.kill()
 
@@ -127,6 +131,27 @@ async def _start(cluster: Cluster) -> None:
         await server.ask("CLUSTER", "SET-CONFIG-EPOCH", turn + 1)
         await server.ask("CLUSTER", "MEET", "127.0.0.1", cluster.servers[0].port)
     await until(cluster.is_whole, "the cluster is whole")
+    for replica, primary in zip(cluster.replicas, cluster.servers, strict=False):
+        await _replicate(replica, primary)
+
+
+async def _replicate(replica: ClusterServer, primary: ClusterServer) -> None:
+    replica.folder.mkdir()
+    await replica.start()
+    await replica.ask("CLUSTER", "MEET", "127.0.0.1", primary.port)
+    name = await primary.ask("CLUSTER", "MYID")
+
+    async def knows_it() -> bool:
+        return name in str(await replica.ask("CLUSTER", "NODES"))
+
+    await until(knows_it, "the replica knows its primary")
+    await replica.ask("CLUSTER", "REPLICATE", name)
+
+    async def follows() -> bool:
+        state = await replica.ask("INFO", "replication")
+        return (state["role"], state.get("master_link_status")) == ("slave", "up")
+
+    await until(follows, "the replica follows its primary")
 
 
 def free_ports(most: int) -> list[int]:

@@ -14,20 +14,23 @@ DEADLINE_S = 30
 
 
 class Worker:
-    """A worker process on one test's graph."""
+    """A worker process on one test's graph, from the code in `tree`."""
 
-    def __init__(self, settings: StorageSettings) -> None:
+    def __init__(self, settings: StorageSettings, tree: Path = ROOT, spaces: str = "") -> None:
         self._settings = settings
+        self._tree = tree
+        self._spaces = spaces
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         self.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gateway", "worker"),
-            cwd=ROOT,
+            cwd=self._tree,
             env={
                 **os.environ,
                 "DATABASE_URL": self._settings.database_url,
                 "REDIS_URL": self._settings.redis_url,
+                "KITH_SPACES": self._spaces,
             },
         )
 

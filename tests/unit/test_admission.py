@@ -83,7 +83,7 @@ async def test_an_operation_that_costs_more_than_the_budget_runs_alone() -> None
     assert states(tasks) == ["runs", "runs"]
 
 
-async def test_what_the_queue_cannot_hold_is_rejected_with_retry_after() -> None:
+async def test_operations_beyond_the_queue_are_rejected_with_retry_after() -> None:
     bound = admission()
     waiting = (await begun(bound, LARGE, LARGE, LARGE, LARGE))[2:]
     with pytest.raises(RequestRejected) as caught:

@@ -1,12 +1,15 @@
 """A column of ids is read as each of them would be."""
 
+import gc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.edge import MAX_USER_ID
 from graph.errors import BadInput
-from schema.arguments import user_id, user_ids
+from schema.arguments import each_user_id, user_id, user_ids
+from schema.federation import Representation, users_of
 
 good = st.integers(1, MAX_USER_ID).map(str)
 odd = st.sampled_from(
@@ -28,3 +31,21 @@ def test_what_is_no_id_is_named_wherever_it_stands(
     with pytest.raises(BadInput) as among_others:
         user_ids("ids", [*before, bad, *after], 7)
     assert str(among_others.value) == str(alone.value)
+
+
+async def test_invalid_items_leave_nothing_to_the_garbage_collector() -> None:
+    async def read() -> None:
+        texts = ["x"] * 1_000
+        assert len(each_user_id("ids", texts, 1_000)) == 1_000
+        assert (
+            len(await users_of([Representation({"__typename": "Nobody"})] * 1_000, 1_000)) == 1_000
+        )
+
+    await read()
+    gc.collect()
+    gc.disable()
+    try:
+        await read()
+        assert gc.collect() < 100
+    finally:
+        gc.enable()

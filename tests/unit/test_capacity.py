@@ -1,5 +1,6 @@
-"""Capacity is planned from a file in git, and the page of capacity says what that file says."""
+"""Capacity is planned from figures with a source, and the page of capacity says the same."""
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,14 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from bench import capacity
 from bench.capacity_page import page
-from bench.measured import Part, Unmeasured, figures, read_measured, taken
+from bench.measured import Part, Unmeasured, taken
+from gateway.capacity.assumptions import ASSUMPTIONS, assumptions
+from gateway.capacity.demand import Demand
+from gateway.capacity.inputs import Origin
+from gateway.capacity.measured import measured_inputs, read_measured
+from gateway.capacity.plan import Plan, plan
+from gateway.cli import app
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +42,19 @@ RESULTS: dict[str, Any] = {
         },
         "caches": [{"kind": "profile", "keys": 5, "entries": 10, "bytes": 100}],
     },
+    "traffic": {
+        "users": 100,
+        "blocks": {"checks": 10, "page": 20},
+        "transferred": {
+            "checks": {"client": 1_000, "redis": 500},
+            "page": {"client": 2_000, "redis": 1_500},
+        },
+        "logged": {"wal_bytes": 2_000, "image_bytes": 81_920},
+    },
+    "cluster": {"gateway_us_ratio": {"page": 1.5, "check": 1.25, "write": 2}, "shapes": {}},
 }
+ROUND = ("bloat=1", "disk_full=1", "scatter=0", "memory_share=0", "receipt_days=0", "wal_hours=0")
+"""Assumptions that change nothing, so that results can be computed by hand."""
 
 
 def saved(folder: Path, *names: str) -> Path:
@@ -45,35 +63,38 @@ def saved(folder: Path, *names: str) -> Path:
     return folder
 
 
+@pytest.fixture
+def content(tmp_path: Path) -> dict[str, Any]:
+    return taken(list(Part), saved(tmp_path, *RESULTS))
+
+
+def planned(content: dict[str, Any], *changes: str, **demand: int) -> Plan:
+    return plan(Demand(**demand), measured_inputs(content), assumptions([*ROUND, *changes]))
+
+
+def default_plan() -> Plan:
+    return plan(Demand(), measured_inputs(read_measured()), assumptions())
+
+
 def test_the_page_of_capacity_is_up_to_date() -> None:
     result = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
     assert result == page(), "run python -m bench.capacity_page > docs/capacity.md"
 
 
-def test_capacity_asks_for_no_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(capacity, "RESULTS", tmp_path / "results")
-    result = CliRunner().invoke(capacity.app, [])
-    assert result.exit_code == 0
-    assert "machines" in result.output
-    assert (tmp_path / "results" / "capacity.json").exists()
+def test_the_figures_are_those_of_the_results(content: dict[str, Any]) -> None:
+    found = {one.name: one.value for one in measured_inputs(content)}
+    assert (found["page_gateway_us"], found["check_valkey_us"]) == (100, 10)
+    assert (found["miss_postgres_us"], found["write_worker_us"]) == (50, 3)
+    assert (found["edge_bytes"], found["user_bytes"]) == (6, 60)
+    assert (found["edges_per_user"], found["cached_user_bytes"]) == (10, 20)
+    assert (found["miss_blocks"], found["page_cluster_ratio"]) == (15, 1.5)
 
 
-def test_the_figures_are_those_of_the_results(tmp_path: Path) -> None:
-    found = taken(list(Part), saved(tmp_path, *RESULTS))
-    planned = figures(found)
-    assert planned.page_us == {"gateway": 100, "valkey": 10}
-    assert planned.miss_us == {"gateway": 100, "valkey": 10, "postgres": 50}
-    assert planned.write_us == {"gateway": 4, "worker": 3, "postgres": 2, "valkey": 1}
-    assert (planned.bytes_per_edge, planned.bytes_per_user) == (6, 60)
-    assert (planned.edges_per_user, planned.cached_bytes_per_user) == (10, 20)
-
-
-def test_the_file_in_git_is_what_taking_over_writes(tmp_path: Path) -> None:
-    found = taken(list(Part), saved(tmp_path, *RESULTS))
+def test_the_file_in_git_is_what_taking_over_writes(content: dict[str, Any]) -> None:
     kept = read_measured()
-    assert found.keys() == kept.keys()
-    assert all(found[part].keys() == kept[part].keys() for part in found)
-    assert found["reads"]["cpu_us"].keys() == kept["reads"]["cpu_us"].keys()
+    assert content.keys() == kept.keys()
+    assert all(content[part].keys() == kept[part].keys() for part in content)
+    assert content["reads"]["cpu_us"].keys() == kept["reads"]["cpu_us"].keys()
 
 
 def test_a_missing_result_is_reported_with_its_command(tmp_path: Path) -> None:
@@ -81,3 +102,141 @@ def test_a_missing_result_is_reported_with_its_command(tmp_path: Path) -> None:
     assert taken([Part.READS], folder).keys() == {"reads"}
     with pytest.raises(Unmeasured, match=r"writes.json is missing: run `python -m bench.writes`"):
         taken(list(Part), folder)
+
+
+def test_disks_are_the_bytes_of_edges_and_users(content: dict[str, Any]) -> None:
+    made = planned(content, edges=10**9)
+    # 6 bytes an edge, and 60 for each of a tenth as many users.
+    assert made.value("PostgreSQL", "tables and indexes, freshly loaded") == 12
+    assert made.value("PostgreSQL", "disk of all copies") == 24
+    with_bloat = planned(content, "bloat=1.5", "disk_full=0.5", edges=10**9)
+    assert with_bloat.value("PostgreSQL", "disk of one copy, with WAL and headroom") == 36
+
+
+def test_misses_are_read_from_disk_unless_memory_has_them(content: dict[str, Any]) -> None:
+    demand = {"edges": 10**9, "writes": 0, "lists": 1_000, "checks": 0}
+    made = planned(content, "hits=0.9", **demand)
+    assert made.value("PostgreSQL", "blocks read from disk") == pytest.approx(100 * 15)
+    some = planned(content, "hits=0.9", "memory_share=0.5", "scatter=1", **demand)
+    # 15 blocks, and one for each of a user's edges in both directions.
+    assert some.value("PostgreSQL", "blocks read from disk") == pytest.approx(100 * 35 / 2)
+
+
+def test_wal_has_the_images_of_pages(content: dict[str, Any]) -> None:
+    made = planned(content, "image_share=0.5", "image_ratio=0.5", writes=1_000)
+    assert made.value("PostgreSQL", "WAL") == pytest.approx(2 + 81.92 / 4)
+    without = planned(content, "image_share=0", writes=1_000)
+    assert without.value("PostgreSQL", "WAL") == pytest.approx(2)
+
+
+def test_caches_have_replicas_and_room_for_fragmentation(content: dict[str, Any]) -> None:
+    # 2e9 users at 20 bytes are 37.25 GiB, which do not fit 10 machines of 4 GiB.
+    sizes = ("cached_users=1", "memory_gib=4", "redis_memory=1", "fragmentation=1.2", "replicas=1")
+    made = planned(content, *sizes, edges=2 * 10**10, lists=0, checks=0, writes=0)
+    assert made.value("caches", "primaries") == 12
+    assert made.value("caches", "machines, with replicas") == 24
+
+
+def test_a_gateway_needs_more_where_the_caches_are_a_cluster(content: dict[str, Any]) -> None:
+    demand = {"edges": 1_000, "writes": 0, "lists": 10_000, "checks": 0}
+    one = planned(content, "hits=1", "busy=1", **demand)
+    assert one.value("caches", "primaries") == 1
+    assert one.value("gateways", "cores, a process on each") == pytest.approx(1)
+    # Valkey works on one core: at half the planned load it takes more than one server.
+    many = planned(content, "hits=1", "busy=0.05", **demand)
+    assert many.value("caches", "primaries") == 3
+    assert many.value("gateways", "cores, a process on each") == pytest.approx(1 * 1.5 / 0.05)
+
+
+def test_a_failed_region_takes_what_its_standby_lacks(content: dict[str, Any]) -> None:
+    made = planned(content, "region_lag_s=3", writes=1_000)
+    assert made.value("a region that fails", "acknowledged writes that are lost") == 3_000
+
+
+def test_every_quantity_names_the_inputs_that_change_it() -> None:
+    made = default_plan()
+    names = {one.name for one in made.inputs}
+    assert all(one.sources and names.issuperset(one.sources) for one in made.planned)
+    used = {name for one in made.planned for name in one.sources}
+    assert used == names, "an input is of no use"
+
+
+@pytest.mark.parametrize("one", ASSUMPTIONS, ids=lambda one: one.name)
+def test_no_quantity_depends_on_an_assumption_that_it_does_not_name(one: Any) -> None:
+    before = default_plan()
+    change = f"{one.name}={one.value / 2 if one.unit == 'share' else one.value * 3 + 1}"
+    after = plan(Demand(), measured_inputs(read_measured()), assumptions([change]))
+    changed = [then for then, now in zip(before.planned, after.planned, strict=True) if now != then]
+    assert all(one.name in quantity.sources for quantity in changed)
+
+
+def test_the_plan_of_five_billion_edges_has_headroom() -> None:
+    made = default_plan()
+    copy = made.value("PostgreSQL", "one copy, with bloat and receipts")
+    assert made.value("PostgreSQL", "disk of one copy, with WAL and headroom") > copy > 2_000
+    assert made.value("caches", "machines, with replicas") >= 18
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--edges", "many"], "'many' is not a whole number"),
+        (["--edges", "1.5"], "'1.5' is not a whole number"),
+        (["--edges", "0"], "--edges must be at least 1, got 0."),
+        (["--checks", "-1"], "--checks must be at least 0, got -1."),
+        (["--assume", "hits"], "--assume takes NAME=VALUE, got 'hits'."),
+        (["--assume", "hit=1"], "'hit' is not an assumption. Did you mean hits?"),
+        (["--assume", "hits=1.5"], "hits must be a number, at least 0 and at most 1, got '1.5'."),
+        (["--assume", "cores=0"], "cores must be a number, more than 0, got '0'."),
+        (["--assume", "cores=nan"], "cores must be a number, more than 0, got 'nan'."),
+        (["--from", "/nowhere.json"], "/nowhere.json cannot be read: No such file or directory."),
+    ],
+)
+def test_a_wrong_option_is_a_sentence(arguments: list[str], text: str) -> None:
+    result = CliRunner().invoke(app, ["capacity", *arguments])
+    assert result.exit_code == 2
+    assert text in " ".join(result.output.replace("│", " ").split())
+
+
+def test_wrong_measured_figures_are_reported_by_name(
+    tmp_path: Path, content: dict[str, Any]
+) -> None:
+    file = tmp_path / "measured.json"
+    lacking, negative = deepcopy(content), deepcopy(content)
+    del lacking["weights"]["bytes_per_edge"]
+    negative["weights"]["bytes_per_edge"] = -1
+    for body, text in (
+        (b"{", "is not JSON"),
+        (b"[]", "holds no measured figures"),
+        (orjson.dumps(lacking), "lack 'bytes_per_edge'"),
+        (orjson.dumps(negative), "The measured edge_bytes must be above 0, got -1."),
+    ):
+        file.write_bytes(body)
+        result = CliRunner().invoke(app, ["capacity", "--from", str(file)])
+        assert result.exit_code == 2
+        assert text in result.output
+
+
+def test_the_command_prints_text_and_json(tmp_path: Path, content: dict[str, Any]) -> None:
+    file = tmp_path / "measured.json"
+    file.write_bytes(orjson.dumps(content))
+    arguments = ["capacity", "--edges", "1e9", "--assume", "hits=0.5", "--from", str(file)]
+    text = CliRunner().invoke(app, arguments)
+    assert text.exit_code == 0
+    assert "* hits" in text.output
+    printed = orjson.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
+    assert printed["inputs"]["edges"]["value"] == 10**9
+    assert printed["inputs"]["edge_bytes"]["origin"] == Origin.MEASURED
+    tables = printed["quantities"][0]
+    assert tables["value"] == 12
+    assert set(tables["sources"]) == {"edges", "edge_bytes", "edges_per_user", "user_bytes"}
+
+
+def test_the_page_of_deployment_has_the_machines_of_the_plan() -> None:
+    made = default_plan()
+    postgres = made.value("PostgreSQL", "machines for one copy")
+    caches = made.value("caches", "machines, with replicas")
+    gateways = made.value("gateways", "machines")
+    words = " ".join((ROOT / "docs" / "deployment.md").read_text(encoding="utf-8").split())
+    text = f"has {postgres:.0f} machines for one copy of the tables, {caches:.0f} for the caches"
+    assert f"{text} and {gateways:.0f} for gateways" in words

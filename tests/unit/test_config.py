@@ -111,6 +111,7 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
         ("KITH_JWT_LEEWAY_S", "301"),
         ("KITH_JWKS_REFRESH_S", "9"),
         ("KITH_JWKS_WAIT_MS", "9001"),
+        ("KITH_JWKS_KEPT_S", "-1"),
     ],
 )
 def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> None:
@@ -172,6 +173,7 @@ def test_how_tokens_are_checked_is_configured(tmp_path: Path) -> None:
         "KITH_JWKS_URL": "https://login.example/jwks",
         "KITH_JWKS_REFRESH_S": "60",
         "KITH_JWKS_WAIT_MS": "0",
+        "KITH_JWKS_KEPT_S": "3600",
         "KITH_JWT_ISSUER": "https://login.example,https://old.example",
         "KITH_JWT_AUDIENCE": "kith,",
         "KITH_JWT_LEEWAY_S": "0",
@@ -184,7 +186,7 @@ def test_how_tokens_are_checked_is_configured(tmp_path: Path) -> None:
         secrets=("the new secret", "the old secret"),
         public_key_files=(Path("new.pem"), Path("old.pem")),
         jwks_file=Path("jwks.json"),
-        jwks_url=JwksUrl("https://login.example/jwks", 60, 0),
+        jwks_url=JwksUrl("https://login.example/jwks", 60, 0, kept_s=3600),
         accepted=AcceptedTokens(("kith",), ("https://login.example", "https://old.example"), 0),
         claims=ClaimMapping("$.app.user", "roles", "back-end"),
     )

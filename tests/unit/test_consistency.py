@@ -24,7 +24,7 @@ from graph.errors import BadToken
 from graph.lane import LANES, Lane, lane_of
 
 lanes = st.frozensets(st.integers(0, LANES - 1).map(Lane))
-moments = st.builds(Moment, lanes, st.integers(1, AT_MAX))
+moments = st.builds(Moment, lanes, st.integers(1, AT_MAX), st.booleans())
 user_ids = st.integers(1, MAX_USER_ID).map(UserId)
 
 SOME = Moment(frozenset({Lane(1), Lane(7)}), 1_700_000_000_123_456)
@@ -53,6 +53,7 @@ def test_one_moment_stands_for_many(several: list[Moment]) -> None:
         for moment in several
         for lane, at in by_lane([moment]).items()
     )
+    assert one.is_uncached is any(moment.is_uncached for moment in several)
     assert len(write_token(one)) == LENGTH
     assert merge_moments([]) is None
 

@@ -116,7 +116,7 @@ def test_a_visible_change_is_an_event(
         (Flags.MUTED | Flags.DISMISSED, Flags.MUTED, None),
         (Flags.MUTED | Flags.DISMISSED, Flags.PLAIN, "UNMUTED"),
         (Flags.DISMISSED, Flags.DISMISSED, None),
-        (Flags.PLAIN, Flags.SECRET, None),
+        (Flags.PLAIN, Flags.WHISPER_REQUEST, None),
         (Flags.PLAIN, Flags.PLAIN, None),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from graph.page import ListKind
-from storage.cache.entries import entries_of
+from storage.cache.cached_kinds import cached_kinds_of
 from storage.postgres.pool import Postgres
 from storage.redis.keys import Keys, beyond, lease, parsed
 from storage.settings import StorageSettings
@@ -12,28 +12,28 @@ from tests.support.graphs import users
 
 KEYS, USERS = Keys("public"), users(1, 42, 2**63 - 1)
 SETTINGS = StorageSettings("postgresql://nowhere", "redis://nowhere")
-ENTRIES = entries_of(tables_of(Postgres(SETTINGS)), SETTINGS)
+CACHED_KINDS = cached_kinds_of(tables_of(Postgres(SETTINGS)), SETTINGS)
 
 
 def test_a_column_of_keys_is_the_key_of_each() -> None:
     assert KEYS.all_profiles(USERS) == list(map(KEYS.profile, USERS))
-    assert ENTRIES.profile.keys(USERS) == list(map(KEYS.profile, USERS))
-    assert ENTRIES.pending.keys(USERS) == list(map(KEYS.own_writes, USERS))
-    assert ENTRIES.relations.keys(USERS) == list(map(KEYS.relations, USERS))
+    assert CACHED_KINDS.profile.keys(USERS) == list(map(KEYS.profile, USERS))
+    assert CACHED_KINDS.pending.keys(USERS) == list(map(KEYS.pending, USERS))
+    assert CACHED_KINDS.relations.keys(USERS) == list(map(KEYS.relations, USERS))
 
 
 def test_one_key_of_an_entry_is_the_key_that_writers_use() -> None:
-    assert list(map(ENTRIES.profile.key, USERS)) == list(map(KEYS.profile, USERS))
+    assert list(map(CACHED_KINDS.profile.key, USERS)) == list(map(KEYS.profile, USERS))
 
 
 @pytest.mark.parametrize("kind", ListKind)
 def test_so_it_is_of_lists(kind: ListKind) -> None:
-    keys = ENTRIES.lists[kind].keys(USERS)
-    assert keys == [KEYS.entries(kind, user) for user in USERS]
+    keys = CACHED_KINDS.lists[kind].keys(USERS)
+    assert keys == [KEYS.head(kind, user) for user in USERS]
     assert [parsed(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
 
 
 def test_range_keys_have_a_name_of_their_own_and_their_leases_have_none() -> None:
-    key = beyond(KEYS.entries(ListKind.FOLLOWERS, USERS[1]))
+    key = beyond(KEYS.head(ListKind.FOLLOWERS, USERS[1]))
     assert parsed(key) == ("followers:beyond", 42)
     assert parsed(lease(key)) is None

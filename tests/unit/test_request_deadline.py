@@ -1,6 +1,7 @@
 """Requests that are late, or that nobody waits for, and what the others pay for watching them."""
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -100,3 +101,27 @@ async def test_a_time_out_of_the_work_itself_is_its_own() -> None:
 
     with pytest.raises(TimeoutError):
         await failing()
+
+
+async def test_a_request_with_a_timer_leaves_nothing_to_the_garbage_collector() -> None:
+    deadlines = RequestDeadlines(LONG_MS, LONG_MS)
+
+    async def slow() -> None:
+        with RequestDeadline(deadlines, silence) as deadline:
+            deadline.body_received()
+            while deadline in deadlines.without_timer:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+    async def requests() -> None:
+        await asyncio.gather(*(asyncio.create_task(slow()) for _ in range(50)))
+        for _ in range(3):
+            await asyncio.sleep(0)  # the cancelled tasks end
+
+    await requests()
+    gc.collect()
+    gc.disable()
+    try:
+        await requests()
+        assert gc.collect() < 50
+    finally:
+        gc.enable()

@@ -203,3 +203,15 @@ def test_the_claims_of_each_provider_name_somebody(
 ) -> None:
     mapping.check()
     assert mapping.identity(claims, 0) == identity
+
+
+def test_only_a_space_separates_scopes() -> None:
+    mapping = ClaimMapping()
+    assert mapping.identity({"sub": "7", "scope": "read service"}, 0).service
+    for scope in ("read\u00a0service", "read\tservice", "read\nservice", "xservice", "Service"):
+        assert not mapping.identity({"sub": "7", "scope": scope}, 0).service, scope
+
+
+def test_a_missing_client_is_no_subject() -> None:
+    with pytest.raises(ClaimError, match="must be a user's id"):
+        ClaimMapping().identity({"sub": "None", "scope": "service"}, 0)

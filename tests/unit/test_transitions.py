@@ -545,7 +545,7 @@ def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> 
     if then:
         assert undone.relation == state.relation
     else:
-        secret = Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN
+        secret = Flags.WHISPER_REQUEST if kind is Kind.WHISPER else Flags.PLAIN
         assert undone.edge.kind is Kind.REQUEST
         assert undone.edge.flags == Flags.CLOSE_FOLLOW | secret
 
@@ -580,7 +580,7 @@ def test_a_secret_request_becomes_a_whisper() -> None:
     assert asked.steps[0].message == "hello"
     accepted = accept_request(10)(PairState(NO_EDGE, asked.steps[0].edge, 0, NOW + 1))
     assert accepted.relation.reverse_kind is Kind.WHISPER
-    assert Flags.SECRET not in accepted.steps[0].edge.flags
+    assert Flags.WHISPER_REQUEST not in accepted.steps[0].edge.flags
     asked_before = PairState(NO_EDGE, asked.steps[0].edge, 0, NOW + 1)
     known = accept_request(10, whispers=False)(asked_before)
     assert (known.reverse.kind, known.reverse.flags) == (Kind.FOLLOW, Flags.PLAIN)

@@ -1,4 +1,4 @@
-"""Who may see what of whom, over every audience, every standing and every pair of kinds."""
+"""Who may see what of whom, over every audience, every viewer role and every pair of kinds."""
 
 from collections.abc import Iterable
 from itertools import product
@@ -35,7 +35,7 @@ def every(*columns: Iterable[Any]) -> list[tuple[Any, ...]]:
 THEN, LATER = Millis(5), Millis(6)
 LISTS = (ListKind.FOLLOWING, ListKind.FOLLOWERS, ListKind.FRIENDS)
 
-# A column for each standing: owner, friend, follower, stranger, blocker, blocked, service.
+# A column for each viewer role: owner, friend, follower, stranger, blocker, blocked, service.
 V, H, P, B = Access.VISIBLE, Access.HIDDEN_BY_OWNER, Access.PROTECTED, Access.HIDDEN_BY_BLOCK
 OF_AUDIENCE = {
     Audience.EVERYONE: (V, V, V, V, B, H, V),

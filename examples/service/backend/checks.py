@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What `source` is to `target`."""
+    """The relation of `source` to `target`."""
 
     source: int
     target: int

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What one user is to another by an edge."""
+    """The kind of an edge from one user to another."""
 
     NONE = "NONE"
     FOLLOW = "FOLLOW"

@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS unread (user_id INTEGER PRIMARY KEY, count INTEGER NO
 
 
 class Topic(StrEnum):
-    """What a notification says about the other user."""
+    """The event that a notification reports about the other user."""
 
     NEW_FOLLOWER = "NEW_FOLLOWER"
     FOLLOW_REQUEST = "FOLLOW_REQUEST"

@@ -14,7 +14,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KithSettings:
-    """Where Kith answers, and the token with the scope `service` to ask with."""
+    """The address of Kith, and a token with the scope `service`."""
 
     url: str
     token: str
@@ -22,7 +22,7 @@ class KithSettings:
 
 @dataclass(frozen=True, slots=True)
 class FeedSettings:
-    """Which change feed to consume, as which member of which group, into which file."""
+    """The change feed to consume, the group and its member, and the file to write."""
 
     redis_url: str
     database: Path

@@ -1,7 +1,7 @@
 // @ts-check
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, WEB, windowOf } from "./browser.mjs";
+import { launch, ROUTER, WEB, windowOf } from "./browser.mjs";
 import { asService, asUser, estrange } from "./kith.mjs";
 
 /** @type {import("playwright-core").Browser} */
@@ -37,6 +37,19 @@ test("a block ends what was, is listed, and can be undone", async () => {
   await page.goto(`${WEB}/settings/blocked`);
   await page.getByRole("main").getByRole("button", { name: `Blocked ${name}` }).click();
   await page.getByRole("main").getByRole("button", { name: `Follow ${name}` }).waitFor();
+  await page.context().close();
+});
+
+test("a change that is not in the caches yet says so", async () => {
+  await estrange("398", "2");
+  const page = await windowOf(browser, "398", { path: "/u/2" });
+  await page.route(ROUTER, async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text()).replace('"consistency":"IMMEDIATE"', '"consistency":"DELAYED"');
+    await route.fulfill({ response, body });
+  });
+  await page.getByRole("main").getByRole("button", { name: "Follow Caro Thorne" }).click();
+  await page.getByText("It is saved, and may take a moment to show everywhere.").waitFor();
   await page.context().close();
 });
 

@@ -73,6 +73,11 @@ test("an unfollow can be undone, and both windows show it", async () => {
   await first.getByText("are as before").waitFor();
   await button(first, "Following").waitFor();
   await second.getByRole("complementary").getByText("followed you", { exact: false }).first().waitFor();
+  // One knows what one has done oneself.
+  await second.goto(`${WEB}/u/383`);
+  await button(second, "Follow back").click();
+  await first.getByRole("complementary").getByText("followed you").waitFor();
+  assert.deepEqual(await first.locator(".activity li").count(), 1);
   await close();
 });
 

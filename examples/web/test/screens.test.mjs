@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { DESKTOP, launch, PHONE, violations, WEB, windowOf } from "./browser.mjs";
+import { asService } from "./kith.mjs";
 
 /** Each screen: its address, and what it shows once it is complete. */
 const SCREENS = {
@@ -64,6 +65,35 @@ for (const [look, options] of Object.entries(LOOKS)) {
     });
   });
 }
+
+test("tabs that do not fit fade where there are more, and begin with the current one", async () => {
+  const narrow = { ...PHONE, viewport: { width: 320, height: 700 } };
+  const page = await windowOf(browser, "1", { ...narrow, path: "/u/2" });
+  const tabs = page.getByRole("navigation", { name: "Profile" });
+  await page.locator("[data-count=Followers]").waitFor();
+  await page.locator(".tabs[data-more=after]").waitFor();
+  await tabs.evaluate((element) => (element.scrollLeft = element.scrollWidth));
+  await page.locator(".tabs[data-more=before]").waitFor();
+  await page.goto(`${WEB}/u/2/friends`);
+  await page.locator(".tabs[data-more=before]").waitFor();
+  const { x = -1, width = 0 } = (await tabs.getByRole("link", { name: "Friends" }).boundingBox()) ?? {};
+  assert.ok(x >= 0 && x + width <= 320, `from ${x} px, ${width} px wide`);
+  await page.setViewportSize(DESKTOP.viewport);
+  await page.locator('.tabs[data-more=""]').waitFor();
+  await page.context().close();
+});
+
+test("an account that is not there says so, and not that its lists are empty", async () => {
+  await asService(`mutation { deactivateAccount(input: { userId: "380" }) { outcome } }`);
+  const page = await windowOf(browser, "1", { path: "/u/380" });
+  await page.getByRole("main").getByText("This account is not available").waitFor();
+  assert.equal(await page.getByRole("main").getByRole("button", { name: /^Follow / }).count(), 0);
+  assert.deepEqual(await violations(page), []);
+  await asService(`mutation { reactivateAccount(input: { userId: "380" }) { outcome } }`);
+  await page.reload();
+  await page.getByRole("main").getByRole("button", { name: /^Follow / }).waitFor();
+  await page.context().close();
+});
 
 test("the sign-in page can be read by everybody", async () => {
   const page = await browser.newPage();

@@ -21,16 +21,21 @@ CREATE OR REPLACE FUNCTION write_decision(decision jsonb) RETURNS text LANGUAGE 
 DECLARE
     d record;
     step record;
+    smaller bigint;
+    greater bigint;
 BEGIN
     SELECT * INTO d FROM jsonb_to_record(decision) AS d (
         actor bigint, other bigint, version bigint, reverse_version bigint, now bigint,
         begins boolean, steps jsonb, receipt jsonb, consumes uuid, trace text);
 
-    -- Orders all changes between the two users (storage/postgres/locks.py). No other user's row is
-    -- locked, so the followers of a star do not wait for each other; and no lock is held while a
-    -- client works, only while the server does. The statements below are separate, so that their
-    -- snapshots are newer than the commit of the lock's previous holder.
-    PERFORM pg_advisory_xact_lock(1, pair_slot(d.actor, d.other));
+    -- No other user's row is locked, so the followers of a star do not wait for each other; and no
+    -- lock is held while a client works, only while the server does. The statements below are
+    -- separate, so that their snapshots are newer than the commit of the lock's previous holder.
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
+        PERFORM pg_advisory_xact_lock(1, pair_slot(d.actor, d.other)); -- saves calls of functions
+    ELSE
+        PERFORM lock_pair(d.actor, d.other, jsonb_array_length(d.steps) > 1);
+    END IF;
 
     IF d.version <> coalesce((
         SELECT version FROM following WHERE from_user_id = d.actor AND to_user_id = d.other
@@ -58,8 +63,10 @@ BEGIN
 
     IF jsonb_array_length(d.steps) > 1 THEN
         -- In one order, so that two transactions that both change two counts do not deadlock.
-        PERFORM 1 FROM following_count
-        WHERE user_id IN (d.actor, d.other) ORDER BY user_id FOR UPDATE;
+        smaller := least(d.actor, d.other);
+        greater := greatest(d.actor, d.other);
+        PERFORM 1 FROM following_count WHERE user_id = smaller FOR UPDATE;
+        PERFORM 1 FROM following_count WHERE user_id = greater FOR UPDATE;
     END IF;
 
     FOR step IN

@@ -3,12 +3,12 @@
 -- name: try_lock
 -- Takes the lock of the only counter: a second one would just wait and hold a connection.
 -- shard: local
-SELECT pg_try_advisory_xact_lock($1, 0) AS is_mine
+SELECT try_lock_at(0, $1, 0) AS is_mine
 
 -- name: lock_lanes
 -- Blocks all drains, loads and repairs.
 -- shard: local
-SELECT count(pg_advisory_xact_lock($1, lane)) FROM generate_series(0, count_lanes() - 1) AS lane
+SELECT count(lock_at(lane, $1, lane)) FROM generate_series(0, count_lanes() - 1) AS lane
 
 -- name: raise_timeout
 -- Raises the statement timeout for the rest of the transaction.
@@ -29,7 +29,7 @@ SELECT count(*) FROM (
 -- whose forward row has ended may still have a reverse row while the change is in the outbox, so
 -- the outbox is read too. Returns the users whose counts have changed and who have more than $2
 -- followers; the row of user 0 has the number of accounts.
--- shard: fan-out
+-- shard: plain
 WITH first AS MATERIALIZED (
     SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL AS is_absent
     FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
@@ -87,3 +87,68 @@ WITH first AS MATERIALIZED (
 SELECT 0 AS user_id, count(*) AS accounts FROM changed
 UNION ALL
 SELECT user_id, 0 FROM moved WHERE followers > $2
+
+-- name: first_on_citus
+-- Locks up to $1 of the first accounts to count: one range of a small index. `step` is what each adds
+-- to the counts of those whom it follows. Waits for a change of one of them, which is short.
+-- shard: local
+SELECT user_id, CASE WHEN state <> 0 AND erased_at IS NULL THEN 1 ELSE -1 END AS step
+FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
+ORDER BY changed_at, user_id LIMIT $1
+FOR UPDATE
+
+-- name: edges_on_citus
+-- The number of edges of each of the users $1 that has any: a probe each.
+-- shard: $1[]
+SELECT user_id, follows + whispers + requests AS edges
+FROM following_count WHERE user_id = ANY ($1::bigint[])
+
+-- name: hold_followed_on_citus
+-- Locks the counts of all whom the users $1 follow, as a drain does: the lock of a lane is released
+-- before every machine has committed the previous drain, and the next statement must see it.
+-- shard: fan-out
+WITH target AS MATERIALIZED (
+    SELECT to_user_id FROM following
+    WHERE from_user_id = ANY ($1::bigint[]) AND kind IN (1, 2, 3)
+    UNION
+    SELECT to_user_id FROM outbox WHERE from_user_id = ANY ($1)
+)
+INSERT INTO follower_count AS c (user_id)
+SELECT to_user_id FROM target ORDER BY to_user_id
+ON CONFLICT (user_id) DO UPDATE SET follows = c.follows
+
+-- name: update_counts_on_citus
+-- Adds the steps $2[i] to the counts of all whom the users $1[i] follow or have requested to follow.
+-- Returns the users whose counts have changed and who have more than $3 followers.
+-- shard: fan-out
+WITH edge AS MATERIALIZED (
+    SELECT from_user_id, to_user_id FROM following
+    WHERE from_user_id = ANY ($1::bigint[]) AND kind IN (1, 2, 3)
+    UNION
+    SELECT from_user_id, to_user_id FROM outbox WHERE from_user_id = ANY ($1)
+), reverse AS MATERIALIZED (
+    SELECT r.to_user_id, r.from_user_id, r.kind
+    FROM edge e
+    JOIN follower r ON r.to_user_id = e.to_user_id AND r.from_user_id = e.from_user_id
+    WHERE r.kind IN (1, 2, 3)
+), moved AS (
+    INSERT INTO follower_count AS c (user_id, absent_follows, absent_whispers, absent_requests)
+    SELECT r.to_user_id,
+           coalesce(sum(a.step) FILTER (WHERE r.kind = 1), 0),
+           coalesce(sum(a.step) FILTER (WHERE r.kind = 2), 0),
+           coalesce(sum(a.step) FILTER (WHERE r.kind = 3), 0)
+    FROM reverse r
+    JOIN unnest($1::bigint[], $2::integer[]) AS a (user_id, step) ON a.user_id = r.from_user_id
+    GROUP BY r.to_user_id ORDER BY r.to_user_id
+    ON CONFLICT (user_id) DO UPDATE
+    SET absent_follows = c.absent_follows + excluded.absent_follows,
+        absent_whispers = c.absent_whispers + excluded.absent_whispers,
+        absent_requests = c.absent_requests + excluded.absent_requests
+    RETURNING user_id, follows + whispers + requests AS followers
+)
+SELECT user_id FROM moved WHERE followers > $3
+
+-- name: mark_counted_on_citus
+-- Marks the accounts $1, whose counts were updated: a probe each.
+-- shard: local
+UPDATE account SET is_counted = NOT is_counted WHERE user_id = ANY ($1::bigint[])

@@ -7,13 +7,19 @@ FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) c
 WHERE user_id = $1
 
 -- name: states
--- The states of the users $1 and, for deleted accounts, the number of remaining edges: three probes
--- each.
--- shard: fan-out
-SELECT a.user_id, a.state, a.deleted_at, a.erased_at,
-       coalesce(c.follows + c.whispers + c.requests + c.blocks, 0)
-           + coalesce(r.follows + r.whispers + r.requests + r.blocks, 0) AS edges_left
-FROM account a
-LEFT JOIN following_count c ON c.user_id = a.user_id AND a.state = 2
-LEFT JOIN follower_count r ON r.user_id = a.user_id AND a.state = 2
-WHERE a.user_id = ANY ($1::bigint[])
+-- The states of the users $1: a probe each.
+-- shard: local
+SELECT user_id, state, deleted_at, erased_at FROM account WHERE user_id = ANY ($1::bigint[])
+
+-- name: edges_left
+-- The numbers of remaining edges of the users $1: two probes each.
+-- shard: $1[]
+SELECT user_id, sum(edges)::bigint AS edges_left
+FROM (
+    SELECT user_id, follows + whispers + requests + blocks AS edges
+    FROM following_count WHERE user_id = ANY ($1::bigint[])
+    UNION ALL
+    SELECT user_id, follows + whispers + requests + blocks
+    FROM follower_count WHERE user_id = ANY ($1)
+) part
+GROUP BY user_id

@@ -4,7 +4,7 @@
 -- so that two batches cannot deadlock. Ranks are logarithms of scores, and the scores are added; of
 -- two ranks more than 700 apart, the lower one changes nothing and would underflow. If two batches
 -- add the same new pair at once, it is counted twice: the count is only a hint for the purge.
--- shard: fan-out
+-- shard: plain
 WITH given AS MATERIALIZED (
     SELECT g.user_id, g.other_id, g.rank
     FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS g (user_id, other_id, rank)
@@ -35,6 +35,37 @@ SET rank = greatest(a.rank, excluded.rank)
          + ln(1 + exp(-least(abs(a.rank - excluded.rank), 700)))
 RETURNING user_id, other_id
 
+-- name: record_on_citus
+-- The same for users of one shard.
+-- shard: $1[1]
+WITH given AS MATERIALIZED (
+    SELECT g.user_id, g.other_id, g.rank
+    FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS g (user_id, other_id, rank)
+    LEFT JOIN LATERAL (
+        SELECT true AS found FROM account a
+        WHERE a.user_id IN (g.user_id, g.other_id) AND a.state = 2
+        LIMIT 1
+    ) deleted ON true
+    WHERE deleted.found IS NULL
+), known AS MATERIALIZED (
+    SELECT user_id, other_id FROM affinity WHERE user_id = ANY ($1) AND other_id = ANY ($2)
+), counted AS (
+    INSERT INTO affinity_count AS c (user_id, others)
+    SELECT g.user_id, count(*)
+    FROM given g
+    WHERE NOT EXISTS (
+        SELECT 1 FROM known k WHERE k.user_id = g.user_id AND k.other_id = g.other_id
+    )
+    GROUP BY g.user_id ORDER BY g.user_id
+    ON CONFLICT (user_id) DO UPDATE SET others = c.others + excluded.others
+)
+INSERT INTO affinity AS a (user_id, other_id, rank)
+SELECT user_id, other_id, rank FROM given ORDER BY user_id, other_id
+ON CONFLICT (user_id, other_id) DO UPDATE
+SET rank = greatest(a.rank, excluded.rank)
+         + ln(1 + exp(-least(abs(a.rank - excluded.rank), 700)))
+RETURNING user_id, other_id
+
 -- name: closest
 -- The $2 highest ranks of the user $1: one range of the rows that the purge leaves, sorted.
 -- shard: $1
@@ -44,7 +75,7 @@ SELECT other_id, rank FROM affinity WHERE user_id = $1 ORDER BY rank DESC, other
 -- Takes at most $1 users with too many ranks, and resets their counts: one range of a small index.
 -- The threshold is a tenth above what is kept, so that not every new rank causes a purge. Without
 -- MATERIALIZED, a nested loop may repeat the subquery for each row, and then takes more than $1.
--- shard: fan-out
+-- shard: plain
 WITH crowded AS MATERIALIZED (
     SELECT user_id FROM affinity_count WHERE others > 2200
     ORDER BY user_id LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -53,6 +84,22 @@ UPDATE affinity_count c SET others = $2
 FROM crowded
 WHERE c.user_id = crowded.user_id
 RETURNING c.user_id
+
+-- name: find_crowded_on_citus
+-- At most $1 users with too many ranks: one range of a small index on each machine.
+-- shard: fan-out
+SELECT user_id FROM affinity_count WHERE others > 2200 ORDER BY user_id LIMIT $1
+
+-- name: take_crowded_on_citus
+-- Takes at most $1 of the users $3, who are of one shard.
+-- shard: $3[1]
+WITH crowded AS MATERIALIZED (
+    SELECT user_id FROM affinity_count WHERE others > 2200 AND user_id = ANY ($3::bigint[])
+    ORDER BY user_id LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+UPDATE affinity_count SET others = $2
+WHERE user_id = ANY ($3) AND user_id = ANY (ARRAY(SELECT user_id FROM crowded))
+RETURNING user_id
 
 -- name: prune
 -- Deletes all but the $2 highest ranks of the user $1. It skips rows that are locked or have been
@@ -78,7 +125,7 @@ SELECT count(*) FROM gone
 -- index of each partition. Each subquery is ordered like its index, so that the planner uses it.
 -- Rows are locked in the order of the pairs, like recorded batches. The count row goes with the
 -- last row.
--- shard: fan-out
+-- shard: plain
 WITH chosen AS MATERIALIZED (
     (SELECT user_id, other_id FROM affinity WHERE user_id = $1 ORDER BY other_id LIMIT $2)
     UNION ALL
@@ -99,3 +146,38 @@ WITH chosen AS MATERIALIZED (
     WHERE user_id = $1 AND (SELECT count(*) FROM chosen) < $2
 )
 SELECT count(*) FROM chosen
+
+-- name: forget_on_citus
+-- Deletes at most $2 rows from the user $1, and the count row with the last of them: one range of the
+-- primary key.
+-- shard: $1
+WITH chosen AS MATERIALIZED (
+    SELECT other_id FROM affinity WHERE user_id = $1 ORDER BY other_id LIMIT $2 FOR UPDATE
+), gone AS (
+    DELETE FROM affinity
+    WHERE user_id = $1 AND other_id = ANY (ARRAY(SELECT other_id FROM chosen)::bigint[])
+), uncounted AS (
+    DELETE FROM affinity_count WHERE user_id = $1 AND (SELECT count(*) FROM chosen) < $2
+)
+SELECT count(*) FROM chosen
+
+-- name: find_sources_on_citus
+-- At most $2 users who have a rank of the user $1: one index range on each machine.
+-- shard: fan-out
+SELECT user_id FROM affinity
+WHERE other_id BETWEEN $1 AND $1 -- an equality would make the ORDER BY redundant
+ORDER BY other_id LIMIT $2
+
+-- name: forget_of_on_citus
+-- Deletes the ranks of the user $1 that the users $2 have, who are of one shard. Rows are locked in the
+-- order of the pairs, like recorded batches.
+-- shard: $2[1]
+WITH held AS MATERIALIZED (
+    SELECT user_id FROM affinity WHERE user_id = ANY ($2::bigint[]) AND other_id = $1
+    ORDER BY user_id FOR UPDATE
+), gone AS (
+    DELETE FROM affinity
+    WHERE user_id = ANY ($2) AND other_id = $1 AND user_id = ANY (ARRAY(SELECT user_id FROM held))
+    RETURNING 1
+)
+SELECT count(*) FROM gone

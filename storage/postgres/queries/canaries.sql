@@ -5,7 +5,7 @@
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 ), free AS MATERIALIZED (
-    SELECT lane FROM generate_series(0, count_lanes() - 1) AS lane
+    SELECT lane FROM generate_series(0, coalesce((SELECT lanes FROM lane_count WHERE is_only), 8::smallint) - 1) AS lane
     WHERE NOT EXISTS (SELECT 1 FROM outbox o WHERE o.from_user_id = -1 - lane)
 ), noted AS (
     INSERT INTO canary (lane, written_at) SELECT lane, now FROM free, clock
@@ -19,9 +19,9 @@ RETURNING lane
 -- Notes that the canaries of the lanes $1, written at $2, have reached the caches: a probe each.
 -- shard: local
 UPDATE canary c
-SET answered_at = a.written_at,
-    took = greatest(0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - a.written_at)
-FROM unnest($1::smallint[], $2::bigint[]) AS a (lane, written_at)
+SET answered_at = a.written_at, took = greatest(0, clock.now - a.written_at)
+FROM unnest($1::smallint[], $2::bigint[]) AS a (lane, written_at),
+    (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) AS clock
 WHERE c.lane = a.lane AND coalesce(c.answered_at < a.written_at, true)
 
 -- name: lags

@@ -10,8 +10,8 @@ SELECT user_id FROM account WHERE state = 2 AND erased_at IS NULL ORDER BY delet
 SELECT 1 FROM account WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
 
 -- name: targets
--- At most $2 users to whom $1 has an edge, and as many about whom $1 has a note: an index range per
--- kind, and one of a small index.
+-- At most $2 users to whom $1 has an edge, and as many about whom $1 has only flags: an index
+-- range per kind, and one of a small index.
 -- shard: $1
 (SELECT e.id
  FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)

@@ -2,4 +2,4 @@
 -- Takes the lock $2 of the class $1 until the end of the transaction, unless another process holds
 -- it. Returns whether it did.
 -- shard: local
-SELECT pg_try_advisory_xact_lock($1, $2) AS held
+SELECT try_lock_at($2::integer, $1, $2) AS held

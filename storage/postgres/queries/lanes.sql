@@ -1,17 +1,18 @@
 -- name: count_lanes
 -- The number of lanes, and of changes in the outbox up to $1.
 -- shard: fan-out
-SELECT count_lanes() AS lanes, (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT $1) o) AS waiting
+SELECT coalesce((SELECT lanes FROM lane_count WHERE is_only), 8::smallint) AS lanes,
+       (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT $1) o) AS waiting
 
 -- name: lock_lane_count
 -- Locks the number of lanes against all who hold locks of lanes by it.
 -- shard: local
-SELECT pg_advisory_xact_lock($1, 0)
+SELECT lock_at(0, $1, 0)
 
 -- name: share_lane_count
 -- Keeps the number of lanes until the end of the transaction.
 -- shard: local
-SELECT pg_advisory_xact_lock_shared($1, 0)
+SELECT lock_at(0, $1, 0, true)
 
 -- name: lock_outbox
 -- Waits for the transactions that write to the outbox, and blocks new ones.
@@ -30,11 +31,11 @@ ON CONFLICT (is_only) DO UPDATE SET lanes = excluded.lanes
 DELETE FROM outbox WHERE from_user_id < 0
 
 -- name: move_changes
--- Moves all changes to their lanes, applied ones too: reads the whole outbox. The lane of a parked
--- or failed change keeps its distance of 256 or 512.
+-- Moves all changes to their lanes of $1, applied ones too: reads the whole outbox. The lane of a
+-- parked or failed change keeps its distance of 256 or 512.
 -- shard: fan-out
-UPDATE outbox SET lane = (lane & -256) + lane_of(to_user_id)
-WHERE lane & 255 <> lane_of(to_user_id)
+UPDATE outbox SET lane = (lane & -256) + (hash_user(to_user_id) & $1::bigint - 1)::smallint
+WHERE lane & 255 <> hash_user(to_user_id) & $1 - 1
 
 -- name: forget_canaries
 -- Forgets the lags of lanes that are there no longer.

@@ -1,13 +1,8 @@
 -- Pages of many users' lists in one statement. They start from the count tables, which have a row
--- for every user with a list (Citus pushes this form down, but not a LATERAL over unnest).
+-- for every user with a list. Citus runs this form on the shards of the users, but not a LATERAL over
+-- `unnest`. It needs `= ANY ($1)` for each table: a join alone does not leave any shard out.
 --
 -- $2, $3 and $4, $5 are the positions between which the window lies; $6 is its size and one more.
--- If a list holds several kinds, $7, each is one index range, and their heads are merged.
---
--- $8 is the viewer (0 for none). The reverse rows may lag behind the viewer's own follows, so in
--- other users' lists the viewer's entry is left out there and read from the forward rows, which
--- never lag. The same holds for the viewer's own friends to whom a change of the viewer is pending:
--- the transaction of that change has seen both forward rows.
 
 -- name: following_of_one_{older,newer}
 -- A list without pending changes of the viewer: one index range of $6 entries, (8, 8) bytes each in
@@ -39,21 +34,48 @@ FROM (
 ) p
 
 -- name: following_{older,newer}
--- One index range of $6 entries per user and kind, from its new end or its old one.
--- shard: fan-out
+-- One index range of $6 entries per user, of the edges of the kind $7.
+-- shard: $1[]
+SELECT c.user_id, p.since, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT f.since, f.to_user_id AS id
+    FROM following f
+    WHERE f.from_user_id = c.user_id AND f.from_user_id = ANY ($1) AND f.kind = $7::smallint
+      AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
+      AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+
+-- name: following_and_whispers_{older,newer}
+-- Follows and whispers: one index range of each kind per user, and their heads merged.
+-- shard: $1[]
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
     SELECT e.since, e.id
-    FROM unnest($7::smallint[]) AS k (kind)
-    CROSS JOIN LATERAL (
-        SELECT f.since, f.to_user_id AS id
-        FROM following f
-        WHERE f.from_user_id = c.user_id AND f.kind = k.kind
-          AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
-          AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
-        ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
-        LIMIT $6
+    FROM (
+        (
+            SELECT f.since, f.to_user_id AS id
+            FROM following f
+            WHERE f.from_user_id = c.user_id AND f.from_user_id = ANY ($1) AND f.kind = 1
+              AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
+              AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
+            ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
+            LIMIT $6
+        )
+        UNION ALL
+        (
+            SELECT f.since, f.to_user_id AS id
+            FROM following f
+            WHERE f.from_user_id = c.user_id AND f.from_user_id = ANY ($1) AND f.kind = 2
+              AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
+              AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
+            ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
+            LIMIT $6
+        )
     ) e
     ORDER BY e.since {DESC,ASC}, e.id {DESC,ASC}
     LIMIT $6
@@ -61,40 +83,64 @@ CROSS JOIN LATERAL (
 WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: followers_{older,newer}
--- One index range of $6 entries per user and kind, and one probe per user for the viewer.
--- shard: fan-out
+-- The same for the followers, without the user $8 (0 for none).
+-- shard: $1[]
+SELECT c.user_id, p.since, p.id
+FROM follower_count c
+CROSS JOIN LATERAL (
+    SELECT r.since, r.from_user_id AS id
+    FROM follower r
+    WHERE r.to_user_id = c.user_id AND r.to_user_id = ANY ($1) AND r.kind = $7::smallint AND r.from_user_id <> $8::bigint
+      AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
+      AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY r.since {DESC,ASC}, r.from_user_id {DESC,ASC}
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+
+-- name: followers_and_whispers_{older,newer}
+-- Follows and whispers: one index range of each kind per user, and their heads merged.
+-- shard: $1[]
 SELECT c.user_id, p.since, p.id
 FROM follower_count c
 CROSS JOIN LATERAL (
     SELECT e.since, e.id
-    FROM unnest($7::smallint[]) AS k (kind)
-    CROSS JOIN LATERAL (
-        SELECT r.since, r.from_user_id AS id
-        FROM follower r
-        WHERE r.to_user_id = c.user_id AND r.kind = k.kind AND r.from_user_id <> $8::bigint
-          AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
-          AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
-        ORDER BY r.since {DESC,ASC}, r.from_user_id {DESC,ASC}
-        LIMIT $6
+    FROM (
+        (
+            SELECT r.since, r.from_user_id AS id
+            FROM follower r
+            WHERE r.to_user_id = c.user_id AND r.to_user_id = ANY ($1) AND r.kind = 1
+              AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
+              AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
+            ORDER BY r.since {DESC,ASC}, r.from_user_id {DESC,ASC}
+            LIMIT $6
+        )
+        UNION ALL
+        (
+            SELECT r.since, r.from_user_id AS id
+            FROM follower r
+            WHERE r.to_user_id = c.user_id AND r.to_user_id = ANY ($1) AND r.kind = 2
+              AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
+              AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
+            ORDER BY r.since {DESC,ASC}, r.from_user_id {DESC,ASC}
+            LIMIT $6
+        )
     ) e
     ORDER BY e.since {DESC,ASC}, e.id {DESC,ASC}
     LIMIT $6
 ) p
 WHERE c.user_id = ANY ($1::bigint[])
-UNION ALL
-SELECT f.to_user_id, f.since, f.from_user_id
-FROM following f
-WHERE f.from_user_id = $8 AND f.to_user_id = ANY ($1) AND f.kind = ANY ($7)
 
 -- name: close_follows_{older,newer}
 -- One range of a small index per user, which holds only close follows.
--- shard: fan-out
+-- shard: $1[]
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
     SELECT f.since, f.to_user_id AS id
     FROM following f
-    WHERE f.from_user_id = c.user_id AND f.flags & 1 <> 0 AND f.kind IN (1, 2)
+    WHERE f.from_user_id = c.user_id AND f.from_user_id = ANY ($1)
+      AND f.flags & 1 <> 0 AND f.kind IN (1, 2)
       AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
       AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
     ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
@@ -104,13 +150,14 @@ WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: muted_{older,newer}
 -- One range of a small index per user, which holds all mutes, with or without a follow.
--- shard: fan-out
+-- shard: $1[]
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
     SELECT f.since, f.to_user_id AS id
     FROM following f
-    WHERE f.from_user_id = c.user_id AND f.flags & 2 <> 0
+    WHERE f.from_user_id = c.user_id AND f.from_user_id = ANY ($1)
+      AND f.flags & 2 <> 0
       AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
       AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
     ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
@@ -121,12 +168,9 @@ WHERE c.user_id = ANY ($1::bigint[])
 -- name: friends_{older,newer}
 -- Every follow of a user probes one reverse row: bounded by the following limit. The LIMIT and
 -- `version` keep it a probe: a plain join would start with all followers of a star, and only the
--- primary key's index is left if `version` is needed (see relations.sql). The viewer is $7.
--- shard: fan-out
-WITH own AS MATERIALIZED (
-    SELECT coalesce(array_agg(DISTINCT to_user_id), '{}') AS towards
-    FROM outbox WHERE from_user_id = $7::bigint
-)
+-- primary key's index is left if `version` is needed (see relations.sql). Leaves out the friendships
+-- between the user $7 (0 for none) and the users $8.
+-- shard: $1[]
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -134,26 +178,33 @@ CROSS JOIN LATERAL (
     FROM following f
     CROSS JOIN LATERAL (
         SELECT r.since FROM follower r
-        WHERE r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
-          AND r.kind = 1 AND r.version > 0
+        WHERE r.to_user_id = f.from_user_id AND r.to_user_id = ANY ($1)
+          AND r.from_user_id = f.to_user_id AND r.kind = 1 AND r.version > 0
         LIMIT 1
     ) r
-    WHERE f.from_user_id = c.user_id AND f.kind = 1 AND f.to_user_id <> $7::bigint
-      AND (c.user_id <> $7 OR f.to_user_id <> ALL ((SELECT towards FROM own)::bigint[]))
+    WHERE f.from_user_id = c.user_id AND f.from_user_id = ANY ($1) AND f.kind = 1
+      AND NOT (f.to_user_id = $7::bigint AND c.user_id = ANY ($8::bigint[]))
+      AND NOT (c.user_id = $7 AND f.to_user_id = ANY ($8))
       AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
       AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
     ORDER BY greatest(f.since, r.since) {DESC,ASC}, f.to_user_id {DESC,ASC}
     LIMIT $6
 ) p
 WHERE c.user_id = ANY ($1::bigint[])
-UNION ALL
-SELECT f.to_user_id, greatest(f.since, b.since), f.from_user_id
-FROM following f
-JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
-WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1 AND b.kind = 1
-UNION ALL
-SELECT f.from_user_id, greatest(f.since, b.since), f.to_user_id
-FROM following f
-JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
-WHERE f.from_user_id = $7 AND f.to_user_id = ANY ((SELECT towards FROM own)::bigint[])
-  AND $7 = ANY ($1) AND f.kind = 1 AND b.kind = 1
+
+-- name: follows_among
+-- The users $2 whom $1 follows by an edge of the kind $3: a probe for each.
+-- shard: $1
+SELECT f.to_user_id AS id, f.since FROM following f
+WHERE f.from_user_id = $1 AND f.to_user_id = ANY ($2::bigint[]) AND f.kind = $3 AND f.version > 0
+
+-- name: followers_among
+-- The users $2 who follow $1, from their own rows: a probe for each.
+-- shard: $2[]
+SELECT f.from_user_id AS id, f.since FROM following f
+WHERE f.from_user_id = ANY ($2::bigint[]) AND f.to_user_id = $1 AND f.kind = 1 AND f.version > 0
+
+-- name: pending_targets
+-- The targets of the changes of the user $1 in the outbox.
+-- shard: $1
+SELECT DISTINCT to_user_id FROM outbox WHERE from_user_id = $1

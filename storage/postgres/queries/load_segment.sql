@@ -12,7 +12,7 @@ CREATE TEMP TABLE fresh (
 ) ON COMMIT DELETE ROWS;
 CREATE TEMP TABLE mirrored (
     from_user_id bigint, to_user_id bigint, since bigint, version bigint, known boolean,
-    flags smallint, former smallint, friends integer, is_absent boolean
+    flags smallint, previous_kind smallint, friends integer, is_absent boolean
 ) ON COMMIT DELETE ROWS;
 
 -- name: clear
@@ -31,16 +31,16 @@ DROP INDEX IF EXISTS loading_slot
 CREATE INDEX loading_slot ON loading (slot)
 
 -- name: lock_slots
--- Waits for current changes of the pairs in the slots $2 to $3, and blocks new ones, so that what
+-- Waits for current changes of the pairs in the slots $1 to $2, and blocks new ones, so that what
 -- is read here cannot change before it is written.
 -- shard: local
-SELECT count(pg_advisory_xact_lock($1, slot)) FROM generate_series($2::integer, $3::integer) AS slot
+SELECT lock_slots($1, $2)
 
 -- name: pick
 -- Picks the edges of the slots $1 to $2 that become follows, and counts those that may not; if
--- careful ($3), it leaves out existing follows. A probe of each direction and two of the accounts
--- for each edge that is not a follow yet. If lines repeat an edge, the first one counts. Edges of
--- other kinds are users' decisions and stay; so do the notes beside a tombstone.
+-- existing edges are expected ($3), it leaves out existing follows. A probe of each direction and two
+-- of the accounts for each edge that is not a follow yet. If lines repeat an edge, the first one counts. Edges of
+-- other kinds are users' decisions and stay; so do the flags of a tombstone.
 -- shard: fan-out
 WITH judged AS MATERIALIZED (
     SELECT l.from_user_id, l.to_user_id, l.since, f.kind, f.flags, f.version, b.kind AS back_kind,
@@ -82,8 +82,8 @@ WITH judged AS MATERIALIZED (
 SELECT (SELECT count(*) FROM picked) AS picked, (SELECT count(*) FROM judged WHERE kept) AS kept
 
 -- name: write_forward
--- Inserts edges without a row. The slots are locked, so a conflict means that the merge was not
--- careful.
+-- Inserts edges without a row. The slots are locked, so a conflict means that an edge exists
+-- although none was expected.
 -- shard: fan-out
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
 SELECT from_user_id, to_user_id, since, version, 1 FROM fresh WHERE NOT known
@@ -100,16 +100,16 @@ SET since = excluded.since, version = excluded.version, kind = excluded.kind,
 -- name: lock_lanes
 -- Blocks all drains. The lock is shared, because other loads write other pairs.
 -- shard: local
-SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, count_lanes() - 1) AS lane
+SELECT count(lock_at(lane, $1, lane, true)) FROM generate_series(0, count_lanes() - 1) AS lane
 
 -- name: mirror
 -- Computes what each new edge adds to the counts, in the order of the reverse rows: one probe each.
--- `previous` is the kind in the reverse row before, which may be any while a lane lags; 1 if the row
--- is not written. If both edges of a pair of friends are new, one of them counts the friendship.
--- Unless careful ($1), an edge without a forward row has no reverse row.
+-- `previous_kind` is the kind in the reverse row before, which may be any while a lane lags; 1 if the
+-- row is not written. If both edges of a pair of friends are new, one of them counts the friendship.
+-- Unless existing edges are expected ($1), an edge without a forward row has no reverse row.
 -- shard: fan-out
-INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, former, friends,
-                      is_absent)
+INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, previous_kind,
+                      friends, is_absent)
 SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL, n.flags,
        CASE WHEN coalesce(r.version < n.version, true) THEN coalesce(r.kind, 0) ELSE 1 END,
        (n.is_followed OR (twin.version IS NOT NULL AND n.from_user_id < n.to_user_id))::integer,
@@ -156,11 +156,12 @@ SET follows = c.follows + excluded.follows, friends = c.friends + excluded.frien
 -- shard: fan-out
 INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends,
                                  absent_follows, absent_whispers, absent_requests)
-SELECT to_user_id, count(*) FILTER (WHERE former <> 1), -count(*) FILTER (WHERE former = 2),
-       -count(*) FILTER (WHERE former = 3), -count(*) FILTER (WHERE former = 4),
-       coalesce(sum(friends), 0), count(*) FILTER (WHERE is_absent AND former <> 1),
-       -count(*) FILTER (WHERE is_absent AND former = 2),
-       -count(*) FILTER (WHERE is_absent AND former = 3)
+SELECT to_user_id, count(*) FILTER (WHERE previous_kind <> 1),
+       -count(*) FILTER (WHERE previous_kind = 2),
+       -count(*) FILTER (WHERE previous_kind = 3), -count(*) FILTER (WHERE previous_kind = 4),
+       coalesce(sum(friends), 0), count(*) FILTER (WHERE is_absent AND previous_kind <> 1),
+       -count(*) FILTER (WHERE is_absent AND previous_kind = 2),
+       -count(*) FILTER (WHERE is_absent AND previous_kind = 3)
 FROM mirrored
 GROUP BY to_user_id ORDER BY to_user_id
 ON CONFLICT (user_id) DO UPDATE

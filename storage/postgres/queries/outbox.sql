@@ -1,12 +1,12 @@
 -- name: lock_lane
 -- Locks a lane. A separate statement, so that the next one's snapshot is newer than the last drain.
 -- shard: local
-SELECT pg_advisory_xact_lock($1, $2)
+SELECT lock_at($2::integer, $1, $2)
 
 -- name: try_lane
 -- Locks a lane unless another process holds it. Returns whether it did.
 -- shard: local
-SELECT pg_try_advisory_xact_lock($1, $2) AS held
+SELECT try_lock_at($2::integer, $1, $2) AS held
 
 -- name: oldest
 -- The ids of the oldest $2 changes of the lane $1 after the id $3: one index range.
@@ -17,7 +17,7 @@ SELECT id FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
 -- The ids of up to half of $2 changes of the lane $1, the oldest $3 of each target after the user $4,
 -- by target: two probes for each target, however many changes wait for one of them. Then, without a
 -- target, those of the oldest $2 changes.
--- shard: fan-out
+-- shard: plain
 WITH RECURSIVE target (user_id) AS (
     (SELECT to_user_id FROM outbox WHERE lane = $1 AND to_user_id > $4 ORDER BY to_user_id LIMIT 1)
     UNION ALL
@@ -39,6 +39,39 @@ SELECT id, target FROM share
 UNION ALL
 (SELECT id, NULL FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2)
 
+-- name: shares_on_citus
+-- The same, in one scan of the lane on each machine. Targets that have more than $3 of the oldest $2
+-- changes get no share: they have the others.
+-- shard: fan-out
+WITH oldest AS MATERIALIZED (
+    SELECT id, to_user_id FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2
+), crowded AS MATERIALIZED (
+    SELECT to_user_id FROM oldest GROUP BY to_user_id HAVING count(*) > $3
+), share AS MATERIALIZED (
+    SELECT id, to_user_id FROM outbox
+    WHERE lane = $1 AND to_user_id > $4
+      AND to_user_id <> ALL (ARRAY(SELECT to_user_id FROM crowded))
+    ORDER BY to_user_id, id LIMIT ($2::integer + 1) / 2
+)
+SELECT id, to_user_id AS target FROM share
+UNION ALL
+SELECT id, NULL FROM oldest
+
+-- name: hold_targets_on_citus
+-- Locks the counts of the targets of the oldest $2 changes of the lane $1 after the id $3, or of the
+-- changes $4 if they are given. The lock of the lane is released before every machine has committed
+-- the previous drain: these rows are locked until theirs has, and the next statement then sees it.
+-- shard: fan-out
+WITH target AS MATERIALIZED (
+    (SELECT to_user_id FROM outbox
+     WHERE $4::bigint[] IS NULL AND lane = $1 AND id > $3 ORDER BY id LIMIT $2)
+    UNION
+    SELECT to_user_id FROM outbox WHERE lane = $1 AND id = ANY ($4)
+)
+INSERT INTO follower_count AS c (user_id)
+SELECT to_user_id FROM target WHERE to_user_id > 0 ORDER BY to_user_id
+ON CONFLICT (user_id) DO UPDATE SET follows = c.follows
+
 -- name: apply_lane
 -- Applies the oldest $2 changes of the lane $1 after the id $3, or the changes $4 if they are given,
 -- to the reverse rows and their counts, except those that were applied by a drain that died. Only
@@ -55,19 +88,19 @@ WITH batch AS MATERIALIZED (
     UPDATE outbox SET applied = true
     WHERE lane = $1 AND id = ANY (ARRAY(SELECT id FROM batch WHERE NOT applied)) AND NOT applied
     RETURNING to_user_id, from_user_id, kind, flags, since, version, friends
-), newest AS (
+), newest AS MATERIALIZED (
     SELECT DISTINCT ON (to_user_id, from_user_id)
            to_user_id, from_user_id, kind, flags, since, version
     FROM taken WHERE to_user_id > 0 -- the others are canaries
     ORDER BY to_user_id, from_user_id, version DESC
-), newer AS MATERIALIZED ( -- the lane's lock keeps these rows unchanged
-    SELECT n.*, r.kind AS former, coalesce(a.is_counted, false) AS is_absent
+), previous AS MATERIALIZED ( -- the lane's lock keeps these rows unchanged
+    SELECT r.to_user_id, r.from_user_id, r.kind, r.version
     FROM newest n
-    LEFT JOIN LATERAL (
-        SELECT r.kind, r.version FROM follower r
-        WHERE r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
-        OFFSET 0 -- keeps this a probe, whatever sizes PostgreSQL estimates
-    ) r ON true
+    JOIN follower r ON r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
+), newer AS MATERIALIZED (
+    SELECT n.*, r.kind AS previous_kind, coalesce(a.is_counted, false) AS is_absent
+    FROM newest n
+    LEFT JOIN previous r ON r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
     LEFT JOIN LATERAL (
         SELECT a.is_counted FROM account a WHERE a.user_id = n.from_user_id AND a.is_counted LIMIT 1
     ) a ON true
@@ -81,7 +114,7 @@ WITH batch AS MATERIALIZED (
 ), step AS (
     SELECT to_user_id, kind, 1 AS way, 0 AS friends, is_absent FROM newer
     UNION ALL
-    SELECT to_user_id, former, -1, 0, is_absent FROM newer
+    SELECT to_user_id, previous_kind, -1, 0, is_absent FROM newer
     UNION ALL
     SELECT to_user_id, 0, 0, friends, false FROM taken WHERE to_user_id > 0
 ), counted AS (
@@ -151,25 +184,35 @@ WHERE end_id = ANY ($1::bigint[])
 -- name: dirty_lanes
 -- Those of the lanes $1 that have changes, and the oldest one's age in microseconds: one probe per
 -- lane.
--- shard: fan-out
+-- shard: plain
 SELECT lane.lane, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - o.version AS waited
 FROM unnest($1::smallint[]) AS lane
 CROSS JOIN LATERAL (
     SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1
 ) o
 
+-- name: dirty_lanes_on_citus
+-- The same: one scan of the outbox on each machine.
+-- shard: fan-out
+WITH head AS MATERIALIZED (
+    SELECT lane, min(version) AS version FROM outbox WHERE lane = ANY ($1::smallint[]) GROUP BY lane
+)
+SELECT lane, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - version AS waited FROM head
+
 -- name: watermarks
 -- The lowest version among the oldest $2 changes in each of the lanes $1, and the clock before the
 -- read, in microseconds. Ids are assigned in the order of insertion, and a version is never later
 -- than its insertion, so no change below that version is waiting. More than one change is read in
 -- case the clock was set back. `oldest` also covers the lanes $3, which hold the parked changes of
--- the lanes at the same positions. Lanes that the space does not have are left out; without any
--- other, the row has no lane.
--- shard: fan-out
+-- the lanes at the same positions. `failed` has the versions of the newest $2 changes in the lanes $4,
+-- which hold the failed ones. Lanes that the space does not have are left out; without any other,
+-- the row has no lane.
+-- shard: plain
 SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS oldest_unparked,
-       total.lanes, (extract(epoch FROM now()) * 1000000)::bigint AS now
+       f.versions AS failed, total.lanes, (extract(epoch FROM now()) * 1000000)::bigint AS now
 FROM count_lanes() AS total (lanes)
-LEFT JOIN unnest($1::smallint[], $3::smallint[]) AS lane (lane, parked) ON lane.lane < total.lanes
+LEFT JOIN unnest($1::smallint[], $3::smallint[], $4::smallint[]) AS lane (lane, parked, failed)
+    ON lane.lane < total.lanes
 CROSS JOIN LATERAL (
     SELECT min(version) AS version
     FROM (SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT $2) head
@@ -178,6 +221,25 @@ CROSS JOIN LATERAL (
     SELECT min(version) AS version
     FROM (SELECT version FROM outbox WHERE outbox.lane = lane.parked ORDER BY id LIMIT $2) head
 ) a
+CROSS JOIN LATERAL (
+    SELECT array_agg(version) AS versions
+    FROM (SELECT version FROM outbox WHERE outbox.lane = lane.failed ORDER BY id DESC LIMIT $2) tail
+) f
+
+-- name: watermarks_on_citus
+-- The same for the lanes $1, with their parked changes in the lanes $2, and without the failed ones:
+-- one scan of the outbox on each machine.
+-- shard: fan-out
+WITH head AS MATERIALIZED (
+    SELECT lane, min(version) AS version
+    FROM outbox WHERE lane = ANY ($1::smallint[] || $2::smallint[]) GROUP BY lane
+)
+SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS oldest_unparked,
+       NULL::bigint[] AS failed, total.lanes, (extract(epoch FROM now()) * 1000000)::bigint AS now
+FROM (SELECT coalesce((SELECT lanes FROM lane_count WHERE is_only), 8::smallint) AS lanes) AS total
+LEFT JOIN unnest($1::smallint[], $2::smallint[]) AS lane (lane, parked) ON lane.lane < total.lanes
+LEFT JOIN head o ON o.lane = lane.lane
+LEFT JOIN head a ON a.lane = lane.parked
 
 -- name: unapplied
 -- The first id and the lowest version of the changes that the reverse rows of the lane $1 lack. It
@@ -192,7 +254,7 @@ FROM (
 -- name: outbox_state
 -- For each of the lanes $1 that the space has: the number of changes (counted up to $2) and the oldest one's age in
 -- microseconds: one index range per lane.
--- shard: fan-out
+-- shard: plain
 SELECT lane.lane,
        (SELECT count(*) FROM (
             SELECT 1 FROM outbox WHERE outbox.lane = lane.lane LIMIT $2
@@ -201,3 +263,14 @@ SELECT lane.lane,
         FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1) AS age
 FROM unnest($1::smallint[]) AS lane
 WHERE lane.lane & 255 < count_lanes()
+
+-- name: outbox_state_on_citus
+-- The same: one scan of the outbox on each machine.
+-- shard: fan-out
+WITH waiting AS MATERIALIZED (
+    SELECT lane, count(*) AS changes, min(version) AS version FROM outbox GROUP BY lane
+)
+SELECT lane.lane, least(coalesce(w.changes, 0), $2) AS changes,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - w.version AS age
+FROM unnest($1::smallint[]) AS lane LEFT JOIN waiting w ON w.lane = lane.lane
+WHERE lane.lane & 255 < coalesce((SELECT lanes FROM lane_count WHERE is_only), 8::smallint)

@@ -6,46 +6,46 @@
 -- the shorter list. $3 and $4 are the kinds that count in the lists, and among the follows of $2;
 -- $5 is the maximum number of lookups. Each branch tests inside its subquery which list is shorter,
 -- so that no plan can delay the test.
--- shard: fan-out
+-- shard: $1[1], $2
 WITH own AS MATERIALIZED (
     SELECT coalesce(sum(follows + whispers), 0) AS edges FROM following_count WHERE user_id = $2
+), follow AS MATERIALIZED (
+    SELECT f.to_user_id AS id FROM following f
+    WHERE f.from_user_id = $2::bigint AND f.kind = ANY ($4::smallint[])
+    ORDER BY f.since DESC, f.to_user_id DESC LIMIT $5::integer
+), short AS MATERIALIZED (
+    SELECT c.user_id, l.since, l.id
+    FROM {follower,following}_count c
+    CROSS JOIN LATERAL (
+        SELECT l.since, l.{from,to}_user_id AS id FROM {follower,following} l
+        WHERE l.{to,from}_user_id = c.user_id AND l.{to,from}_user_id = ANY ($1)
+          AND l.kind = ANY ($3::smallint[]) AND c.follows + c.whispers < (SELECT edges FROM own)
+        ORDER BY l.since DESC, l.{from,to}_user_id DESC LIMIT $5
+    ) l
+    WHERE c.user_id = ANY ($1)
 )
 SELECT c.user_id, p.since, p.id
 FROM {follower,following}_count c
 CROSS JOIN LATERAL (
     SELECT l.since, f.id
-    FROM (
-        SELECT f.to_user_id AS id FROM following f
-        WHERE f.from_user_id = $2::bigint AND f.kind = ANY ($4::smallint[])
-          AND c.follows + c.whispers >= (SELECT edges FROM own)
-        ORDER BY f.since DESC, f.to_user_id DESC LIMIT $5::integer
-    ) f
+    FROM (SELECT id FROM follow WHERE c.follows + c.whispers >= (SELECT edges FROM own)) f
     CROSS JOIN LATERAL (
         SELECT l.since FROM {follower,following} l
-        WHERE l.{to,from}_user_id = c.user_id AND l.{from,to}_user_id = f.id
+        WHERE l.{to,from}_user_id = c.user_id AND l.{to,from}_user_id = ANY ($1)
+          AND l.{from,to}_user_id = f.id
           AND l.kind = ANY ($3::smallint[]) AND l.version > 0
         LIMIT 1
     ) l
 ) p
 WHERE c.user_id = ANY ($1::bigint[])
 UNION ALL
-SELECT c.user_id, p.since, p.id
-FROM {follower,following}_count c
+SELECT s.user_id, s.since, s.id
+FROM short s
 CROSS JOIN LATERAL (
-    SELECT l.since, l.id
-    FROM (
-        SELECT l.since, l.{from,to}_user_id AS id FROM {follower,following} l
-        WHERE l.{to,from}_user_id = c.user_id AND l.kind = ANY ($3)
-          AND c.follows + c.whispers < (SELECT edges FROM own)
-        ORDER BY l.since DESC, l.{from,to}_user_id DESC LIMIT $5
-    ) l
-    CROSS JOIN LATERAL (
-        SELECT 1 FROM following f
-        WHERE f.from_user_id = $2 AND f.to_user_id = l.id AND f.kind = ANY ($4) AND f.version > 0
-        LIMIT 1
-    ) f
-) p
-WHERE c.user_id = ANY ($1)
+    SELECT 1 FROM following f
+    WHERE f.from_user_id = $2 AND f.to_user_id = s.id AND f.kind = ANY ($4) AND f.version > 0
+    LIMIT 1
+) f
 
 -- name: blocks_of_few
 -- The blocks of the user $1 among the users $2, and of the users $3 towards $1: a probe for each. The
@@ -83,7 +83,7 @@ WHERE r.to_user_id = $1 AND r.from_user_id = ANY ($3::bigint[])
 -- The number of users in each of the lists of $1 who have a block with $2, in either direction: two
 -- ranges of at most $3 blocks, and a probe per block and list, or two for friends. $4: the list's
 -- owner follows them; $5: they follow the owner.
--- shard: fan-out
+-- shard: $1[1], $2
 WITH block AS MATERIALIZED (
     (SELECT f.to_user_id AS id FROM following f
      WHERE f.from_user_id = $2::bigint AND f.kind = 4
@@ -98,14 +98,16 @@ FROM unnest($1::bigint[]) AS u (user_id)
 CROSS JOIN block b
 CROSS JOIN LATERAL (
     SELECT 1 FROM following f
-    WHERE f.from_user_id = u.user_id AND f.to_user_id = b.id AND f.kind = 1 AND f.version > 0
+    WHERE f.from_user_id = u.user_id AND f.from_user_id = ANY ($1) AND f.to_user_id = b.id
+      AND f.kind = 1 AND f.version > 0
     UNION ALL
     SELECT 1 WHERE NOT $4
     LIMIT 1
 ) f
 CROSS JOIN LATERAL (
     SELECT 1 FROM follower r
-    WHERE r.to_user_id = u.user_id AND r.from_user_id = b.id AND r.kind = 1 AND r.version > 0
+    WHERE r.to_user_id = u.user_id AND r.to_user_id = ANY ($1) AND r.from_user_id = b.id
+      AND r.kind = 1 AND r.version > 0
     UNION ALL
     SELECT 1 WHERE NOT $5
     LIMIT 1
@@ -116,9 +118,15 @@ WHERE NOT EXISTS ( -- absent accounts are left out already
 GROUP BY u.user_id
 
 -- name: notes
--- The notes beside the edges of the pairs ($1[i], $2[i]): a probe per pair.
--- shard: fan-out
+-- The notes beside the edges of the pairs ($1[i], $2[i]): a probe per pair. $3 are the first users.
+-- shard: $3[1]
 SELECT f.from_user_id, f.to_user_id, f.message, f.muted_until
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (source, target)
-JOIN following f ON f.from_user_id = pair.source AND f.to_user_id = pair.target
-WHERE f.version > 0 AND (f.message IS NOT NULL OR f.muted_until IS NOT NULL)
+CROSS JOIN LATERAL (
+    SELECT f.from_user_id, f.to_user_id, f.message, f.muted_until
+    FROM following f
+    WHERE f.from_user_id = pair.source AND f.from_user_id = ANY ($3::bigint[])
+      AND f.to_user_id = pair.target AND f.version > 0
+      AND (f.message IS NOT NULL OR f.muted_until IS NOT NULL)
+    OFFSET 0 -- keeps this a probe
+) f

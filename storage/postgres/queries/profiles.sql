@@ -1,19 +1,8 @@
 -- name: profiles
--- The settings of the users $1, and their totals as $2 sees them (0 for no viewer): three probes
--- per user, and $2's pending changes to them in the same snapshot, so that each is counted exactly
--- once. Settings or totals are null for a user without such a row.
---
--- `version` keeps the probe of a star's follower off the list's index (see relations.sql). A
--- friendship that one side made and the other has ended counts -1 until the lane is drained.
--- `any_absent` tells whether any account is absent.
--- shard: fan-out
-WITH own AS MATERIALIZED (
-    SELECT to_user_id, sum(friends) AS friends,
-           (array_agg(kind ORDER BY version DESC))[1] AS kind
-    FROM outbox
-    WHERE from_user_id = $2 AND to_user_id = ANY ($1::bigint[]) AND NOT applied
-    GROUP BY to_user_id
-)
+-- The settings and the totals of the users $1: three probes per user. Settings or totals are null
+-- for a user without such a row. A friendship that one side made and the other has ended counts -1
+-- until the lane is drained. `any_absent` tells whether any account is absent.
+-- shard: $1[]
 SELECT user_id, following, followers, friends, whispers, whispered, outgoing_requests,
        incoming_requests, blocks, blocked, close_follows, mutes,
        protected, following_audience, followers_audience, present, following_limit,
@@ -24,7 +13,7 @@ SELECT user_id, following, followers, friends, whispers, whispered, outgoing_req
        ) AS any_absent
 FROM (
     SELECT user_id, sum(following)::bigint AS following, sum(followers)::bigint AS followers,
-           greatest(sum(friends), 0)::bigint AS friends,
+           sum(friends)::bigint AS friends,
            sum(whispers)::bigint AS whispers, sum(whispered)::bigint AS whispered,
            sum(outgoing_requests)::bigint AS outgoing_requests,
            sum(incoming_requests)::bigint AS incoming_requests,
@@ -34,21 +23,10 @@ FROM (
         SELECT user_id, follows AS following, 0 AS followers, friends,
                whispers, 0 AS whispered, requests AS outgoing_requests, 0 AS incoming_requests,
                blocks, 0 AS blocked, specials AS close_follows, mutes
-        FROM following_count WHERE user_id = ANY ($1)
+        FROM following_count WHERE user_id = ANY ($1::bigint[])
         UNION ALL
         SELECT user_id, 0, follows, friends, 0, whispers, 0, requests, 0, blocks, 0, 0
         FROM follower_count WHERE user_id = ANY ($1)
-        UNION ALL
-        SELECT own.to_user_id, 0, (own.kind = 1)::integer - coalesce((r.kind = 1)::integer, 0),
-               own.friends, 0, 0, 0, 0, 0, 0, 0, 0
-        FROM own
-        LEFT JOIN follower r
-          ON r.to_user_id = own.to_user_id AND r.from_user_id = $2 AND r.version > 0
-        UNION ALL
-        SELECT o.to_user_id, 0, 0, o.friends, 0, 0, 0, 0, 0, 0, 0, 0
-        FROM outbox o
-        WHERE o.from_user_id = ANY (SELECT to_user_id FROM outbox WHERE from_user_id = $2)
-          AND o.to_user_id = $2 AND $2 = ANY ($1) AND NOT o.applied
     ) part
     GROUP BY user_id
 ) totals
@@ -58,6 +36,36 @@ FULL JOIN (
     FROM account WHERE user_id = ANY ($1)
 ) own_account USING (user_id)
 
+-- name: pending_from
+-- The changes of the user $1 that are not applied: one index range.
+-- shard: $1
+SELECT to_user_id AS other_id, version, kind, friends
+FROM outbox WHERE from_user_id = $1 AND NOT applied
+
+-- name: pending_between
+-- The changes of the users $1 to the user $2 that are not applied: one index range per user.
+-- shard: $1[]
+SELECT from_user_id AS other_id, version, kind, friends
+FROM outbox WHERE from_user_id = ANY ($1::bigint[]) AND to_user_id = $2 AND NOT applied
+
+-- name: reverse_rows_from
+-- The reverse rows from the user $1 to the users $2: a probe each. `version` keeps it off the list's
+-- index (see relations.sql).
+-- shard: $2[]
+SELECT to_user_id AS other_id, version, kind FROM follower
+WHERE to_user_id = ANY ($2::bigint[]) AND from_user_id = $1::bigint AND version > 0
+
+-- name: reverse_rows_to
+-- The reverse rows from the users $2 to the user $1: a probe each.
+-- shard: $1
+SELECT s.id AS other_id, r.version, r.kind
+FROM unnest($2::bigint[]) AS s (id)
+CROSS JOIN LATERAL (
+    SELECT r.version, r.kind FROM follower r
+    WHERE r.to_user_id = $1::bigint AND r.from_user_id = s.id AND r.version > 0
+    LIMIT 1
+) r
+
 -- name: absent
 -- The number of absent users in the lists of $1. Of the users they follow, $2 at most are looked up
 -- among all absent accounts, in one pass over a small index; of their followers the count is
@@ -65,7 +73,7 @@ FULL JOIN (
 -- looked up too. Each absent user found costs some probes. The columns are those of
 -- `graph.counts.Counts`; those of blocks and mutes are zero, because their totals include absent
 -- users.
--- shard: fan-out
+-- shard: $1[1]
 WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
     SELECT user_id, absent_follows, absent_whispers, absent_requests,
            follows + whispers + requests <= $3::integer AND EXISTS (
@@ -80,7 +88,7 @@ WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
     FROM unnest($1) AS u (user_id)
     CROSS JOIN LATERAL (
         SELECT f.to_user_id AS id, f.kind FROM following f
-        WHERE f.from_user_id = u.user_id AND f.kind IN (1, 2, 3)
+        WHERE f.from_user_id = u.user_id AND f.from_user_id = ANY ($1) AND f.kind IN (1, 2, 3)
         LIMIT $2::integer
     ) e
     UNION ALL
@@ -88,7 +96,7 @@ WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
     FROM behind c
     CROSS JOIN LATERAL (
         SELECT r.from_user_id AS id, r.kind FROM follower r
-        WHERE r.to_user_id = c.user_id AND r.kind IN (1, 2, 3)
+        WHERE r.to_user_id = c.user_id AND r.to_user_id = ANY ($1) AND r.kind IN (1, 2, 3)
         OFFSET 0
     ) e
     WHERE c.is_looked_up
@@ -113,13 +121,15 @@ FULL JOIN (
 LEFT JOIN LATERAL (
     SELECT r.kind FROM follower r
     WHERE is_ahead AND e.kind = 1
-      AND r.to_user_id = e.user_id AND r.from_user_id = e.id AND r.kind = 1 AND r.version > 0
+      AND r.to_user_id = e.user_id AND r.to_user_id = ANY ($1) AND r.from_user_id = e.id
+      AND r.kind = 1 AND r.version > 0
     LIMIT 1 -- keeps this a probe
 ) r ON true
 LEFT JOIN LATERAL (
     SELECT f.flags FROM following f
     WHERE is_ahead AND e.kind IN (1, 2)
-      AND f.from_user_id = e.user_id AND f.to_user_id = e.id AND f.flags & 1 <> 0 AND f.version > 0
+      AND f.from_user_id = e.user_id AND f.from_user_id = ANY ($1) AND f.to_user_id = e.id
+      AND f.flags & 1 <> 0 AND f.version > 0
     LIMIT 1
 ) f ON true
 GROUP BY user_id, c.absent_follows, c.absent_whispers, c.absent_requests

@@ -1,12 +1,16 @@
--- name: lock_keys
--- Takes the locks $2 of the class $1, in order.
+-- name: lock_pairs
+-- Locks the pairs ($1[i], $2[i]), in the order of their slots.
 -- shard: local
-SELECT count(pg_advisory_xact_lock($1, key)) FROM unnest($2::integer[]) AS key
+SELECT count(lock_pair(one, other))
+FROM (
+    SELECT one, other FROM unnest($1::bigint[], $2::bigint[]) AS pair (one, other)
+    ORDER BY pair_slot(one, other)
+) pair
 
 -- name: lock_lanes
 -- Takes the locks, of the class $1, of the lanes of the users $2, in order.
 -- shard: local
-SELECT count(pg_advisory_xact_lock($1, lane))
+SELECT count(lock_at(lane, $1, lane))
 FROM (SELECT DISTINCT lane_of(id) AS lane FROM unnest($2::bigint[]) AS id ORDER BY lane) AS own
 
 -- name: repair_reverse
@@ -14,8 +18,8 @@ FROM (SELECT DISTINCT lane_of(id) AS lane FROM unnest($2::bigint[]) AS id ORDER 
 -- by the difference. A pending change then has no effect, because its version is not newer.
 -- shard: fan-out
 WITH truth AS MATERIALIZED (
-    SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags, r.kind AS former,
-           coalesce(a.is_counted, false) AS is_absent
+    SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags,
+           r.kind AS previous_kind, coalesce(a.is_counted, false) AS is_absent
     FROM unnest($1::bigint[], $2::bigint[]) AS p (from_user_id, to_user_id)
     LEFT JOIN LATERAL (
         SELECT * FROM following f
@@ -41,16 +45,16 @@ WITH truth AS MATERIALIZED (
     INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks,
                                      absent_follows, absent_whispers, absent_requests)
     SELECT to_user_id,
-           sum((coalesce(kind, 0) = 1)::integer - (coalesce(former, 0) = 1)::integer),
-           sum((coalesce(kind, 0) = 2)::integer - (coalesce(former, 0) = 2)::integer),
-           sum((coalesce(kind, 0) = 3)::integer - (coalesce(former, 0) = 3)::integer),
-           sum((coalesce(kind, 0) = 4)::integer - (coalesce(former, 0) = 4)::integer),
+           sum((coalesce(kind, 0) = 1)::integer - (coalesce(previous_kind, 0) = 1)::integer),
+           sum((coalesce(kind, 0) = 2)::integer - (coalesce(previous_kind, 0) = 2)::integer),
+           sum((coalesce(kind, 0) = 3)::integer - (coalesce(previous_kind, 0) = 3)::integer),
+           sum((coalesce(kind, 0) = 4)::integer - (coalesce(previous_kind, 0) = 4)::integer),
            sum((is_absent AND coalesce(kind, 0) = 1)::integer
-               - (is_absent AND coalesce(former, 0) = 1)::integer),
+               - (is_absent AND coalesce(previous_kind, 0) = 1)::integer),
            sum((is_absent AND coalesce(kind, 0) = 2)::integer
-               - (is_absent AND coalesce(former, 0) = 2)::integer),
+               - (is_absent AND coalesce(previous_kind, 0) = 2)::integer),
            sum((is_absent AND coalesce(kind, 0) = 3)::integer
-               - (is_absent AND coalesce(former, 0) = 3)::integer)
+               - (is_absent AND coalesce(previous_kind, 0) = 3)::integer)
     FROM truth GROUP BY to_user_id ORDER BY to_user_id
     ON CONFLICT (user_id) DO UPDATE
     SET follows = c.follows + excluded.follows, whispers = c.whispers + excluded.whispers,
@@ -66,37 +70,26 @@ SELECT count(*) FROM truth
 -- shard: $1[]
 INSERT INTO following_count (user_id) SELECT unnest($1::bigint[]) ON CONFLICT (user_id) DO NOTHING
 
--- name: lock_counts
--- Locks the count rows of the users $1, in order, so that these users cannot change their own
--- edges.
--- shard: $1[]
-SELECT count(*)
-FROM (
-    SELECT 1 FROM following_count WHERE user_id = ANY ($1::bigint[]) ORDER BY user_id FOR UPDATE
-) held
+-- name: lock_count
+-- Locks the count row of the user $1, so that this user cannot change their own edges.
+-- shard: $1
+SELECT 1 FROM following_count WHERE user_id = $1 FOR UPDATE
 
 -- name: repair_counts
--- Sets the counts of the users $1 to those of `comparison.Numbers` ($2[i] to $15[i]), which
--- `compare_counts` has computed in this transaction. The number of friends is a sum over two
--- tables: $4 is its difference, and is added to the second.
--- shard: fan-out
-WITH truth AS (
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                         $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
-                         $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
-        AS t (user_id, following, followers, more_friends, whispers, whispered, outgoing, incoming,
-              blocks, blocked, close_follows, mutes, absent_follows, absent_whispers, absent_requests)
-), own AS (
-    UPDATE following_count c
-    SET follows = t.following, whispers = t.whispers, requests = t.outgoing, blocks = t.blocks,
-        specials = t.close_follows, mutes = t.mutes
-    FROM truth t WHERE c.user_id = t.user_id
+-- Sets the counts of the user $1 to those of `comparison.Numbers` ($2 to $15), which `compare_counts`
+-- has computed in this transaction. The number of friends is a sum over two tables: $4 is its
+-- difference, and is added to the second.
+-- shard: $1
+WITH own AS (
+    UPDATE following_count
+    SET follows = $2::bigint, whispers = $5::bigint, requests = $7::bigint, blocks = $9::bigint,
+        specials = $11::bigint, mutes = $12::bigint
+    WHERE user_id = $1::bigint
 )
 INSERT INTO follower_count AS c (user_id, follows, friends, whispers, requests, blocks,
                                  absent_follows, absent_whispers, absent_requests)
-SELECT user_id, followers, more_friends, whispered, incoming, blocked,
-       absent_follows, absent_whispers, absent_requests
-FROM truth ORDER BY user_id
+VALUES ($1, $3::bigint, $4::bigint, $6::bigint, $8::bigint, $10::bigint,
+        $13::bigint, $14::bigint, $15::bigint)
 ON CONFLICT (user_id) DO UPDATE
 SET follows = excluded.follows, friends = c.friends + excluded.friends,
     whispers = excluded.whispers, requests = excluded.requests, blocks = excluded.blocks,
@@ -107,5 +100,6 @@ SET follows = excluded.follows, friends = c.friends + excluded.friends,
 -- Marks the accounts $1 as not erased, so that the workers erase them again: a probe each.
 -- shard: local
 UPDATE account
-SET erased_at = NULL, changed_at = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+SET erased_at = NULL, changed_at = clock.now
+FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) clock
 WHERE user_id = ANY ($1::bigint[]) AND state = 2

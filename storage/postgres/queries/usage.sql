@@ -1,12 +1,12 @@
 -- name: usage
--- The usage of the limits of the users $1, and the clock. Two probes per user.
--- shard: fan-out
-SELECT u.user_id,
-       coalesce(c.follows + c.whispers + c.requests, 0) AS following,
-       coalesce(c.blocks, 0) AS blocks,
-       coalesce(c.paced_until, 0) AS paced_until,
-       a.following_limit,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
-FROM unnest($1::bigint[]) AS u (user_id)
-LEFT JOIN following_count c ON c.user_id = u.user_id
-LEFT JOIN account a ON a.user_id = u.user_id
+-- The usage of the limits of the users $1, and their settings, as rows of their own: two probes per
+-- user. The row of user 0 has the clock.
+-- shard: $1[]
+SELECT 0 AS user_id, 0 AS following, 0 AS blocks, 0 AS paced_until, NULL::integer AS following_limit,
+       false AS of_account, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
+UNION ALL
+SELECT c.user_id, c.follows + c.whispers + c.requests, c.blocks, c.paced_until, NULL, false, NULL
+FROM following_count c WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT a.user_id, 0, 0, 0, a.following_limit, true, NULL
+FROM account a WHERE a.user_id = ANY ($1)

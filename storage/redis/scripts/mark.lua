@@ -3,11 +3,15 @@
 --
 -- KEYS: the user's closings, own writes and their lease, relation hash and its lease. ARGV: the
 -- mark's token, and for how many milliseconds.
+local is_alone = redis.call('EXISTS', KEYS[1]) == 0
 redis.call('HSET', KEYS[1], ARGV[1], '')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[5])
 local marker = redis.call('HGET', KEYS[4], '*')
 if marker and #marker == 9 then
     redis.call('HSET', KEYS[4], '*', marker .. '\0')
+elseif marker and is_alone then
+    -- An earlier mark has expired. The hash may lack its write, and the end of this one would open it.
+    redis.call('UNLINK', KEYS[4])
 end
 return 1

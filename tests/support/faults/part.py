@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,12 +26,19 @@ class Part:
     PostgreSQL has many.
     """
 
-    def __init__(self, command: Command, programs: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        command: Command,
+        programs: frozenset[str] = frozenset(),
+        on_start: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_start` is called after each start of its process."""
         self.command = command
+        self._on_start = on_start
         self.name = command.name
         self.starts = 0
         self._programs = programs
-        self._child: Child | None = None
+        self.child: Child | None = None
         self._wanted = asyncio.Event()
         self._ready = asyncio.Event()
         self._keeping: asyncio.Task[None] | None = None
@@ -39,8 +46,8 @@ class Part:
     @property
     def pid(self) -> int:
         """The id of its first process. 0 while there is none."""
-        running = self._child is not None and self._child.process.returncode is None
-        return self._child.process.pid if self._child is not None and running else 0
+        running = self.child is not None and self.child.process.returncode is None
+        return self.child.process.pid if self.child is not None and running else 0
 
     def pids(self) -> list[int]:
         """The ids of its processes, the first before the processes that it has started."""
@@ -60,8 +67,8 @@ class Part:
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.wait({self._keeping})
-        if self._child is not None:
-            await self._child.stop()
+        if self.child is not None:
+            await self.child.stop()
 
     def kill(self) -> None:
         """End it as a crash does. It starts again at once, unless it is held down."""
@@ -98,11 +105,12 @@ class Part:
         while True:
             await self._wanted.wait()
             await self.command.before()
-            self._child = await start_child(self.command, _discard)
+            self.child = await start_child(self.command, _discard)
+            self._on_start()
             self.starts += 1
-            if await self._child.ready():
+            if await self.child.ready():
                 self._ready.set()
-            await self._child.ended()
+            await self.child.ended()
             self._ready.clear()
             await asyncio.sleep(RESTART_S)
 

@@ -20,6 +20,7 @@ from devstack.directories import find_directories
 from devstack.postgres import NAME, postgres_command, postgres_url
 from devstack.state import State
 from devstack.valkey import valkey_command, valkey_url
+from devstack.watchdog import Watchdog
 from storage.postgres.migrate import migrate
 from storage.settings import StorageSettings
 from tests.support.databases import PARTITIONS
@@ -73,6 +74,7 @@ class Stack:
     valkey: Part
     sockets: Path
     """The folder with the sockets of both servers."""
+    watchdog: Watchdog
     gateways: list[Part] = field(default_factory=list)
     workers: list[Part] = field(default_factory=list)
     links: dict[str, Links] = field(default_factory=dict)
@@ -97,6 +99,10 @@ class Stack:
         """A connection to Valkey."""
         async with Redis.from_url(self.settings.redis_url) as redis:
             yield redis
+
+    def record(self) -> None:
+        """Tell the watchdog which processes to end if this one is killed."""
+        self.watchdog.record(part.child for part in self.parts)
 
     async def heal(self) -> None:
         """Resume, restore and start everything, and wait until each gateway says it is ready."""
@@ -135,11 +141,11 @@ async def running_stack(
             stack.clients.append(client)
             addresses = await _addresses(stack, name, exits if proxied else None)
             command = gateway_command(client, state.log(name), {**environment, **addresses})
-            stack.gateways.append(Part(command))
+            stack.gateways.append(Part(command, on_start=stack.record))
         for name in [f"worker-{number}" for number in range(sizes.workers)]:
             addresses = await _addresses(stack, name, exits if proxied else None)
             command = worker_command(name, state.log(name), {**environment, **addresses})
-            stack.workers.append(Part(command))
+            stack.workers.append(Part(command, on_start=stack.record))
         for part in (*stack.gateways, *stack.workers):
             exits.push_async_callback(part.stop)
         await stack.heal()
@@ -163,17 +169,28 @@ def _temporary_state(folder: Path) -> Iterator[State]:
 
 async def _started_servers(state: State, exits: AsyncExitStack) -> Stack:
     exits.enter_context(state.held())
+    watchdog = Watchdog(state.children_file)
+    await watchdog.start()
+    exits.push_async_callback(watchdog.stop)
     directories = await find_directories(state)
+
+    def record() -> None:
+        stack.record()
+
     postgres = Part(
         await postgres_command(directories, state.log("postgres"), POSTGRES_SETTINGS),
         frozenset({"postgres"}),
+        record,
     )
-    valkey = Part(await valkey_command(directories, state.log("valkey")))
+    valkey = Part(await valkey_command(directories, state.log("valkey")), on_start=record)
+    settings = StorageSettings(postgres_url(directories), valkey_url(directories))
+    stack = Stack(
+        state.folder, settings, postgres, valkey, sockets=directories.sockets, watchdog=watchdog
+    )
     for part in (postgres, valkey):
         exits.push_async_callback(part.stop)
         await part.start()
-    settings = StorageSettings(postgres_url(directories), valkey_url(directories))
-    return Stack(state.folder, settings, postgres, valkey, sockets=directories.sockets)
+    return stack
 
 
 async def _create_role(stack: Stack) -> None:

@@ -4,6 +4,7 @@ A named query declares its shards in a comment, as one of
 
     -- shard: $1         each distributed table has `COLUMN = $1`: one task
     -- shard: $1[]       each has `COLUMN = ANY ($1)`: one task per shard of these users
+    -- shard: $1[1]      the same, and on Citus it is sent for each user: one task
     -- shard: $1, $2     parts of the statement differ: each is bound to one of them
     -- shard: fan-out    a task for every shard
     -- shard: local      no distributed table

@@ -84,8 +84,6 @@ class Reading:
         self._condition(node.whereClause, scope)
         if node.lockingClause and any(s.table in DISTRIBUTED for s in scope.sources):
             self.features.append((Feature.LOCK, scope.group))
-        for sort in (node.sortClause or ())[:1]:
-            self._check_order(sort.node, scope)
         for part in (node.targetList, node.valuesLists, node.groupClause, node.havingClause,
                      node.sortClause, node.distinctClause, node.windowClause,
                      node.limitCount, node.limitOffset):  # fmt: skip
@@ -233,15 +231,8 @@ class Reading:
             return
         if isinstance(node, ast.ColumnRef):
             self._term(node, scope)
-        if isinstance(node, ast.A_Expr) and node.name and node.name[-1].sval in ("<", ">"):
-            self._check_order(node.lexpr, scope)
         for child in children(node):
             self._expression(child, scope)
-
-    def _check_order(self, node: Any, scope: Scope) -> None:
-        term = self._term(node, scope)
-        if term and isinstance(term[0], Source) and term[0].table == "outbox" and term[1] == "id":
-            self.features.append((Feature.OUTBOX_ORDER, scope.group))
 
     def _term(self, node: Any, scope: Scope) -> Term | None:
         node = plain(node)

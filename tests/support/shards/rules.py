@@ -13,12 +13,13 @@ from tests.support.shards.reading import Reading
 from tests.support.shards.sources import Feature, Source
 
 _DECLARATION = re.compile(r"^-- shard:(.*)$", re.MULTILINE)
-_BINDING = re.compile(r"\$(\d+)(\[\])?")
+_BINDING = re.compile(r"\$(\d+)(\[1?\])?")
 
 HOW = (
     "Add a line `-- shard: $1` (each table has `COLUMN = $1`), `-- shard: $1[]` (each has"
     " `COLUMN = ANY ($1)`), `-- shard: fan-out` (all shards) or `-- shard: local` (no distributed"
-    " table). storage/postgres/placement.py has each table's COLUMN."
+    " table), or `-- shard: plain` (another replaces it on Citus)."
+    " storage/postgres/placement.py has each table's COLUMN."
 )
 
 ADVICE = {
@@ -30,8 +31,6 @@ ADVICE = {
     Feature.OUTER_JOIN: "Citus would copy the whole table to one node. Read it with"
     " `COLUMN = ANY ($n)`, and add what is missing in Python.",
     Feature.RECURSION: "Bind it to one user, or read in steps from Python.",
-    Feature.OUTBOX_ORDER: "Every node has its own sequence of ids. Order by (version, id), and"
-    " compare positions as (version, id).",
     Feature.VOLATILE: "Citus refuses it in an UPDATE, a DELETE and ON CONFLICT DO UPDATE. Pass the"
     " value as a parameter, or select it in the FROM list.",
     Feature.MOVED_ROW: "A row cannot move to another shard. Delete it and insert another.",
@@ -39,8 +38,7 @@ ADVICE = {
 }
 
 _ANYWHERE = {
-    Feature.EMPTY_SELECT, Feature.OUTBOX_ORDER, Feature.VOLATILE, Feature.MOVED_ROW,
-    Feature.UNPLACED,
+    Feature.EMPTY_SELECT, Feature.VOLATILE, Feature.MOVED_ROW, Feature.UNPLACED,
 }  # fmt: skip
 """Refused even in a statement of one user. The other features are in a group of several shards."""
 
@@ -64,8 +62,12 @@ class Declaration:
     users: frozenset[int] = frozenset()
     """Numbers of the parameters that are one user."""
     arrays: frozenset[int] = frozenset()
+    singles: frozenset[int] = frozenset()
+    """Those of `arrays` that have one user on Citus."""
     is_fan_out: bool = False
     is_local: bool = False
+    is_plain: bool = False
+    """Only for plain PostgreSQL. Another statement replaces it on Citus."""
 
 
 def declared(sql: str) -> Declaration | None:
@@ -74,15 +76,18 @@ def declared(sql: str) -> Declaration | None:
     if len(found) != 1:
         return None
     text = found[0].strip()
+    if text == "plain":
+        return Declaration(is_plain=True)
     if text in ("fan-out", "local"):
         return Declaration(is_fan_out=text == "fan-out", is_local=text == "local")
     bindings = [_BINDING.fullmatch(part.strip()) for part in text.split(",")]
     if not all(bindings):
         return None
-    numbers = [(int(b[1]), bool(b[2])) for b in bindings if b]
+    numbers = [(int(b[1]), b[2]) for b in bindings if b]
     return Declaration(
-        frozenset(number for number, is_array in numbers if not is_array),
-        frozenset(number for number, is_array in numbers if is_array),
+        frozenset(number for number, array in numbers if not array),
+        frozenset(number for number, array in numbers if array),
+        frozenset(number for number, array in numbers if array == "[1]"),
     )
 
 
@@ -91,6 +96,8 @@ def check_query(name: str, sql: str) -> list[Violation]:
     declaration = declared(sql)
     if declaration is None:
         return [Violation(name, "declaration", f"it declares no shard. {HOW}")]
+    if declaration.is_plain:
+        return []
     try:
         statements = parse_sql(sql)
     except ParseError as error:
@@ -113,7 +120,9 @@ def _check(name: str, reading: Reading, declaration: Declaration | None) -> Iter
     for source in reading.sources:
         if source.column:
             groups[reading.group_of(source.group)].append(source)
-    single = {group for group, sources in groups.items() if _is_single(reading, sources)}
+    single = {
+        group for group, sources in groups.items() if _is_single(reading, sources, declaration)
+    }
     for feature, group in dict.fromkeys(reading.features):
         # A group without a distributed table is a part of no task.
         if feature in _ANYWHERE or (
@@ -121,16 +130,19 @@ def _check(name: str, reading: Reading, declaration: Declaration | None) -> Iter
         ):
             text = f"it has {feature.value}. {ADVICE[feature]}"
             yield Violation(name, feature.name.lower(), text)
-    for sources in groups.values():
-        yield from _check_joins(name, reading, sources)
+    for group, sources in groups.items():
+        if group not in single:
+            yield from _check_joins(name, reading, sources)
         for source in sources:
             yield from _check_shard(name, reading, source, declaration)
 
 
-def _is_single(reading: Reading, sources: list[Source]) -> bool:
+def _is_single(reading: Reading, sources: list[Source], declaration: Declaration | None) -> bool:
     """Whether one value places all rows of a group."""
+    singles = declaration.singles if declaration else frozenset()
     values = [
         {v for v in reading.values(source) if v[0] in ("parameter", "variable", "constant")}
+        | {("parameter", number) for number in source.arrays & singles}
         for source in sources
     ]
     return bool(set.intersection(*values))

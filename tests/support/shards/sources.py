@@ -21,7 +21,6 @@ class Feature(Enum):
     LIMITED_LATERAL = "LATERAL with LIMIT over a function, CTE or reference table"
     OUTER_JOIN = "a distributed table on the optional side of an outer join"
     RECURSION = "a recursive CTE"
-    OUTBOX_ORDER = "the outbox in the order of `id`"
     VOLATILE = "a volatile function in a change"
     MOVED_ROW = "a change of a distribution column"
     UNPLACED = "an INSERT without the distribution column"

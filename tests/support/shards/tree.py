@@ -1,6 +1,6 @@
 """Checks the named queries, the functions and the tables of this tree."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from pglast import ast, parse_plpgsql, parse_sql
 from storage.postgres import sql
 from storage.postgres.placement import DISTRIBUTED, REFERENCE
 from tests.support.shards.nodes import descendants
-from tests.support.shards.rules import Violation, check_in_function, check_query
+from tests.support.shards.rules import Violation, check_in_function, check_query, declared
 
 _POSTGRES = Path(sql.__file__).parent
 
@@ -30,8 +30,18 @@ def queries() -> Iterator[tuple[str, str]]:
 
 
 def _queries() -> Iterator[Violation]:
-    for name, text in queries():
+    named = dict(queries())
+    for name, text in named.items():
         yield from check_query(name, text)
+        yield from check_replacement(name, text, named)
+
+
+def check_replacement(name: str, text: str, names: Container[str]) -> Iterator[Violation]:
+    """The violation of a statement for plain PostgreSQL that no other replaces on Citus."""
+    declaration = declared(text)
+    if declaration and declaration.is_plain and f"{name}_on_citus" not in names:
+        advice = f"Write {name}_on_citus, which returns the same rows."
+        yield Violation(name, "replacement", f"nothing replaces it on Citus. {advice}")
 
 
 def _functions() -> Iterator[Violation]:

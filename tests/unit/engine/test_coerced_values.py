@@ -9,7 +9,7 @@ from graphql.execution.values import get_variable_values
 from strawberry import ID
 
 from engine import Engine, EngineSettings, InvalidVariables, Result, Stage
-from engine.variables import exceeds
+from engine.variables import OBJECTS_MAX, exceeds
 
 LIMIT = 1_000
 
@@ -101,6 +101,15 @@ async def test_values_in_their_coerced_form_do_not_count() -> None:
     assert (await ran(USERS, ids=["1"] * 5 * LIMIT)).data == {"users": 5 * LIMIT}
 
 
+async def test_a_long_list_of_objects_is_rejected_before_they_are_made() -> None:
+    pair = {"a": "1", "b": "2"}
+    given = {"pairs": [pair] * OBJECTS_MAX, "note": None}
+    assert (await ran(CHANGE, input=given)).data == {"change": OBJECTS_MAX}
+    result = await ran(CHANGE, input={**given, "pairs": [pair] * (OBJECTS_MAX + 1)})
+    (error,) = result.errors
+    assert "at most 1,000 list items and object keys" in error.message
+
+
 async def test_graphql_core_coerces_the_variables_of_a_subscription_again() -> None:
     engine = Engine(SCHEMA, EngineSettings(max_coerced_values=LIMIT))
     operation = engine.prepare("subscription ($ids: [ID!]!) { changed(ids: $ids) }")
@@ -139,5 +148,5 @@ def test_the_default_allows_the_largest_requests() -> None:
     operation = Engine(SCHEMA).prepare(CHANGE)
     given = {"pairs": [PAIR] * 500}
     assert operation.variables.coerce({"input": given})
-    with pytest.raises(InvalidVariables, match="20,000"):
+    with pytest.raises(InvalidVariables, match="4,000"):
         operation.variables.coerce({"input": {"pairs": [{}] * 330_000}})

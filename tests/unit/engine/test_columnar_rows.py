@@ -24,7 +24,7 @@ def test_a_place_is_read_of_rows_however_they_are_kept() -> None:
 
 
 def test_columns_of_unlike_lengths_are_rejected_where_they_are_put_together() -> None:
-    with pytest.raises(ValueError, match="equally long"):
+    with pytest.raises(ValueError, match="must have equal lengths"):
         ColumnarRows([1, 2], [1])
 
 

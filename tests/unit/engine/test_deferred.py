@@ -177,7 +177,7 @@ async def test_a_request_that_ends_takes_no_other_along() -> None:
     assert not (await second).errors
 
 
-async def test_what_is_cancelled_elsewhere_is_a_fault_and_no_cancellation() -> None:
+async def test_a_cancelled_future_is_a_field_error_and_no_cancellation() -> None:
     known = Known()
     asking = asyncio.create_task(Engine(SCHEMA).execute(query="{ age weight }", context=known))
     await known.asked.wait()

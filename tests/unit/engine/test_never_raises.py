@@ -143,7 +143,7 @@ async def test_odd_variables_are_answered_alike(declared: str, value: Any) -> No
 
 async def test_variables_may_nest_as_deep_as_they_like() -> None:
     deep: dict[str, Any] = {}
-    for _ in range(5_000):
+    for _ in range(3_000):
         deep = {"inner": deep}
     await assert_alike("query($d: Deep) { echo(deep: $d) }", d=deep)
 

@@ -10,10 +10,12 @@ import pytest
 from engine import Engine, EngineSettings, slices
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
+from engine.turns import Turns
 from tests.support.tree_schema import Calls, answer, schema
 
 WIDE = "{ tree { branches(count: 300) { branches(count: 40) { number even size } } } }"
 LONG = "{ tree { branches(count: 9000) { number even size } } }"
+LIGHT = "branches(count: 300) { number even }"
 ROWS_MAX = 5_000
 """What a slice of `slices.SLICE_BYTES` has at most, of rows with one short field each."""
 
@@ -49,6 +51,40 @@ async def test_no_iteration_of_the_loop_builds_more_than_a_slice(
     assert result.rows == ticks.rows.total() == rows
     assert max(ticks.rows.values()) <= ROWS_MAX
     assert [count for name, count in calls if name == "size"] == [rows - 2 - 300 * (rows > 10_000)]
+
+
+async def test_a_long_column_of_light_rows_waits_for_no_turn_when_its_rows_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[Turns] = []
+    real = Turns.wait
+
+    async def wait(turns: Turns) -> None:
+        waits.append(turns)
+        await real(turns)
+
+    monkeypatch.setattr(Turns, "wait", wait)
+    engine, query = Engine(schema), f"{{ tree {{ {LIGHT} }} }}"
+    first = await engine.execute(query=query, context=[])
+    assert waits
+    waits.clear()
+    second = await engine.execute(query=query, context=[])
+    assert not waits
+    assert second.data == first.data
+
+
+async def test_light_columns_of_one_request_that_arrive_together_take_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = Ticks(monkeypatch)
+    engine = Engine(schema)
+    query = "{ tree { " + " ".join(f"of{n}: {LIGHT}" for n in range(40)) + " } }"
+    await engine.execute(query=query, context=[])
+    ticks.rows.clear()
+    result = await engine.execute(query=query, context=[])
+    assert not result.errors
+    assert ticks.rows.total() == 40 * 300 + 2
+    assert max(ticks.rows.values()) <= ROWS_MAX
 
 
 async def test_the_response_is_the_same_with_slices_and_without(

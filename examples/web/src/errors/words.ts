@@ -26,6 +26,9 @@ export function problemInWords(problem: ProblemFragment): string {
   }
 }
 
+/** A change whose `consistency` is DELAYED, in words. */
+export const DELAYED = "It is saved, and may take a moment to show everywhere.";
+
 const FAILURES: Record<string, string> = {
   UNAUTHENTICATED: "You are signed out. Sign in again.",
   FORBIDDEN: "You may not see this.",

@@ -10,7 +10,6 @@ export function useInfiniteScroll(hasMore: boolean, onMore: () => Promise<unknow
   const [error, setError] = useState<unknown>(null);
 
   const load = useEffectEvent(async (): Promise<void> => {
-    if (loading.current) return;
     loading.current = true;
     try {
       await onMore();
@@ -24,8 +23,9 @@ export function useInfiniteScroll(hasMore: boolean, onMore: () => Promise<unknow
   useEffect(() => {
     if (!hasMore || error || !end.current) return;
     const observer = new IntersectionObserver(
-      ([entry]) => {
-        if (entry?.isIntersecting) void load().then(again);
+      (entries) => {
+        // A busy browser reports several changes at once, the oldest first: the last one is true now.
+        if (entries.at(-1)?.isIntersecting && !loading.current) void load().then(again);
       },
       { rootMargin: "600px" },
     );

@@ -39,7 +39,7 @@ export function LiveEvents({ children }: { children: ReactNode }) {
       if (include) void client.refetchQueries({ include: activeOf(client, include) });
       const other = from?.id === userId ? to : from;
       if (!other || !id) return;
-      const added = { id, type, at, byViewer: from?.id === userId, otherId: other.id };
+      const added = { id, type, at, ofViewer: from?.id === userId, otherId: other.id };
       setActivity((known) => [added, ...known].slice(0, SHOWN_MAX));
     },
   });

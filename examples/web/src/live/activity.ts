@@ -6,28 +6,34 @@ export interface Activity {
   id: string;
   type: RelationshipEventType;
   at: string | null;
-  byViewer: boolean;
+  /** Whether it is the viewer's follow or request that has changed, and not the other's. */
+  ofViewer: boolean;
   otherId: string;
 }
 
 export const ActivityContext = createContext<Activity[]>([]);
 export const useActivity = () => useContext(ActivityContext);
 
-/** The event as a sentence with "{}" in place of the other's name; null for those that need no words. */
-export function activityInWords({ type, byViewer }: Activity): string | null {
-  const [byMe, byThem] = WORDS[type] ?? [null, null];
-  return byViewer ? byMe : byThem;
+type Words = Partial<Record<RelationshipEventType, string>>;
+
+/**
+ * The event as a sentence with "{}" in place of the other's name; null for what the viewer did, which
+ * they know already.
+ */
+export function activityInWords({ type, ofViewer }: Activity): string | null {
+  return (ofViewer ? OF_VIEWER : OF_OTHERS)[type] ?? null;
 }
 
-/** For follows and requests of the viewer's, and for those of others. */
-const WORDS: Partial<Record<RelationshipEventType, [byMe: string | null, byThem: string | null]>> = {
-  FOLLOWED: ["You followed {}", "{} followed you"],
-  UNFOLLOWED: ["You unfollowed {}", "{} unfollowed you"],
-  FOLLOWER_REMOVED: [null, "You removed {} as follower"],
-  REQUESTED: ["You asked to follow {}", "{} asks to follow you"],
-  REQUEST_ACCEPTED: ["{} accepted your request", "You accepted {}"],
-  REQUEST_DECLINED: ["{} declined your request", "You declined {}"],
-  REQUEST_CANCELLED: ["You took back your request to {}", "{} took back a request"],
-  BLOCKED: ["You blocked {}", null],
-  MUTED: ["You muted {}", null],
+/** What others do with the viewer's requests. */
+const OF_VIEWER: Words = {
+  REQUEST_ACCEPTED: "{} accepted your request",
+  REQUEST_DECLINED: "{} declined your request",
+};
+
+/** What others do with their follows and requests. */
+const OF_OTHERS: Words = {
+  FOLLOWED: "{} followed you",
+  UNFOLLOWED: "{} unfollowed you",
+  REQUESTED: "{} asks to follow you",
+  REQUEST_CANCELLED: "{} took back a request",
 };

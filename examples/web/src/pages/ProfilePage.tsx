@@ -2,6 +2,7 @@ import { useQuery } from "@apollo/client/react";
 import { UserX } from "lucide-react";
 import { Outlet, useParams } from "react-router";
 import { graphql } from "../gql";
+import type { CountsFragment, PersonFragment } from "../gql/graphql";
 import { useLiveCounts } from "../live/useLiveCounts";
 import { useLiveRelations } from "../live/useLiveRelations";
 import { ProfileHeader } from "../people/ProfileHeader";
@@ -34,6 +35,13 @@ const Profile = graphql(`
   }
 `);
 
+/**
+ * Whether the account is deactivated or deleted, or blocks the viewer. Kith does not say which: the
+ * three look the same to the viewer, as an account whose lists are all hidden and that cannot be followed.
+ */
+const isUnavailable = ({ viewerFollowEligibility, followerCount, followingCount }: PersonFragment & CountsFragment) =>
+  viewerFollowEligibility.code === "NOT_ALLOWED" && followerCount === null && followingCount === null;
+
 export function ProfilePage() {
   const { id = "" } = useParams();
   const { userId } = useSession();
@@ -50,6 +58,15 @@ export function ProfilePage() {
   }
   if (!data?.user) return loading ? <RowSkeletons count={3} /> : null;
   const { user } = data;
+  if (isUnavailable(user)) {
+    return (
+      <div className="profile">
+        <title>Not available · Kindred</title>
+        <ProfileHeader user={user} known={null} />
+        <Notice icon={<UserX />} title="This account is not available." />
+      </div>
+    );
+  }
   return (
     <div className="profile">
       <title>{`${user.displayName} · Kindred`}</title>

@@ -13,6 +13,8 @@ interface Face {
 /** What the button says and does, from how the viewer stands to the user; null for oneself. */
 function faceOf({ viewerRelation: relation, viewerFollowEligibility: { code } }: PersonFragment): Face | null {
   if (!relation || relation.state === "SELF") return null;
+  // Nothing to undo and nothing to ask for: a click could only be rejected.
+  if (code === "NOT_ALLOWED" && !relation.blocking) return null;
   if (relation.blocking) return { label: "Blocked", hover: "Unblock", change: "unblock", quiet: true };
   if (relation.requested) return { label: "Requested", hover: "Cancel request", change: "cancelRequest", quiet: true };
   if (relation.following) {

@@ -29,6 +29,7 @@ export const ChangeFragment = graphql(`
   fragment Change on RelationshipPayload {
     changed
     undoToken
+    consistency
     consistencyToken
     userErrors {
       ...Problem

@@ -1,7 +1,7 @@
 import type { ApolloCache } from "@apollo/client";
 import { useApolloClient } from "@apollo/client/react";
 import { rememberToken } from "../apollo/freshness";
-import { failureInWords, problemInWords } from "../errors/words";
+import { DELAYED, failureInWords, problemInWords } from "../errors/words";
 import type { PersonFragment } from "../gql/graphql";
 import { useSession } from "../session/SessionContext";
 import { useToast } from "../toasts/ToastContext";
@@ -44,7 +44,8 @@ export function useChange() {
       if (problem) return toast({ tone: "error", text: problemInWords(problem) });
       // A block opens or closes whole lists of the user, which the payload does not contain.
       if (name === "block" || name === "unblock") void client.refetchQueries({ include: "active" });
-      if (done) toast({ text: done(user.displayName), ...undo(change?.undoToken, user) });
+      const text = [done?.(user.displayName), change?.consistency === "DELAYED" ? DELAYED : ""].filter(Boolean).join(" ");
+      if (text) toast({ text, ...undo(change?.undoToken, user) });
     } catch (error) {
       toast({ tone: "error", text: failureInWords(error) });
     }

@@ -1,6 +1,6 @@
 import { useApolloClient } from "@apollo/client/react";
 import { rememberToken } from "../apollo/freshness";
-import { failureInWords, problemInWords } from "../errors/words";
+import { DELAYED, failureInWords, problemInWords } from "../errors/words";
 import type { ProfileFragment } from "../gql/graphql";
 import { useToast, type Toast } from "../toasts/ToastContext";
 import { Undo } from "./mutations";
@@ -19,7 +19,8 @@ export function useUndo() {
       rememberToken(data?.change?.consistencyToken);
       const [problem] = data?.change?.userErrors ?? [];
       if (problem) return toast({ tone: "error", text: problemInWords(problem) });
-      toast({ text: `Undone: you and ${user.displayName} are as before.` });
+      const delayed = data?.change?.consistency === "DELAYED" ? ` ${DELAYED}` : "";
+      toast({ text: `Undone: you and ${user.displayName} are as before.${delayed}` });
       // A row that the change took out of a list comes back only with the list.
       await client.refetchQueries({ include: "active" });
     } catch (error) {

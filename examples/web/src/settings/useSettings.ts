@@ -1,6 +1,6 @@
 import { useApolloClient } from "@apollo/client/react";
 import { rememberToken } from "../apollo/freshness";
-import { failureInWords, problemInWords } from "../errors/words";
+import { DELAYED, failureInWords, problemInWords } from "../errors/words";
 import { graphql } from "../gql";
 import type { SettingsFragment, UpdateRelationshipSettingsInput, UpdateSettingsMutation } from "../gql/graphql";
 import { useSession } from "../session/SessionContext";
@@ -30,6 +30,7 @@ const UpdateSettings = graphql(`
       userErrors {
         ...Problem
       }
+      consistency
       consistencyToken
     }
   }
@@ -52,7 +53,8 @@ export function useSettings() {
       });
       rememberToken(data?.change?.consistencyToken);
       const [problem] = data?.change?.userErrors ?? [];
-      toast(problem ? { tone: "error", text: problemInWords(problem) } : { text: "Saved." });
+      if (problem) return toast({ tone: "error", text: problemInWords(problem) });
+      toast({ text: data?.change?.consistency === "DELAYED" ? DELAYED : "Saved." });
     } catch (error) {
       toast({ tone: "error", text: failureInWords(error) });
     }
@@ -68,5 +70,6 @@ const guess = (settings: SettingsFragment, userId: string): UpdateSettingsMutati
     relationshipSettings: settings,
   },
   userErrors: [],
+  consistency: null,
   consistencyToken: null,
 });

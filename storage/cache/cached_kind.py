@@ -1,4 +1,4 @@
-"""Cache entries: kinds of values that Redis holds, one value for each user."""
+"""Kinds of cached values: Redis holds one value of each kind for a user."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Staleness(Enum):
 
 
 @dataclass(frozen=True)  # no slots: typing sets an attribute on generic instances
-class Entry(Generic[V]):
+class CachedKind(Generic[V]):
     """A kind of cached value."""
 
     prefix: str
@@ -43,8 +43,12 @@ class Entry(Generic[V]):
     load: Load[V]
     """Reads the values to cache from the tables, the same for every viewer."""
     staleness: Staleness
+    at_once: int = 1_000
+    """How many values are loaded and cached together: few enough for a lease, and for the event
+    loop to do other work meanwhile."""
     closed_with: str | None = None
-    """The prefix of another entry: nobody can fill a user's value while that entry's is closed."""
+    """The prefix of another kind: nobody can fill a user's value while the value of that kind is
+    closed."""
 
     def key(self, user: UserId) -> str:
         return f"{self.prefix}{user}}}"

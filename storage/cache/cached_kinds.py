@@ -1,20 +1,21 @@
-"""All entries of the cache."""
+"""All kinds of cached values."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from graph.consistency import ACCOUNTS_CACHED_S
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from storage.cache import codec
-from storage.cache.entry import Entry, Staleness
+from storage.cache.cached_kind import CachedKind, Staleness
 from storage.cache.tables import Tables
 from storage.postgres.relations import Neighbourhood
 from storage.redis.keys import LISTS, Keys
 from storage.settings import StorageSettings
 
-PROFILE_TTL_S = 300
+PROFILE_TTL_S = ACCOUNTS_CACHED_S
 """Account changes do not go through the drain, so a lost invalidation is visible for at most this
 long."""
 
@@ -24,51 +25,53 @@ deletions."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
-    """The entries of one space."""
+class CachedKinds:
+    """The kinds of cached values of one space."""
 
-    relations: Entry[Neighbourhood]
+    relations: CachedKind[Neighbourhood]
     """All relations of a user, in a hash. A whale's holds the forward directions only."""
-    lists: Mapping[ListKind, Entry[Page]]
+    lists: Mapping[ListKind, CachedKind[Page]]
     """The newest entries of the user's lists of followings, followers and friends."""
-    profile: Entry[Profile]
+    profile: CachedKind[Profile]
     """The user's account settings and totals."""
-    pending: Entry[Collection[UserId]]
+    pending: CachedKind[Collection[UserId]]
     """The targets of the user's pending writes. Nearly all users have none."""
 
 
-def entries_of(tables: Tables, settings: StorageSettings) -> Entries:
-    """Declare the entries: key, format, time to live, loader and staleness rule of each."""
+def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
+    """Declare the kinds: key, format, time to live, loader and staleness rule of each."""
     keys = Keys(settings.space)
     ttl_s, own_ttl_s = settings.cache.ttl_s, settings.cache.own_writes_ttl_s
     head = Window(settings.cache.list_max)
-    return Entries(
-        relations=Entry(
+    return CachedKinds(
+        relations=CachedKind(
             keys.prefix("rel"),
-            lambda around: list(codec.relation_fields(around)),
+            codec.relation_fields,
             lambda _: ttl_s,
             partial(tables.relations.around, most=settings.cache.relations_max),
             Staleness.UPDATED,
+            at_once=50,
             closed_with=keys.prefix("own"),
         ),
         lists={
-            kind: Entry(
+            kind: CachedKind(
                 keys.prefix(LISTS[kind]),
                 lambda page: (codec.page_value(page),),
                 lambda _: ttl_s,
                 partial(tables.lists.pages, kind, window=head, viewer=None),
                 Staleness.DELETED,
+                at_once=20,
             )
             for kind in ListKind
         },
-        profile=Entry(
+        profile=CachedKind(
             keys.prefix("profile"),
             lambda profile: (codec.profile_value(profile),),
             lambda _: min(ttl_s, PROFILE_TTL_S),
             partial(tables.profiles.get_many, viewer=None),
             Staleness.CLOSED,
         ),
-        pending=Entry(
+        pending=CachedKind(
             keys.prefix("own"),
             lambda targets: (codec.pending_value(targets),),
             lambda targets: PENDING_TTL_S if targets else own_ttl_s,

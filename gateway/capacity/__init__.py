@@ -1,0 +1,1 @@
+"""Capacity planning: the machines, disks and networks that a demand needs."""

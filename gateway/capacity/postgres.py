@@ -1,0 +1,105 @@
+"""Disks, WAL, backups and machines of PostgreSQL."""
+
+from math import ceil
+
+from gateway.capacity.inputs import Inputs
+from gateway.capacity.load import misses, users
+from gateway.capacity.quantity import BLOCK, DAY_S, GB, HOUR_S, MB, US, Quantity
+
+PART = "PostgreSQL"
+
+
+def fresh_bytes(given: Inputs) -> float:
+    return given["edges"] * given["edge_bytes"] + users(given) * given["user_bytes"]
+
+
+def table_bytes(given: Inputs) -> float:
+    """Bytes of one copy of the tables with bloat, and of the receipts that are kept."""
+    receipts = given["writes"] * DAY_S * given["receipt_days"] * given["receipt_bytes"]
+    return fresh_bytes(given) * given["bloat"] + receipts
+
+
+def wal_bytes_per_s(given: Inputs) -> float:
+    """Bytes of WAL that writes cause, with images of whole blocks after checkpoints."""
+    images = given["write_image_bytes"] * given["image_share"] * given["image_ratio"]
+    return given["writes"] * (given["write_wal_bytes"] + images)
+
+
+def disk_bytes(given: Inputs) -> float:
+    """Bytes of disk for one copy: tables, waiting WAL and headroom."""
+    wal = wal_bytes_per_s(given) * HOUR_S * given["wal_hours"]
+    return (table_bytes(given) + wal) / given["disk_full"]
+
+
+def backup_bytes(given: Inputs) -> float:
+    """Bytes of all backups that are kept, and of the archive of WAL."""
+    full = given["backups"] * table_bytes(given) * given["backup_ratio"]
+    archive = wal_bytes_per_s(given) * DAY_S * given["archive_days"] * given["archive_ratio"]
+    return full + archive
+
+
+def blocks_per_miss(given: Inputs) -> float:
+    """Blocks of a cold read. In tables that were filled write by write, each row of a user is in a
+    block of its own."""
+    return given["miss_blocks"] + 2 * given["edges_per_user"] * given["scatter"]
+
+
+def blocks_per_write(given: Inputs) -> float:
+    """Blocks that a write changes, and reads before if they are not in memory."""
+    return given["write_image_bytes"] / BLOCK
+
+
+def reads_per_s(given: Inputs) -> float:
+    """Blocks that misses and writes read from disk."""
+    blocks = misses(given) * blocks_per_miss(given) + given["writes"] * blocks_per_write(given)
+    return blocks * (1 - given["memory_share"])
+
+
+def writes_per_s(given: Inputs) -> float:
+    """Blocks that checkpoints write, and one WAL flush for each write at most."""
+    return given["writes"] * (blocks_per_write(given) * given["image_share"] + 1)
+
+
+def cores(given: Inputs) -> float:
+    """Cores for misses and writes, at the planned load of a core."""
+    used = misses(given) * given["miss_postgres_us"] + given["writes"] * given["write_postgres_us"]
+    return used * US / given["busy"]
+
+
+def primaries(given: Inputs) -> int:
+    """The number of machines for one copy. More than one: Citus."""
+    return ceil(
+        max(
+            cores(given) / given["cores"],
+            disk_bytes(given) / (given["disk_gb"] * GB),
+            (reads_per_s(given) + writes_per_s(given)) / (given["disk_iops"] * given["busy"]),
+        )
+    )
+
+
+def machines(given: Inputs) -> float:
+    """The number of machines for all copies."""
+    return primaries(given) * given["copies"]
+
+
+def restore_hours(given: Inputs) -> float:
+    """Hours to restore a backup: all machines copy at once, and then replay a day's WAL as fast."""
+    copied = (table_bytes(given) + wal_bytes_per_s(given) * DAY_S) / primaries(given)
+    return copied / (given["restore_mb_per_s"] * MB) / HOUR_S
+
+
+QUANTITIES = (
+    Quantity(PART, "tables and indexes, freshly loaded", "GB", lambda i: fresh_bytes(i) / GB),
+    Quantity(PART, "one copy, with bloat and receipts", "GB", lambda i: table_bytes(i) / GB),
+    Quantity(PART, "disk of one copy, with WAL and headroom", "GB", lambda i: disk_bytes(i) / GB),
+    Quantity(PART, "disk of all copies", "GB", lambda i: disk_bytes(i) * i["copies"] / GB),
+    Quantity(PART, "backups and WAL archive", "GB", lambda i: backup_bytes(i) / GB),
+    Quantity(PART, "WAL", "MB/s", lambda i: wal_bytes_per_s(i) / MB),
+    Quantity(PART, "blocks read by a miss", "blocks", blocks_per_miss),
+    Quantity(PART, "blocks read from disk", "1/s", reads_per_s),
+    Quantity(PART, "blocks written and WAL flushes", "1/s", writes_per_s),
+    Quantity(PART, "cores", "cores", cores),
+    Quantity(PART, "machines for one copy", "machines", primaries),
+    Quantity(PART, "machines", "machines", machines),
+    Quantity(PART, "restore of a backup and a day's WAL", "hours", restore_hours),
+)

@@ -1,0 +1,48 @@
+"""Writes that are lost with a region, and reads that the region that takes over can serve."""
+
+from gateway.capacity import postgres
+from gateway.capacity.inputs import Inputs
+from gateway.capacity.load import reads, users
+from gateway.capacity.quantity import GB, HOUR_S, Quantity
+
+PART = "a region that fails"
+
+READS_PER_USER = 2
+"""Cold reads that fill the values of one user: a check and a page."""
+
+
+def lost_writes(given: Inputs) -> float:
+    """The number of acknowledged writes that an asynchronous standby in the other region lacks."""
+    return given["writes"] * given["region_lag_s"]
+
+
+def cold_reads_per_s(given: Inputs) -> float:
+    """Reads a second that PostgreSQL's disks can serve while all caches are empty."""
+    blocks = postgres.blocks_per_miss(given) * (1 - given["memory_share"])
+    return postgres.primaries(given) * given["disk_iops"] / max(blocks, 1)
+
+
+def share_served(given: Inputs) -> float:
+    """The share (0 to 1) of all reads that can be served before the caches are filled."""
+    needed = reads(given)
+    return min(1.0, cold_reads_per_s(given) / needed) if needed else 1.0
+
+
+def warm_hours(given: Inputs) -> float:
+    """Hours until the caches hold the values of all users who are cached at a time."""
+    cold_reads = users(given) * given["cached_users"] * READS_PER_USER
+    return cold_reads / cold_reads_per_s(given) / HOUR_S
+
+
+QUANTITIES = (
+    Quantity(PART, "acknowledged writes that are lost", "writes", lost_writes),
+    Quantity(PART, "reads served with empty caches", "1/s", cold_reads_per_s),
+    Quantity(PART, "the same, of all reads", "%", lambda i: 100 * share_served(i)),
+    Quantity(PART, "until the caches are filled", "hours", warm_hours),
+    Quantity(
+        PART,
+        "network for replication to the other region",
+        "Gbit/s",
+        lambda i: postgres.wal_bytes_per_s(i) * 8 / GB,
+    ),
+)

@@ -1,0 +1,220 @@
+"""Long streams over plain HTTP, for services: exports and the change feed.
+
+A stream that ends early, because a part is unavailable or the client is too slow, is cut off: the
+connection closes without the end of the body. The client continues from the last cursor that it
+has received.
+"""
+
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
+from typing import NoReturn
+from urllib.parse import parse_qsl
+
+import zstandard
+from starlette.responses import Response
+from starlette.types import Message, Receive, Send
+from starlette.types import Scope as HttpScope
+
+from gateway.authentication import Identity
+from gateway.connections import Connection, OpensConnections
+from gateway.headers import Headers, RawHeaders
+from gateway.http_rejection import HttpRejection
+from gateway.request_ids import HEADER as REQUEST_ID
+from gateway.request_ids import begin_request
+from graph.edge import user_id_of
+from graph.errors import BadInput, KithError
+from resolvers.audit import log_access
+from resolvers.scope import Scope
+
+Chunks = AsyncGenerator[bytes, None]
+
+STATUSES = {
+    "BAD_USER_INPUT": 400,
+    "UNAUTHENTICATED": 401,
+    "FORBIDDEN": 403,
+    "CHANGES_LOST": 410,
+}
+"""The status of an error's code. All others are 503: a retry can succeed."""
+
+RETRY_AFTER_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """A request of a service: for what, with which parameters of the path and the query."""
+
+    scope: Scope
+    headers: Headers
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A response: its media type, its body in chunks, and further headers."""
+
+    media_type: str
+    chunks: Chunks
+    headers: RawHeaders = field(default=())
+
+
+class Places:
+    """How many streams of one kind may be open at once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Take a place for the block. Raises HttpRejection 503 if there is none."""
+        if self._taken >= self._most:
+            message = f"This server has {self._most} such streams, the maximum. Try again later."
+            raise HttpRejection(503, "OVERLOADED", message, {"retry-after": str(RETRY_AFTER_S)})
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStreams:
+    """An ASGI application that answers GET requests of services with streams.
+
+    `begin` checks a request and begins its stream; it raises KithError. `name` is the transport's
+    name in metrics.
+    """
+
+    name: str
+    authenticate: Callable[[Headers], Awaitable[Identity]]
+    scope_of: Callable[[Headers, Identity], Scope]
+    connections: OpensConnections
+    places: Places
+    begin: Callable[[StreamRequest], Awaitable[Stream]]
+
+    async def __call__(self, http: HttpScope, receive: Receive, send: Send) -> None:
+        headers = Headers(http["headers"], http.get("client"))
+        own_id = begin_request(headers)
+        try:
+            if http["method"] != "GET":
+                allow = {"allow": "GET"}
+                raise HttpRejection(405, "METHOD_NOT_ALLOWED", "The method must be GET.", allow)
+            identity = await self.authenticate(headers)
+            with self.places.taken(), self.connections.opened(self.name, send) as connection:
+                connection.end_at(identity.expires_at)
+                stream = await self._begun(http, headers, identity)
+                packed = _is_zstd_accepted(headers)
+                await connection.send(_start(stream, own_id, packed=packed))
+                chunks = _compressed(stream.chunks) if packed else stream.chunks
+                await _send_all(connection, chunks, receive)
+        except HttpRejection as rejection:
+            fields = {"cache-control": "no-store", **rejection.headers}
+            response = Response(rejection.body, rejection.status, fields, "application/json")
+            response.raw_headers.append((REQUEST_ID, own_id))
+            await response(http, receive, send)
+
+    async def _begun(self, http: HttpScope, headers: Headers, identity: Identity) -> Stream:
+        scope, path = self.scope_of(headers, identity), http["path_params"]
+        result = "INTERNAL"
+        try:
+            scope.must_see_everything()
+            query = _query(http["query_string"])
+            stream = await self.begin(StreamRequest(scope, headers, path, query))
+            result = "OK"
+            return stream
+        except KithError as error:
+            result = error.code
+            _reject(error)
+        finally:
+            action = f"{self.name} {path['list'][:20]}" if "list" in path else self.name
+            log_access(scope, action, user_id_of(path.get("user", "")), result)
+
+
+def one_of(argument: str, text: str | None, default: str, allowed: Sequence[str]) -> str:
+    """The value of a parameter. Raises BadInput."""
+    chosen = default if text is None else text
+    if chosen not in allowed:
+        raise BadInput(argument, f"must be {' or '.join(allowed)}.")
+    return chosen
+
+
+def no_others(given: Mapping[str, str], known: Sequence[str]) -> None:
+    """Raise BadInput if the query has a parameter that is not known."""
+    for name in given:
+        if name not in known:
+            raise BadInput(name[:100], f"is not a parameter. There are {', '.join(known)}.")
+
+
+def _query(query_string: bytes) -> Mapping[str, str]:
+    given: dict[str, str] = {}
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+        if name in given:
+            raise BadInput(name[:100], "must be given once.")
+        given[name] = value
+    return given
+
+
+def _reject(error: KithError) -> NoReturn:
+    status = STATUSES.get(error.code, 503)
+    retry = {"retry-after": str(RETRY_AFTER_S)} if status == 503 else {}
+    raise HttpRejection(status, error.code, str(error), retry) from error
+
+
+def _start(stream: Stream, own_id: bytes, *, packed: bool) -> Message:
+    fields = [
+        (b"content-type", stream.media_type.encode()),
+        (b"cache-control", b"no-store"),
+        (b"vary", b"accept, accept-encoding"),
+        (b"x-accel-buffering", b"no"),  # otherwise nginx buffers the stream
+        (REQUEST_ID, own_id),
+        *stream.headers,
+    ]
+    if packed:
+        fields.append((b"content-encoding", b"zstd"))
+    return {"type": "http.response.start", "status": 200, "headers": fields}
+
+
+async def _send_all(connection: Connection, chunks: AsyncIterator[bytes], receive: Receive) -> None:
+    sending = asyncio.create_task(_send(connection, chunks))
+    watching = asyncio.create_task(connection.end_with_client(receive))
+    try:
+        await connection.until_ended_or(sending)
+    finally:
+        is_whole = sending.done() and not connection.ended.done()
+        for task in (sending, watching):
+            task.cancel()
+        await asyncio.gather(sending, watching, return_exceptions=True)
+    if is_whole:
+        sending.result()
+        await connection.send_last({"type": "http.response.body", "body": b""})
+
+
+async def _send(connection: Connection, chunks: AsyncIterator[bytes]) -> None:
+    async with aclosing(chunks):  # type: ignore[type-var]
+        async for chunk in chunks:
+            await connection.send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+def _is_zstd_accepted(headers: Headers) -> bool:
+    codings = b",".join(headers.every(b"accept-encoding")).lower().split(b",")
+    return any(coding.strip() in (b"zstd", b"zstd;q=1") for coding in codings)
+
+
+async def _compressed(chunks: Chunks) -> Chunks:
+    """Each chunk as a block of its own, so that it can be read at once."""
+    packer = zstandard.ZstdCompressor(level=1).compressobj()
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            yield packer.compress(chunk) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    yield packer.flush()

@@ -1,0 +1,91 @@
+"""The connections to PostgreSQL that the pools of all spaces of a process may open together."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from storage.postgres.connections import Connection, ConnectionPool, PoolTimeout
+
+
+class ConnectionBudget:
+    """At most `most` connections, in the pools of one process.
+
+    If none is left, the idle connection of the pool that was used longest ago is closed. If none is
+    idle, callers wait in the order of their arrival, so that a busy space cannot keep the others
+    from PostgreSQL. Each pool waits as long as for a connection of its own.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.open = 0
+        self._pools: list[ConnectionPool] = []
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a caller waits until another pool closes a connection."""
+        return bool(self._waiting)
+
+    def add(self, pool: ConnectionPool) -> None:
+        """Add a pool, whose idle connections may be closed for callers of other pools."""
+        self._pools.append(pool)
+
+    def remove(self, pool: ConnectionPool) -> None:
+        self._pools.remove(pool)
+
+    async def connect(
+        self, connect: Callable[[], Awaitable[Connection]], wait_s: float
+    ) -> Connection:
+        """Open a connection. It is counted until it is closed.
+
+        Raises:
+            PoolTimeout: there was no place for it within `wait_s`.
+            Exception: any that `connect` raises.
+        """
+        await self._reserve(wait_s)
+        try:
+            connection = await connect()
+        except BaseException:
+            self._closed()
+            raise
+        connection.add_termination_listener(self._on_closed)
+        return connection
+
+    async def _reserve(self, wait_s: float) -> None:
+        if self.open < self.most and not self._waiting:
+            self.open += 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        self._close_an_idle_one()
+        try:
+            async with asyncio.timeout(wait_s):
+                await place
+        except TimeoutError as error:
+            self._forget(place)
+            raise PoolTimeout from error
+        except asyncio.CancelledError:
+            self._forget(place)
+            raise
+
+    def _forget(self, place: "asyncio.Future[None]") -> None:
+        if place in self._waiting:
+            self._waiting.remove(place)
+        elif place.done() and not place.cancelled():
+            self._closed()  # it got its place in the same moment
+
+    def _close_an_idle_one(self) -> None:
+        idle = [pool for pool in self._pools if pool.usage.idle]
+        if idle:
+            min(idle, key=lambda pool: pool.last_used).close_one_idle()
+
+    def _on_closed(self, _: object) -> None:
+        self._closed()
+
+    def _closed(self) -> None:
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)  # passes the place on
+                return
+        self.open -= 1

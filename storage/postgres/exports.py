@@ -1,0 +1,62 @@
+"""Ranges of long lists, from the forward and reverse rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import cast
+
+from graph.edge import Kind, Millis, UserId
+from graph.exported_list import Entry, ExportedList
+from graph.page import Position
+from storage.ports import ExportedRange
+from storage.postgres import sql
+from storage.postgres.pool import Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    following: str
+    followers: str
+    friends: str
+
+
+_SQL = sql.load(_Statements, "exports")
+
+_OF_LIST = {
+    ExportedList.FOLLOWING: _SQL.following,
+    ExportedList.FOLLOWERS: _SQL.followers,
+    ExportedList.FRIENDS: _SQL.friends,
+    ExportedList.BLOCKS: _SQL.following,
+}
+_Pairs = Iterator[tuple[Millis, UserId]]
+_Triples = Iterator[tuple[Millis, UserId, Millis]]
+_pairs = cast("Callable[[bytes], _Pairs]", Struct(">qq").iter_unpack)
+_triples = cast("Callable[[bytes], _Triples]", Struct(">qqq").iter_unpack)
+
+
+class PostgresExports:
+    """Implements `storage.ports.Exports` with one statement per range."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def range(
+        self, exported: ExportedList, user: UserId, kind: Kind, after: Position, size: int
+    ) -> ExportedRange:
+        ((packed,),) = await self._postgres.fetch(_OF_LIST[exported], user, kind, *after, size)
+        if exported is ExportedList.FRIENDS:
+            return _friends(list(_triples(packed or b"")), size)
+        entries = [Entry(since, other, since) for since, other in _pairs(packed or b"")]
+        return ExportedRange(entries, _next(entries, size))
+
+
+def _friends(follows: Sequence[tuple[Millis, UserId, Millis]], size: int) -> ExportedRange:
+    entries = [Entry(since, other, max(since, back)) for since, other, back in follows if back >= 0]
+    return ExportedRange(entries, _next(follows, size))
+
+
+def _next(found: Sequence[tuple[Millis, UserId, Millis]], size: int) -> Position | None:
+    if len(found) < size:
+        return None
+    since, other, _ = found[-1]
+    return Position(since, other)

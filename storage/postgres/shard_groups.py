@@ -1,0 +1,37 @@
+"""Groups users by their shards on Citus, for statements that can only run in one shard."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from graph.edge import UserId
+from storage.postgres import sql
+from storage.postgres.pool import Connection, Postgres
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    shards_of_on_citus: str
+
+
+_SQL = sql.load(_Statements, "shard_groups")
+
+
+async def by_shard(
+    postgres: Postgres | Connection, items: Iterable[T], user_of: Callable[[T], UserId]
+) -> Sequence[Sequence[T]]:
+    """The items in groups whose users are in one shard, in the order of the shards.
+
+    Within a group, items keep their order. A transaction that locks rows in this order, group by
+    group, cannot deadlock with another that does.
+    """
+    items = list(items)
+    rows = await postgres.fetch(_SQL.shards_of_on_citus, list({user_of(item) for item in items}))
+    shards = {row["user_id"]: row["shard_id"] for row in rows}
+    groups: defaultdict[int, list[T]] = defaultdict(list)
+    for item in items:
+        groups[shards[user_of(item)]].append(item)
+    return [groups[shard] for shard in sorted(groups)]

@@ -1,0 +1,328 @@
+"""Exports of whole lists over HTTP, for services."""
+
+import asyncio
+import csv
+import io
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+import zstandard
+
+from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from graph.edge import Kind
+from resolvers import exports
+from storage.postgres.bulk_load import bulk_load
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.support.edge_files import execute, write_edges
+from tests.support.edges import edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import live_gateway
+
+STAR = 17
+AS_SERVICE = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
+
+
+async def fetched(
+    gateway: Gateway, path: str, headers: Mapping[str, str] = AS_SERVICE
+) -> httpx.Response:
+    return await gateway.http.get(path, headers=headers)
+
+
+async def lines(gateway: Gateway, path: str) -> list[dict[str, str]]:
+    response = await fetched(gateway, path)
+    assert response.status_code == 200, response.text
+    return [json.loads(line) for line in response.text.splitlines()]
+
+
+async def ids(gateway: Gateway, path: str) -> list[str]:
+    return [line["id"] for line in await lines(gateway, path)]
+
+
+def error_of(response: httpx.Response) -> tuple[int, str]:
+    (error,) = response.json()["errors"]
+    return response.status_code, error["extensions"]["code"]
+
+
+@pytest.fixture
+async def graph(stores: Stores) -> None:
+    """Users 1 to 5 follow STAR, who follows 2 and 3 back, whispers to 8 and blocks 9."""
+    await follows(stores, *((follower, STAR) for follower in (1, 2, 3, 4, 5)))
+    await follows(stores, (STAR, 2), (STAR, 3))
+    await edges(stores, {(6, STAR): Kind.WHISPER, (STAR, 8): Kind.WHISPER, (STAR, 9): Kind.BLOCK})
+    await drain_all(stores)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_each_list_is_exported_newest_first_by_kind(gateway: Gateway) -> None:
+    assert await ids(gateway, f"/export/followers/{STAR}") == ["5", "4", "3", "2", "1", "6"]
+    assert await ids(gateway, f"/export/following/{STAR}") == ["3", "2", "8"]
+    assert await ids(gateway, f"/export/friends/{STAR}") == ["3", "2"]
+    assert await ids(gateway, f"/export/blocks/{STAR}") == ["9"]
+    assert await ids(gateway, "/export/followers/999") == []
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_line_shows_what_the_list_shows(gateway: Gateway) -> None:
+    (newest, *_, whisper) = await lines(gateway, f"/export/followers/{STAR}")
+    page = await gateway.data(
+        '{ user(id: "17") { followers(first: 1) { edges { followedAt node { id } } } } }'
+    )
+    (edge,) = page["user"]["followers"]["edges"]
+    assert (newest["id"], newest["since"]) == (edge["node"]["id"], edge["followedAt"])
+    assert (newest["kind"], whisper["kind"]) == ("FOLLOW", "WHISPER")
+
+
+async def test_a_friendship_has_the_date_of_the_later_follow(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (STAR, 2), (2, STAR))
+    await drain_all(stores)
+    (friend,) = await lines(gateway, f"/export/friends/{STAR}")
+    (follower,) = await lines(gateway, f"/export/followers/{STAR}")
+    assert friend["since"] == follower["since"]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_an_export_continues_after_any_line(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "RANGE", 2)
+    for name in ("followers", "following", "friends", "blocks"):
+        path = f"/export/{name}/{STAR}"
+        whole = await lines(gateway, path)
+        for position, line in enumerate(whole):
+            rest = await lines(gateway, f"{path}?after={line['cursor']}")
+            assert rest == whole[position + 1 :]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_the_fields_and_the_format_are_chosen(gateway: Gateway) -> None:
+    path = f"/export/followers/{STAR}?format=csv&fields=id,kind"
+    response = await fetched(gateway, path)
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = list(csv.reader(io.StringIO(response.text)))
+    assert rows[:2] == [["id", "kind"], ["5", "FOLLOW"]]
+    assert rows[-1] == ["6", "WHISPER"]
+    assert await lines(gateway, f"/export/blocks/{STAR}?fields=id") == [{"id": "9"}]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_client_that_accepts_zstd_gets_it(gateway: Gateway) -> None:
+    plain = await fetched(gateway, f"/export/followers/{STAR}")
+    headers = {**AS_SERVICE, "accept-encoding": "gzip, zstd"}
+    async with gateway.http.stream("GET", f"/export/followers/{STAR}", headers=headers) as response:
+        raw = b"".join([part async for part in response.aiter_raw()])
+    assert response.headers["content-encoding"] == "zstd"
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(raw) == plain.content
+
+
+async def test_absent_accounts_are_left_out(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, (1, STAR), (2, STAR))
+    await drain_all(stores)
+    mutation = "mutation { deactivateAccount(input: { userId: 2 }) { outcome } }"
+    await gateway.as_service.data(mutation)
+    assert await ids(gateway, f"/export/followers/{STAR}") == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/export/admirers/17", "list"),
+        ("/export/followers/one", "user"),
+        ("/export/followers/0", "user"),
+        ("/export/followers/17?format=xml", "format"),
+        ("/export/followers/17?fields=id,name", "fields"),
+        ("/export/followers/17?fields=id,id", "fields"),
+        ("/export/followers/17?fields=", "fields"),
+        ("/export/followers/17?after=1", "after"),
+        ("/export/followers/17?after=4-1-1", "after"),
+        ("/export/followers/17?after=1-999999999999999-1", "after"),
+        ("/export/followers/17?limit=5", "limit"),
+        ("/export/followers/17?fields=id&fields=id", "fields"),
+        ("/changes?follow=maybe", "follow"),
+        ("/changes?after=", "after"),
+        ("/changes?after=AAAA", "after"),
+        (f"/changes?follow=false&after={'A' * 220}", "after"),
+    ],
+)
+async def test_an_invalid_parameter_is_named(gateway: Gateway, path: str, named: str) -> None:
+    response = await fetched(gateway, path)
+    assert error_of(response) == (400, "BAD_USER_INPUT")
+    assert f"`{named}`" in response.text
+
+
+@pytest.mark.parametrize("path", ["/export/followers/17", "/changes?follow=false"])
+async def test_only_services_get_it(gateway: Gateway, path: str) -> None:
+    user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5)}"}
+    assert error_of(await fetched(gateway, path, user)) == (403, "FORBIDDEN")
+    assert error_of(await fetched(gateway, path, {})) == (403, "FORBIDDEN")
+    invalid = {"authorization": "Bearer nonsense"}
+    assert error_of(await fetched(gateway, path, invalid)) == (401, "UNAUTHENTICATED")
+    posted = await gateway.http.post(path, headers=AS_SERVICE)
+    assert error_of(posted) == (405, "METHOD_NOT_ALLOWED")
+
+
+@pytest.mark.parametrize("path", ["/export/followers/17", "/changes?follow=false"])
+async def test_a_service_that_acts_for_a_user_does_not_get_what_the_user_may_not_see(
+    gateway: Gateway, path: str
+) -> None:
+    for_user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5, SERVICE)}"}
+    assert error_of(await fetched(gateway, path, for_user)) == (403, "FORBIDDEN")
+
+
+async def test_what_is_exported_or_refused_is_audited(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kith.audit")
+    await fetched(gateway, "/export/followers/17")
+    await fetched(gateway, "/changes?follow=false")
+    await fetched(gateway, "/export/followers/17", {})
+    audited = [
+        [getattr(record, name, None) for name in ("actor", "action", "target", "result")]
+        for record in caplog.records
+    ]
+    assert audited == [
+        ["service", "export followers", 17, "OK"],
+        ["service", "changes", None, "OK"],
+        ["anonymous", "export followers", 17, "FORBIDDEN"],
+    ]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_the_changes_after_an_export_begin_with_its_cursor(
+    gateway: Gateway, stores: Stores
+) -> None:
+    exported = await fetched(gateway, f"/export/followers/{STAR}")
+    await follows(stores, (7, STAR))
+    await drain_all(stores)
+    cursor = exported.headers["kith-changes-cursor"]
+    assert await changed(gateway, cursor) == [("7", str(STAR))]
+
+
+async def changed(gateway: Gateway, cursor: str) -> list[tuple[str, str]]:
+    """The ends of all changes after a cursor."""
+    batches = await lines(gateway, f"/changes?follow=false&after={cursor}")
+    changes: list[Any] = [change for batch in batches for change in batch["changes"]]
+    return [(change["source"], change["target"]) for change in changes]
+
+
+async def end_of(gateway: Gateway) -> str:
+    (batch,) = await lines(gateway, "/changes?follow=false")
+    assert not batch["changes"]
+    return batch["cursor"]
+
+
+async def test_changes_continue_after_any_batch(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "CHANGES", 2)
+    cursor = await end_of(gateway)
+    await follows(stores, *((follower, target) for follower in range(1, 8) for target in (8, 9)))
+    await drain_all(stores)
+    whole = await lines(gateway, f"/changes?follow=false&after={cursor}")
+    seen: list[Any] = []
+    for position, batch in enumerate(whole):
+        rest = await lines(gateway, f"/changes?follow=false&after={batch['cursor']}")
+        assert rest == whole[position + 1 :] or (batch is whole[-1] and not rest[0]["changes"])
+        seen += batch["changes"]
+    assert len({change["id"] for change in seen}) == len(seen) == 14
+    assert {(change["before"], change["after"]) for change in seen} == {("NONE", "FOLLOW")}
+
+
+async def test_lost_changes_are_told(gateway: Gateway, stores: Stores) -> None:
+    began = await end_of(gateway)
+    await follows(stores, (1, STAR), (2, STAR))
+    await drain_all(stores)
+    redis = stores.servers.redis
+    streams = [f"kith:public:events:{group}" for group in range(8)]
+    assert len(await changed(gateway, began)) == 2
+    await redis.pipe([("XTRIM", stream, "MAXLEN", 1) for stream in streams])
+    response = await fetched(gateway, f"/changes?follow=false&after={began}")
+    assert error_of(response) == (410, "CHANGES_LOST")
+    # Trimmed, but after everything was read: nothing is lost.
+    now = await end_of(gateway)
+    await redis.pipe([("XTRIM", stream, "MAXLEN", 0) for stream in streams])
+    assert await changed(gateway, now) == []
+    await follows(stores, (3, STAR))
+    await drain_all(stores)
+    assert await changed(gateway, now) == [("3", str(STAR))]
+    # Redis has lost everything.
+    await redis.pipe([("FLUSHDB",)])
+    assert error_of(await fetched(gateway, f"/changes?follow=false&after={now}")) == (
+        *(410, "CHANGES_LOST"),
+    )
+
+
+async def test_a_cursor_of_another_space_is_rejected(gateway: Gateway) -> None:
+    other = "AQ" + (await end_of(gateway))[2:-4] + "AAA="
+    response = await fetched(gateway, f"/changes?after={other}")
+    assert error_of(response) == (400, "BAD_USER_INPUT")
+
+
+async def test_changes_arrive_while_the_stream_is_open(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    accept = {**AS_SERVICE, "accept": "text/event-stream"}
+    async with (
+        live_gateway(storage_settings) as live,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
+        client.stream("GET", "/changes", headers=accept) as response,
+    ):
+        assert response.headers["content-type"].startswith("text/event-stream")
+        received = response.aiter_lines()
+        first = [await anext(received) for _ in range(4)]
+        assert first[0] == "event: changes"
+        assert first[2:] == ["data: []", ""]
+        await follows(stores, (1, STAR))
+        await drain_all(stores)
+        async with asyncio.timeout(20):
+            (_, last_id, data, _) = [await anext(received) for _ in range(4)]
+        (change,) = json.loads(data.removeprefix("data: "))
+        assert (change["source"], change["target"]) == ("1", str(STAR))
+        resumed = {**AS_SERVICE, "last-event-id": last_id.removeprefix("id: ")}
+        answer = await client.get("/changes?follow=false", headers=resumed)
+        assert answer.json()["changes"] == []
+
+
+async def test_the_number_of_streams_is_bounded(
+    storage_settings: StorageSettings,
+) -> None:
+    async with (
+        live_gateway(storage_settings) as live,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
+    ):
+        limit = live.app._config.clients.streams.changes_max  # the test must fill it
+        opened = [client.stream("GET", "/changes", headers=AS_SERVICE) for _ in range(limit)]
+        for stream in opened:
+            assert (await stream.__aenter__()).status_code == 200
+        rejected = await client.get("/changes", headers=AS_SERVICE)
+        assert error_of(rejected) == (503, "OVERLOADED")
+        assert rejected.headers["retry-after"]
+        for stream in opened:
+            await stream.__aexit__(None, None, None)
+
+
+async def test_many_friends_are_in_the_order_of_the_users_follows(
+    gateway: Gateway,
+    storage_settings: StorageSettings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exports, "RANGE", 100)
+    follows_of_star = [(STAR, STAR + n, n * 7919 % 1_009) for n in range(1, 400)]
+    back = [(STAR + n, STAR, n) for n in range(1, 400)]
+    await bulk_load(storage_settings, write_edges(tmp_path / "f.csv", follows_of_star + back))
+    # The planner may choose other joins than loops, which return their rows in another order.
+    database = urlsplit(storage_settings.database_url).path.removeprefix("/")
+    await execute(storage_settings, f"ALTER DATABASE {database} SET enable_nestloop = off")
+    expected = sorted(((since, user) for _, user, since in follows_of_star), reverse=True)
+    found = await ids(gateway, f"/export/friends/{STAR}?fields=id")
+    assert found == [str(user) for _, user in expected]

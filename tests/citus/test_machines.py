@@ -1,0 +1,201 @@
+"""Citus under writes: a machine is killed, and one is added."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from graph.errors import KithError
+from graph.transitions import follow
+from storage.postgres.migrate import migrate
+from storage.settings import ConnectionSettings, LocalSettings, StorageSettings
+from storage.stores import Stores, open_stores
+from tests.support import citus
+from tests.support.citus import OPTIONS, Citus, citus_node, connect_nodes, running_citus, start_node
+from tests.support.databases import of_database
+from tests.support.graphs import PLENTY, as_pair, drain_all
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: make citus-test")
+
+DATABASE = "faults"
+PLACES = """
+SELECT user_id, n.nodename AS host FROM generate_series(1, 60) AS user_id
+JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('following', user_id)
+JOIN pg_dist_node n ON n.groupid = p.groupid
+"""
+STATE = """
+SELECT (SELECT array_agg(ARRAY[from_user_id, to_user_id]) FROM following WHERE kind = 1) AS forward,
+    (SELECT array_agg(ARRAY[from_user_id, to_user_id]) FROM follower WHERE kind = 1) AS reverse,
+    (SELECT sum(follows) FROM following_count) AS following,
+    (SELECT sum(follows) FROM follower_count) AS followers,
+    (SELECT count(*) FROM outbox) AS waiting
+"""
+
+
+@dataclass
+class Traffic:
+    """Follows from some users towards new ones, one after the other from each."""
+
+    stores: Stores
+    acknowledged: set[tuple[int, int]] = field(default_factory=set)
+    unknown: set[tuple[int, int]] = field(default_factory=set)
+    refused: dict[int, str] = field(default_factory=dict)
+    """The users whose last write failed, with the code."""
+    _targets: "count[int]" = field(default_factory=lambda: count(1_000))
+
+    async def write(self, source: int, target: int | None = None) -> bool:
+        pair = (source, target or next(self._targets))
+        try:
+            await self.stores.writes.edges.change(as_pair(*pair), follow(PLENTY))
+        except KithError as error:
+            self.unknown.add(pair)  # its commit may have happened
+            self.refused[source] = error.code
+            return False
+        self.acknowledged.add(pair)
+        self.refused.pop(source, None)
+        return True
+
+    @asynccontextmanager
+    async def running(self, sources: list[int]) -> AsyncIterator[None]:
+        over = asyncio.Event()
+
+        async def write_on(source: int) -> None:
+            while not over.is_set():
+                await self.write(source)
+
+        tasks = [asyncio.create_task(write_on(source)) for source in sources]
+        try:
+            yield
+        finally:
+            over.set()
+            await asyncio.gather(*tasks)
+
+    async def is_served(self, sources: list[int]) -> None:
+        """Wait until each of them has written once more."""
+        before = len(self.acknowledged)
+        await until(self._has(before + 3 * len(sources)), "writes go on")
+
+    def _has(self, number: int) -> Callable[[], Awaitable[bool]]:
+        async def has() -> bool:
+            return len(self.acknowledged) >= number
+
+        return has
+
+
+@dataclass(frozen=True)
+class World:
+    citus: Citus
+    folder: Path
+    urls: list[str]
+    traffic: Traffic
+
+    async def execute(self, statement: str, *args: object) -> None:
+        connection = await asyncpg.connect(self.urls[0])
+        await connection.execute(statement, *args)
+        await connection.close()
+
+    async def hosts(self) -> dict[int, str]:
+        """The machine of each of some users."""
+        connection = await asyncpg.connect(self.urls[0])
+        rows = await connection.fetch(PLACES)
+        await connection.close()
+        return {row["user_id"]: row["host"] for row in rows}
+
+    async def assert_exact(self) -> None:
+        """Nothing acknowledged is lost, nothing is half, and the counts are those of the rows."""
+        stores = self.traffic.stores
+        await drain_all(stores)
+        (row,) = await stores.servers.postgres.fetch(STATE)
+        forward = set(map(tuple, row["forward"]))
+        assert self.traffic.acknowledged <= forward
+        assert forward <= self.traffic.acknowledged | self.traffic.unknown
+        assert set(map(tuple, row["reverse"])) == forward
+        assert row["following"] == row["followers"] == len(forward)
+        assert row["waiting"] == 0
+
+
+@pytest.fixture
+async def world(redis_url: str) -> AsyncIterator[World]:
+    installation = citus.prefix()
+    assert installation is not None
+    folder = Path(tempfile.mkdtemp(prefix="kith-citus-", dir="/tmp"))
+    folder.chmod(0o755)  # noqa: ASYNC240 - at once
+    try:
+        async with running_citus(installation, folder / "nodes") as running:
+            urls = [await created(node.url) for node in running.nodes]
+            await connect_nodes(urls)
+            await migrate(urls[0], "public", 0, shards=6)
+            settings = StorageSettings(
+                urls[0],
+                redis_url,
+                connections=ConnectionSettings(acquire_timeout_s=20, statement_timeout_s=15),
+                local=LocalSettings(ttl_ms=0),
+            )
+            async with open_stores(settings) as stores:
+                yield World(running, folder, urls, Traffic(stores))
+    finally:
+        shutil.rmtree(folder)
+
+
+async def created(server_url: str) -> str:
+    connection = await asyncpg.connect(server_url)
+    await connection.execute(f"CREATE DATABASE {DATABASE}")
+    await connection.close()
+    return of_database(server_url, DATABASE)
+
+
+async def test_without_a_worker_only_its_users_are_unavailable(world: World) -> None:
+    hosts = await world.hosts()
+    dead = world.citus.workers[1]
+    theirs = [user for user, host in hosts.items() if host == str(dead.sockets)][:3]
+    others = [user for user, host in hosts.items() if host != str(dead.sockets)][:3]
+    reachable = [user for user, host in hosts.items() if host != str(dead.sockets)][10:15]
+    traffic = world.traffic
+    async with traffic.running([*theirs, *others]):
+        await traffic.is_served([*theirs, *others])
+        await dead.kill()
+        for user in theirs:
+            assert not await traffic.write(user)
+            assert traffic.refused[user] == "UNAVAILABLE"
+        for user in others:
+            for target in reachable:
+                assert await traffic.write(user, target), traffic.refused
+        await start_node(dead, OPTIONS)
+        for user in theirs:
+            await until(partial(traffic.write, user), "its users are served again")
+    await world.assert_exact()
+
+
+async def test_a_worker_joins_and_takes_shards_under_writes(world: World) -> None:
+    installation = citus.prefix()
+    assert installation is not None
+    node = citus_node(installation, world.folder / "nodes" / "worker4")
+    sources = list(range(1, 7))
+    async with world.traffic.running(sources):
+        await world.traffic.is_served(sources)
+        await node.initialize()
+        await start_node(node, OPTIONS)
+        try:
+            url = await created(node.url)
+            connection = await asyncpg.connect(url)
+            await connection.execute("CREATE EXTENSION citus")
+            await connection.close()
+            await world.execute(f"SELECT citus_add_node('{node.sockets}', 5432)")
+            await world.execute("SELECT citus_rebalance_start()")
+            await world.execute("SELECT citus_rebalance_wait()")
+            assert str(node.sockets) in (await world.hosts()).values()
+            await world.traffic.is_served(sources)
+        finally:
+            if world.traffic.refused:
+                print(world.traffic.refused)
+    await world.assert_exact()
+    await node.kill()

@@ -1,0 +1,109 @@
+"""Several gateways on Citus, each connected to another machine."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from graph.lane import POSSIBLE_LANES, Lane
+from graph.transitions import follow, unfollow
+from storage.postgres.lanes import set_lanes
+from storage.postgres.outbox import LaneTaken
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.support import citus
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows
+
+pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: make citus-test")
+
+MACHINES = "SELECT nodename FROM pg_dist_node ORDER BY nodeid"
+DIFFERENCES = """
+SELECT (SELECT count(*) FROM following WHERE kind = 1) AS follows,
+    (SELECT sum(follows) FROM following_count) AS following,
+    (SELECT sum(follows) FROM follower_count) AS followers,
+    (SELECT sum(friends) FROM following_count) + (SELECT sum(friends) FROM follower_count)
+        AS friends,
+    (SELECT count(*) FROM outbox) AS waiting
+"""
+MUTUAL = "SELECT from_user_id, to_user_id FROM following WHERE kind = 1"
+
+
+async def machines(database_url: str) -> list[str]:
+    """The URLs of the database on each machine."""
+    connection = await asyncpg.connect(database_url)
+    hosts = [row["nodename"] for row in await connection.fetch(MACHINES)]
+    await connection.close()
+    first = database_url.partition("host=")[2].partition("&")[0]
+    return [database_url.replace(first, host) for host in hosts]
+
+
+@pytest.fixture
+async def gateways(storage_settings: StorageSettings) -> AsyncIterator[list[Stores]]:
+    """The stores of a gateway on each machine."""
+    async with AsyncExitStack() as stack:
+        yield [
+            await stack.enter_async_context(
+                open_stores(replace(storage_settings, database_url=url))
+            )
+            for url in await machines(storage_settings.database_url)
+        ]
+
+
+async def test_both_sides_of_a_pair_change_it_through_different_machines(
+    gateways: list[Stores],
+) -> None:
+    """A pair's changes have one order, or the number of friends would be wrong."""
+    pairs = [(1, 2), (2, 1), (3, 4), (4, 3)]
+
+    async def write(stores: Stores, source: int, target: int) -> None:
+        for rule in (follow(PLENTY), unfollow(), follow(PLENTY)):
+            await stores.writes.edges.change(as_pair(source, target), rule)
+
+    await asyncio.gather(
+        *(
+            write(stores, *pair)
+            for place, stores in enumerate(gateways)
+            for pair in (pairs[place], pairs[(place + 1) % 4])
+        )
+    )
+    await drain_all(gateways[1])
+    (row,) = await gateways[2].servers.postgres.fetch(DIFFERENCES)
+    edges = {tuple(row) for row in await gateways[3].servers.postgres.fetch(MUTUAL)}
+    friends = sum((target, source) in edges for source, target in edges)
+    assert tuple(row) == (len(edges), len(edges), len(edges), friends, 0)
+
+
+async def test_one_machine_drains_a_lane_at_a_time(gateways: list[Stores]) -> None:
+    one, other = gateways[1], gateways[2]
+    async with one.jobs.outbox._locked(Lane(3), waits=True):
+        with pytest.raises(LaneTaken):
+            await other.jobs.outbox.apply(Lane(3), 10, waits=False)
+        await other.jobs.outbox.apply(Lane(4), 10, waits=False)
+    await other.jobs.outbox.apply(Lane(3), 10, waits=False)
+
+
+async def test_changes_through_any_machine_wait_in_their_order(gateways: list[Stores]) -> None:
+    for source, stores in enumerate([*gateways, *gateways], 11):
+        await follows(stores, (source, 7))
+    rows = await gateways[0].servers.postgres.fetch("SELECT from_user_id FROM outbox ORDER BY id")
+    assert [row["from_user_id"] for row in rows] == list(range(11, 11 + 2 * len(gateways)))
+
+
+async def test_lanes_move_with_all_that_waits(
+    gateways: list[Stores], storage_settings: StorageSettings
+) -> None:
+    stores = gateways[0]
+    await follows(stores, *((source, source + 100) for source in range(1, 40)))
+    await set_lanes(storage_settings, 32)
+    assert len(await gateways[1].jobs.outbox.dirty(POSSIBLE_LANES)) > 8
+    await drain_all(gateways[2])
+    (row,) = await stores.servers.postgres.fetch(DIFFERENCES)
+    assert (row["followers"], row["waiting"]) == (39, 0)
+
+
+async def test_the_generation_is_that_of_all_machines(gateways: list[Stores]) -> None:
+    for stores in gateways:
+        assert not await stores.jobs.failover.check()

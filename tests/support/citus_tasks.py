@@ -1,0 +1,89 @@
+"""Counts the tasks that Citus plans for a named query, by EXPLAIN."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import asyncpg
+
+from tests.support.shards.rules import Declaration, declared
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+USERS = [5, 6, 7, 8, 9]
+"""Of an array of users. They are on several shards."""
+USER = 4
+"""Any single user."""
+
+_SAMPLES = {
+    "bigint": str(USER),
+    "bigint[]": "'{1}'",
+    "smallint": "1",
+    "smallint[]": "'{1, 2}'",
+    "integer": "10",
+    "integer[]": "'{1, 2}'",
+    "boolean": "true",
+    "double precision": "1.5",
+    "double precision[]": "'{1.5}'",
+    "text": "'8s'",
+    "text[]": "'{x}'",
+    "name": "'public'",
+    "jsonb": "'{}'",
+    "uuid": "'00000000-0000-0000-0000-000000000001'",
+    "uuid[]": "'{00000000-0000-0000-0000-000000000001}'",
+    "bytea": "'x'",
+}
+_PREPARED = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'counted'"
+_PLANNED = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "(")
+
+
+def is_planned(sql: str) -> bool:
+    """Whether EXPLAIN takes the statement, and it is one, which Citus is to run."""
+    declaration = declared(sql)
+    if declaration is None or declaration.is_plain:
+        return False
+    lines = [line for line in sql.splitlines() if line and not line.startswith("--")]
+    return lines[0].startswith(_PLANNED)
+
+
+async def tasks(connection: Connection, sql: str) -> list[int]:
+    """The number of tasks of each part of a statement that Citus plans by itself."""
+    declaration = declared(sql)
+    assert declaration is not None
+    await connection.execute("SET plan_cache_mode = force_custom_plan")
+    await connection.execute(f"PREPARE counted AS {sql}")
+    try:
+        types = await connection.fetchval(_PREPARED)
+        arguments = [_argument(n, kind, declaration) for n, kind in enumerate(types, start=1)]
+        call = f"counted({', '.join(arguments)})" if arguments else "counted"
+        plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE {call}")
+    finally:
+        await connection.execute("DEALLOCATE counted")
+    return list(_counts(json.loads(plan)))
+
+
+def most(sql: str, shards: int) -> int:
+    """How many tasks a part of a statement may have by its declaration."""
+    declaration = declared(sql)
+    assert declaration is not None
+    if declaration.is_fan_out:
+        return shards
+    return len(USERS) if declaration.arrays - declaration.singles else 1
+
+
+def _argument(number: int, kind: str, declaration: Declaration) -> str:
+    if number in declaration.arrays:
+        users = USERS[:1] if number in declaration.singles else USERS
+        return f"'{{{', '.join(map(str, users))}}}'"
+    return _SAMPLES[kind]
+
+
+def _counts(plan: Any) -> Iterator[int]:
+    if isinstance(plan, dict):
+        if "Task Count" in plan:
+            yield plan["Task Count"]
+        for value in plan.values():
+            yield from _counts(value)
+    elif isinstance(plan, list):
+        for value in plan:
+            yield from _counts(value)

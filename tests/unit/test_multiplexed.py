@@ -1,0 +1,57 @@
+"""One connection to Redis: when it counts as lost."""
+
+import asyncio
+from pathlib import Path
+
+import hiredis
+import pytest
+
+from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.wire import WireError
+
+TIMEOUT_S = 1.0
+STEP_S = 0.3
+REPLIES = 9
+"""They take longer than two time-outs: the first one begins with the greeting."""
+
+
+class SlowServer:
+    """Answers the greeting at once, and each PING when it is allowed."""
+
+    def __init__(self) -> None:
+        self.allowed = asyncio.Semaphore(0)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        commands = hiredis.Reader()
+        try:
+            while data := await reader.read(65_536):
+                commands.feed(data)
+                while (command := commands.gets()) is not False:
+                    if command == [b"PING"]:
+                        await self.allowed.acquire()
+                    writer.write(b"+OK\r\n")
+        finally:
+            writer.close()
+
+
+async def test_a_long_call_is_not_given_up_while_its_replies_arrive(tmp_path: Path) -> None:
+    server = SlowServer()
+    path = tmp_path / "redis.sock"
+    async with await asyncio.start_unix_server(server.serve, path):
+        wire = MultiplexedWire(f"unix://{path}", TIMEOUT_S)
+        call = asyncio.ensure_future(wire.send([("PING",)] * REPLIES))
+        for _ in range(REPLIES):
+            await asyncio.wait([call], timeout=STEP_S)
+            assert not call.done()
+            server.allowed.release()
+        assert await call == [b"OK"] * REPLIES
+        await wire.close()
+
+
+async def test_a_call_is_given_up_when_nothing_arrives(tmp_path: Path) -> None:
+    path = tmp_path / "redis.sock"
+    async with await asyncio.start_unix_server(SlowServer().serve, path):
+        wire = MultiplexedWire(f"unix://{path}", TIMEOUT_S)
+        with pytest.raises(WireError, match="no reply within 1 s"):
+            await wire.send([("PING",)] * REPLIES)
+        await wire.close()

@@ -1,0 +1,79 @@
+"""Which space a request names: all its parts must agree."""
+
+import jwt
+import pytest
+
+from gateway.headers import Headers
+from gateway.http_rejection import HttpRejection
+from gateway.space_names import NamedBy, SpaceNames, SpaceSource, name_in_path
+
+KEY = "a-secret-that-only-tests-sign-with"
+
+
+def headers(header: str | None = None, **claims: object) -> Headers:
+    raw = [] if header is None else [(b"kith-space", header.encode())]
+    if claims:
+        raw.append((b"authorization", f"Bearer {jwt.encode(claims, KEY)}".encode()))
+    return Headers(raw)
+
+
+def names(*sources: SpaceSource) -> SpaceNames:
+    return SpaceNames("public", NamedBy(frozenset(sources)))
+
+
+EVERY = names(*SpaceSource)
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "space"),
+    [
+        ("/graphql", headers(), "public"),
+        ("/spaces/shop/graphql", headers(), "shop"),
+        ("/graphql", headers("shop"), "shop"),
+        ("/graphql", headers(space="shop"), "shop"),
+        ("/graphql", headers(sub="1"), "public"),
+        ("/spaces/shop/graphql", headers("shop"), "shop"),
+        ("/spaces/public/graphql", headers(sub="1"), "public"),
+        ("/spaces//graphql", headers(), ""),
+    ],
+)
+def test_any_part_names_the_space(path: str, given: Headers, space: str) -> None:
+    assert EVERY.of(name_in_path(path), given) == space
+
+
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        ("/spaces/shop/graphql", headers("biz")),
+        ("/spaces/shop/graphql", Headers([(b"kith-space", b"shop"), (b"kith-space", b"biz")])),
+        ("/graphql", Headers([(b"kith-space", b"shop"), (b"kith-space", b"biz")])),
+        ("/spaces//graphql", headers("biz")),
+    ],
+)
+def test_parts_that_disagree_are_a_conflict(path: str, given: Headers) -> None:
+    with pytest.raises(HttpRejection) as rejected:
+        EVERY.of(name_in_path(path), given)
+    assert (rejected.value.status, rejected.value.code) == (403, "SPACE_CONFLICT")
+
+
+def test_a_token_without_the_claim_is_for_the_default_space_only() -> None:
+    raw = [*headers("shop").items(), *headers(sub="1").items()]
+    with pytest.raises(HttpRejection) as rejected:
+        EVERY.of(None, Headers(raw))
+    assert rejected.value.code == "SPACE_CONFLICT"
+    assert names(SpaceSource.HEADER).of(None, Headers(raw)) == "shop"
+
+
+def test_a_part_that_is_no_source_is_not_read() -> None:
+    assert names(SpaceSource.CLAIM).of("shop", headers()) == "public"
+    assert names(SpaceSource.PATH).of(None, headers(space="shop")) == "public"
+
+
+@pytest.mark.parametrize("credentials", [b"Bearer no.token", b"Basic YTpi", b"", b"Bearer \xff"])
+def test_a_token_that_cannot_be_read_is_left_to_authentication(credentials: bytes) -> None:
+    assert EVERY.of(None, Headers([(b"authorization", credentials)])) == "public"
+
+
+@pytest.mark.parametrize("path", ["/graphql", "/spaces/shop", "/spacesshop/graphql", "/spaces"])
+def test_other_paths_name_no_space(path: str) -> None:
+    assert name_in_path(path) is None

@@ -1,0 +1,98 @@
+"""The process of `kith worker`: the worker of the default space, and those of the others."""
+
+import asyncio
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import AsyncExitStack
+
+import uvloop
+from arq.worker import Worker
+from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
+from prometheus_client.registry import Collector
+
+from storage.metrics import StoreMetrics
+from storage.postgres.spaces import SpaceDirectory
+from storage.stores import Stores, open_stores, shared_servers
+from telemetry.joined import JoinedCollectors
+from telemetry.space_metrics import SpaceMetrics
+from telemetry.tracing import tracing
+from workers.job_settings import JobSettings
+from workers.main import worker
+from workers.restarts import RestartedWorker
+from workers.spaces import SpaceWorkers, WorkerSpaces
+
+
+def run(
+    settings: JobSettings,
+    metrics_port: int | None = None,
+    *,
+    spaces: WorkerSpaces | None = None,
+    has_traces: bool = False,
+) -> None:
+    """Run until a stop signal. `spaces`: those that are served beside the space of `settings`.
+
+    Raises:
+        Unavailable: Redis was unavailable from the start.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(settings, metrics_port, spaces, has_traces))
+
+
+async def _run(
+    settings: JobSettings,
+    metrics_port: int | None,
+    spaces: WorkerSpaces | None,
+    has_traces: bool,
+) -> None:
+    async with AsyncExitStack() as stack:
+        if has_traces:
+            await stack.enter_async_context(tracing())
+        shared = None
+        if spaces is not None:
+            shared = await stack.enter_async_context(
+                shared_servers(settings.storage, spaces.connections_max)
+            )
+        stores = await stack.enter_async_context(open_stores(settings.storage, shared=shared))
+        others: SpaceWorkers | None = None
+        if spaces is not None and shared is not None:
+            directory = SpaceDirectory(stores.servers.postgres)
+            others = SpaceWorkers(directory, spaces, shared, _make)
+        if metrics_port is not None:
+            _start_metrics(metrics_port, settings.storage.space, stores, others)
+        own = RestartedWorker(lambda: _make(settings, stores))
+        workers = (own,) if others is None else (own, others)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, _stop_all, workers)
+        await _run_all(own, others)
+
+
+async def _run_all(own: RestartedWorker, others: SpaceWorkers | None) -> None:
+    if others is None:
+        return await own.run()
+    beside = asyncio.create_task(others.run())
+    try:
+        await own.run()
+    finally:
+        others.stop()
+        await beside
+
+
+def _stop_all(workers: Iterable[RestartedWorker | SpaceWorkers]) -> None:
+    for one in workers:
+        one.stop()
+
+
+def _start_metrics(port: int, space: str, stores: Stores, others: SpaceWorkers | None) -> None:
+    def collectors() -> Iterator[tuple[str, Collector]]:
+        yield space, StoreMetrics(stores)
+        for name, stores_of_space in [] if others is None else list(others.stores.items()):
+            yield name, StoreMetrics(stores_of_space, has_redis=False)
+
+    registry = CollectorRegistry()
+    of_spaces = SpaceMetrics(collectors, has_label=others is not None)
+    registry.register(JoinedCollectors([REGISTRY, of_spaces]))
+    start_http_server(port, registry=registry)
+
+
+def _make(settings: JobSettings, stores: Stores) -> Worker:
+    return worker(settings.storage, settings.undo_s, stores, settings.verified_rows)
