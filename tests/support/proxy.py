@@ -1,6 +1,8 @@
 """A proxy before a server, with the faults of a network: a test sets them while it is in use."""
 
 import asyncio
+import socket
+from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 
@@ -8,8 +10,7 @@ CHUNK_BYTES = 65536
 DELAY_S = 0.2
 SLICE_BYTES = 256
 SLICE_S = 0.02
-ACCEPTED_WITHIN = 10
-"""Iterations of the event loop within which an accepted connection has its task."""
+BACKLOG = 100
 
 
 class Replies(Enum):
@@ -32,7 +33,7 @@ class Proxy:
     def __init__(self, server: Path, own: Path) -> None:
         self._server = server
         self._own = own
-        self._listener: asyncio.Server | None = None
+        self._listener: socket.socket | None = None
         self._carriers: set[asyncio.Task[None]] = set()
         self._muted: set[asyncio.Task[None]] = set()
         """Connections with a gap in their replies: nothing after it may arrive."""
@@ -47,45 +48,55 @@ class Proxy:
             carrier.cancel()
         self._forwards.set()
         if self._listener is None:
-            self._listener = await asyncio.start_unix_server(self._carry, self._own)
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.setblocking(False)
+            self._listener.bind(str(self._own))
+            self._listener.listen(BACKLOG)
+            asyncio.get_running_loop().add_reader(self._listener, self._accept, self._listener)
 
     async def cut(self) -> None:
         """End every connection, and refuse new ones."""
         if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
             self._listener = None
             self._own.unlink(missing_ok=True)
-        for _ in range(ACCEPTED_WITHIN):
-            for carrier in list(self._carriers):
-                carrier.cancel()
-            await asyncio.gather(*self._carriers, return_exceptions=True)
-            await asyncio.sleep(0)
+        for carrier in self._carriers:
+            carrier.cancel()
+        await asyncio.gather(*self._carriers, return_exceptions=True)
 
     def stop_answering(self) -> None:
         """Accept connections and bytes, and forward nothing: what a stopped machine does."""
         self._forwards.clear()
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, listener: socket.socket) -> None:
+        """Accept one connection. A server of asyncio that is closed meanwhile forgets the connections
+        that it has just accepted, and they stay open."""
+        with suppress(BlockingIOError):
+            accepted, _ = listener.accept()
+            carrier = asyncio.create_task(self._carry(accepted))
+            self._carriers.add(carrier)
+            carrier.add_done_callback(self._carriers.discard)
+            carrier.add_done_callback(lambda _: accepted.close())  # if it was cancelled at once
+
+    async def _carry(self, accepted: socket.socket) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if self._listener is None:  # accepted before the cut
-            writer.transport.abort()
-            return
-        self._carriers.add(task)
-        far_writer: asyncio.StreamWriter | None = None
+        writers: list[asyncio.StreamWriter] = []
         try:
+            reader, writer = await asyncio.open_unix_connection(sock=accepted)
+            writers.append(writer)
             far_reader, far_writer = await asyncio.open_unix_connection(self._server)
+            writers.append(far_writer)
             async with asyncio.TaskGroup() as both:
                 both.create_task(self._copy_requests(reader, far_writer))
                 both.create_task(self._copy_replies(far_reader, writer, task))
         except* (OSError, asyncio.CancelledError):
             pass
         finally:
-            self._carriers.discard(task)
             self._muted.discard(task)
-            for end in (writer, far_writer):
-                if end is not None:
-                    end.transport.abort()
+            for each in writers:
+                each.transport.abort()
 
     async def _copy_requests(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
