@@ -108,7 +108,9 @@ class _Waiting:
     def __init__(self, cost: int, finish: int) -> None:
         self.cost = cost
         self.finish = finish
-        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        """Whether it is admitted. Not an exception: its traceback would refer to the future, so the
+        whole request would wait for the garbage collector."""
 
     def __lt__(self, other: "_Waiting") -> bool:
         return self.finish < other.finish
@@ -178,7 +180,7 @@ class _Queue:
             heappop(self.waiting)  # before `_forget`, which may rebuild the queue
             self._now = first.finish
             self.in_flight += first.cost
-            first.future.set_result(None)
+            first.future.set_result(True)
             self._forget(first)
         self._now = 0
         self._finish.clear()
@@ -213,12 +215,14 @@ class _Queue:
         since = loop.time()
         timer = loop.call_later(self._settings.wait_ms / 1000, self._give_up, waiting)
         try:
-            await waiting.future
+            is_admitted = await waiting.future
         except asyncio.CancelledError:
             self._abandon(waiting)
             raise
         finally:
             timer.cancel()
+        if not is_admitted:
+            raise self._overloaded()
         _waited.labels(self._name).observe(loop.time() - since)
 
     def _give_up(self, waiting: _Waiting) -> None:
@@ -227,7 +231,7 @@ class _Queue:
             self.admit_waiting()
 
     def _reject(self, waiting: _Waiting) -> None:
-        waiting.future.set_exception(self._overloaded())
+        waiting.future.set_result(False)
         self._forget(waiting)
 
     def _abandon(self, waiting: _Waiting) -> None:
@@ -235,7 +239,7 @@ class _Queue:
         if waiting.future.cancelled():
             self._forget(waiting)
             self.admit_waiting()
-        elif waiting.future.exception() is None:
+        elif waiting.future.result():
             self.leave(waiting.cost)
 
     def _forget(self, waiting: _Waiting) -> None:

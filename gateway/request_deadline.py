@@ -86,11 +86,16 @@ class RequestDeadline:
             self._watch.cancel()
         # Otherwise a cycle with the task, whose collection costs as much as a small response.
         self._timer = self._watch = None
-        if self._failure is None:
+        failure, self._failure = self._failure, None
+        if failure is None:
             return
         # A cancellation from outside passes through, as in `asyncio.timeout`.
         if self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise self._failure from None
+            try:
+                raise failure from None
+            finally:
+                # Otherwise cycles: the traceback refers to this frame and to that of the block.
+                del failure, self._task
 
     def body_received(self) -> None:
         self._is_body_received = True

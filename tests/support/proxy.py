@@ -70,8 +70,8 @@ class Proxy:
         self._forwards.clear()
 
     def _accept(self, listener: socket.socket) -> None:
-        """Accept one connection. A server of asyncio that is closed meanwhile forgets the connections
-        that it has just accepted, and they stay open."""
+        """Accept one connection. A server of asyncio that is closed forgets the connections that it
+        has just accepted, and they stay open."""
         with suppress(BlockingIOError):
             accepted, _ = listener.accept()
             carrier = asyncio.create_task(self._carry(accepted))

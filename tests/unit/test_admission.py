@@ -7,6 +7,7 @@ import pytest
 
 from gateway.admission import REBUILD, Admission, AdmissionSettings
 from gateway.graphql_request import RequestRejected
+from tests.support.garbage import counting_cycles
 from tests.support.waiting import until
 
 BUDGET = 1_000
@@ -185,3 +186,18 @@ async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: 
     bound.leave(BUDGET)
     await turns()
     assert states(tasks) == ["runs"] * live
+
+
+async def test_rejected_operations_leave_no_cycles() -> None:
+    bound = admission(wait_ms=1)
+    await begun(bound, LARGE, LARGE)
+
+    async def rejected(cost: int) -> None:
+        with pytest.raises(RequestRejected):
+            await entered(bound, cost)
+
+    await rejected(LARGE)
+    with counting_cycles() as cycles:
+        for _ in range(20):
+            await rejected(LARGE)
+    assert cycles.objects < 20

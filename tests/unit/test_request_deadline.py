@@ -9,6 +9,7 @@ from starlette.types import Message
 
 from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded
 from gateway.request_deadline import RequestDeadline, RequestDeadlines
+from tests.support.garbage import counting_cycles
 
 LONG_MS = 60_000
 DEADLINE_S = 10
@@ -125,3 +126,22 @@ async def test_a_request_with_a_timer_leaves_nothing_to_the_garbage_collector() 
         assert gc.collect() < 50
     finally:
         gc.enable()
+
+
+async def test_stopped_requests_leave_no_cycles() -> None:
+    deadlines = RequestDeadlines(LONG_MS, 1)
+
+    async def stopped() -> None:
+        # In a task of its own, as a request of a server.
+        try:
+            await asyncio.create_task(worked_on(deadlines))
+        except DeadlineExceeded:
+            pass
+        else:
+            raise AssertionError
+
+    await stopped()
+    with counting_cycles() as cycles:
+        for _ in range(20):
+            await stopped()
+    assert cycles.objects < 20

@@ -1,11 +1,11 @@
 """Documents leave little for the garbage collector, which stops the process while it works."""
 
 import contextlib
-import gc
 
 import pytest
 
 from engine import Engine, EngineSettings, RequestError
+from tests.support.garbage import counting_cycles
 from tests.support.small_schema import schema
 
 DOCUMENTS = 50
@@ -27,14 +27,10 @@ PER_DOCUMENT = 10
 def test_a_document_leaves_few_objects_to_the_garbage_collector(document: str) -> None:
     engine = Engine(schema, EngineSettings(cached_documents=1))
     _prepare(engine, document.format(n=DOCUMENTS))  # fills caches of its own
-    gc.collect()
-    gc.disable()
-    try:
+    with counting_cycles() as cycles:
         for number in range(DOCUMENTS):
             _prepare(engine, document.format(n=number))
-        assert gc.collect() <= PER_DOCUMENT * DOCUMENTS
-    finally:
-        gc.enable()
+    assert cycles.objects <= PER_DOCUMENT * DOCUMENTS
 
 
 def _prepare(engine: Engine, document: str) -> None:
