@@ -16,6 +16,7 @@ from resolvers import actions
 from resolvers.accounts import change_state
 from resolvers.actions import Action
 from resolvers.interactions import record_interactions
+from resolvers.private_notes import set_note
 from resolvers.relationship import change
 from resolvers.scope import Limits, Scope
 from resolvers.settings import change_privacy
@@ -55,7 +56,7 @@ DESCRIPTIONS: Mapping[UserId, str] = {
     UserId(400): "follows nobody",
     WHISPERED_TO: "user 1 whispers to this user",
     WHISPERS: "whispers to user 1",
-    CLOSE: "a friend of user 1, and a close follow",
+    CLOSE: "a friend of user 1, a close follow, with a note",
     CLOSEST: "the friend whom user 1 messages most",
     MUTED: "muted by user 1",
     ASKED: "protected; user 1 asks to follow",
@@ -81,6 +82,7 @@ async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
         await change_privacy(Scope(stores, user, limits), privacy)
     for actor, target, action in _changes(limits):
         await change(Scope(stores, actor, limits), target, action)
+    await set_note(Scope(stores, ME, limits), CLOSE, "Met in Lisbon.")
     # Turning protection off accepts no requests: two requests to user 1 stay pending.
     await change_privacy(Scope(stores, ME, limits), PrivacyChange(protected=False))
     service = Scope(stores, None, limits, is_service=True, scale=scale)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from graph.consistency import Moment, moment_of
 from graph.decision import Decision, PairState
-from graph.edge import Pair, UserId
+from graph.edge import Millis, Pair, UserId
 from graph.errors import KithError
 from graph.outcome import REJECTIONS, Outcome
 from graph.pace import paced
@@ -156,12 +156,12 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
         return Result(Outcome.UNDO_UNKNOWN)
     pair = Pair(actor, found.other)
     if found.age_us > scope.limits.undo_s * 1_000_000:
-        return await _present(scope, pair, Outcome.UNDO_EXPIRED)
+        return await present(scope, pair, Outcome.UNDO_EXPIRED)
     action = actions.undo(scope.limits, named, found.receipt.undo)
     try:
         result = await change(scope, found.other, action, idempotency_key)
     except ReceiptConsumed:
-        result = await _present(scope, pair, Outcome.CANNOT_UNDO)
+        result = await present(scope, pair, Outcome.CANNOT_UNDO)
     if key is None or result.outcome is not Outcome.CANNOT_UNDO:
         return result
     first = (await scope.stores.writes.receipts.get_many(actor, [key])).get(key)
@@ -197,11 +197,18 @@ async def _write(scope: Scope, pair: Pair, action: Action, key: UUID | None) -> 
 async def _repeated(scope: Scope, pair: Pair, first: Receipt, digest: bytes) -> Result:
     """The first result of a repeated request, or IDEMPOTENCY_KEY_REUSED for a different one."""
     if first.digest != digest:
-        return await _present(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
-    return await _present(scope, pair, first.outcome, undo_token(first.id) if first.undo else None)
+        return await present(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
+    return await present(scope, pair, first.outcome, undo_token(first.id) if first.undo else None)
 
 
-async def _present(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = None) -> Result:
+async def present(
+    scope: Scope,
+    pair: Pair,
+    outcome: Outcome,
+    token: str | None = None,
+    *,
+    retry_at: Millis | None = None,
+) -> Result:
     """A result with a known outcome and the present relation."""
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
@@ -211,7 +218,15 @@ async def _present(scope: Scope, pair: Pair, outcome: Outcome, token: str | None
     scope.forget()
     relation = visibility.own_relation(scope, await scope.absent(), pair.target, decision.relation)
     moment = _moment(pair, outcome, decision.at)
-    return Result(outcome, pair.target, relation, token, moment, is_delayed=decision.is_delayed)
+    return Result(
+        outcome,
+        pair.target,
+        relation,
+        token,
+        moment,
+        retry_at=retry_at,
+        is_delayed=decision.is_delayed,
+    )
 
 
 def _moment(pair: Pair, outcome: Outcome, at: int) -> Moment | None:

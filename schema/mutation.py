@@ -7,6 +7,7 @@ from schema.mutations.blocks import BlockMutations
 from schema.mutations.changes import ChangeManyMutations
 from schema.mutations.follows import FollowMutations
 from schema.mutations.interactions import InteractionMutations
+from schema.mutations.notes import NoteMutations
 from schema.mutations.requests import RequestMutations
 from schema.mutations.settings import SettingsMutations
 from schema.mutations.undo import UndoMutations
@@ -21,6 +22,7 @@ class Mutation(
     FollowMutations,
     RequestMutations,
     BlockMutations,
+    NoteMutations,
     SettingsMutations,
     AccountMutations,
     InteractionMutations,

@@ -12,6 +12,7 @@ from strawberry import enum_value
 from engine import Parents, batched, column_of, derived, row_classes, weighed
 from graph import relation as rules
 from graph.edge import Millis, Pair
+from resolvers.private_notes import notes_of
 from schema.context import Info, scope_of
 from schema.node import RELATION_PREFIX, LazyUser, Node
 from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, UserRow, date
@@ -144,6 +145,15 @@ class Relation(Node):
         ends = {pair: note.muted_until for pair, note in notes.items()}
         found = (ends.get(Pair(source, target)) for source, target, *_ in rows)
         return [None if until is None else date(until) for until in found]
+
+    @batched(
+        metadata=weighed(call=QUERY, row=1),
+        description="The private note of `from` about `to`, up to 200 characters. Only `from` sees "
+        "it; for others, also for services, it is null. Null without a note.",
+    )
+    async def note(rows: Parents[RelationRow], info: Info) -> list[str | None]:
+        pairs = list(map(Pair, column_of(rows, SOURCE), column_of(rows, TARGET)))
+        return await notes_of(scope_of(info), pairs)
 
     @batched(
         description="When the two users became friends: the date of the later of their two "

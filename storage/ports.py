@@ -20,6 +20,7 @@ from graph.exported_list import Entry, ExportedList
 from graph.lane import ALL_LANES, Lane
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
+from graph.private_note import SavedNote
 from graph.profile import Profile
 from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
@@ -276,6 +277,29 @@ class EdgeNotes(Protocol):
 
     async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         """The notes of those pairs that have any."""
+        ...
+
+
+class PrivateNotes(Protocol):
+    """Private notes of users about others. Exact."""
+
+    async def get_many(self, author: UserId, others: Sequence[UserId]) -> Mapping[UserId, str]:
+        """The notes of `author` about those of `others` who have one."""
+        ...
+
+    async def set_note(
+        self,
+        pair: Pair,
+        note: str | None,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> SavedNote:
+        """Set the note of the first user about the second, durably, unless the first user exceeds
+        `pace`. None deletes it.
+
+        It writes nothing if the first account is not active, or, unless it deletes the note, the
+        second. A `request` is used as in `AccountWrites`.
+        """
         ...
 
 
@@ -588,6 +612,7 @@ class Reads:
     overlaps: Overlaps
     blocks: Blocks
     edge_notes: EdgeNotes
+    private_notes: PrivateNotes
     affinities: Affinities
     absences: Absences
 
@@ -600,6 +625,7 @@ class Writes:
     accounts: Accounts
     account_states: AccountStates
     affinities: Affinities
+    private_notes: PrivateNotes
     receipts: Receipts
     usages: Usages
 

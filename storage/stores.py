@@ -36,6 +36,7 @@ from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
 from storage.postgres.pool import Postgres
+from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
@@ -208,6 +209,7 @@ def _reads(
         overlaps=PostgresOverlaps(postgres),
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
+        private_notes=PostgresPrivateNotes(postgres),
         affinities=PostgresAffinity(postgres),
         absences=absences,
     )
@@ -265,6 +267,7 @@ def _writes(
             delayed_writes=delayed_writes,
         ),
         affinities=PostgresAffinity(postgres),
+        private_notes=PostgresPrivateNotes(postgres),
         receipts=PostgresReceipts(postgres),
         usages=PostgresUsages(postgres),
     )

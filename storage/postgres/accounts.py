@@ -89,7 +89,7 @@ async def _change(
         return Saved(deleted, was)
     saved = _saved(was, rule(was))
     if pace is not None and (request or saved.outcome is Outcome.UPDATED):
-        later = await _charge_rate_limit(connection, user, pace, now)
+        later = await charge_rate_limit(connection, user, pace, now)
         if later is not None:
             raise _TooFast(Saved(Outcome.RATE_LIMITED, was, later))
     if saved.outcome is Outcome.UPDATED:
@@ -103,7 +103,7 @@ def _saved(was: Account, account: Account) -> Saved:
     return Saved(Outcome.UNCHANGED if account == was else Outcome.UPDATED, account)
 
 
-async def _charge_rate_limit(
+async def charge_rate_limit(
     connection: Connection, user: UserId, pace: Pace, now: int
 ) -> Millis | None:
     """Charge the rate limiter. Returns None, or when to retry; then the caller must roll back."""

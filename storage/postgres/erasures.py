@@ -12,7 +12,7 @@ from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
 RECEIPTS = 1000
-"""Receipts deleted by one statement."""
+"""Receipts or notes deleted by one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class _Statements:
     has_pending_change: str
     clear_receipts: str
     clear_messages: str
+    clear_notes: str
+    clear_notes_about: str
     finish: str
 
 
@@ -79,10 +81,15 @@ class Erasures:
     async def finish(self, user: UserId, age_s: float) -> bool:
         """Finish the erasure of a user without edges who was deleted more than `age_s` seconds ago.
 
-        This deletes the user's receipts, the request messages in other users' receipts, counts and
-        settings. Returns whether the erasure is finished.
+        This deletes the user's receipts, the request messages in other users' receipts, the private
+        notes by and about the user, counts and settings. Returns whether the erasure is finished.
         """
-        for statement in (_SQL.clear_receipts, _SQL.clear_messages):
+        for statement in (
+            _SQL.clear_receipts,
+            _SQL.clear_messages,
+            _SQL.clear_notes,
+            _SQL.clear_notes_about,
+        ):
             while await self._cleared(statement, user) == RECEIPTS:
                 pass
         row = await self._postgres.row(_SQL.finish, user, age_s)

@@ -17,6 +17,7 @@ DISTRIBUTED: Mapping[str, str] = MappingProxyType(
         "receipt": "actor_id",
         "affinity": "user_id",
         "affinity_count": "user_id",
+        "private_note": "author_id",
     }
 )
 """The distributed tables and the column that places their rows: the user whose data it is. All are

@@ -63,6 +63,12 @@ async def test_every_list_of_user_1_has_somebody_in_it(gateway: Gateway) -> None
 
 
 @pytest.mark.usefixtures("sampled")
+async def test_user_1_has_a_note(gateway: Gateway) -> None:
+    query = """{ user(id: "403") { viewerRelation { note } } }"""
+    assert (await gateway.data(query, ME))["user"]["viewerRelation"]["note"] == "Met in Lisbon."
+
+
+@pytest.mark.usefixtures("sampled")
 async def test_every_audience_and_every_kind_of_access_is_met(
     gateway: Gateway, stores: Stores
 ) -> None:

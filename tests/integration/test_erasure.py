@@ -53,6 +53,7 @@ WHERE $1 IN (from_user_id, to_user_id) AND (kind <> 0 OR flags <> 0)
 UNION ALL SELECT 'following_count' FROM following_count WHERE user_id = $1
 UNION ALL SELECT 'follower_count' FROM follower_count WHERE user_id = $1
 UNION ALL SELECT 'affinity' FROM affinity WHERE $1 IN (user_id, other_id)
+UNION ALL SELECT 'private_note' FROM private_note WHERE $1 IN (author_id, other_id)
 UNION ALL SELECT 'receipt' FROM receipt
 WHERE actor_id = $1 OR (other_id = $1 AND messages IS NOT NULL)
 """
@@ -102,12 +103,17 @@ async def test_nothing_is_left_of_a_deleted_account(
     await edges(stores, AROUND)
     await stores.writes.edges.change(as_pair(8, GONE), mute())
     await stores.jobs.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
+    for pair in (as_pair(1, GONE), as_pair(GONE, 1), as_pair(1, 2)):
+        await stores.writes.private_notes.set_note(pair, "Met at work")
     await drain_all(stores)
-    assert await left(stores)
+    assert "private_note" in await left(stores)
     await delete(stores)
     await erase_all(stores, at_once)
     await drain_all(stores)
     assert await left(stores) == []
+    assert await stores.reads.private_notes.get_many(UserId(1), [UserId(2), GONE]) == {
+        UserId(2): "Met at work"
+    }
     report = await verify(storage_settings)
     assert report.clean, report.drifts
     counts = await Totals(stores.reads.reader).get_many(

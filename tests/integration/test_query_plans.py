@@ -40,11 +40,14 @@ STATEMENTS = {
         "mutes",
         "outbox",
         "overlaps",
+        "private_notes",
         "profiles",
         "receipts",
         "relations",
     )
 }
+
+CLEAR_NOTES = ("clear_notes", "clear_notes_about")
 
 USERS, FOLLOWS = 50_000, 6
 STAR = USERS + 1
@@ -118,6 +121,9 @@ INSERT INTO affinity (user_id, other_id, rank)
 SELECT u, {USERS} + o, o FROM generate_series(1, {CROWDED}) u, generate_series(1, {OTHERS}) o
 UNION ALL
 SELECT u, {USERS} + o, o FROM generate_series({CROWDED} + 1, {USERS}) u, generate_series(1, 4) o;
+
+INSERT INTO private_note (author_id, other_id, note)
+SELECT u, u % {USERS} + 1, 'x' FROM generate_series(1, {USERS}) u;
 
 INSERT INTO affinity_count (user_id, others)
 SELECT user_id, count(*) FROM affinity GROUP BY 1;
@@ -598,6 +604,21 @@ async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
     assert looked_at(steps, "receipt") <= 1
 
 
+async def test_notes_are_found_written_and_deleted_by_probes(planner: Planner) -> None:
+    steps = await planner.steps("private_notes", "find_notes", 7, list(range(1, 101)))
+    assert_by_index(steps)
+    assert looked_at(steps, "private_note") <= 1
+    states = await planner.steps("private_notes", "account_states_of_note", 7, 8)
+    assert_by_index(states)
+    assert looked_at(states, "account") <= 2
+    for note in (
+        await planner.touched("private_notes", "write_note", 7, 8, "y"),
+        await planner.touched("private_notes", "delete_note", 7, 8),
+    ):
+        assert not any(reads.end_to_end for reads in note.values())
+        assert note["private_note"].rows <= 2
+
+
 async def test_a_receipt_of_a_batch_costs_no_read(planner: Planner) -> None:
     receipt = (0, uuid4(), b"interactions", "RECORDED", 500)
     touched = await planner.touched("receipts", "write_interactions_receipt", *receipt)
@@ -778,7 +799,7 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
     steps = await planner.steps("erasures", "unfinished", 5)
     assert_by_index(steps)
     assert looked_at(steps, "account") == 5
-    for name in ("is_unfinished", "finish", "clear_receipts", "clear_messages"):
+    for name in ("is_unfinished", "finish", "clear_receipts", "clear_messages", *CLEAR_NOTES):
         args = (1,) if name == "is_unfinished" else (1, 1000)
         steps = await planner.steps("erasures", name, *args)
         assert_by_index(steps)
@@ -851,7 +872,13 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         "all_absent",
         "lately_changed",
     }
-    by_variable_names |= {"is_unfinished", "clear_receipts", "clear_messages", "finish"}
+    by_variable_names |= {
+        "is_unfinished",
+        "clear_receipts",
+        "clear_messages",
+        "finish",
+        *CLEAR_NOTES,
+    }
     lane_only = {"has_pending_change"}
     assert unplanned == others | one_row | by_variable_names | lane_only, (
         "no tables; or only for audits and at a start"

@@ -83,6 +83,28 @@ WITH cleared AS (
 )
 SELECT count(*) FROM cleared
 
+-- name: clear_notes
+-- Deletes at most $2 private notes of the user $1: one index range.
+-- shard: fan-out
+WITH gone AS (
+    DELETE FROM private_note WHERE (author_id, other_id) IN (
+        SELECT author_id, other_id FROM private_note WHERE author_id = $1 LIMIT $2
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
+-- name: clear_notes_about
+-- Deletes at most $2 private notes of other users about the user $1: one range of a small index.
+-- shard: fan-out
+WITH gone AS (
+    DELETE FROM private_note WHERE (author_id, other_id) IN (
+        SELECT author_id, other_id FROM private_note WHERE other_id = $1 LIMIT $2
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
 -- name: finish
 -- Finishes the erasure of the user $1 if they were deleted more than $2 seconds ago: deletes their
 -- count rows and resets their settings. Three probes. Returns whether it did.

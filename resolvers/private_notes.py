@@ -1,0 +1,63 @@
+"""Private notes: reading those of the viewer, and setting one."""
+
+from collections.abc import Sequence
+
+from graph.edge import Pair, UserId
+from graph.outcome import Outcome
+from graph.receipt import Receipt
+from graph.relation import SELF
+from resolvers import relationship
+from resolvers.audit import audited
+from resolvers.idempotency import request_of, run_idempotently
+from resolvers.relationship import Result
+from resolvers.scope import Scope
+
+SET_NOTE = "setNote"
+
+
+async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> list[str | None]:
+    """The note of each pair's first user about the second; None unless the viewer is its author.
+
+    Notes about absent users are hidden, as these users are. All notes take one statement.
+    """
+    own = [pair.target for pair in pairs if pair.source == scope.viewer]
+    if not own or scope.viewer is None:
+        return [None] * len(pairs)
+    absent = await scope.absent()
+    found = await scope.stores.reads.private_notes.get_many(scope.viewer, own)
+    return [
+        found.get(target) if source == scope.viewer and target not in absent else None
+        for source, target in pairs
+    ]
+
+
+async def set_note(
+    scope: Scope, target: UserId, note: str | None, idempotency_key: str | None = None
+) -> Result:
+    """Set the viewer's note about `target`; None deletes it.
+
+    With a key that was used before, it returns the first outcome.
+
+    Raises:
+        Unauthenticated: the request has no viewer.
+        Unavailable: PostgreSQL cannot be reached. The note may or may not be set; repeating the
+            request is safe.
+    """
+    made = _set_note(scope, target, note, idempotency_key)
+    return await audited(scope, SET_NOTE, target, made) if scope.is_service else await made
+
+
+async def _set_note(
+    scope: Scope, target: UserId, note: str | None, idempotency_key: str | None
+) -> Result:
+    viewer = scope.must_have_viewer()
+    if target == viewer:
+        return Result(Outcome.CANNOT_DO_TO_SELF, target, SELF)
+    pair = Pair(viewer, target)
+    request = request_of(viewer, idempotency_key, SET_NOTE, target, note)
+    notes, pace = scope.stores.writes.private_notes, scope.limits.pace
+    saved = await run_idempotently(
+        scope, request, lambda: notes.set_note(pair, note, request, pace)
+    )
+    retry_at = None if isinstance(saved, Receipt) else saved.retry_at
+    return await relationship.present(scope, pair, saved.outcome, retry_at=retry_at)
