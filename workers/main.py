@@ -18,8 +18,10 @@ from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_name, seri
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from workers.absent_follower_counts import update_absent_follower_counts
+from workers.bulk import BulkJobs
 from workers.erasures import erase, wake_erasures
 from workers.job_metrics import measured
+from workers.job_settings import AppliesSlices
 from workers.mutes import end_mutes
 from workers.sweep import sweep
 
@@ -54,6 +56,9 @@ CANARIES_S = 5
 RECEIPTS_KEPT_S = 86_400
 """How long a request may be repeated."""
 
+BULK_KEPT_S = 3 * 86_400
+"""How long the results of a bulk operation can be read, and its id is known."""
+
 PURGED_TOMBSTONES = 5_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
@@ -63,10 +68,15 @@ any job."""
 
 
 def worker(
-    settings: StorageSettings, undo_s: int, stores: Stores | None = None, verified_rows: int = 0
+    settings: StorageSettings,
+    undo_s: int,
+    stores: Stores | None = None,
+    verified_rows: int = 0,
+    apply_slice: AppliesSlices | None = None,
 ) -> Worker:
     """A worker that is ready to run, on these stores."""
     name = f"kith:{settings.space}"
+    bulk = None if apply_slice is None else BulkJobs(apply_slice)
 
     async def start(ctx: dict[Any, Any]) -> None:
         del ctx
@@ -92,11 +102,12 @@ def worker(
             cron(_purge, name=f"{name}:purge", second=17),
             cron(_write_canaries, name=f"{name}:canaries", second=set(range(0, 60, CANARIES_S))),
             cron(_verify, name=f"{name}:verify", second=37),
+            cron(_apply_bulk, name=f"{name}:bulk", second=set(range(60))),
         ],
         queue_name=queue_name(settings.space),
         redis_pool=arq_redis(settings),
         on_startup=start,
-        ctx={"stores": stores, "undo_s": undo_s, "verified_rows": verified_rows},
+        ctx={"stores": stores, "undo_s": undo_s, "verified_rows": verified_rows, "bulk": bulk},
         handle_signals=False,
         after_job_end=_rearm,
         max_jobs=JOBS_MAX,
@@ -188,12 +199,14 @@ async def _purge(ctx: dict[str, Any]) -> None:
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
         affinities = await stores.jobs.affinity.prune(PURGED_AFFINITIES)
+        operations = await stores.jobs.bulk.purge(BULK_KEPT_S)
         log.info(
-            "purged %s, %d messages, %d receipts and %d affinities",
+            "purged %s, %d messages, %d receipts, %d affinities and %d bulk operations",
             purged,
             messages,
             receipts,
             affinities,
+            operations,
         )
 
 
@@ -212,6 +225,13 @@ async def _alone(
                         await work(stores)
                 except TimeoutError:
                     log.warning("%s took longer than %d s; the next run continues", what, ALONE_S)
+
+
+async def _apply_bulk(ctx: dict[str, Any]) -> None:
+    bulk: BulkJobs | None = ctx["bulk"]
+    if bulk is not None:
+        with _retried_later("the bulk operations"), measured("bulk"):
+            await bulk.run(ctx["stores"])
 
 
 async def _write_canaries(ctx: dict[str, Any]) -> None:

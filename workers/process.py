@@ -95,4 +95,6 @@ def _start_metrics(port: int, space: str, stores: Stores, others: SpaceWorkers |
 
 
 def _make(settings: JobSettings, stores: Stores) -> Worker:
-    return worker(settings.storage, settings.undo_s, stores, settings.verified_rows)
+    return worker(
+        settings.storage, settings.undo_s, stores, settings.verified_rows, settings.apply_slice
+    )
