@@ -11,6 +11,7 @@ from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
 from graph import bulk as graph_bulk
 from graph.pace import Pace
 from resolvers import bulk as resolvers_bulk
+from resolvers import relationship
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -110,7 +111,8 @@ async def test_each_line_has_the_result_of_the_single_mutation(
 
 async def test_the_progress_is_told(gateway: Gateway, stores: Stores) -> None:
     lines = [line(1, "FOLLOW", user) for user in (2, 2, 1)]
-    await upload(gateway.http, "three", *lines, changesPerSecond="100", ignoresRateLimit="true")
+    options = {"changesPerSecond": "100", "ignoresRateLimit": "true"}
+    await upload(gateway.http, "three", *lines, parameters=options)
     pending = await operation(gateway, "three")
     assert (pending["state"], pending["startedAt"], pending["endedAt"]) == ("PENDING", None, None)
     await apply_all(stores)
@@ -160,9 +162,10 @@ async def test_an_id_is_used_for_one_list_of_changes(gateway: Gateway, stores: S
     await apply_all(stores)
     repeated = await upload(gateway.http, "once", line(1, "FOLLOW", 2))
     assert (repeated.status_code, repeated.json()["state"]) == (200, "COMPLETED")
-    for parameters in ({}, {"changesPerSecond": "50"}):
+    each_of: tuple[dict[str, str], ...] = ({}, {"changesPerSecond": "50"})
+    for parameters in each_of:
         lines = [line(1, "FOLLOW", 2), *([] if parameters else [line(1, "FOLLOW", 3)])]
-        other = await upload(gateway.http, "once", *lines, **parameters)
+        other = await upload(gateway.http, "once", *lines, parameters=parameters)
         assert error_of(other) == (400, "BAD_USER_INPUT")
         assert "`id`" in other.text
     changes = [{"viewerId": 1, "action": "FOLLOW", "userId": 3}]
@@ -219,7 +222,7 @@ async def test_csv_has_a_line_of_names(gateway: Gateway, stores: Stores) -> None
         "1,FOLLOW,5,,maybe,",
         "1,FOLLOW,6,,,\r",
     ]
-    response = await upload(gateway.http, "csv", *rows, format="csv")
+    response = await upload(gateway.http, "csv", *rows, parameters={"format": "csv"})
     assert response.json()["lineCount"] == 6
     await apply_all(stores)
     found = await results(gateway.http, "csv")
@@ -249,7 +252,7 @@ async def test_an_invalid_parameter_is_named(
     gateway: Gateway, parameters: dict[str, str], named: str
 ) -> None:
     query = {"id": "named", **parameters}
-    response = await upload(gateway.http, query.pop("id"), line(1, "FOLLOW", 2), **query)
+    response = await upload(gateway.http, query.pop("id"), line(1, "FOLLOW", 2), parameters=query)
     assert error_of(response) == (400, "BAD_USER_INPUT")
     assert f"`{named}`" in response.text
 
@@ -358,7 +361,7 @@ async def test_the_rate_limit_of_users_applies_unless_the_service_lifts_it(
     errors = [each["error"] for each in found if each["error"] is not None]
     assert {error["code"] for error in errors} == {"RATE_LIMITED"}
     assert all(error["retryAt"] for error in errors)
-    await upload(gateway.http, "free", *lines, ignoresRateLimit="true")
+    await upload(gateway.http, "free", *lines, parameters={"ignoresRateLimit": "true"})
     await apply_all(stores, limits)
     assert all(each["outcome"] != "REJECTED" for each in await results(gateway.http, "free"))
 
@@ -383,7 +386,7 @@ async def test_a_repeated_slice_gives_the_first_results(gateway: Gateway, stores
 async def test_a_line_that_fails_does_not_stop_the_others(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change_once = resolvers_bulk.change_once
+    change_once = relationship.change_once
 
     async def failing(scope: Any, change: Any, *given: Any, **named: Any) -> Any:
         if change.target == 3:

@@ -31,10 +31,10 @@ async def upload(
     name: str,
     *lines: str,
     headers: Mapping[str, str] = AS_SERVICE,
-    **parameters: str,
+    parameters: Mapping[str, str] | None = None,
 ) -> httpx.Response:
     content = "\n".join(lines).encode()
-    query = {"id": name, **parameters}
+    query = {"id": name, **(parameters or {})}
     return await http.post("/bulk", params=query, content=content, headers=headers)
 
 
