@@ -38,7 +38,7 @@ from graph.errors import BadInput, KithError
 from resolvers import bulk
 from resolvers.audit import log_access
 from resolvers.scope import Scope
-from schema.bulk_lines import read_columns
+from schema.mutations.bulk_lines import read_columns
 
 BYTES_MAX = 32 << 20
 """The bytes of one upload."""

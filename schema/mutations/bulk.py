@@ -15,9 +15,9 @@ from resolvers import bulk
 from resolvers.audit import require_service
 from resolvers.result import Result
 from schema import arguments
-from schema.bulk_lines import write_line
 from schema.bulk_operation import BulkOperation
 from schema.context import Info, scope_of
+from schema.mutations.bulk_lines import write_line
 from schema.mutations.changes import RelationshipChangeInput
 from schema.mutations.payload import CLIENT_MUTATION_ID, OUTCOME, REJECTED, USER_ERRORS
 from schema.user_errors import UserError, user_errors
