@@ -22,6 +22,7 @@ from workers.erasures import erase, wake_erasures
 from workers.job_metrics import measured
 from workers.mutes import end_mutes
 from workers.sweep import sweep
+from workers.webhooks import purge_webhooks
 
 log = logging.getLogger(__name__)
 
@@ -57,13 +58,18 @@ RECEIPTS_KEPT_S = 86_400
 PURGED_TOMBSTONES = 5_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
+PURGED_DELIVERIES = 100_000
 """The most that one minute's purge deletes, which takes some seconds. No job has a timeout of
 its own, because arq hides a killed worker's jobs, drains included, for the longest timeout of
 any job."""
 
 
 def worker(
-    settings: StorageSettings, undo_s: int, stores: Stores | None = None, verified_rows: int = 0
+    settings: StorageSettings,
+    undo_s: int,
+    stores: Stores | None = None,
+    verified_rows: int = 0,
+    webhooks_kept_s: int = 7 * 86_400,
 ) -> Worker:
     """A worker that is ready to run, on these stores."""
     name = f"kith:{settings.space}"
@@ -96,7 +102,12 @@ def worker(
         queue_name=queue_name(settings.space),
         redis_pool=arq_redis(settings),
         on_startup=start,
-        ctx={"stores": stores, "undo_s": undo_s, "verified_rows": verified_rows},
+        ctx={
+            "stores": stores,
+            "undo_s": undo_s,
+            "verified_rows": verified_rows,
+            "webhooks_kept_s": webhooks_kept_s,
+        },
         handle_signals=False,
         after_job_end=_rearm,
         max_jobs=JOBS_MAX,
@@ -188,12 +199,16 @@ async def _purge(ctx: dict[str, Any]) -> None:
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
         affinities = await stores.jobs.affinity.prune(PURGED_AFFINITIES)
+        deliveries = await purge_webhooks(
+            stores.jobs.webhooks, ctx["webhooks_kept_s"], PURGED_DELIVERIES
+        )
         log.info(
-            "purged %s, %d messages, %d receipts and %d affinities",
+            "purged %s, %d messages, %d receipts, %d affinities and %d deliveries",
             purged,
             messages,
             receipts,
             affinities,
+            deliveries,
         )
 
 

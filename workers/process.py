@@ -20,6 +20,7 @@ from workers.job_settings import JobSettings
 from workers.main import worker
 from workers.restarts import RestartedWorker
 from workers.spaces import SpaceWorkers, WorkerSpaces
+from workers.webhooks import delivering
 
 
 def run(
@@ -63,7 +64,8 @@ async def _run(
         workers = (own,) if others is None else (own, others)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, _stop_all, workers)
-        await _run_all(own, others)
+        async with delivering(stores, settings.webhooks, settings.storage.space):
+            await _run_all(own, others)
 
 
 async def _run_all(own: RestartedWorker, others: SpaceWorkers | None) -> None:
@@ -95,4 +97,5 @@ def _start_metrics(port: int, space: str, stores: Stores, others: SpaceWorkers |
 
 
 def _make(settings: JobSettings, stores: Stores) -> Worker:
-    return worker(settings.storage, settings.undo_s, stores, settings.verified_rows)
+    kept_s = settings.webhooks.times.kept_s
+    return worker(settings.storage, settings.undo_s, stores, settings.verified_rows, kept_s)
