@@ -189,7 +189,7 @@ async def test_a_reader_who_waits_follows_a_change_of_the_number(
     try:
         async with other.transaction():
             # A worker drains the lane, for as long as this transaction lasts.
-            await other.execute("SELECT pg_advisory_xact_lock(2, $1)", int(group))
+            await other.execute("SELECT lock_at($1::integer, 2, $1)", int(group))
             reader = asyncio.create_task(stores.changes.catch_up.reach(token, 30))
             before = stores.servers.postgres.statements
 
