@@ -10,8 +10,13 @@ from workers.spaces import WorkerSpaces
 
 def job_settings(config: Config) -> JobSettings:
     """The settings of the jobs of one space."""
-    limits = config.limits
-    return JobSettings(config.storage, limits.undo_s, config.verified_rows, BulkWork(limits))
+    return JobSettings(
+        config.storage,
+        config.limits.undo_s,
+        config.verified_rows,
+        config.webhooks,
+        BulkWork(config.limits),
+    )
 
 
 def worker_spaces(config: Config) -> WorkerSpaces:

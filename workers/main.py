@@ -24,6 +24,7 @@ from workers.job_metrics import JobMetrics
 from workers.job_settings import AppliesSlices
 from workers.mutes import end_mutes
 from workers.sweep import sweep
+from workers.webhooks import purge_webhooks
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ BULK_KEPT_S = 3 * 86_400
 PURGED_TOMBSTONES = 5_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
+PURGED_DELIVERIES = 100_000
 """The most that one minute's purge deletes, which takes some seconds. No job has a timeout of
 its own, because arq hides a killed worker's jobs, drains included, for the longest timeout of
 any job."""
@@ -73,6 +75,7 @@ def worker(
     stores: Stores | None = None,
     verified_rows: int = 0,
     metrics: JobMetrics | None = None,
+    webhooks_kept_s: int = 7 * 86_400,
     apply_slice: AppliesSlices | None = None,
 ) -> Worker:
     """A worker that is ready to run, on these stores. `metrics` count its jobs."""
@@ -114,6 +117,7 @@ def worker(
             "verified_rows": verified_rows,
             "metrics": metrics or JobMetrics(),
             "bulk": bulk,
+            "webhooks_kept_s": webhooks_kept_s,
         },
         handle_signals=False,
         after_job_end=_rearm,
@@ -207,13 +211,18 @@ async def _purge(ctx: dict[str, Any]) -> None:
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
         affinities = await stores.jobs.affinity.prune(PURGED_AFFINITIES)
         operations = await stores.jobs.bulk.purge(BULK_KEPT_S)
+        deliveries = await purge_webhooks(
+            stores.jobs.webhooks, ctx["webhooks_kept_s"], PURGED_DELIVERIES
+        )
         log.info(
-            "purged %s, %d messages, %d receipts, %d affinities and %d bulk operations",
+            "purged %s, %d messages, %d receipts, %d affinities, %d bulk operations and %d"
+            " deliveries",
             purged,
             messages,
             receipts,
             affinities,
             operations,
+            deliveries,
         )
 
 
