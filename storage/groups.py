@@ -14,6 +14,7 @@ from storage.failover import Failover
 from storage.ports import Budgets, DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.bulk_operations import BulkQueue
 from storage.postgres.canaries import Canaries
 from storage.postgres.connection_budget import ConnectionBudget
 from storage.postgres.erasures import Erasures
@@ -23,9 +24,18 @@ from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
 from storage.postgres.pool import Postgres
 from storage.postgres.verification import Verification
+from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.connection import Servers as RedisServers
 from storage.redis.events import RedisEvents
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """The endpoints of webhooks, and their deliveries."""
+
+    endpoints: WebhookEndpoints
+    deliveries: WebhookDeliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +49,13 @@ class Jobs:
     verification: Verification
     drain: Drain
     mutes: PostgresMutes
+    bulk: BulkQueue
     absent_follower_counts: AbsentFollowerCounts
     affinity: PostgresAffinity
     erasure: Erasure
     erasures: Erasures
     failover: Failover
+    webhooks: Webhooks
 
 
 @dataclass(frozen=True, slots=True)

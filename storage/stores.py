@@ -17,13 +17,14 @@ from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
-from storage.groups import Broker, Caches, Jobs, Servers, SharedServers
+from storage.groups import Broker, Caches, Jobs, Servers, SharedServers, Webhooks
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.bulk_operations import BulkQueue, PostgresBulkOperations
 from storage.postgres.canaries import Canaries
 from storage.postgres.connection_budget import ConnectionBudget
 from storage.postgres.edges import PostgresEdges
@@ -42,6 +43,7 @@ from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification import Verification
+from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.budgets import RedisBudgets
 from storage.redis.change_feed import RedisChangeFeed
@@ -270,6 +272,7 @@ def _writes(
         private_notes=PostgresPrivateNotes(postgres),
         receipts=PostgresReceipts(postgres),
         usages=PostgresUsages(postgres),
+        bulk=PostgresBulkOperations(postgres),
     )
 
 
@@ -293,6 +296,7 @@ def _jobs(
         verification=Verification(postgres, settings),
         drain=drain,
         mutes=PostgresMutes(postgres),
+        bulk=BulkQueue(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
@@ -306,4 +310,5 @@ def _jobs(
             # The servers of a cluster are many, and change.
             {servers.broker} if is_cluster(settings.caches_at) else {servers.broker, servers.redis},
         ),
+        webhooks=Webhooks(WebhookEndpoints(postgres), WebhookDeliveries(postgres)),
     )

@@ -18,10 +18,13 @@ DISTRIBUTED: Mapping[str, str] = MappingProxyType(
         "affinity": "user_id",
         "affinity_count": "user_id",
         "private_note": "author_id",
+        "bulk_operation": "operation_key",
+        "bulk_slice": "operation_key",
     }
 )
-"""The distributed tables and the column that places their rows: the user whose data it is. All are
-colocated, so that the rows of one user are on one machine."""
+"""The distributed tables and the column that places their rows: the user whose data it is, or the
+bulk operation. All are colocated, so that the rows of one user, or of one operation, are on one
+machine."""
 
 REFERENCE = frozenset(
     {
@@ -33,6 +36,8 @@ REFERENCE = frozenset(
         "migration",
         "space",
         "verification",
+        "webhook_delivery",
+        "webhook_endpoint",
     }
 )
 """The tables of which every machine holds all rows, so that any statement can join them."""
