@@ -8,9 +8,10 @@ differ are compared one by one.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import NamedTuple
 
 from graph.edge import UserId
@@ -87,21 +88,21 @@ async def verify(
         run = VerifyRun(repair, examples, on_progress)
         digests = Digests()
         await _side_by_side(
-            run.digest(first, Direction.FORWARD, digests),
-            run.digest(second, Direction.REVERSE, digests),
+            partial(run.digest, first, Direction.FORWARD, digests),
+            partial(run.digest, second, Direction.REVERSE, digests),
         )
         if (cells := digests.suspicious()) is not None:
             await _side_by_side(
-                run.compare(first, Position(Phase.FORWARD, FIRST), cells),
-                run.compare(second, Position(Phase.REVERSE, FIRST), cells),
+                partial(run.compare, first, Position(Phase.FORWARD, FIRST), cells),
+                partial(run.compare, second, Position(Phase.REVERSE, FIRST), cells),
             )
         ranges = _Ranges()
-        await _side_by_side(run.count(first, ranges), run.count(second, ranges))
+        await _side_by_side(partial(run.count, first, ranges), partial(run.count, second, ranges))
         await run.compare(first, Position(Phase.ERASED, FIRST), None)
         return run.report()
 
 
-async def _side_by_side(*parts: Coroutine[None, None, None]) -> None:
+async def _side_by_side(*parts: Callable[[], Awaitable[None]]) -> None:
     """Run parts on connections of their own. The first error ends the others."""
     try:
         async with asyncio.TaskGroup() as work:
@@ -111,9 +112,9 @@ async def _side_by_side(*parts: Coroutine[None, None, None]) -> None:
         raise failed.exceptions[0] from failed
 
 
-async def _with_domain_errors(part: Coroutine[None, None, None]) -> None:
+async def _with_domain_errors(part: Callable[[], Awaitable[None]]) -> None:
     with domain_errors():
-        await part
+        await part()
 
 
 async def users_of_graph(settings: StorageSettings) -> AsyncIterator[Sequence[UserId]]:
