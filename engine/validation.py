@@ -83,8 +83,11 @@ def validation(
     """
     errors: list[GraphQLError] = []
 
+    def are_too_long() -> bool:
+        return sum(len(error.message) for error in errors) > settings.max_error_characters
+
     def on_error(error: GraphQLError) -> None:
-        if len(errors) >= settings.max_errors:
+        if len(errors) >= settings.max_errors or are_too_long():
             raise ValidationAbortedError(_TOO_MANY_ERRORS)
         errors.append(error)
 
@@ -95,7 +98,7 @@ def validation(
     try:
         yield from _Walk(visitor).visit(document)
     except ValidationAbortedError as aborted:
-        if len(errors) < settings.max_errors:
+        if len(errors) < settings.max_errors and not are_too_long():
             raise _too_much_work() from None
         errors.append(aborted.with_traceback(None))
     except RecursionError:

@@ -18,6 +18,7 @@ from tests.support.citus_databases import SHARDS
 from tests.support.edge_files import execute, fetch
 from tests.support.graphs import as_pair
 from workers import main
+from workers.job_metrics import JobMetrics
 
 ONE = UserId(1)
 
@@ -149,7 +150,7 @@ async def test_the_workers_purge_prunes_too(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await acquainted(stores.jobs.affinity, 1, KEPT + 250)
-    await main._purge({"stores": stores, "undo_s": 900})
+    await main._purge({"metrics": JobMetrics(), "stores": stores, "undo_s": 900})
     assert await fetch(storage_settings, "SELECT count(*) FROM affinity") == [(KEPT,)]
 
 
@@ -174,7 +175,7 @@ async def test_a_purge_amid_batches_keeps_who_is_close(
     assert max((await store.closest(ONE)).values(), default=-inf) > 5000
 
 
-async def test_who_goes_away_is_forgotten_in_both_directions_in_bounded_steps(
+async def test_affinity_of_an_erased_user_is_deleted_in_both_directions_in_bounded_steps(
     store: PostgresAffinity, storage_settings: StorageSettings
 ) -> None:
     await acquainted(store, 1, 25)
@@ -186,7 +187,7 @@ async def test_who_goes_away_is_forgotten_in_both_directions_in_bounded_steps(
     assert (1,) not in counted
 
 
-async def test_who_is_forgotten_amid_batches_is_forgotten_next_time(
+async def test_affinity_recorded_during_a_deletion_is_deleted_next_time(
     store: PostgresAffinity, storage_settings: StorageSettings
 ) -> None:
     pairs: dict[Pair, float] = {as_pair(1, other): 1.0 for other in range(10, 310)}
