@@ -14,7 +14,6 @@ from typing import NamedTuple
 from graph.edge import Pair, UserId
 from storage.postgres import sql
 from storage.postgres.connector import Connection
-from storage.postgres.digests import Digest
 from storage.postgres.distribution import is_distributed
 from storage.postgres.pool import Record
 
@@ -71,6 +70,17 @@ class Key(NamedTuple):
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 FIRST = Key(LOWEST, LOWEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Cells and the exclusive or of their rows' hashes, the number of rows, and the last key, None
+    at the end."""
+
+    rows: int
+    cells: Sequence[int]
+    digests: Sequence[int]
+    end: Key | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,11 @@
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from storage.postgres.comparison import Key
 
 CELLS = 65_536
 """As many as `digest_forward` has. Of a million edges, a change makes 15 others suspicious."""
 ALL_CELLS = b"\xff" * (CELLS // 8)
 """The bitmap of all cells."""
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """Cells and the exclusive or of their rows' hashes, the number of rows, and the last key, None
-    at the end."""
-
-    rows: int
-    cells: Sequence[int]
-    digests: Sequence[int]
-    end: "Key | None"
 
 
 class Digests:
@@ -31,10 +15,10 @@ class Digests:
     def __init__(self) -> None:
         self._cells = array("q", bytes(8 * CELLS))
 
-    def add(self, digest: Digest) -> None:
-        cells = self._cells
-        for cell, bits in zip(digest.cells, digest.digests, strict=True):
-            cells[cell] ^= bits
+    def add(self, cells: Sequence[int], digests: Sequence[int]) -> None:
+        """Add the digests of some rows, each of the cell at the same position."""
+        for cell, bits in zip(cells, digests, strict=True):
+            self._cells[cell] ^= bits
 
     def suspicious(self) -> bytes | None:
         """The bitmap of the cells in which the directions differ, as `get_bit` reads it; None if

@@ -196,7 +196,7 @@ class VerifyRun:
         after: Key | None = FIRST
         while after is not None:
             part = await rows.digest(direction, after)
-            await asyncio.to_thread(digests.add, part)
+            await asyncio.to_thread(digests.add, part.cells, part.digests)
             self._rows[direction] += part.rows
             await self._report_progress()
             after = part.end

@@ -1,6 +1,6 @@
 """Digests of both directions leave the cells in which they differ."""
 
-from storage.postgres.digests import CELLS, Digest, Digests
+from storage.postgres.digests import CELLS, Digests
 
 SOME = ([5, 8, CELLS - 1], [77, -3, -(2**63)])
 
@@ -8,7 +8,7 @@ SOME = ([5, 8, CELLS - 1], [77, -3, -(2**63)])
 def digests(*read: tuple[list[int], list[int]]) -> Digests:
     found = Digests()
     for cells, bits in read:
-        found.add(Digest(len(cells), cells, bits, None))
+        found.add(cells, bits)
     return found
 
 
