@@ -30,10 +30,12 @@ class Action:
     """Whether an undo can restore what the action ends."""
     consumes: UUID | None = None
     """The actor's receipt that an undo consumes."""
+    if_version: str | None = None
+    """The version that the relation must have: see `graph.relation_version`."""
 
     def digest(self, target: UserId) -> bytes:
         """A digest of the request to apply the action to `target`."""
-        return digest_of(self.name, target, *self.arguments)
+        return digest_of(self.name, target, *self.arguments, *conditions(self.if_version))
 
     def with_receipt(
         self, target: UserId, key: UUID | None, state: PairState, decision: Decision
@@ -49,6 +51,11 @@ class Action:
         if record or key:
             receipt = Receipt(key or uuid4(), self.digest(target), decision.outcome, record)
         return replace(decision, receipt=receipt, consumes=consumes)
+
+
+def conditions(if_version: str | None) -> tuple[str, ...]:
+    """What the condition of an action adds to the digest of its request."""
+    return () if if_version is None else (if_version,)
 
 
 def follow(

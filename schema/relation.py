@@ -12,6 +12,7 @@ from strawberry import enum_value
 from engine import Parents, batched, column_of, derived, row_classes, weighed
 from graph import relation as rules
 from graph.edge import Millis, Pair
+from resolvers.relation_versions import versions_to
 from schema.context import Info, scope_of
 from schema.node import RELATION_PREFIX, LazyUser, Node
 from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, UserRow, date
@@ -152,6 +153,20 @@ class Relation(Node):
     )
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.is_friends, lambda both: max(both.since, both.reverse_since))
+
+    @batched(
+        metadata=weighed(call=QUERY, row=10),
+        description="The version of the relationship as the viewer sees it, for the input field "
+        "`ifVersion` of the mutations. It changes with every change that the viewer can notice, "
+        "and with no other. Null unless `from` is the viewer and `to` another user. Costs one "
+        "database query.",
+    )
+    async def version(rows: Parents[RelationRow], info: Info) -> list[str | None]:
+        scope = scope_of(info)
+        viewer = scope.viewer
+        mine = {target: relation for source, target, _, relation in rows if source == viewer}
+        versions = await versions_to(scope, viewer, mine) if viewer and mine else {}
+        return [versions.get(target) if source == viewer else None for source, target, *_ in rows]
 
 
 _SINCE: Callable[[rules.Relation], Millis] = attrgetter("since")

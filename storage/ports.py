@@ -24,6 +24,7 @@ from graph.profile import Profile
 from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
 from graph.relation import RelationColumn
+from graph.relation_version import OwnEdge
 
 
 class Check(NamedTuple):
@@ -276,6 +277,10 @@ class EdgeNotes(Protocol):
 
     async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         """The notes of those pairs that have any."""
+        ...
+
+    async def own_edges(self, user: UserId, others: Sequence[UserId]) -> Mapping[UserId, OwnEdge]:
+        """The versions of the edges of `user` to those of `others` to whom there is a row."""
         ...
 
 

@@ -1,6 +1,7 @@
 """The mutation that makes many changes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import Enum
 from typing import Annotated, cast
@@ -24,6 +25,7 @@ from schema.mutations.follows import FollowVisibility
 from schema.mutations.payload import (
     CLIENT_MUTATION_ID,
     CONSISTENCY,
+    IF_VERSION,
     OUTCOME,
     VIEWER,
     ChangeResult,
@@ -82,10 +84,13 @@ class RelationshipChangeInput:
     until: datetime | None = strawberry.field(
         default=UNSET, description="When the mute ends; it must be in the future. Used by MUTE."
     )
+    if_version: str | None = strawberry.field(default=UNSET, description=IF_VERSION)
 
     def change(self, limits: Limits) -> Change:
         """Return the change that the viewer asks for. Raises BadInput."""
-        return Change(arguments.user_id("userId", self.user_id), self._action(limits))
+        user = arguments.user_id("userId", self.user_id)
+        condition = arguments.relation_version("ifVersion", self.if_version)
+        return Change(user, replace(self._action(limits), if_version=condition))
 
     def _action(self, limits: Limits) -> Action:
         match self.action:
