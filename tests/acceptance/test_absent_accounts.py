@@ -131,7 +131,7 @@ async def test_its_lists_are_closed_to_all_but_itself(gateway: Gateway, stores: 
     assert (await gateway.data(query, GONE))["user"] == before
 
 
-async def test_what_a_viewer_has_noted_about_it_they_go_on_seeing(
+async def test_a_viewer_still_sees_their_mutes_and_blocks_of_an_absent_account(
     gateway: Gateway, stores: Stores
 ) -> None:
     await change(gateway, 1, "followUser", GONE)
@@ -248,7 +248,7 @@ async def test_other_gateways_hear_of_it(stores: Stores, storage_settings: Stora
         assert await seen(other, 1, "1", "2", "3") == here
 
 
-async def test_who_has_gone_is_looked_up_though_a_look_came_to_nothing(
+async def test_absences_are_read_again_after_a_cancelled_and_a_failed_read(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One reader hangs up, another finds PostgreSQL too busy: the third must still know."""
@@ -293,7 +293,7 @@ async def test_operators_see_how_many_are_absent(gateway: Gateway) -> None:
     assert "\nkith_absent_accounts 1.0\n" in (await gateway.http.get("/metrics")).text
 
 
-async def test_what_is_known_is_as_new_as_asked_for(stores: Stores) -> None:
+async def test_absences_are_as_fresh_as_required(stores: Stores) -> None:
     await stores.reads.absences.now()
     before = (await stores.jobs.outbox.watermarks()).now
     assert await stores.reads.absences.since(before) == set()

@@ -68,7 +68,7 @@ async def test_each_state_is_made_once(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("name", ["deactivateAccount", "reactivateAccount"])
-async def test_what_is_deleted_does_not_come_back(gateway: Gateway, name: str) -> None:
+async def test_a_deleted_account_is_not_restored(gateway: Gateway, name: str) -> None:
     await put(gateway, "deleteAccount", 1)
     payload = await put(gateway, name, 1, clientMutationId="c-1")
     (error,) = payload.pop("userErrors")
@@ -131,7 +131,7 @@ async def test_a_repeat_switches_nothing_off_again(gateway: Gateway) -> None:
         assert payload["account"]["state"] == "ACTIVE"
 
 
-async def test_what_was_rejected_may_be_asked_for_again_by_its_key(gateway: Gateway) -> None:
+async def test_a_rejected_change_of_an_account_does_not_use_up_its_key(gateway: Gateway) -> None:
     await put(gateway, "deleteAccount", 1, idempotencyKey="gone")
     for user, outcome in ((1, "REJECTED"), (2, "DEACTIVATED")):
         payload = await put(gateway, "deactivateAccount", user, idempotencyKey="k")
@@ -151,7 +151,7 @@ CHANGES = ("followUser", "unfollowUser", "blockUser", "muteUser", "acceptFollowR
 
 
 @pytest.mark.parametrize("how", ["deactivateAccount", "deleteAccount"])
-async def test_who_is_not_active_reads_and_changes_nothing(
+async def test_an_inactive_viewer_reads_and_changes_nothing(
     gateway: Gateway, stores: Stores, how: str
 ) -> None:
     await follows(stores, (1, 2), (3, 1))
@@ -186,7 +186,7 @@ async def test_of_who_is_deleted_things_only_end(gateway: Gateway, stores: Store
     assert (await change(gateway, 3, "removeFollower", 1))["outcome"] == "FOLLOWER_REMOVED"
 
 
-async def test_who_is_switched_off_can_be_blocked_and_left(
+async def test_a_deactivated_account_can_be_blocked_and_unfollowed(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (2, 1), (1, 3))

@@ -91,7 +91,7 @@ async def test_unfollowing_takes_it_back(gateway: Gateway) -> None:
         ("", "INVALID_INPUT"),
     ],
 )
-async def test_what_cannot_be_followed_is_rejected_with_a_reason(
+async def test_an_invalid_follow_is_rejected_with_a_reason(
     gateway: Gateway, target: str, code: str
 ) -> None:
     payload = (await gateway.data(FOLLOW, viewer=1, id=target))["followUser"]

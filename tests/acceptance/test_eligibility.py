@@ -71,7 +71,7 @@ WISHES = {
 
 
 @pytest.mark.parametrize("name", WISHES)
-async def test_who_may_follow_whom(
+async def test_eligibility_predicts_the_result_of_a_follow(
     name: str, stores: Stores, storage_settings: StorageSettings
 ) -> None:
     wish = WISHES[name]

@@ -52,7 +52,7 @@ async def test_the_inbox_holds_what_its_owner_may_know(stores: Stores, inbox: In
     assert await inbox.is_acknowledged()
 
 
-async def test_what_a_killed_consumer_has_not_applied_is_taken_over(
+async def test_another_consumer_takes_over_events_of_a_killed_one(
     stores: Stores, inbox: Inbox
 ) -> None:
     await follows(stores, *((fan, 1) for fan in FANS))
@@ -70,7 +70,7 @@ async def test_what_a_killed_consumer_has_not_applied_is_taken_over(
     assert inbox.unread() == {1: len(FANS)}
 
 
-async def test_what_was_applied_and_not_acknowledged_is_not_applied_again(
+async def test_an_applied_event_without_acknowledgement_is_not_applied_again(
     stores: Stores, inbox: Inbox, redis_url: str, tmp_path: Path
 ) -> None:
     await follows(stores, *((fan, 1) for fan in FANS))

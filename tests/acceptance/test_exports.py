@@ -178,7 +178,7 @@ async def test_a_service_that_acts_for_a_user_does_not_get_what_the_user_may_not
     assert error_of(await fetched(gateway, path, for_user)) == (403, "FORBIDDEN")
 
 
-async def test_what_is_exported_or_refused_is_audited(
+async def test_exports_and_rejected_exports_are_audited(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kith.audit")

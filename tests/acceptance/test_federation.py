@@ -69,7 +69,7 @@ SHAPE = '`representations` must contain only references like { __typename: "User
         ("2", SHAPE),
     ],
 )
-async def test_what_is_no_user_is_null_and_the_others_are_answered(
+async def test_an_invalid_representation_is_null_and_the_others_are_resolved(
     gateway: Gateway, asked: Any, said: str
 ) -> None:
     query = "query ($asked: [_Any!]!) { _entities(representations: $asked) { ... on User { id } } }"

@@ -184,7 +184,7 @@ async def test_a_repeated_change_gets_a_token_that_covers_it(
     assert await followers(other, token=token) == ["3", str(FAN)]
 
 
-async def test_what_was_undone_has_a_token_too(gateway: Gateway, other: Gateway) -> None:
+async def test_an_undo_returns_a_consistency_token(gateway: Gateway, other: Gateway) -> None:
     await token_of(gateway, FAN, "followUser", STAR)
     query = 'mutation { unfollowUser(input: {userId: "1"}) { undoToken } }'
     undo_token = (await gateway.data(query, FAN))["unfollowUser"]["undoToken"]
@@ -215,7 +215,7 @@ STALE = (
 )
 
 
-async def test_what_does_not_arrive_in_time_is_stale(
+async def test_a_change_that_is_not_applied_in_time_is_stale(
     storage_settings: StorageSettings, gateway: Gateway, other: Gateway, stores: Stores
 ) -> None:
     token = await token_of(gateway, FAN, "followUser", STAR)
@@ -230,7 +230,7 @@ async def test_what_does_not_arrive_in_time_is_stale(
         assert await followers(other, token=token) == [str(FAN)]
 
 
-async def test_who_waits_is_answered_when_another_has_drained(
+async def test_waiting_readers_continue_when_another_process_has_drained(
     storage_settings: StorageSettings, gateway: Gateway, stores: Stores
 ) -> None:
     """Any number of them: they hold neither connections nor locks meanwhile."""
@@ -445,7 +445,7 @@ async def test_every_reader_sees_what_their_token_is_of(
     assert await followers(other, token=token) == [str(FAN)]
 
 
-async def test_what_a_process_remembers_has_no_part_in_it(
+async def test_the_local_cache_is_not_used_for_fresh_reads(
     storage_settings: StorageSettings,
 ) -> None:
     async with open_stores(hot(storage_settings)) as stores:
@@ -475,7 +475,7 @@ SOME = write_token(A_MOMENT)
     "token",
     ["", "garbage", SOME[:-1], "B" + SOME[1:], SOME + "=", SOME * 5000, "ü" * 20, "\0" * 20],
 )
-async def test_what_is_no_token_is_an_error_that_names_its_place(
+async def test_an_invalid_token_is_an_error_that_names_its_argument(
     gateway: Gateway, token: str
 ) -> None:
     error = await gateway.error(FOLLOWERS, READER, id="1", token=token)
@@ -484,7 +484,7 @@ async def test_what_is_no_token_is_an_error_that_names_its_place(
 
 
 @pytest.mark.parametrize("header", [b"", b"garbage", b"\xff\xfe", b", ", SOME.encode() + b","])
-async def test_what_is_no_token_in_the_header_is_one_too(gateway: Gateway, header: bytes) -> None:
+async def test_an_invalid_token_in_the_header_is_an_error(gateway: Gateway, header: bytes) -> None:
     response = await gateway.http.post(
         "/graphql", json={"query": HEADER}, headers=[(b"X-Consistency-Token", header)]
     )

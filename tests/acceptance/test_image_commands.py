@@ -23,7 +23,7 @@ from tests.support.image_stack import (
 )
 
 
-def test_what_the_image_starts_is_one_service_from_the_migration_to_the_stop(stack: Stack) -> None:
+def test_the_image_runs_the_whole_service_from_migration_to_stop(stack: Stack) -> None:
     in_database(stack.database_url, "DROP SCHEMA public CASCADE")
     migrate = stack.start("migrate")
     assert migrate.code() == 0, migrate.said()

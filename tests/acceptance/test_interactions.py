@@ -162,7 +162,7 @@ async def test_services_share_their_keys_with_all_they_do(gateway: Gateway) -> N
     assert result == {"outcome": "REJECTED", "userErrors": [{"code": "IDEMPOTENCY_KEY_REUSED"}]}
 
 
-async def test_what_is_no_key_is_rejected(gateway: Gateway, stores: Stores) -> None:
+async def test_an_invalid_idempotency_key_is_rejected(gateway: Gateway, stores: Stores) -> None:
     for key in ("", "x" * 65):
         given = [interaction(1, 2)]
         data = await gateway.as_service.data(RECORD, interactions=given, key=key)

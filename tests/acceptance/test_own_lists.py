@@ -131,7 +131,7 @@ async def test_a_relation_tells_its_owner_alone_when_its_mute_ends(
             assert user["relationWith"] == [nothing] * 4
 
 
-async def test_what_the_viewer_does_shows_at_once_in_the_viewers_lists(
+async def test_own_changes_are_visible_at_once_in_own_lists(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (5, 1), (6, 1))
@@ -188,7 +188,7 @@ async def test_a_cancelled_request_is_gone_at_once_for_who_asked(
 @pytest.mark.parametrize(
     "text", ["request:1", "request:1:2:3", "request:0:1", "request:1:", "request:x:y", "foo:1"]
 )
-async def test_what_is_no_requests_id_is_rejected(gateway: Gateway, text: str) -> None:
+async def test_an_invalid_request_id_is_rejected(gateway: Gateway, text: str) -> None:
     error = await gateway.error(NODE, 1, id=text)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
     assert f'user ids with colons between them, got "{text}".' in error["message"]

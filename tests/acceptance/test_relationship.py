@@ -63,7 +63,7 @@ async def test_a_payload_tells_everything(gateway: Gateway) -> None:
         ([], "dismissSuggestion", ("DISMISSED", "NONE"), "ALREADY_DISMISSED"),
     ],
 )
-async def test_what_is_so_already_is_no_change(
+async def test_a_repeated_change_changes_nothing(
     gateway: Gateway, first: list[str], mutation: str, result: tuple[str, str], again: str
 ) -> None:
     for before in first:
@@ -88,7 +88,7 @@ async def test_what_is_so_already_is_no_change(
     ],
 )
 @pytest.mark.parametrize("target", [1, 2], ids=["oneself", "a stranger"])
-async def test_what_is_not_there_does_not_end(
+async def test_ending_a_missing_relation_changes_nothing(
     gateway: Gateway, mutation: str, result: str, target: int
 ) -> None:
     payload = await change(gateway, 1, mutation, target)

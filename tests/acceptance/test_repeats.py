@@ -41,7 +41,7 @@ async def test_a_repeat_does_nothing_and_tells_how_things_stand_now(gateway: Gat
     assert (again["outcome"], again["relation"]["state"]) == (first["outcome"], "NONE")
 
 
-async def test_what_changed_nothing_is_not_done_later_either(gateway: Gateway) -> None:
+async def test_a_repeat_of_a_change_without_effect_has_no_effect_later(gateway: Gateway) -> None:
     await change(gateway, 1, "followUser", 2)
     result = await outcome(gateway, 1, "followUser", 2, idempotencyKey="k")
     assert result == ("ALREADY_FOLLOWING", "FOLLOWING")
@@ -50,7 +50,7 @@ async def test_what_changed_nothing_is_not_done_later_either(gateway: Gateway) -
     assert result == ("ALREADY_FOLLOWING", "NONE")
 
 
-async def test_what_was_rejected_may_be_asked_for_again(gateway: Gateway) -> None:
+async def test_a_rejection_does_not_use_up_the_idempotency_key(gateway: Gateway) -> None:
     await change(gateway, 2, "blockUser", 1)
     assert (await outcome(gateway, 1, "followUser", 2, idempotencyKey="k"))[0] == "REJECTED"
     await change(gateway, 2, "unblockUser", 1)

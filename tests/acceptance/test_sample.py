@@ -81,7 +81,7 @@ SUGGESTED = """{ viewer {
 
 
 @pytest.mark.usefixtures("sampled")
-async def test_what_user_1_did_orders_suggestions_and_friends(gateway: Gateway) -> None:
+async def test_interactions_of_user_1_order_suggestions_and_friends(gateway: Gateway) -> None:
     viewer = (await gateway.data(SUGGESTED, ME))["viewer"]
     suggested = viewer["suggestions"]["nodes"]
     assert [one["user"]["id"] for one in suggested[:2]] == ["417", "418"]
@@ -95,7 +95,7 @@ async def test_what_user_1_did_orders_suggestions_and_friends(gateway: Gateway) 
     assert newest != closest
 
 
-async def test_what_somebody_changes_stays_when_it_is_started_again(
+async def test_changes_to_the_sample_survive_a_restart(
     sampled: Config, gateway: Gateway, tmp_path: Path
 ) -> None:
     changes = 'mutation { unfollowUser(input: {userId: "403"}) { outcome } }'

@@ -105,7 +105,7 @@ async def test_the_second_of_two_changes_in_one_request_sees_itself(gateway: Gat
     assert seen == [True, False]
 
 
-async def test_what_is_hidden_is_hidden_at_once(
+async def test_a_hidden_list_is_hidden_at_once(
     gateway: Gateway, stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await edges(stores, {(1, 2): Kind.FOLLOW})
@@ -190,9 +190,7 @@ async def test_only_services_set_limits(gateway: Gateway, viewer: int | None) ->
         ("idempotencyKey", {"userId": "1", "limit": 1, "idempotencyKey": ""}),
     ],
 )
-async def test_what_is_wrong_with_a_limit_is_named(
-    gateway: Gateway, field: str, given: Any
-) -> None:
+async def test_an_invalid_limit_names_its_field(gateway: Gateway, field: str, given: Any) -> None:
     payload = await limit(gateway, **given)
     assert result(payload) == ("REJECTED", False, ["INVALID_INPUT"])
     assert [error["field"] for error in payload["userErrors"]] == [["input", field]]
@@ -222,7 +220,7 @@ async def test_a_repeat_does_not_overwrite_a_later_change(gateway: Gateway) -> N
     assert (result(again), again["settings"]) == (UPDATED, {"followingLimit": 6})
 
 
-async def test_what_changed_nothing_is_not_done_later_either(gateway: Gateway) -> None:
+async def test_a_repeat_of_a_change_without_effect_has_no_effect_later(gateway: Gateway) -> None:
     said: dict[str, Any] = {"protected": False, "idempotencyKey": "k"}
     assert result(await update(gateway, **said)) == UNCHANGED
     await update(gateway, protected=True)

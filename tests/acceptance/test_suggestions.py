@@ -97,7 +97,7 @@ async def test_suggestions_say_who_and_why(gateway: Gateway) -> None:
 
 
 @pytest.mark.usefixtures("graph")
-async def test_whom_the_viewer_has_to_do_with_comes_first(gateway: Gateway) -> None:
+async def test_suggestions_begin_with_those_the_viewer_interacted_with(gateway: Gateway) -> None:
     await record(gateway, interaction(1, 6, "MESSAGED"))
     assert await ids(gateway) == [6, 9, 5]
     await record(gateway, interaction(5, 1, "MESSAGED", count=1000))  # not the viewer's doing
@@ -159,7 +159,7 @@ async def test_a_cursor_of_whom_nothing_suggests_any_more_is_an_error(
     assert "Start without a cursor" in error["message"]
 
 
-async def test_who_knows_nobody_is_suggested_nobody(gateway: Gateway) -> None:
+async def test_a_user_without_relations_has_no_suggestions(gateway: Gateway) -> None:
     page = await suggested(gateway)
     assert page["edges"] == page["nodes"] == []
     assert page["totalCount"] == 0
@@ -185,7 +185,7 @@ async def test_nobody_gets_no_suggestions(gateway: Gateway) -> None:
         (5, 1, (Kind.NONE, Flags.DISMISSED), [9, 5, 6]),
     ],
 )
-async def test_whom_the_viewer_has_to_do_with_already_is_not_suggested(
+async def test_users_with_a_relation_to_the_viewer_are_not_suggested(
     gateway: Gateway, stores: Stores, source: int, target: int, edge: Kind | Said, rest: list[int]
 ) -> None:
     await edges(stores, {(source, target): edge})
@@ -195,7 +195,7 @@ async def test_whom_the_viewer_has_to_do_with_already_is_not_suggested(
 
 
 @pytest.mark.usefixtures("graph")
-async def test_who_was_dismissed_is_not_suggested_again(gateway: Gateway) -> None:
+async def test_a_dismissed_user_is_not_suggested_again(gateway: Gateway) -> None:
     cursor = (await suggested(gateway, first=1))["pageInfo"]["endCursor"]
     assert await outcome(gateway, 1, "dismissSuggestion", 9) == ("DISMISSED", "FOLLOWED_BY")
     assert await ids(gateway) == [5, 6]
@@ -206,7 +206,7 @@ async def test_who_was_dismissed_is_not_suggested_again(gateway: Gateway) -> Non
 
 @pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize(("gone", "rest"), [(9, [5, 6]), (5, [9, 6]), (2, [9, 5])])
-async def test_who_is_away_is_not_suggested_and_is_no_reason(
+async def test_an_absent_account_is_neither_suggested_nor_a_reason(
     gateway: Gateway, stores: Stores, gone: int, rest: list[int]
 ) -> None:
     await deactivate(stores, gone)
@@ -260,7 +260,7 @@ async def test_a_whisper_to_the_viewer_is_a_reason_where_they_may_know_of_it(
 
 
 @pytest.mark.usefixtures("graph")
-async def test_whom_the_viewer_follows_by_a_whisper_is_a_reason_for_the_viewer_alone(
+async def test_a_whispered_follow_is_a_reason_for_the_viewer_only(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (30, 31))
@@ -332,7 +332,7 @@ async def test_a_hundred_pages_in_one_request_cost_what_one_does(
     assert costs[1] == costs[2]
 
 
-async def test_what_a_request_has_just_done_counts_in_its_suggestions(
+async def test_suggestions_include_earlier_changes_of_the_same_request(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (5, 1), (6, 1))

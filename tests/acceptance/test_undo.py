@@ -41,7 +41,7 @@ query ($id: ID!) { user(id: $id) { viewerRelation { state followedAt followedByA
 
 
 @pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
-async def test_what_was_taken_is_there_again_with_its_dates(
+async def test_an_undo_restores_the_relation_with_its_dates(
     gateway: Gateway, stores: Stores, mutation: str
 ) -> None:
     await follows(stores, (1, 2), (2, 1))
@@ -113,7 +113,9 @@ NOTHING = ("followUser", "muteUser", "unfollowUser", "removeFollower", "declineF
 
 
 @pytest.mark.parametrize("mutation", [*NOTHING, "cancelFollowRequest"])
-async def test_what_took_nothing_has_no_token(gateway: Gateway, mutation: str) -> None:
+async def test_a_change_that_removed_nothing_has_no_undo_token(
+    gateway: Gateway, mutation: str
+) -> None:
     assert (await change(gateway, 1, mutation, 2, idempotencyKey="k"))["undoToken"] is None
 
 
@@ -126,7 +128,7 @@ async def test_a_token_is_its_actors_alone(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     "token", ["", "x", "A" * 22, "A" * 21 + "B", "é" * 22, "A" * 10_000, "+/" * 11]
 )
-async def test_what_is_no_token_gives_nothing_back(gateway: Gateway, token: str) -> None:
+async def test_an_unknown_undo_token_restores_nothing(gateway: Gateway, token: str) -> None:
     payload = await undo(gateway, 1, token)
     assert reason(payload) == "UNKNOWN"
     assert (payload["user"], payload["relation"]) == (None, None)
@@ -157,7 +159,7 @@ async def test_a_token_expires(gateway: Gateway, stores: Stores) -> None:
     assert (reason(payload), payload["user"]) == ("EXPIRED", {"id": "2"})
 
 
-async def test_what_the_viewer_does_later_is_never_undone(gateway: Gateway) -> None:
+async def test_a_later_change_of_the_viewer_is_not_undone(gateway: Gateway) -> None:
     token = await left(gateway)
     await change(gateway, 1, "muteUser", 2)
     assert reason(await undo(gateway, 1, token)) == "OVERTAKEN"
@@ -201,7 +203,7 @@ async def test_a_follow_by_the_other_is_none_of_the_undos_business(gateway: Gate
     assert (payload["outcome"], payload["relation"]["state"]) == ("RESTORED", "FRIENDS")
 
 
-async def test_what_the_other_ends_after_an_undo_comes_back_by_no_second_one(
+async def test_a_second_undo_does_not_restore_a_follow_that_the_other_user_ended(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (2, 1))

@@ -220,7 +220,7 @@ async def test_a_list_that_its_owner_hides_takes_its_count_along(
         assert await counted(nobody) == (None, 0)
 
 
-async def test_who_goes_through_another_gateway_is_gone_at_once(
+async def test_an_account_deactivated_through_another_gateway_sends_no_more_events(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     """However old what a process knows of absences may be: who is woken is not woken again."""
@@ -247,9 +247,7 @@ async def test_who_goes_through_another_gateway_is_gone_at_once(
             assert await counted(counts) == (followers, 0)
 
 
-async def test_who_mutes_a_user_while_counts_are_followed_tells_nobody(
-    live: LiveGateway, stores: Stores
-) -> None:
+async def test_a_mute_wakes_no_subscriber_of_counts(live: LiveGateway, stores: Stores) -> None:
     async with live.socket(viewer=THIRD) as others:
         await subscribed(others, COUNTS, BEN)
         assert await counted(others) == (0, 0)

@@ -227,7 +227,7 @@ async def test_a_server_that_is_back_gets_its_updates_among_those_that_wait_for_
         assert await stores.jobs.outbox.unacknowledged(first) == set(first)
 
 
-async def test_who_finds_no_server_asks_the_tables(
+async def test_without_any_cache_server_reads_use_postgresql(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
     for server in own_cluster.servers:
@@ -384,7 +384,7 @@ async def test_a_server_that_knows_nobody_is_not_believed(
         assert stores.servers.postgres.statements == before
 
 
-async def test_what_is_owed_is_forgotten_wherever_it_is_now(
+async def test_a_pending_invalidation_follows_its_slot(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
     user = EVERYBODY[0]
@@ -435,7 +435,7 @@ class Noted:
         await self._wire.close()
 
 
-async def test_what_is_asked_first_is_answered_before_the_rest_is_sent(cluster: Cluster) -> None:
+async def test_the_first_command_is_answered_before_the_others_are_sent(cluster: Cluster) -> None:
     notes: list[tuple[str, Command]] = []
     url = cluster.url.replace("+cluster", "")
     redis = ClusterRedis(url, lambda one: Noted(one, notes), timeout_s=1, retry_after_s=1)

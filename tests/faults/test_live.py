@@ -32,7 +32,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_notifier, "PAUSE_S_MAX", 0.05)
 
 
-async def test_what_happens_while_redis_cannot_be_reached_is_heard_afterwards(
+async def test_subscribers_receive_changes_made_during_an_outage_of_redis(
     storage_settings: StorageSettings, stores: Stores, tmp_path: Path
 ) -> None:
     async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, near):

@@ -129,7 +129,7 @@ async def test_a_child_that_ignores_the_signal_is_killed_with_its_group(
     await until(is_gone, "the child's own child has ended")
 
 
-async def test_what_a_dead_child_left_in_its_group_ends_before_the_next_start(
+async def test_processes_left_in_a_dead_childs_group_end_before_it_is_restarted(
     supervisor: Supervisor, terminal: Terminal
 ) -> None:
     await supervisor.start(shell("leader", "sleep 60 & echo $!; wait"))

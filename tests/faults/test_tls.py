@@ -164,7 +164,7 @@ async def test_a_server_that_is_silent_during_the_handshake_is_given_up(tmp_path
             writer.close()
 
 
-async def test_whose_certificate_nobody_has_vouched_for_is_not_talked_to(
+async def test_a_server_with_an_untrusted_certificate_is_not_used(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     async with server_over_tls(storage_settings.redis_url, tmp_path) as url:

@@ -64,7 +64,7 @@ async def anything(stores: Stores, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_what_is_counted_is_what_a_look_at_each_finds(
+async def test_absent_follower_counts_equal_a_count_row_by_row(
     stores: Stores, storage_settings: StorageSettings, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -151,7 +151,7 @@ async def test_the_totals_of_long_lists_are_forgotten_when_they_are_counted(
         assert await update_absent_follower_counts(store) == 0
 
 
-async def test_who_is_loaded_while_away_is_counted(
+async def test_follows_loaded_for_an_absent_account_are_counted(
     stores: Stores, storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     await stores.writes.account_states.change(UserId(2), AccountState.DEACTIVATED)

@@ -82,7 +82,7 @@ async def test_nearly_everybody_has_said_nothing(accounts: Both) -> None:
     assert await accounts.get_many([]) == {}
 
 
-async def test_what_is_not_named_stays_as_it_was(accounts: Both) -> None:
+async def test_settings_that_are_not_given_stay_unchanged(accounts: Both) -> None:
     await accounts.get_many([ONE])
     only_me = PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS)
     first = (await accounts.set_privacy(ONE, only_me)).account

@@ -174,7 +174,7 @@ async def test_a_purge_amid_batches_keeps_who_is_close(
     assert max((await store.closest(ONE)).values(), default=-inf) > 5000
 
 
-async def test_who_goes_away_is_forgotten_in_both_directions_in_bounded_steps(
+async def test_affinity_of_an_erased_user_is_deleted_in_both_directions_in_bounded_steps(
     store: PostgresAffinity, storage_settings: StorageSettings
 ) -> None:
     await acquainted(store, 1, 25)
@@ -186,7 +186,7 @@ async def test_who_goes_away_is_forgotten_in_both_directions_in_bounded_steps(
     assert (1,) not in counted
 
 
-async def test_who_is_forgotten_amid_batches_is_forgotten_next_time(
+async def test_affinity_recorded_during_a_deletion_is_deleted_next_time(
     store: PostgresAffinity, storage_settings: StorageSettings
 ) -> None:
     pairs: dict[Pair, float] = {as_pair(1, other): 1.0 for other in range(10, 310)}

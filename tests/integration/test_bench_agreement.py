@@ -84,7 +84,7 @@ class Bench:
 
 
 @pytest.mark.parametrize("cold", [False, True])
-def test_who_answers_differently_stops_the_run(
+def test_a_different_answer_stops_the_run(
     cold: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bench = Bench(monkeypatch, tmp_path)

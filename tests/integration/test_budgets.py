@@ -114,7 +114,7 @@ async def test_debts_are_paid_by_later_requests(stores: Stores) -> None:
     assert await spend_all(budgets, caller=2) == SIZE // 2
 
 
-async def test_what_remains_is_known(stores: Stores) -> None:
+async def test_the_remaining_budget_is_reported(stores: Stores) -> None:
     clock = Clock()
     budgets = Budgets(stores.caches.budgets, BUCKET, clock)
     assert budgets.rate_limit(1, 7) == (7, SIZE, SIZE, None)

@@ -124,7 +124,7 @@ async def test_of_several_lines_of_one_edge_the_first_counts(
     await assert_whole(storage_settings)
 
 
-async def test_what_was_there_keeps_its_date_and_what_had_been_left_comes_back(
+async def test_a_load_keeps_the_dates_of_follows_and_restores_ended_ones(
     storage_settings: StorageSettings, postgres: Postgres, tmp_path: Path
 ) -> None:
     edges = PostgresEdges(postgres)
@@ -194,7 +194,7 @@ async def test_only_what_may_be_a_follow_becomes_one(
 
 
 @pytest.mark.parametrize("kind", [Kind.WHISPER, Kind.REQUEST, Kind.BLOCK])
-async def test_what_was_left_a_moment_ago_is_counted_no_more(
+async def test_a_load_after_an_unfollow_that_was_not_drained_counts_correctly(
     stores: Stores, storage_settings: StorageSettings, tmp_path: Path, kind: Kind
 ) -> None:
     """The reverse side has not heard of it when the load writes the follow there."""

@@ -723,7 +723,9 @@ async def test_a_user_grows_into_a_whale_and_every_check_stays_right(small: Benc
     assert await state(relations, 1, fans[0], fans[1], fans[-1]) == [(0, 0), (0, 1), (0, 0)]
 
 
-async def test_who_follows_more_than_a_hash_holds_is_answered_right(small: Bench) -> None:
+async def test_relations_of_a_user_with_more_follows_than_a_hash_holds_are_correct(
+    small: Bench,
+) -> None:
     relations, _ = small.relations()
     await follows(small.stores, *((1, star) for star in (2, 3, 4, 5)), (2, 1))
     await drain_all(small.stores)
@@ -783,7 +785,9 @@ async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
     return lists, counts, await stores.reads.reader.read(None, RelationsOf(checks))
 
 
-async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cuttable) -> None:
+async def test_invalidations_missed_by_redis_are_flushed_when_it_is_back(
+    cuttable: Cuttable,
+) -> None:
     stores = cuttable.stores
     await everything(stores, 1, 1, 2)
     await cuttable.proxy.cut()
@@ -799,7 +803,7 @@ async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cu
     assert await everything(stores, 1, 1, 2) == from_tables  # and nothing has drained it
 
 
-async def test_what_no_drain_mends_is_not_crowded_out(
+async def test_invalidations_that_no_drain_repeats_are_kept_beyond_the_bound_of_others(
     cuttable: Cuttable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While Redis is unavailable, others change more than the bound of pending invalidations."""
@@ -929,7 +933,7 @@ async def test_readers_who_hang_up_leave_no_reply_to_the_next(
                 assert ended is None or isinstance(ended, asyncio.CancelledError), ended
 
 
-async def test_what_guards_a_key_lies_beside_it(bench: Bench) -> None:
+async def test_a_key_and_its_lease_share_a_slot(bench: Bench) -> None:
     """They must share a slot of a Redis Cluster, or no script could touch them together."""
     keys = [KEYS.relations(ONE), KEYS.profile(ONE), KEYS.pending(ONE)]
     for key in keys:

@@ -120,7 +120,7 @@ async def test_a_page_goes_on_after_a_friend_who_is_none_any_more(
     assert ids_of((await closest(own_scope, 3, last)).entries) == [2, 11, 10]
 
 
-async def test_who_has_no_friends_gets_an_empty_page(stores: Stores) -> None:
+async def test_a_user_without_friends_has_an_empty_page(stores: Stores) -> None:
     assert await closest(Scope(stores, ONE, Limits()), 3) == EMPTY_PAGE
 
 

@@ -62,7 +62,7 @@ async def test_a_busy_pool_gives_its_connections_to_one_that_waits(
         await asyncio.gather(*load)
 
 
-async def test_who_waits_in_vain_is_rejected_and_leaves_nothing_behind(
+async def test_a_wait_for_a_connection_ends_with_a_rejection_and_leaks_nothing(
     storage_settings: StorageSettings,
 ) -> None:
     async with pools(storage_settings, 1, wait_s=0.05) as (budget, one, other):

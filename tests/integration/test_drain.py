@@ -141,7 +141,7 @@ async def test_a_batch_takes_no_more_than_it_may_and_the_oldest_first(stores: St
     assert taken == [[3000, 3001, 3002, 3003], [3004, 3005, 3006, 3007], [3008, 3009], []]
 
 
-async def test_what_was_applied_and_not_acknowledged_comes_again_beside_what_is_new(
+async def test_unacknowledged_changes_are_returned_again_with_new_ones(
     stores: Stores,
 ) -> None:
     star = STARS[0]
@@ -189,7 +189,7 @@ async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[o
     return ids_of(pages[user].entries), counts[user].followers, followed(relation.kinds)
 
 
-async def test_what_a_worker_applied_and_never_published_is_published_by_the_next(
+async def test_changes_that_a_killed_worker_applied_are_published_by_the_next(
     stores: Stores, worker: Stores
 ) -> None:
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
@@ -203,7 +203,7 @@ async def test_what_a_worker_applied_and_never_published_is_published_by_the_nex
     await assert_settled(stores)
 
 
-async def test_what_a_worker_published_and_never_acknowledged_is_published_again(
+async def test_published_changes_without_acknowledgement_are_published_again(
     stores: Stores, worker: Stores
 ) -> None:
     await follows(stores, (1, 2))

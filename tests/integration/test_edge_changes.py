@@ -93,7 +93,7 @@ async def test_a_limit_that_was_reached_meanwhile_holds(
     assert (await stores.jobs.outbox.backlog()).waiting == 2
 
 
-async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
+async def test_concurrent_changes_to_other_users_do_not_repeat_a_decision(
     stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
 ) -> None:
     await follows(stores, (1, 3))

@@ -122,7 +122,7 @@ async def test_nothing_is_left_of_a_deleted_account(
     assert GONE not in await stores.reads.absences.now(), "nobody need look out for it any more"
 
 
-async def test_what_a_deleted_account_said_is_kept_by_nobody(
+async def test_messages_of_a_deleted_account_are_erased_everywhere(
     stores: Stores, at_once: Erasure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.postgres.erasures.RECEIPTS", 2)
@@ -257,7 +257,7 @@ async def test_a_follower_whose_lane_lags_is_not_missed(stores: Stores, at_once:
     assert await left(stores) == []
 
 
-async def test_what_was_decided_before_is_not_written_after(stores: Stores) -> None:
+async def test_a_change_decided_before_a_deletion_is_decided_again(stores: Stores) -> None:
     """A write that has read the account before its deletion decides again."""
     await delete(stores)
     asked = 0
@@ -318,7 +318,7 @@ async def test_drift_is_reported_and_left_to_a_repair(
     assert await erase_all(stores, at_once) == [BatchResult.DONE]
 
 
-async def test_what_is_left_of_an_erased_account_is_found_and_erased_again(
+async def test_verify_finds_rows_of_an_erased_account(
     stores: Stores, storage_settings: StorageSettings, at_once: Erasure
 ) -> None:
     await delete(stores)
@@ -374,7 +374,7 @@ async def test_nothing_comes_back_after_an_erasure(
         "UPDATE account SET following_limit = 5 WHERE user_id = 50",
     ],
 )
-async def test_whatever_came_back_is_found_and_erased_again(
+async def test_rows_that_returned_after_an_erasure_are_found_and_erased(
     stores: Stores, storage_settings: StorageSettings, at_once: Erasure, returned: str
 ) -> None:
     await delete(stores)

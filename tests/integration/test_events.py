@@ -98,7 +98,7 @@ async def test_a_drain_that_dies_before_the_acknowledgement_tells_again(
     assert first.id == again.id
 
 
-async def test_what_the_log_did_not_take_is_not_acknowledged(
+async def test_changes_that_the_event_log_rejected_are_not_acknowledged(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))

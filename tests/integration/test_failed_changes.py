@@ -174,7 +174,7 @@ async def test_a_dropped_change_is_what_verify_repairs(
         *("to_user_id = 0", "to_user_id = from_user_id", "to_user_id = -1"),
     ],
 )
-async def test_what_no_drain_could_apply_is_refused_when_it_is_written(
+async def test_a_row_that_no_drain_could_apply_violates_a_constraint(
     stores: Stores, column: str
 ) -> None:
     await follows(stores, (1, 2))

@@ -338,7 +338,7 @@ async def _is(fact: bool) -> bool:
 
 
 @pytest.mark.parametrize("how", ["FLUSHDB", "deleted", "lost its time"])
-async def test_what_redis_deletes_is_dropped(reader: WithLocalCache, how: str) -> None:
+async def test_a_local_copy_of_a_deleted_key_is_dropped(reader: WithLocalCache, how: str) -> None:
     await reader.warm(ONE)
     redis = reader.stores.servers.redis
     (keys,) = await redis.pipe([("KEYS", "kith:*")])

@@ -50,7 +50,7 @@ async def restart(valkey: Valkey, stores: Stores) -> None:
     assert not await stores.jobs.failover.check()
 
 
-async def test_what_a_server_has_forgotten_is_read_from_the_tables(
+async def test_values_lost_by_a_restored_redis_are_read_from_postgresql(
     gateway: Gateway, stores: Stores, valkey: Valkey
 ) -> None:
     assert not await stores.jobs.failover.check()
@@ -64,7 +64,7 @@ async def test_what_a_server_has_forgotten_is_read_from_the_tables(
     assert (await relation(gateway, ME, OTHER))["following"]
 
 
-async def test_who_resumes_learns_that_events_were_lost(
+async def test_a_resumed_subscription_reports_lost_events(
     gateway: Gateway, stores: Stores, valkey: Valkey
 ) -> None:
     """The last event that the subscriber has seen is in the copy, and a later one is not."""

@@ -151,7 +151,7 @@ async def may_answer(stores: Stores, user: int) -> bool:
 
 
 @pytest.mark.parametrize("is_cached", [True, False])
-async def test_what_is_read_between_mark_and_commit_is_not_kept(
+async def test_values_read_between_mark_and_commit_are_not_cached(
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,

@@ -183,7 +183,7 @@ async def test_a_malformed_id_is_a_bad_request(gateway: Gateway, name: str, wron
         ("{ __typename }".ljust(100_001), "DOCUMENT_LIMIT_EXCEEDED"),
     ],
 )
-async def test_what_cannot_be_run_is_not_kept(
+async def test_an_invalid_document_is_not_persisted(
     gateway: Gateway, stores: Stores, document: str, code: str
 ) -> None:
     rejected(await ask(gateway, persisted(document, sent=True)), 400, code)

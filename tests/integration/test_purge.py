@@ -107,7 +107,7 @@ async def test_a_tombstone_whose_change_is_on_its_way_stays(
     assert (1, 3, 0) in await fetch(storage_settings, ROWS.format("follower"))
 
 
-async def test_who_comes_back_after_a_purge_is_newer_than_what_was_left(
+async def test_a_follow_after_a_purge_is_newer_than_rows_that_remained(
     left: Postgres, storage_settings: StorageSettings
 ) -> None:
     await age(storage_settings)

@@ -352,7 +352,7 @@ async def test_flagged_lists_are_read_from_their_own_indexes(planner: Planner, o
 MOST = 10_000
 
 
-async def test_whom_a_reader_knows_of_a_stars_followers_costs_a_probe_a_follow(
+async def test_known_followers_of_a_star_cost_one_probe_for_each_follow_of_the_reader(
     planner: Planner,
 ) -> None:
     steps = await planner.steps(
@@ -561,7 +561,7 @@ async def test_a_change_writes_by_its_keys(
     assert sum(reads.rows for reads in read.values()) <= rows, "probes, and what is updated"
 
 
-async def test_what_begins_something_looks_for_two_accounts_first(planner: Planner) -> None:
+async def test_a_change_that_begins_a_relation_reads_two_accounts(planner: Planner) -> None:
     touched = await planner.touched("edges", "write_decision", decision(ONE_ENDS, begins=True))
     assert not any(reads.end_to_end for reads in touched.values())
     assert touched["account"].rows <= 2
@@ -673,7 +673,7 @@ async def test_how_far_lanes_have_come_is_read_off_their_heads(planner: Planner)
     assert looked_at(steps, "outbox") == LANES * 100
 
 
-async def test_what_reverse_rows_lack_is_read_off_the_head_too(planner: Planner) -> None:
+async def test_unapplied_changes_are_read_from_the_head_of_the_outbox(planner: Planner) -> None:
     steps = await planner.steps("outbox", "unapplied", 5, 100)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") <= 100 + 100
@@ -719,7 +719,7 @@ async def test_the_state_of_the_outbox_is_counted_no_further_than_asked(planner:
     assert looked_at(steps, "outbox") <= LANES + 1000
 
 
-async def test_who_is_absent_is_looked_up_in_one_pass_over_an_index(planner: Planner) -> None:
+async def test_absent_accounts_of_lists_are_found_in_one_index_scan(planner: Planner) -> None:
     asked, followers = [STAR, READER, 7], 600
     steps = await planner.steps("profiles", "absent", asked, 10_000, followers)
     assert_by_index(steps)
@@ -743,7 +743,7 @@ async def test_counting_who_has_gone_reads_their_own_edges(planner: Planner) -> 
     assert {step.node for step in scans(steps, "outbox")} <= {"Index Scan", "Index Only Scan"}
 
 
-async def test_who_is_absent_is_read_from_an_index_of_them(planner: Planner) -> None:
+async def test_absences_are_read_from_their_own_index(planner: Planner) -> None:
     for name, *args in (("all_absent", 500, 20), ("lately_changed", 500, 0, 20)):
         steps = await planner.steps("absences", name, *args)
         assert_by_index(steps)
@@ -762,7 +762,7 @@ async def test_the_states_of_accounts_are_probes(planner: Planner) -> None:
 
 
 @pytest.mark.parametrize("name", ["targets", "sources", "muted_or_dismissed_by"])
-async def test_what_is_left_of_a_deleted_account_is_read_no_further_than_asked(
+async def test_erasure_statements_read_a_bounded_number_of_rows(
     planner: Planner, name: str
 ) -> None:
     most = 100

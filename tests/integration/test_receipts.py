@@ -56,7 +56,7 @@ async def test_a_receipt_keeps_what_requests_said(stores: Stores) -> None:
     assert (record.message, record.other_message) == (None, "Please!")
 
 
-async def test_what_changes_nothing_may_have_a_receipt(stores: Stores) -> None:
+async def test_a_change_without_effect_may_have_a_receipt(stores: Stores) -> None:
     await follows(stores, (1, 2))
     receipt_id = uuid4()
     await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
@@ -163,7 +163,7 @@ async def test_old_receipts_are_purged_in_batches(
     assert await receipts(stores) == 1
 
 
-async def test_what_requests_said_goes_before_their_receipts(stores: Stores) -> None:
+async def test_messages_of_requests_are_purged_before_their_receipts(stores: Stores) -> None:
     for asker in users(2, 3):
         await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
         await stores.writes.edges.change(Pair(asker, UserId(1)), follow(PLENTY, message="Please!"))

@@ -85,7 +85,9 @@ async def test_a_viewer_hears_of_a_new_follower(live: LiveGateway, stores: Store
     assert by_type["7"]["relation"] == {"state": "FOLLOWING", "to": {"id": "9"}}
 
 
-async def test_who_names_no_types_hears_all(live: LiveGateway, stores: Stores) -> None:
+async def test_a_subscription_without_types_receives_all_events(
+    live: LiveGateway, stores: Stores
+) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, types=[])
         await opened(stores, 7)
@@ -159,7 +161,7 @@ async def test_a_feed_is_kept_while_its_subscriber_waits(
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "1-", f"{2**64}-0", "1-1 "])
-async def test_what_is_no_cursor_is_rejected(live: LiveGateway, cursor: str) -> None:
+async def test_an_invalid_cursor_is_rejected(live: LiveGateway, cursor: str) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, after=cursor)
         error = await only_error(socket)
@@ -463,7 +465,7 @@ async def test_an_event_stream_ends_with_its_token_and_is_not_complete(
         (b"bytes", 4400),
     ],
 )
-async def test_what_the_protocol_does_not_know_ends_the_socket(
+async def test_an_unknown_message_closes_the_socket(
     live: LiveGateway, frame: str | bytes, code: int
 ) -> None:
     async with live.socket() as socket:
@@ -602,7 +604,7 @@ async def test_several_accept_headers_are_one_list(live: LiveGateway) -> None:
         ("application/json," * 600, "{ __typename }"),
     ],
 )
-async def test_what_a_caller_does_not_read_is_not_acceptable(
+async def test_an_unacceptable_media_type_is_rejected(
     live: LiveGateway, accept: str, query: str
 ) -> None:
     async with httpx.AsyncClient(headers={"accept": accept}) as client:

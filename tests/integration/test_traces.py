@@ -172,7 +172,7 @@ async def test_a_drain_is_linked_to_the_request_that_made_the_change(
     assert link.span_id in {span.span_id for span in receiver.spans if span.trace_id.hex() == TRACE}
 
 
-async def test_what_is_not_sampled_is_neither_exported_nor_linked(
+async def test_an_unsampled_trace_is_neither_exported_nor_linked(
     storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, stores: Stores
 ) -> None:
     with receiving() as receiver:

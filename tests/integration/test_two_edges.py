@@ -55,7 +55,7 @@ async def test_three_who_block_each_other_at_once_never_wait_in_a_circle(
     await postgres.fetch("DELETE FROM outbox")
 
 
-async def test_whatever_many_do_to_each_other_at_once_the_graph_is_whole(
+async def test_concurrent_random_changes_leave_a_consistent_graph(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await protect(stores, 1, 2)

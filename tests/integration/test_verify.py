@@ -150,7 +150,7 @@ async def test_counts_of_every_kind_are_compared_and_mended(
 
 
 @pytest.mark.parametrize("user", [20, 24, 25, 29])
-async def test_who_has_no_count_row_at_all_gets_one_again(
+async def test_repair_restores_missing_count_rows(
     of_every_kind: StorageSettings, user: int
 ) -> None:
     await execute(

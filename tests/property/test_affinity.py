@@ -98,5 +98,5 @@ def test_a_sum_is_no_less_than_its_greater_part_and_no_more_than_twice_that(
 
 
 @given(scale=scales, now=st.integers(0, TODAY).map(Millis))
-def test_who_was_never_met_has_no_strength(scale: Scale, now: Millis) -> None:
+def test_affinity_without_interactions_is_zero(scale: Scale, now: Millis) -> None:
     assert scale.strength(NEVER, now) == 0 == exp(NEVER)

@@ -23,7 +23,7 @@ def test_ids_are_read_in_their_order(texts: list[str]) -> None:
 
 
 @given(before=st.lists(good, max_size=3), bad=odd, after=st.lists(good, max_size=3))
-def test_what_is_no_id_is_named_wherever_it_stands(
+def test_an_invalid_id_has_the_same_message_alone_and_in_a_list(
     before: list[str], bad: str, after: list[str]
 ) -> None:
     with pytest.raises(BadInput) as alone:

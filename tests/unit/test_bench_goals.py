@@ -17,5 +17,5 @@ from bench.goals import Verdict, formatted
         (Verdict("a second", 500_000, 499_999.6), "499,999.6"),
     ],
 )
-def test_what_is_shown_does_not_contradict_the_verdict(verdict: Verdict, shown: str) -> None:
+def test_the_printed_figure_does_not_contradict_the_verdict(verdict: Verdict, shown: str) -> None:
     assert formatted(verdict.goal, verdict.reached, verdict.met) == shown

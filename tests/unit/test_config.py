@@ -39,7 +39,7 @@ def test_the_caches_may_have_servers_of_their_own() -> None:
 
 @pytest.mark.parametrize("name", ["REDIS_URL", "KITH_CACHE_URL"])
 @pytest.mark.parametrize("url", ["caches:7000", "http://caches"])
-def test_what_is_no_address_of_redis_stops_the_start_with_its_name(name: str, url: str) -> None:
+def test_an_invalid_redis_url_stops_the_start_and_is_named(name: str, url: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} begins with .* redis, rediss, unix"):
         read_config(NOWHERE, "shop", environ={**SERVERS, name: url})
 
@@ -291,7 +291,7 @@ def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
         "x" * 5_000,
     ],
 )
-def test_what_is_no_origin_stops_the_start_with_what_is_one(origin: str) -> None:
+def test_an_invalid_origin_stops_the_start_with_a_valid_example(origin: str) -> None:
     environ = {**SERVERS, "KITH_CORS_ORIGINS": f"https://other.example,{origin}"}
     with pytest.raises(
         ConfigurationError, match=r"KITH_CORS_ORIGINS holds .* http://localhost:5173"

@@ -89,7 +89,7 @@ def test_each_lane_has_to_come_as_far_as_the_latest_of_its_moments() -> None:
         forged(VERSION, 2, 5, of_lanes=LANES * 8),
     ],
 )
-def test_what_is_no_token_is_named(token: str) -> None:
+def test_an_invalid_token_names_its_argument(token: str) -> None:
     with pytest.raises(
         BadToken, match="`atLeastAsFresh` is not a valid consistency token"
     ) as rejected:

@@ -19,7 +19,7 @@ def _edge(kind: Kind) -> Edge:
 
 
 @pytest.mark.parametrize(("kind", "reverse_kind"), list(product(Kind, Kind)))
-def test_who_can_follow_changes_something_by_it(kind: Kind, reverse_kind: Kind) -> None:
+def test_an_eligible_follow_changes_the_relation(kind: Kind, reverse_kind: Kind) -> None:
     for protected, present, following in product((True, False), (True, False), (0, LIMIT)):
         state = PairState(
             _edge(kind), _edge(reverse_kind), following, 9, protected=protected, present=present

@@ -59,7 +59,7 @@ async def test_one_turn_is_one_batch_with_each_key_once() -> None:
     assert batches.asked == [[1, 2, 3]]
 
 
-async def test_what_was_read_is_not_read_again() -> None:
+async def test_a_loaded_value_is_not_loaded_again() -> None:
     batches = Batches()
     loader = ColumnLoader(batches)
     await loader.get_many([1, 2])
@@ -248,7 +248,7 @@ async def test_keys_that_come_while_a_batch_runs_are_a_batch_of_their_own() -> N
     assert batches.asked == [[1], [2]]
 
 
-async def test_what_comes_with_something_else_comes_for_all_who_ask_meanwhile() -> None:
+async def test_values_loaded_with_a_page_serve_concurrent_callers() -> None:
     batches = Batches()
     loader = ColumnLoader(batches)
     await value(loader, 1)
@@ -274,7 +274,7 @@ async def test_what_comes_with_something_else_comes_for_all_who_ask_meanwhile() 
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_who_brings_fails_alone(*, cancelled: bool) -> None:
+async def test_a_failed_page_does_not_fail_other_callers(*, cancelled: bool) -> None:
     batches = Batches()
     loader = ColumnLoader(batches)
     arrived = asyncio.Event()

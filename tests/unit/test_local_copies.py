@@ -9,7 +9,7 @@ from storage.cache.local_copies import Bounds, LocalCopies, Sized
 BOUNDS = Bounds(ttl_s=60, often=1, entries_max=10, bytes_max=10_000)
 
 
-async def test_what_changes_while_it_is_read_is_not_kept() -> None:
+async def test_a_value_that_changes_while_it_is_read_is_not_copied() -> None:
     answer = asyncio.Event()
     reads = 0
 

@@ -34,7 +34,7 @@ def test_a_message_with_line_breaks_is_one_line() -> None:
     assert "exception" not in record
 
 
-def test_what_cannot_be_encoded_does_not_end_the_line() -> None:
+def test_a_character_that_cannot_be_encoded_is_replaced() -> None:
     (record,) = said(r'log.info("half of a pair: \ud83d")')
     assert record["message"].startswith("half of a pair: ")
 
@@ -51,7 +51,7 @@ except ZeroDivisionError:
     assert record["exception"].endswith("ZeroDivisionError: division by zero")
 
 
-def test_what_ends_the_process_is_a_line_too() -> None:
+def test_uncaught_exceptions_and_warnings_are_log_lines() -> None:
     thread = "t = threading.Thread(target=lambda: [][1]); t.start(); t.join()\n"
     first, second, third = said(f'{thread}warnings.warn("old")\n1 / 0')
     assert "IndexError" in first["exception"]

@@ -43,7 +43,7 @@ def test_a_time_from_before_the_clock_was_set_back_is_ignored() -> None:
     assert rule(replace(STRANGER, paced_until=spent)).outcome is Outcome.RATE_LIMITED
 
 
-def test_what_changes_nothing_costs_nothing() -> None:
+def test_a_change_without_effect_does_not_count_against_the_pace() -> None:
     tired = replace(STRANGER, paced_until=NOW + 10**9)
     assert paced(unfollow(), PACE)(tired).outcome is Outcome.NOT_FOLLOWING
 

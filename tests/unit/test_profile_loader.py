@@ -12,7 +12,7 @@ from resolvers.profiles import ProfileLoader
 ONE, TWO = UserId(1), UserId(2)
 
 
-async def test_who_asks_alike_waits_for_the_same_until_it_is_known() -> None:
+async def test_equal_concurrent_requests_share_one_read() -> None:
     asked: list[Sequence[UserId]] = []
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Profile]:

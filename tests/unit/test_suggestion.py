@@ -65,7 +65,7 @@ def test_only_who_is_nothing_to_the_viewer_is_suggested(kind: Kind, back: Kind) 
 
 
 @pytest.mark.parametrize("note", [1, 2, 4])
-def test_whom_the_viewer_has_made_a_note_about_is_not_suggested(note: int) -> None:
+def test_a_user_with_a_flag_of_the_viewer_is_not_suggested(note: int) -> None:
     assert may_suggest(STRANGERS.kinds)
     assert not may_suggest(STRANGERS.kinds | note << 8)
 

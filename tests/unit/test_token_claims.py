@@ -32,7 +32,7 @@ def test_a_path_names_a_claim(text: str, names: list[str]) -> None:
     "text",
     ["", "$", "$.", "$..a", "$.a.", "$.a[0]", "$.*", '$["a', '$[""]', "$a", "a.b", "x" * 501],
 )
-def test_what_is_no_path_is_rejected_with_what_one_looks_like(text: str) -> None:
+def test_an_invalid_claim_path_is_rejected_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"must have 1 to|must look like|in two ways"):
         parse_claim_path(text)
 

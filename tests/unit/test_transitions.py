@@ -393,7 +393,7 @@ def test_doing_it_again_changes_nothing(rule: Rule, state: PairState) -> None:
 
 
 @given(rule=_rules, state=_before)
-def test_what_was_muted_stays_muted(rule: Rule, state: PairState) -> None:
+def test_no_rule_but_unmute_removes_a_mute(rule: Rule, state: PairState) -> None:
     decision = rule(state)
     if decision.outcome is not Outcome.UNMUTED:
         assert all(step.previous.flags & _NOTES & ~step.edge.flags == 0 for step in decision.steps)
@@ -601,7 +601,7 @@ def test_the_limit_is_the_last_follow_that_is_allowed(own: int | None, most: int
         assert follow(3)(replace(state, following=most - 1)).steps
 
 
-def test_who_returns_an_accepted_friendship_is_held_to_the_limit_too() -> None:
+def test_accepting_with_a_follow_back_respects_the_limit() -> None:
     state = PairState(NO_EDGE, edge(Kind.REQUEST), following=3, now=NOW, protected=True)
     assert accept_request(3)(state).steps
     rejected = accept_request(3, mutual=True)(state)
@@ -613,7 +613,7 @@ def test_blocks_have_a_limit_of_their_own() -> None:
     assert (rejected.outcome, rejected.limit) == (Outcome.BLOCK_LIMIT_REACHED, (3, 3))
 
 
-def test_what_there_was_with_an_account_that_is_not_here_looks_as_if_it_had_never_been() -> None:
+def test_rules_treat_relations_with_an_absent_account_as_none() -> None:
     for kind, reverse_kind in product(Kind, Kind):
         gone = PairState(edge(kind), edge(reverse_kind), 1, NOW, present=False)
         result = Outcome.UNBLOCK_FIRST if kind is Kind.BLOCK else Outcome.NOT_ALLOWED
@@ -630,7 +630,7 @@ EVERY_RULE = (
 )
 
 
-def test_whose_account_is_not_active_changes_nothing() -> None:
+def test_an_inactive_account_changes_nothing() -> None:
     for rule, kind, reverse_kind in product(EVERY_RULE, Kind, Kind):
         state = PairState(edge(kind), edge(reverse_kind), 1, NOW, present=False, active=False)
         decision = among_active(rule)(state)

@@ -82,7 +82,7 @@ def test_an_account_that_is_away_shows_nothing(kind: ListKind, viewer: ViewerRol
 
 
 @pytest.mark.parametrize(("kind", "reverse_kind"), every(Kind, Kind))
-def test_what_a_viewer_is_to_an_owner(kind: Kind, reverse_kind: Kind) -> None:
+def test_the_role_of_a_viewer_follows_from_both_kinds(kind: Kind, reverse_kind: Kind) -> None:
     expected = OF_KINDS.split()[5 * kind + reverse_kind]
     assert viewer_role_of(kinds_of(kind, reverse_kind, Flags.MUTED)) is ViewerRole[expected]
 

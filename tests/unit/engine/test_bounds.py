@@ -98,7 +98,7 @@ async def test_a_batch_without_end_is_not_one_item_for_each_parent() -> None:
     assert "one item for each parent" in result.errors[0].message
 
 
-async def test_what_graphql_core_runs_has_the_same_bound() -> None:
+async def test_operations_run_by_graphql_core_have_the_same_bound() -> None:
     query = "mutation { plant(number: 1) { branches(count: 40) { number } } }"
     response = await answer(query, EngineSettings(max_rows=10), context=[])
     assert response["errors"][0]["extensions"] == {"code": "COST_LIMIT_EXCEEDED"}
@@ -169,7 +169,7 @@ def test_the_least_recently_used_is_forgotten() -> None:
     assert [cache.get(key) for key in "abc"] == [1, None, 3]
 
 
-def test_what_weighs_too_much_pushes_the_rest_out() -> None:
+def test_a_heavy_entry_evicts_others() -> None:
     cache: LruCache[str, int] = LruCache(entries=9, weight=10)
     cache.put("a", 1, weight=4)
     cache.put("a", 1, weight=5)

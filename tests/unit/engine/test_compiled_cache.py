@@ -102,7 +102,7 @@ async def test_an_evicted_document_drops_its_plans() -> None:
     assert len(engine.compiled) == 1
 
 
-def test_what_was_compiled_of_an_operation_outside_the_cache_ends_with_it() -> None:
+def test_plans_end_with_their_operation() -> None:
     cache = CompiledCache(fields=100, entries=2)
     compiled: Compiled[str] = Compiled()
     cache.put(compiled, (), "a plan", 7)

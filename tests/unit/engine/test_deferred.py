@@ -101,7 +101,7 @@ async def answered(query: str, *, by_core: bool = False) -> Any:
 @pytest.mark.parametrize(
     "fields", ["size", "size age leaf { colour veins }", "size weight", "tooShort age", "broken"]
 )
-async def test_what_is_known_later_is_what_both_executors_tell(fields: str) -> None:
+async def test_deferred_values_are_the_same_in_both_executors(fields: str) -> None:
     result = await answered(f"{{ {fields} }}")
     expected = await answered(f"{{ {fields} }}", by_core=True)
     assert result.data == expected.data
@@ -136,7 +136,7 @@ async def test_if_that_fails_it_is_the_fault_of_each() -> None:
     ]
 
 
-async def test_who_is_cancelled_waits_no_longer() -> None:
+async def test_a_cancelled_operation_ends_its_waiting_tasks() -> None:
     known = Known()
     query = "{ size forever leaf { veins } }"
     asking = asyncio.create_task(Engine(SCHEMA).execute(query=query, context=known))

@@ -168,7 +168,7 @@ async def test_even_what_makes_graphql_core_raise_has_a_result(
     assert len(result.errors) == 1
 
 
-async def test_what_cannot_say_what_it_is_fails_alone() -> None:
+async def test_an_object_whose_type_cannot_be_resolved_fails_alone() -> None:
     result = await Engine(schema).execute(query="{ unsayable root { echo } }")
     assert result.data is not None
     assert result.data["root"] is not None
@@ -179,7 +179,7 @@ async def test_what_cannot_say_what_it_is_fails_alone() -> None:
 
 @pytest.mark.parametrize("field", ["odd", "odds"])
 @pytest.mark.parametrize("name", ["cancelled", "cancelledBatch", "soonCancelled"])
-async def test_what_somebody_else_cancelled_fails_alone(field: str, name: str) -> None:
+async def test_a_field_whose_future_was_cancelled_fails_alone(field: str, name: str) -> None:
     result = await Engine(schema).execute(query=f"{{ {field} {{ {name} slow }} }}")
     rows = 2 if field == "odds" else 1
     found: Any = result.data
@@ -187,7 +187,7 @@ async def test_what_somebody_else_cancelled_fails_alone(field: str, name: str) -
     assert [error.message for error in result.errors] == [IN_VAIN] * rows
 
 
-async def test_what_a_repeated_batch_waited_for_may_be_cancelled_too() -> None:
+async def test_a_repeated_batch_field_whose_future_was_cancelled_fails_alone() -> None:
     query = "{ a: odd { cancelledBatch } b: odd { cancelledBatch } }"
     result = await Engine(schema).execute(query=query)
     assert result.data == {"a": {"cancelledBatch": None}, "b": {"cancelledBatch": None}}

@@ -12,7 +12,7 @@ from engine import Engine, EngineSettings, RequestError, Stage
 from tests.support.tree_schema import Query, answer, schema
 
 
-async def test_what_a_plan_cannot_do_is_left_to_graphql_core_from_then_on() -> None:
+async def test_an_operation_that_a_plan_cannot_run_is_delegated_from_then_on() -> None:
     engine = Engine(schema)
     for _ in range(3):
         result = await engine.execute(query="{ tree { hiddenWait } }")

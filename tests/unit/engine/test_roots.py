@@ -42,7 +42,7 @@ ENGINE = Engine(strawberry.Schema(Query))
         ("query ($t: String) { leaf(token: $t) { fresh } }", {"t": [7]}, []),
     ],
 )
-def test_what_the_root_is_given_is_known_before(
+def test_arguments_of_root_fields_are_known_before_execution(
     query: str, variables: dict[str, Any], given: list[str]
 ) -> None:
     operation = ENGINE.prepare(query)
@@ -55,7 +55,7 @@ def test_operations_are_given_what_is_theirs() -> None:
     assert ENGINE.prepare(document, "B").root_argument_values("token", {}) == ["b"]
 
 
-def test_what_a_document_asks_for_is_known_before() -> None:
+def test_field_names_of_a_document_are_known_before_execution() -> None:
     operation = ENGINE.prepare("{ ...F } fragment F on Query { leaf { again: fresh } }")
     assert "fresh" in operation.field_names
     assert "again" not in operation.field_names
