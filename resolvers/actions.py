@@ -63,14 +63,22 @@ def follow(
     kind: Kind = Kind.FOLLOW,
     *,
     close_follow: bool = False,
+    notify: bool = False,
     message: str | None = None,
 ) -> Action:
     """Follow publicly or by a whisper. A protected user gets a request with `message`."""
     mutual = limits.mutual_approval
     rule = transitions.follow(
-        limits.following_max, kind, close_follow=close_follow, message=message, mutual=mutual
+        limits.following_max,
+        kind,
+        close_follow=close_follow,
+        notify=notify,
+        message=message,
+        mutual=mutual,
     )
-    return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, close_follow, message))
+    # Without a value that an input lacks, its digest is the same in all releases.
+    added = ("notify",) if notify else ()
+    return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, close_follow, message, *added))
 
 
 def unfollow(limits: Limits) -> Action:
@@ -79,10 +87,13 @@ def unfollow(limits: Limits) -> Action:
     return Action("unfollow", rule, Outcome.NOT_FOLLOWING, can_undo=True)
 
 
-def update_follow(kind: Kind | None, close_follow: bool | None) -> Action:
-    """Make a follow public or a whisper, close or not."""
-    rule = transitions.update_follow(kind, close_follow)
-    return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow))
+def update_follow(
+    kind: Kind | None, close_follow: bool | None, notify: bool | None = None
+) -> Action:
+    """Make a follow public or a whisper, close or not, with notifications or not."""
+    rule = transitions.update_follow(kind, close_follow, notify)
+    added = () if notify is None else (notify,)
+    return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow, *added))
 
 
 def remove_follower(limits: Limits) -> Action:

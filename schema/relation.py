@@ -34,6 +34,12 @@ class RelationState(Enum):
     SELF = enum_value("SELF", description="`from` and `to` are the same user.")
 
 
+@strawberry.enum(description="Which activity of a followed user the follower is notified of.")
+class FollowNotifications(Enum):
+    ALL = enum_value("ALL", description="The follower asked to be notified of all activity.")
+    NONE = enum_value("NONE", description="The follower did not ask to be notified.")
+
+
 @strawberry.type(
     description="The relationship between the users `from` and `to`, in both directions. What the "
     "viewer may not see is returned as if it did not exist."
@@ -100,6 +106,15 @@ class Relation(Node):
         rules.is_close_follow,
         description="Whether `to` is a close follow of `from`. Only `from` and services see it; "
         "for others it is false.",
+    )
+
+    notify: FollowNotifications = derived(
+        KINDS,
+        lambda kinds: (
+            FollowNotifications.ALL if rules.notifies(kinds) else FollowNotifications.NONE
+        ),
+        description="Whether `from` asked to be notified of what `to` does. Only `from` and "
+        "services see it; for others, and if `following` is false, it is NONE.",
     )
 
     @batched(

@@ -230,9 +230,17 @@ class Exports(Protocol):
     """Whole lists, in ranges."""
 
     async def range(
-        self, exported: ExportedList, user: UserId, kind: Kind, after: Position, size: int
+        self,
+        exported: ExportedList,
+        user: UserId,
+        kind: Kind,
+        after: Position,
+        size: int,
+        *,
+        notified: bool = False,
     ) -> ExportedRange:
-        """The entries of one kind among the `size` edges after a position of the user's list."""
+        """The entries of one kind among the `size` edges after a position of the user's list. With
+        `notified`, which is for followers: of those who asked to be notified."""
         ...
 
 

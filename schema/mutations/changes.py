@@ -36,6 +36,7 @@ from schema.mutations.payload import (
     relation_after,
     write_consistency,
 )
+from schema.relation import FollowNotifications
 from schema.rows import ViewerRow
 from schema.user_errors import INPUT, UserError, user_errors
 from schema.viewer import Viewer
@@ -76,6 +77,10 @@ class RelationshipChangeInput:
         default=UNSET,
         description="Whether this is a close follow. Used by FOLLOW and UPDATE_FOLLOW.",
     )
+    notify: FollowNotifications | None = strawberry.field(
+        default=UNSET,
+        description="Whether the viewer asks to be notified. Used by FOLLOW and UPDATE_FOLLOW.",
+    )
     message: str | None = strawberry.field(
         default=UNSET,
         description="A message of up to 500 characters, which the follow request shows. Used "
@@ -95,11 +100,15 @@ class RelationshipChangeInput:
     def _action(self, limits: Limits) -> Action:
         match self.action:
             case RelationshipAction.FOLLOW:
-                return follows.follow(limits, self.visibility, self.close_follow, self.message)
+                return follows.follow(
+                    limits, self.visibility, self.close_follow, self.notify, self.message
+                )
             case RelationshipAction.UNFOLLOW:
                 return actions.unfollow(limits)
             case RelationshipAction.UPDATE_FOLLOW:
-                return follows.update_follow(limits, self.visibility, self.close_follow)
+                return follows.update_follow(
+                    limits, self.visibility, self.close_follow, self.notify
+                )
             case RelationshipAction.REMOVE_FOLLOWER:
                 return actions.remove_follower(limits)
             case RelationshipAction.BLOCK:

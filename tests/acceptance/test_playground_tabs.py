@@ -63,6 +63,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     ),
     "Buttons": lambda a: len(set(found(a, "code"))) == 6,
     "CloseFollows": lambda a: found(a, "totalCount") == [2],
+    "Notifications": lambda a: found(a, "notify") == ["ALL", "ALL", "NONE"],
     "Version": lambda a: len(found(a, "version")[0]) == 16,
     "Requests": lambda a: (
         found(a, "totalCount") == [2, 2]
