@@ -1,5 +1,7 @@
 """The shards of a space on Citus: where they are, how large they are, and who has one alone."""
 
+import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,11 +20,26 @@ NOT_DISTRIBUTED = (
 NOT_COORDINATOR = (
     "DATABASE_URL is a worker of Citus: shards can only be changed at the coordinator."
 )
+NOT_PREPARED = (
+    "The machines could not be prepared for the copy of the shards. The role needs to be a "
+    "superuser on each of them: {failure}"
+)
+NOT_APPLIED = (
+    "Citus could not apply a change to the new shards, and would repeat it forever. The isolation "
+    "was cancelled, and nothing has moved. The log of the machine with the user's rows says why."
+)
 
 ISOLATION_TIMEOUT = "6h"
 """Of one isolation, which copies all rows of a shard group."""
 ISOLATION_LOCK_TIMEOUT = "60s"
 """How long it waits for writers before the copy becomes the shard group, while they wait for it."""
+
+CHECK_S = 5
+FAILURES = 2
+"""An isolation ends when changes could not be applied so often, and then once more."""
+RESETS = 10
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +49,9 @@ class _Statements:
     whales: str
     shard_of: str
     isolate: str
+    identify_new_shards: str
+    reset_identity: str
+    failed_applies: str
 
 
 _SQL = sql.load(_Statements, "shards")
@@ -103,21 +123,55 @@ async def isolate(settings: StorageSettings, user: UserId) -> int | None:
     user has a shard group alone already.
 
     Raises:
-        ValueError: the tables of the space are not on Citus, or this is not the coordinator.
+        ValueError: the tables of the space are not on Citus, this is not the coordinator, the role
+            is no superuser, or Citus cannot apply the changes that were made during the copy.
         Unavailable: PostgreSQL cannot be reached.
     """
     groups = {group.shard_id: group for group in await shard_groups(settings)}
-    async with session(settings, "shards") as connection:
+    async with session(settings, "shards") as connection, session(settings, "shards") as other:
         if groups[await connection.fetchval(_SQL.shard_of, user)].is_of_one:
             return None
         await connection.execute(f"SET statement_timeout = '{ISOLATION_TIMEOUT}'")
         await connection.execute(f"SET lock_timeout = '{ISOLATION_LOCK_TIMEOUT}'")
         try:
-            return int(await connection.fetchval(_SQL.isolate, user))
+            await _identify_new_shards(other)
+            return await _isolated(connection, other, user)
         except asyncpg.InternalServerError as error:
             if "not allowed on this node" in str(error):
                 raise ValueError(NOT_COORDINATOR) from error
             raise
+        finally:
+            await _reset_identity(other)
+
+
+async def _isolated(connection: Connection, other: Connection, user: UserId) -> int:
+    """Run the isolation on `connection`, and end it if `other` finds that it cannot succeed."""
+    isolation = asyncio.ensure_future(connection.fetchval(_SQL.isolate, user))
+    try:
+        failed = 0
+        while not (await asyncio.wait([isolation], timeout=CHECK_S))[0]:
+            failed, before = await other.fetchval(_SQL.failed_applies), failed
+            if failed > before >= FAILURES:
+                raise ValueError(NOT_APPLIED)
+        return int(await isolation)
+    finally:
+        isolation.cancel()
+        await asyncio.gather(isolation, return_exceptions=True)
+
+
+async def _identify_new_shards(connection: Connection) -> None:
+    failure = await connection.fetchval(_SQL.identify_new_shards)
+    if failure is not None:
+        raise ValueError(NOT_PREPARED.format(failure=failure))
+
+
+async def _reset_identity(connection: Connection) -> None:
+    """Reset the identity of all shards; leave it after some attempts, as it only enlarges WAL."""
+    for _ in range(RESETS):
+        failure = await connection.fetchval(_SQL.reset_identity)
+        if failure is None:
+            return
+    log.warning("the replica identity of shards was not reset: %s", failure)
 
 
 async def _require_distributed(connection: Connection) -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from graph.edge import UserId
 from graph.errors import KithError
 from graph.transitions import follow
+from storage.postgres import shards
 from storage.postgres.migrate import migrate
 from storage.settings import ConnectionSettings, LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
@@ -39,6 +41,11 @@ SELECT (SELECT array_agg(ARRAY[from_user_id, to_user_id]) FROM following WHERE k
     (SELECT sum(follows) FROM follower_count) AS followers,
     (SELECT count(*) FROM outbox) AS waiting
 """
+IDENTITIES = """
+SELECT count(*) FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relreplident <> 'd'
+"""
+TRIGGERS = "SELECT count(*) FROM pg_event_trigger WHERE evtname LIKE 'kith%'"
 
 
 @dataclass
@@ -50,6 +57,8 @@ class Traffic:
     unknown: set[tuple[int, int]] = field(default_factory=set)
     refused: dict[int, str] = field(default_factory=dict)
     """The users whose last write failed, with the code."""
+    codes: set[str] = field(default_factory=set)
+    """Of all writes that failed."""
     _targets: "count[int]" = field(default_factory=lambda: count(1_000))
 
     async def write(self, source: int, target: int | None = None) -> bool:
@@ -59,6 +68,7 @@ class Traffic:
         except KithError as error:
             self.unknown.add(pair)  # its commit may have happened
             self.refused[source] = error.code
+            self.codes.add(error.code)
             return False
         self.acknowledged.add(pair)
         self.refused.pop(source, None)
@@ -96,12 +106,30 @@ class World:
     citus: Citus
     folder: Path
     urls: list[str]
+    settings: StorageSettings
     traffic: Traffic
 
     async def execute(self, statement: str, *args: object) -> None:
         connection = await asyncpg.connect(self.urls[0])
         await connection.execute(statement, *args)
         await connection.close()
+
+    @asynccontextmanager
+    async def draining(self) -> AsyncIterator[None]:
+        """Drain all lanes again and again, as the workers do."""
+        over = asyncio.Event()
+
+        async def drain() -> None:
+            while not over.is_set():
+                for lane in await self.traffic.stores.jobs.outbox.dirty():
+                    await self.traffic.stores.jobs.drain.lane(lane)
+
+        task = asyncio.create_task(drain())
+        try:
+            yield
+        finally:
+            over.set()
+            await task
 
     async def hosts(self) -> dict[int, str]:
         """The machine of each of some users."""
@@ -141,7 +169,7 @@ async def world(redis_url: str) -> AsyncIterator[World]:
                 local=LocalSettings(ttl_ms=0),
             )
             async with open_stores(settings) as stores:
-                yield World(running, folder, urls, Traffic(stores))
+                yield World(running, folder, urls, settings, Traffic(stores))
     finally:
         shutil.rmtree(folder)
 
@@ -151,6 +179,15 @@ async def created(server_url: str) -> str:
     await connection.execute(f"CREATE DATABASE {DATABASE}")
     await connection.close()
     return of_database(server_url, DATABASE)
+
+
+async def fetched(url: str, query: str) -> object:
+    connection = await asyncpg.connect(url)
+    # Shards are usually hidden.
+    await connection.execute("SET citus.show_shards_for_app_name_prefixes = '*'")
+    value = await connection.fetchval(query)
+    await connection.close()
+    return value
 
 
 async def test_without_a_worker_only_its_users_are_unavailable(world: World) -> None:
@@ -199,3 +236,24 @@ async def test_a_worker_joins_and_takes_shards_under_writes(world: World) -> Non
                 print(world.traffic.refused)
     await world.assert_exact()
     await node.kill()
+
+
+async def test_a_user_is_isolated_under_writes(world: World) -> None:
+    star, sources = UserId(100_000), list(range(1, 7))
+    async with world.traffic.running(sources), world.draining():
+        for source in sources:
+            assert await world.traffic.write(source, star)
+        await world.traffic.is_served(sources)
+        shard = await shards.isolate(world.settings, star)
+        for source in sources:
+            assert await world.traffic.write(source + 10, star)
+        await world.traffic.is_served(sources)
+    groups = {group.shard_id: group for group in await shards.shard_groups(world.settings)}
+    assert shard is not None
+    assert groups[shard].is_of_one
+    assert not world.traffic.refused
+    assert world.traffic.codes <= {"UNAVAILABLE"}
+    await world.assert_exact()
+    for url in world.urls:
+        assert await fetched(url, IDENTITIES) == 0
+        assert await fetched(url, TRIGGERS) == 0

@@ -22,6 +22,8 @@ from graph.page import NEWEST, OLDEST
 from storage.postgres import sql
 from tests.support.databases import Databases
 
+pytestmark = pytest.mark.plain("its tables have partitions; test_citus_tasks.py explains its plans")
+
 QUERIES = Path(sql.__file__).parent / "queries"
 STATEMENTS = {
     file: sql.parse((QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
