@@ -40,10 +40,12 @@ def scan(text: str, settings: EngineSettings) -> None:
     if len(text) > settings.max_characters:
         error = limit_error(f"has {len(text)} characters", settings.max_characters)
         raise RequestError(Stage.LIMITS, [error])
-    tokens = _tokens(text, settings)
+    tokens, comments = _tokens(text, settings)
     counts = _counts(tokens)
     longest = max((len(lexeme) for lexeme in tokens if lexeme[0] not in _NOT_A_NAME), default=0)
+    literals = sum(len(lexeme) for lexeme in tokens if lexeme[0] == '"') + comments
     bounds = [
+        ("has {} characters in strings and comments", literals, settings.max_literal_characters),
         ("has a name of {} characters", longest, settings.max_name_characters),
         ("has {} aliases", counts["aliases"], settings.max_aliases),
         ("has {} directives", counts["directives"], settings.max_directives),
@@ -56,22 +58,29 @@ def scan(text: str, settings: EngineSettings) -> None:
         raise RequestError(Stage.LIMITS, errors)
 
 
-def _tokens(text: str, settings: EngineSettings) -> list[str]:
-    """The tokens without comments. Raises RequestError if there are too many of either."""
+def token_count(text: str, settings: EngineSettings) -> int:
+    """The number of tokens and comments in a text, up to the limit of tokens."""
+    return sum(1 for _ in islice(_TOKEN.finditer(text), settings.max_tokens))
+
+
+def _tokens(text: str, settings: EngineSettings) -> tuple[list[str], int]:
+    """The tokens, and the length of all comments. Raises RequestError if there are too many of
+    either."""
     tokens: list[str] = []
-    comments = 0
+    comments = comment_characters = 0
     most = settings.max_tokens + settings.max_comments + 1
     for match in islice(_TOKEN.finditer(text), most):
         lexeme = match.group()
         if lexeme[0] == "#":
             comments += 1
+            comment_characters += len(lexeme)
         else:
             tokens.append(lexeme)
         if comments > settings.max_comments:
             raise _too_long(f"{settings.max_comments} comments", text, match.start())
         if len(tokens) > settings.max_tokens:
             raise _too_long(f"{settings.max_tokens} tokens", text, match.start())
-    return tokens
+    return tokens, comment_characters
 
 
 def _counts(tokens: Sequence[str]) -> Counter[str]:

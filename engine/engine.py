@@ -5,12 +5,14 @@ from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
+from math import ceil
 from typing import Any
 
 from strawberry.schema import Schema
 
 from engine.compiled import CompiledCache
 from engine.document_cache import DocumentCache
+from engine.document_scan import token_count
 from engine.executor import Counters, Executor
 from engine.graphql_core import event_source, event_source_error
 from engine.plan import Operation
@@ -62,6 +64,15 @@ class Engine:
         Raises RequestError.
         """
         return self._documents.parse(query).operation(operation_name)
+
+    def preparation_cost(self, query: str) -> int:
+        """What preparing a document costs, from its text alone: 0.2 µs for each token."""
+        settings = self.settings
+        cost = settings.document_weight
+        if len(query) <= settings.max_characters:  # it is not scanned otherwise
+            cost += settings.token_weight * token_count(query, settings)
+            cost += settings.character_weight * len(query)
+        return ceil(cost)
 
     def prepared(self, query: str, operation_name: str | None = None) -> Operation | None:
         """The operation of a document that was prepared before, or None.

@@ -17,6 +17,8 @@ class EngineSettings:
     max_tokens: int = 4_000
     """A token takes 3.5 µs to parse, at once."""
     max_comments: int = 1_000
+    max_literal_characters: int = 20_000
+    """The total length of strings and comments, whose characters take 0.1 to 0.3 µs to parse."""
     max_name_characters: int = 500
     """The length of a name or alias. The path of each error repeats the aliases above it."""
     max_depth: int = 15
@@ -40,7 +42,14 @@ class EngineSettings:
     1,000 input objects."""
     max_errors: int = 5
     """The number of validation errors after which validation stops."""
+    max_error_characters: int = 4_000
+    """The length of their messages after which it stops too. A message may print a literal of 4,000
+    tokens, which takes 12 ms."""
 
+    document_weight: float = 0
+    """The cost of preparing any document, to which those of its tokens and characters are added."""
+    token_weight: float = 0
+    character_weight: float = 0
     request_weight: float = 0
     """The cost of any operation, to which the weights of its fields are added."""
     introspection_weight: float = 1

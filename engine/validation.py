@@ -83,10 +83,15 @@ def validation(
     """
     errors: list[GraphQLError] = []
 
+    def are_too_long() -> bool:
+        return sum(len(error.message) for error in errors) > settings.max_error_characters
+
     def on_error(error: GraphQLError) -> None:
         if len(errors) >= settings.max_errors:
             raise ValidationAbortedError(_TOO_MANY_ERRORS)
         errors.append(error)
+        if are_too_long():
+            raise ValidationAbortedError(_TOO_MANY_ERRORS)
 
     type_info = TypeInfo(schema)
     context = _Context(schema, document, type_info, on_error)
@@ -95,7 +100,7 @@ def validation(
     try:
         yield from _Walk(visitor).visit(document)
     except ValidationAbortedError as aborted:
-        if len(errors) < settings.max_errors:
+        if len(errors) < settings.max_errors and not are_too_long():
             raise _too_much_work() from None
         errors.append(aborted.with_traceback(None))
     except RecursionError:

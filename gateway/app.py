@@ -88,6 +88,9 @@ class Gateway:
             EngineSettings(
                 schema_texts=SCHEMA_TEXTS,
                 trace=_trace_field if config.monitoring.has_traces else None,
+                document_weight=weights.DOCUMENT,
+                token_weight=weights.TOKEN,
+                character_weight=weights.CHARACTER,
                 request_weight=weights.REQUEST,
                 introspection_weight=weights.INTROSPECTION,
                 mutation_weight=weights.WRITE,

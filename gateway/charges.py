@@ -21,6 +21,9 @@ class Costs(Protocol):
         Both may raise RequestRejected.
         """
 
+    def charge_document(self, cost: int, context: Any) -> Awaitable[None] | None:
+        """Charge the preparation of a document, as `charge`."""
+
     def debit(self, cost: int, context: Any) -> None:
         """Charge an event of a subscription, which is never rejected."""
 
@@ -32,6 +35,9 @@ class NoCosts:
     """Charges nothing."""
 
     def charge(self, cost: int, context: Any) -> None:
+        return None
+
+    def charge_document(self, cost: int, context: Any) -> None:
         return None
 
     def debit(self, cost: int, context: Any) -> None:

@@ -1,6 +1,6 @@
 """The address of a client, which a trusted proxy may report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
@@ -53,22 +53,30 @@ class ClientAddresses:
         return self._found(peer, b",".join(headers.every(FORWARDING[0])), forwarded)
 
     def _find(self, peer: str | None, x_forwarded_for: bytes, forwarded: bytes) -> str:
-        """The last address that no trusted proxy has."""
+        """The last address that no trusted proxy has; that of the proxy if its headers disagree."""
         found = _address(peer or "")
         trusted = self._trusts_unix if found is None else self._is_trusted(found)
         if not trusted:
             return _shown(found)
-        texts = x_forwarded_for.decode("latin-1").split(",")
+        chains = []
+        if x_forwarded_for:
+            chains.append(x_forwarded_for.decode("latin-1").split(","))
         if forwarded:
-            texts = list(_addresses_in(forwarded.decode("latin-1")))
-        for text in texts[: -FORWARDED_MAX - 1 : -1]:
+            chains.append(list(_addresses_in(forwarded.decode("latin-1"))))
+        reported = {self._last_untrusted(found, chain) for chain in chains}
+        # A proxy writes one of the headers, or the same into both. It passes the other one on as
+        # the client has sent it.
+        return _shown(reported.pop() if len(reported) == 1 else found)
+
+    def _last_untrusted(self, found: Address | None, chain: Sequence[str]) -> Address | None:
+        for text in chain[: -FORWARDED_MAX - 1 : -1]:
             reported = _address(text)
             if reported is None:  # an obfuscated name, or nonsense
                 break
             found = reported
             if not self._is_trusted(found):
                 break
-        return _shown(found)
+        return found
 
     def _is_trusted(self, address: Address) -> bool:
         return any(address in network for network in self._networks)

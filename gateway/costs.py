@@ -18,6 +18,8 @@ _rejected = Counter(
 )
 
 SERVICES = "services"
+OPERATION = "The operation"
+DOCUMENT = "Preparing the document"
 
 
 def service_caller(client: str | None) -> str:
@@ -69,7 +71,13 @@ class Costs:
         if cost > limit:
             raise RequestRejected("COST_LIMIT_EXCEEDED", [_too_costly(cost, limit)])
         waiting = None if budgets is None else budgets.charge(context.caller, cost)
-        return None if waiting is None else _charged(waiting, cost, _kind_of(context))
+        return None if waiting is None else _charged(waiting, OPERATION, cost, context)
+
+    def charge_document(self, cost: int, context: Context) -> Awaitable[None] | None:
+        """Charge the preparation of a document, as `charge`, but without a limit."""
+        budgets = self._budgets_of(context)
+        waiting = None if budgets is None else budgets.charge(context.caller, cost)
+        return None if waiting is None else _charged(waiting, DOCUMENT, cost, context)
 
     def debit(self, cost: int, context: Context) -> None:
         """Charge an event of a subscription, which is never rejected."""
@@ -87,13 +95,13 @@ class Costs:
         return self._addresses if context.scope.viewer is None else self._viewers
 
 
-async def _charged(waiting: Awaitable[None], cost: int, kind: str) -> None:
+async def _charged(waiting: Awaitable[None], what: str, cost: int, context: Context) -> None:
     try:
         await waiting
     except Exhausted as exhausted:
-        _rejected.labels(kind).inc()
+        _rejected.labels(_kind_of(context)).inc()
         retry_after = {"retry-after": str(ceil(exhausted.wait_ms / 1000))}
-        error = _over_budget(cost, exhausted.wait_ms)
+        error = _over_budget(what, cost, exhausted.wait_ms)
         raise RequestRejected("RATE_LIMITED", [error], 429, retry_after) from None
 
 
@@ -112,8 +120,6 @@ def _too_costly(cost: int, limit: int) -> GraphQLError:
     return GraphQLError(message, extensions={"cost": cost, "limit": limit})
 
 
-def _over_budget(cost: int, wait_ms: int) -> GraphQLError:
-    message = (
-        f"The operation costs {cost:,}, and the budget is used up. Repeat it after {wait_ms} ms."
-    )
+def _over_budget(what: str, cost: int, wait_ms: int) -> GraphQLError:
+    message = f"{what} costs {cost:,}, and the budget is used up. Repeat it after {wait_ms} ms."
     return GraphQLError(message, extensions={"cost": cost, "retryAfterMs": wait_ms})

@@ -26,7 +26,7 @@ class NoDocuments:
 
     takes_any = True
 
-    async def found(self, request: GraphQLRequest) -> GraphQLRequest:
+    async def found(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
         raise _rejected("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED", 200)
 
 
@@ -34,14 +34,14 @@ class AutomaticDocuments:
     """Automatic persisted queries: a client sends a document once with its hash, then the hash.
 
     The process caches the most recently used documents; `store` holds them for all processes.
-    `check` raises RequestRejected for a document that must not be stored, because it does not
-    parse, is too large, or is invalid.
+    `check` gets a request and its context, and raises RequestRejected for a document that must not
+    be stored, because it does not parse, is too large, or is invalid.
     """
 
     takes_any = True
 
     def __init__(
-        self, store: DocumentStore, check: Callable[[GraphQLRequest], Awaitable[object]]
+        self, store: DocumentStore, check: Callable[[GraphQLRequest, object], Awaitable[object]]
     ) -> None:
         self._store = store
         self._check = check
@@ -49,22 +49,22 @@ class AutomaticDocuments:
             entries=LOCAL_ENTRIES_MAX, weight=LOCAL_CHARS_MAX
         )
 
-    async def found(self, request: GraphQLRequest) -> GraphQLRequest:
+    async def found(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
         digest = request.document_id
         assert digest is not None, "all others are taken"
         if request.query:
-            await self._register(digest, request)
+            await self._register(digest, request, context)
             return request._replace(document_id=None)
         document = self._known.get(digest)
         if document is None:
             document = await self._stored(digest)
         return request._replace(query=document, document_id=None)
 
-    async def _register(self, digest: str, request: GraphQLRequest) -> None:
+    async def _register(self, digest: str, request: GraphQLRequest, context: object) -> None:
         if self._known.get(digest) == request.query:
             return
         _must_match(digest, request.query)
-        await self._check(request)
+        await self._check(request, context)
         self._keep(digest, request.query)
         await self._store.put(digest, request.query)
 
@@ -88,7 +88,7 @@ class OnlyTrustedDocuments:
     def __init__(self, trusted: TrustedDocuments) -> None:
         self._trusted = trusted
 
-    async def found(self, request: GraphQLRequest) -> GraphQLRequest:
+    async def found(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
         if request.query:
             return self._sent(request)
         document = self._trusted.by_id.get(request.document_id or "")

@@ -85,11 +85,18 @@ class EngineExecutor:
             _require_no_mutation(operation)
         return operation
 
-    async def prepared(self, request: GraphQLRequest) -> Operation:
-        """The operation of a request. Raises RequestRejected."""
+    async def prepared(self, request: GraphQLRequest, context: Any) -> Operation:
+        """The operation of a request. Charges its caller for a document that is not cached.
+
+        Raises RequestRejected.
+        """
         operation = self.known(request)
         if operation is not None:
             return operation
+        cost = self._engine.preparation_cost(request.query)
+        waiting = self._costs.charge_document(cost, context)
+        if waiting is not None:
+            await waiting
         try:
             operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
         except RequestError as rejected:

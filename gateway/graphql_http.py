@@ -151,13 +151,13 @@ class GraphQLEndpoint:
                     request = self._request_of_get(scope)
                 deadline.body_received()
                 if not accepts.prefers_streams:
+                    context = self._context_of(headers)
                     if not self._takes_any or request.document_id:
-                        request = await self._documents.found(request)
+                        request = await self._documents.found(request, context)
                     operation = self._executor.known(request)
                     if operation is None:
-                        operation = await self._executor.prepared(request)
+                        operation = await self._executor.prepared(request, context)
                     if operation.kind is not _SUBSCRIPTION:
-                        context = self._context_of(headers)
                         charged = self._executor.charged(operation, request, context)
                         if charged.waiting is not None:
                             await charged.waiting

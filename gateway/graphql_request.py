@@ -61,8 +61,9 @@ class Executor(Protocol):
     def known(self, request: GraphQLRequest) -> Operation | None:
         """The operation of a request whose document is cached, or None. Raises RequestRejected."""
 
-    async def prepared(self, request: GraphQLRequest) -> Operation:
-        """The operation of a request, valid and of a known kind. Raises RequestRejected."""
+    async def prepared(self, request: GraphQLRequest, context: Any) -> Operation:
+        """The operation of a request, valid and of a known kind. Charges its caller for a document
+        that is not cached. Raises RequestRejected."""
 
     def charged(self, operation: Operation, request: GraphQLRequest, context: object) -> Charged:
         """A prepared operation, whose cost is charged to its caller. Raises RequestRejected."""
@@ -80,7 +81,7 @@ class Documents(Protocol):
     takes_any: bool
     """Whether requests with a document and without an id can skip `found`."""
 
-    async def found(self, request: GraphQLRequest) -> GraphQLRequest:
+    async def found(self, request: GraphQLRequest, context: Any) -> GraphQLRequest:
         """The request with its document. Raises RequestRejected."""
 
 

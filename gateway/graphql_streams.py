@@ -102,12 +102,12 @@ class Streams:
         begun = perf_counter()
         operation: Operation | None = None
         try:
+            context = self._context_of(headers, identity)
             if asked.document_id is not None or not self._documents.takes_any:
-                asked = await self._documents.found(asked)
-            operation = await self._executor.prepared(asked)
+                asked = await self._documents.found(asked, context)
+            operation = await self._executor.prepared(asked, context)
             if operation.kind is OperationType.SUBSCRIPTION:
                 return _Subscription(operation, asked)
-            context = self._context_of(headers, identity)
             response = await self._once(operation, asked, context, COST_HEADER in headers)
         except RequestRejected as rejected:
             self._ended(operation, asked, rejected.code, perf_counter() - begun)

@@ -26,6 +26,12 @@ SLICE_BYTES = 16_384
 FRAMING_BYTES_MAX = 262_144
 """Bytes of a request after its headers that are not of its body."""
 
+PIECES_MAX = 2_000
+"""Pieces of a body beyond one for each `PIECE_BYTES`. Each takes 0.7 µs to receive, whatever its
+size, so a flood of chunks of one byte would stop the event loop."""
+
+PIECE_BYTES = 32
+
 PIPELINED_MAX = 16
 """Requests that wait for earlier ones of their connection."""
 
@@ -33,6 +39,7 @@ LINGER_S = 1.0
 """How long a rejected client may read its response. A close with unread data would discard it."""
 
 MALFORMED = HttpRejection(400, "BAD_REQUEST", "This is not a valid HTTP request.")
+PIECES = HttpRejection(400, "BAD_REQUEST", "The body has too many small chunks. Send larger ones.")
 PIPELINED = HttpRejection(400, "BAD_REQUEST", "Too many requests are pipelined.")
 FULL = HttpRejection(
     503, "OVERLOADED", "This server has too many open connections.", {"retry-after": "1"}
@@ -73,6 +80,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         """Bytes of an incomplete head, and at most a slice of what came before it."""
         self._framing_bytes = 0
+        self._pieces_left = PIECES_MAX
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer = StallTimer(self.loop, limits.stall_ms)
         self._linger_timer: asyncio.TimerHandle | None = None
@@ -184,7 +192,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= PIPELINED_MAX:
             self._stop_parser(PIPELINED)
         self._head_bytes = self._framing_bytes = 0
+        self._pieces_left = PIECES_MAX
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._pieces_left += len(body) // PIECE_BYTES - 1
+        if self._pieces_left < 0:
+            self._stop_parser(PIECES)
+        super().on_body(body)
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)

@@ -6,6 +6,11 @@ of single fields stand where the fields are declared; these are shared.
 
 from engine import PAGE, ListSize, weighed
 
+DOCUMENT = 400
+"""Parsing, validating and compiling a document that is not cached, besides its tokens."""
+TOKEN = 20
+CHARACTER = 0.125
+"""A character of a string or a comment, 0.2 µs. Others are in tokens of few characters."""
 REQUEST = 150
 """An operation without fields: HTTP, authentication, JSON."""
 INTROSPECTION = 20_000

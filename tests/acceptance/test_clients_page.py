@@ -62,6 +62,7 @@ def test_the_page_tells_the_limits() -> None:
         engine.max_merge_steps,
         engine.max_coerced_values,
         engine.max_characters,
+        engine.max_literal_characters,
         engine.max_tokens,
         engine.max_comments,
         engine.max_name_characters,

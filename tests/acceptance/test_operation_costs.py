@@ -86,6 +86,7 @@ SMALL = CostSettings(limit=2_000, budget=2_000, anonymous_budget=2_000)
 
 
 async def test_a_response_says_its_cost_if_asked(gateway: Gateway) -> None:
+    await gateway.data(COUNTS, viewer=9)  # the document is charged once
     response = await gateway.http.post("/graphql", json={"query": COUNTS}, headers=ASKS)
     cost = response.json()["extensions"]["cost"]
     assert set(cost) == {"requested", "limit", "remaining", "resetAt"}
@@ -97,6 +98,7 @@ async def test_a_response_says_its_cost_if_asked(gateway: Gateway) -> None:
 
 async def test_a_query_can_ask_for_its_cost(gateway: Gateway) -> None:
     query = f'{{ {LIMIT} user(id: "1") {{ followerCount }} }}'
+    await gateway.data(query, viewer=9)  # the document is charged once
     first = await gateway.data(query, viewer=7)
     assert first["user"] == {"followerCount": 0}
     second = await gateway.data(query, viewer=7)
@@ -113,6 +115,7 @@ async def test_a_dry_run_runs_nothing_else(gateway: Gateway) -> None:
     _, before = await reads(gateway)
     limit = "rateLimit(dryRun: $dry) { cost remaining limit }"
     dry = f"query ($dry: Boolean!) {{ {limit} {NESTED_USER} }}"
+    await gateway.data(dry, viewer=9, dry=True)  # the document is charged once
     answer = await gateway.data(dry, viewer=1, dry=True)
     assert set(answer) == {"rateLimit"}
     error = await gateway.error(dry, viewer=1, dry=False)
@@ -245,3 +248,42 @@ async def test_each_client_of_a_service_has_a_budget_of_its_own(
             first = await gateway.http.post("/graphql", json=body, headers=named(client))
             assert first.status_code == 200
             assert (await used_up(gateway, named(client))).status_code == 429
+
+
+@pytest.mark.parametrize("template", ['{{ user(id: "{}") {{ id }} }}', "{{ nothing{} }}", "{{ {}"])
+async def test_new_documents_are_charged_also_if_they_are_rejected(
+    storage_settings: StorageSettings, template: str
+) -> None:
+    costs = replace(SMALL, budget=20_000)
+    async with running_gateway(storage_settings, costs=costs) as gateway:
+
+        async def code(document: str, viewer: str) -> str | None:
+            body, headers = {"query": document}, {"x-viewer": viewer}
+            response = await gateway.http.post("/graphql", json=body, headers=headers)
+            errors = response.json().get("errors")
+            return errors[0]["extensions"]["code"] if errors else None
+
+        first = template.format(1)
+        expected = await code(first, "1")
+        codes = [await code(template.format(number), "1") for number in range(2, 60)]
+        assert codes[0] == expected
+        assert codes[-1] == "RATE_LIMITED"
+        # Cached documents cost no more than their operations, and others are not affected.
+        assert await code(template.format(100), "2") == expected
+        if expected is not None:
+            assert await code(first, "1") == expected
+
+
+async def test_what_a_document_costs_to_prepare_is_what_the_documentation_says(
+    storage_settings: StorageSettings,
+) -> None:
+    costs = replace(SMALL, budget=20_000, limit=20_000)
+    async with running_gateway(storage_settings, costs=costs) as gateway:
+        body = {"query": '{ user(id: "1") { id } }'}
+        headers = {"x-viewer": "1", "kith-cost": "1"}
+        left = []
+        for _ in range(2):
+            response = await gateway.http.post("/graphql", json=body, headers=headers)
+            left.append(response.json()["extensions"]["cost"])
+        assert left[0]["requested"] == left[1]["requested"]
+        assert 20_000 - left[0]["remaining"] - left[0]["requested"] in range(610, 624)

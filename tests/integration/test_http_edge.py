@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.admission import Admission, AdmissionSettings
 from gateway.graphql_http import GraphQLEndpoint, HttpLimits
 from gateway.http_connections import ConnectionLimits
-from gateway.http_protocol import FRAMING_BYTES_MAX, PIPELINED_MAX
+from gateway.http_protocol import FRAMING_BYTES_MAX, PIECES_MAX, PIPELINED_MAX
 from schema.errors import formatted
 from tests.support.raw_connections import BoundedServer, RawConnection, bounded_server, head, post
 from tests.support.small_schema import Context, executor
@@ -179,6 +179,17 @@ async def test_trailers_without_an_end_are_rejected(server: BoundedServer) -> No
         await until(is_closed, "the connection is closed")
         assert b" 400 " in closed.result() or closed.result() == b""
         assert sent < 20 * FRAMING_BYTES_MAX
+
+
+@pytest.mark.parametrize(("size", "pieces", "status"), [(1, PIECES_MAX + 1, 400), (64, 9_000, 200)])
+async def test_a_flood_of_tiny_chunks_is_rejected_after_few_of_them(
+    server: BoundedServer, size: int, pieces: int, status: int
+) -> None:
+    chunk = b"%x\r\n%s\r\n" % (size, b" " * size)
+    async with server.connection() as connection:
+        await connection.send(head("Transfer-Encoding: chunked") + chunk * pieces)
+        await connection.send(b"%x\r\n%s\r\n0\r\n\r\n" % (len(QUERY), QUERY))
+        assert (await connection.response()).status == status
 
 
 async def test_pipelined_requests_are_answered_in_order_and_bounded(server: BoundedServer) -> None:

@@ -45,6 +45,22 @@ def test_headers_count_only_from_trusted_proxies() -> None:
     assert address("10.0.0.1", HEADERS, frozenset()) == "10.0.0.1"
 
 
+@pytest.mark.parametrize(
+    ("x_forwarded_for", "forwarded", "found"),
+    [
+        ("198.51.100.7", "for=203.0.113.9", "10.0.0.1"),
+        ("203.0.113.9", "for=198.51.100.7", "10.0.0.1"),
+        ("203.0.113.9, 198.51.100.7", "for=198.51.100.7", "198.51.100.7"),
+        ("2001:db8::1", 'for="[2001:db8::1]"', "2001:db8::/64"),
+    ],
+)
+def test_a_client_cannot_choose_its_address_by_the_header_that_the_proxy_does_not_write(
+    x_forwarded_for: str, forwarded: str, found: str
+) -> None:
+    headers = {"x_forwarded_for": x_forwarded_for, "forwarded": forwarded}
+    assert address("10.0.0.1", headers) == found
+
+
 def test_a_proxy_can_connect_by_a_unix_socket() -> None:
     assert address(None, HEADERS, read_proxies("unix")) == "198.51.100.7"
 

@@ -7,7 +7,7 @@ from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 METHODS = (
-    "connection_made connection_lost data_received on_message_begin on_headers_complete"
+    "connection_made connection_lost data_received on_message_begin on_headers_complete on_body"
     " on_response_complete handle_websocket_upgrade pause_writing resume_writing"
     " timeout_keep_alive_handler _unset_keepalive_if_required _should_upgrade"
 )

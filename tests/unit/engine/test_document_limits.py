@@ -4,7 +4,14 @@ import asyncio
 from random import Random
 
 import pytest
-from graphql import DocumentNode, GraphQLError, Source, parse, validate
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    Source,
+    build_schema,
+    parse,
+    validate,
+)
 
 import engine.parsing
 from engine import Engine, EngineSettings, RequestError
@@ -27,6 +34,8 @@ TOO_LARGE = {
     "spreads 201 fragments": "{" + " ...F" * 201 + "} fragment F on Query { now }",
     "has 51 operations": " ".join(f"query Q{n} {{ now }}" for n in range(51)),
     "has a name of 501 characters": "{ " + "a" * 501 + ": now }",
+    "has 20,001 characters in strings": '{ now(text: "' + "\\n" * 9_999 + '!") }',
+    "has 20,006 characters in strings": "#" + "x" * 19_999 + '\n{ now(text: "text") }',
     "characters": "{ now " + " " * 100_000 + "}",
 }
 
@@ -94,6 +103,24 @@ def test_every_name_is_bounded(text: str) -> None:
     with pytest.raises(RequestError) as caught:
         scan(text.format("a" * 501), EngineSettings())
     assert caught.value.errors[0].extensions == {"code": "DOCUMENT_LIMIT_EXCEEDED"}
+
+
+def test_validation_stops_when_its_messages_are_long() -> None:
+    # The message of each error contains the whole literal.
+    fields = " ".join(f"stranger{number}: 1" for number in range(400))
+    document = parse(f"{{ search(filter: {{{fields}}}) {{ id }} }}")
+    with pytest.raises(RequestError) as caught:
+        run_at_once(validation(build_schema(FILTERED), document, EngineSettings()))
+    first, aborted = caught.value.errors
+    assert "unknown field 'stranger0'" in first.message
+    assert "Validation aborted" in aborted.message
+
+
+FILTERED = """
+input Filter { name: String }
+type Result { id: ID! }
+type Query { search(filter: Filter): [Result] }
+"""
 
 
 def test_a_string_may_be_longer_than_a_name() -> None:
