@@ -74,7 +74,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     ),
     "HiddenLists": lambda a: len(set(found(a, "access"))) == 4,
     "Settings": lambda a: found(a, "followingLimit") == [1000],
-    "Mask": lambda a: a["user"]["relationMask"] == "AAIJAAIABwGBABAAQAAAAA==",
+    "Mask": lambda a: a["user"]["relationMask"] == "AAIJAAIABwWBABAAQAAAAA==",
     "Pairs": lambda a: all(any(found(a, of)) for of in ("whispering", "blocking", "requested")),
     "InCommon": lambda a: all(count > 2 for count in found(a, "totalCount")),
     "OrderAndFilter": lambda a: (
