@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN_S = 0.2
 """The directory is not read more often than this for names that it does not have."""
 
+OPEN_AGAIN_S = 2.0
+"""A space that could not be opened is not opened again before: anybody may send a request to it,
+and each attempt takes 4 ms and logs an error."""
+
 CLOSE_S = 15.0
 """How long requests of a closed space may take, longer than the deadline of any."""
 
@@ -116,6 +120,8 @@ class Spaces:
         self._open: dict[str, _Opened] = {}
         """By name; the one that was used last is the last one."""
         self._retired: set[asyncio.Task[None]] = set()
+        self._failed: dict[str, tuple[SpaceRecord, float]] = {}
+        """By name: the record that could not be opened, and when."""
 
     def __iter__(self) -> Iterator[ServedSpace]:
         """The spaces that are open now."""
@@ -155,16 +161,27 @@ class Spaces:
             if isinstance(error, asyncio.CancelledError):
                 raise
             self._retire(name)
+            self._failed[name] = opened.record, monotonic()
             raise _unavailable(name) from error
 
     async def _opened(self, name: str) -> _Opened:
         record = await self._record(name)
         if (opened := self._open.get(name)) is not None:  # another request has opened it
             return opened
+        self._check_failed(record)
         if len(self._open) >= self._settings.open_max:
             self._make_room()
         opened = self._open[name] = _Opened(record, self._open_space)
         return opened
+
+    def _check_failed(self, record: SpaceRecord) -> None:
+        """Raise HttpRejection if the space failed to open a short time ago, with these settings."""
+        failed, at = self._failed.get(record.name, (None, 0.0))
+        if failed is None:
+            return
+        if failed == record and monotonic() - at < OPEN_AGAIN_S:
+            raise _unavailable(record.name)
+        del self._failed[record.name]
 
     async def _record(self, name: str) -> SpaceRecord:
         """The record of a space that is served. Raises HttpRejection."""
@@ -223,6 +240,8 @@ class Spaces:
                 self._retire(name)
 
     def _close_idle(self) -> None:
+        long_ago = monotonic() - OPEN_AGAIN_S
+        self._failed = {name: one for name, one in self._failed.items() if one[1] > long_ago}
         since = monotonic() - self._settings.idle_s
         for name, opened in list(self._open.items()):
             if not opened.uses and opened.used_at < since:

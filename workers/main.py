@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from signal import Signals
 from typing import Any
 
@@ -19,7 +19,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
-from workers.job_metrics import measured
+from workers.job_metrics import JobMetrics
 from workers.mutes import end_mutes
 from workers.sweep import sweep
 
@@ -63,9 +63,13 @@ any job."""
 
 
 def worker(
-    settings: StorageSettings, undo_s: int, stores: Stores | None = None, verified_rows: int = 0
+    settings: StorageSettings,
+    undo_s: int,
+    stores: Stores | None = None,
+    verified_rows: int = 0,
+    metrics: JobMetrics | None = None,
 ) -> Worker:
-    """A worker that is ready to run, on these stores."""
+    """A worker that is ready to run, on these stores. `metrics` count its jobs."""
     name = f"kith:{settings.space}"
 
     async def start(ctx: dict[Any, Any]) -> None:
@@ -96,7 +100,12 @@ def worker(
         queue_name=queue_name(settings.space),
         redis_pool=arq_redis(settings),
         on_startup=start,
-        ctx={"stores": stores, "undo_s": undo_s, "verified_rows": verified_rows},
+        ctx={
+            "stores": stores,
+            "undo_s": undo_s,
+            "verified_rows": verified_rows,
+            "metrics": metrics or JobMetrics(),
+        },
         handle_signals=False,
         after_job_end=_rearm,
         max_jobs=JOBS_MAX,
@@ -131,12 +140,12 @@ def _cancel_until_done(made: Worker) -> Callable[[Signals], None]:
 
 async def _drain(ctx: dict[str, Any], lane: int) -> None:
     stores: Stores = ctx["stores"]
-    with _retried_later(f"lane {lane}"), measured("drain"):
+    with _retried_later(f"lane {lane}"), _measured(ctx, "drain"):
         await stores.jobs.drain.lane(Lane(lane))
 
 
 async def _erase(ctx: dict[str, Any], user: int) -> None:
-    with _retried_later(f"the erasure of {user}"), measured("erase"):
+    with _retried_later(f"the erasure of {user}"), _measured(ctx, "erase"):
         ctx["has_more"] = await erase(ctx["stores"], UserId(user))
 
 
@@ -157,33 +166,33 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 
 async def _sweep(ctx: dict[str, Any]) -> None:
-    await _alone(ctx["stores"], "sweep", "the sweep", sweep)
+    await _alone(ctx, "sweep", "the sweep", sweep)
 
 
 async def _check_failover(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
-    with _retried_later("the search for a failover"), measured("failover"):
+    with _retried_later("the search for a failover"), _measured(ctx, "failover"):
         await stores.jobs.failover.check()
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
-    with _retried_later("the search for deleted accounts"), measured("wake_erasures"):
+    with _retried_later("the search for deleted accounts"), _measured(ctx, "wake_erasures"):
         await wake_erasures(ctx["stores"])
 
 
 async def _update_absent_follower_counts(ctx: dict[str, Any]) -> None:
     what = "the update of the absent follower counts"
-    with _retried_later(what), measured("absent_follower_counts"):
+    with _retried_later(what), _measured(ctx, "absent_follower_counts"):
         await update_absent_follower_counts(ctx["stores"])
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:
-    await _alone(ctx["stores"], "mutes", "ending expired mutes", end_mutes)
+    await _alone(ctx, "mutes", "ending expired mutes", end_mutes)
 
 
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
-    with _retried_later("the purge"), measured("purge"):
+    with _retried_later("the purge"), _measured(ctx, "purge"):
         purged = await purge(stores.servers.postgres, TOMBSTONES_KEPT_S, PURGED_TOMBSTONES)
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
@@ -198,15 +207,16 @@ async def _purge(ctx: dict[str, Any]) -> None:
 
 
 async def _alone(
-    stores: Stores, job: str, what: str, work: Callable[[Stores], Awaitable[object]]
+    ctx: dict[str, Any], job: str, what: str, work: Callable[[Stores], Awaitable[object]]
 ) -> None:
     """Run a scheduled job, unless a worker of the space is still running it. The next run continues
     one that takes too long."""
+    stores: Stores = ctx["stores"]
     with _retried_later(what):
         async with stores.jobs.exclusive.only(job) as is_alone:
             if not is_alone:
                 return
-            with measured(job):
+            with _measured(ctx, job):
                 try:
                     async with asyncio.timeout(ALONE_S):
                         await work(stores)
@@ -215,7 +225,7 @@ async def _alone(
 
 
 async def _write_canaries(ctx: dict[str, Any]) -> None:
-    await _alone(ctx["stores"], "canaries", "writing canaries", write_canaries)
+    await _alone(ctx, "canaries", "writing canaries", write_canaries)
 
 
 async def write_canaries(stores: Stores) -> None:
@@ -227,11 +237,16 @@ async def _verify(ctx: dict[str, Any]) -> None:
     rows: int = ctx["verified_rows"]
     if rows:
         await _alone(
-            ctx["stores"],
+            ctx,
             "verification",
             "the verification",
             lambda stores: stores.jobs.verification.slice(rows),
         )
+
+
+def _measured(ctx: dict[str, Any], job: str) -> AbstractContextManager[None]:
+    metrics: JobMetrics = ctx["metrics"]
+    return metrics.measured(job)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from storage.stores import Stores, open_stores, shared_servers
 from telemetry.joined import JoinedCollectors
 from telemetry.space_metrics import SpaceMetrics
 from telemetry.tracing import tracing
+from workers.job_metrics import JobMetrics
 from workers.job_settings import JobSettings
 from workers.main import worker
 from workers.restarts import RestartedWorker
@@ -53,13 +54,14 @@ async def _run(
                 shared_servers(settings.storage, spaces.connections_max)
             )
         stores = await stack.enter_async_context(open_stores(settings.storage, shared=shared))
+        metrics = JobMetrics()
         others: SpaceWorkers | None = None
         if spaces is not None and shared is not None:
             directory = SpaceDirectory(stores.servers.postgres)
             others = SpaceWorkers(directory, spaces, shared, _make)
         if metrics_port is not None:
-            _start_metrics(metrics_port, settings.storage.space, stores, others)
-        own = RestartedWorker(lambda: _make(settings, stores))
+            _start_metrics(metrics_port, settings.storage.space, stores, metrics, others)
+        own = RestartedWorker(lambda: _make(settings, stores, metrics))
         workers = (own,) if others is None else (own, others)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, _stop_all, workers)
@@ -82,11 +84,14 @@ def _stop_all(workers: Iterable[RestartedWorker | SpaceWorkers]) -> None:
         one.stop()
 
 
-def _start_metrics(port: int, space: str, stores: Stores, others: SpaceWorkers | None) -> None:
+def _start_metrics(
+    port: int, space: str, stores: Stores, metrics: JobMetrics, others: SpaceWorkers | None
+) -> None:
     def collectors() -> Iterator[tuple[str, Collector]]:
-        yield space, StoreMetrics(stores)
-        for name, stores_of_space in [] if others is None else list(others.stores.items()):
-            yield name, StoreMetrics(stores_of_space, has_redis=False)
+        yield space, JoinedCollectors([StoreMetrics(stores), metrics])
+        for name, (its_stores, its_metrics) in others.served.items() if others else ():
+            found = StoreMetrics(its_stores, has_redis=False)
+            yield name, JoinedCollectors([found, its_metrics])
 
     registry = CollectorRegistry()
     of_spaces = SpaceMetrics(collectors, has_label=others is not None)
@@ -94,5 +99,5 @@ def _start_metrics(port: int, space: str, stores: Stores, others: SpaceWorkers |
     start_http_server(port, registry=registry)
 
 
-def _make(settings: JobSettings, stores: Stores) -> Worker:
-    return worker(settings.storage, settings.undo_s, stores, settings.verified_rows)
+def _make(settings: JobSettings, stores: Stores, metrics: JobMetrics) -> Worker:
+    return worker(settings.storage, settings.undo_s, stores, settings.verified_rows, metrics)

@@ -21,6 +21,7 @@ from storage.postgres.spaces import (
     SpaceState,
 )
 from storage.stores import Stores, open_stores
+from workers.job_metrics import JobMetrics
 from workers.job_settings import JobSettings
 from workers.restarts import RestartedWorker
 
@@ -58,10 +59,11 @@ class _SpaceWorker:
         record: SpaceRecord,
         settings: JobSettings,
         shared: SharedServers,
-        make: Callable[[JobSettings, Stores], Worker],
+        make: Callable[[JobSettings, Stores, JobMetrics], Worker],
     ) -> None:
         self.record = record
         self.stores: Stores | None = None
+        self.metrics = JobMetrics()
         self._settings = settings
         self._shared = shared
         self._make = make
@@ -80,7 +82,7 @@ class _SpaceWorker:
         set_space(self.record.name)  # for the log entries of its jobs
         async with open_stores(settings.storage, shared=self._shared) as stores:
             self.stores = stores
-            self._runner = RestartedWorker(lambda: self._make(settings, stores))
+            self._runner = RestartedWorker(lambda: self._make(settings, stores, self.metrics))
             if not self._is_stopped:
                 await self._runner.run()
 
@@ -94,7 +96,7 @@ class SpaceWorkers:
         directory: SpaceDirectory,
         settings: WorkerSpaces,
         shared: SharedServers,
-        make: Callable[[JobSettings, Stores], Worker],
+        make: Callable[[JobSettings, Stores, JobMetrics], Worker],
     ) -> None:
         self._directory = directory
         self._settings = settings
@@ -106,9 +108,13 @@ class SpaceWorkers:
         self._stopping = asyncio.Event()
 
     @property
-    def stores(self) -> dict[str, Stores]:
-        """The stores of the spaces that are served now, by name."""
-        return {name: one.stores for name, one in self._workers.items() if one.stores is not None}
+    def served(self) -> dict[str, tuple[Stores, JobMetrics]]:
+        """The stores and the metrics of the spaces that are served now, by name."""
+        return {
+            name: (one.stores, one.metrics)
+            for name, one in list(self._workers.items())  # a scrape runs in a thread of its own
+            if one.stores is not None
+        }
 
     async def run(self) -> None:
         """Run until `stop`, and until the workers have ended."""

@@ -39,12 +39,13 @@ async def ours(settings: StorageSettings) -> dict[str, Metric]:
     """All metrics of a gateway and a worker."""
     for module in (main, spaces):
         assert module.__name__, "the metrics of all jobs are declared"
-    with job_metrics.measured("test"):
+    jobs = job_metrics.JobMetrics()
+    with jobs.measured("test"):
         pass
     hot = replace(settings, local=replace(settings.local, ttl_ms=5_000))
     async with running_gateway(hot) as gateway:
         found = await families(gateway)
-    found |= {one.name: one for one in REGISTRY.collect()}
+    found |= {one.name: one for one in (*REGISTRY.collect(), *jobs.collect())}
     return {name: family for name, family in found.items() if name.startswith("kith_")}
 
 

@@ -4,6 +4,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import httpx
 import pytest
 
 from graph.edge import UserId
@@ -13,13 +14,16 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import follows
 from tests.support.spaces import created_spaces, in_space
+from tests.support.valkey_cluster import free_ports
 from tests.support.waiting import until
 from tests.support.worker_process import Worker
 
 
 @asynccontextmanager
-async def working(settings: StorageSettings, spaces: str) -> AsyncIterator[Worker]:
-    worker = Worker(settings, spaces=spaces)
+async def working(
+    settings: StorageSettings, spaces: str, metrics_port: int | None = None
+) -> AsyncIterator[Worker]:
+    worker = Worker(settings, spaces=spaces, metrics_port=metrics_port)
     await worker.start()
     try:
         yield worker
@@ -58,6 +62,30 @@ async def test_a_worker_drains_all_spaces(
             await follows(one, *((fan, 7) for fan in range(10, 10 + number)))
         for number, one in enumerate((stores, shop, biz), 1):
             await until_followed(one, 7, number)
+
+
+async def test_jobs_are_counted_for_each_space(
+    storage_settings: StorageSettings, directory: SpaceDirectory
+) -> None:
+    del directory
+    (port,) = free_ports(1)
+    wanted = {
+        f'kith_worker_jobs_total{{job="sweep",result="done",space="{name}"}}'
+        for name in ("public", "shop", "biz")
+    }
+    async with (
+        working(storage_settings, "*", port),
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http,
+    ):
+
+        async def are_shown() -> bool:
+            try:
+                text = (await http.get("/metrics")).text
+            except httpx.TransportError:
+                return False
+            return wanted <= {line.rpartition(" ")[0] for line in text.splitlines()}
+
+        await until(are_shown)
 
 
 async def test_a_new_space_is_served_and_a_dropped_one_is_left(

@@ -10,6 +10,7 @@ from typing import Any
 import jwt
 import pytest
 
+from gateway import spaces
 from gateway.authentication import DEVELOPMENT_SECRET
 from gateway.config import Config, read_config
 from gateway.connections import SPACE_CHANGED
@@ -349,6 +350,27 @@ async def test_a_space_whose_settings_are_wrong_is_unavailable_and_no_other(
     async with serving(storage_settings, make_space_config=config) as client:
         assert await client.code("shop", FOLLOWING) == (503, "UNAVAILABLE")
         assert ids(await client.data("biz", FOLLOWING)) == []
+
+
+async def test_a_space_that_cannot_be_opened_is_not_opened_again_by_each_request(
+    storage_settings: StorageSettings,
+    directory: SpaceDirectory,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spaces, "OPEN_AGAIN_S", 3_600)
+    await directory.set_settings("shop", {"KITH_FOLLOWING_LIMIT": "many"})
+    config = space_configs(storage_settings, SERVED)
+    async with serving(storage_settings, make_space_config=config) as client:
+        for _ in range(5):
+            assert await client.code("shop", FOLLOWING) == (503, "UNAVAILABLE")
+        assert caplog.text.count("the space shop has failed") == 1
+        await directory.set_settings("shop", {"KITH_FOLLOWING_LIMIT": "5"})
+
+        async def is_open() -> bool:
+            return (await client.answer("shop", FOLLOWING))[0] == 200
+
+        await until(is_open)
 
 
 async def test_a_space_that_is_dropped_ends_for_its_clients_and_for_no_others(

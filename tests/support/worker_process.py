@@ -16,10 +16,17 @@ DEADLINE_S = 30
 class Worker:
     """A worker process on one test's graph, from the code in `tree`."""
 
-    def __init__(self, settings: StorageSettings, tree: Path = ROOT, spaces: str = "") -> None:
+    def __init__(
+        self,
+        settings: StorageSettings,
+        tree: Path = ROOT,
+        spaces: str = "",
+        metrics_port: int | None = None,
+    ) -> None:
         self._settings = settings
         self._tree = tree
         self._spaces = spaces
+        self._metrics_port = metrics_port
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
@@ -31,6 +38,7 @@ class Worker:
                 "DATABASE_URL": self._settings.database_url,
                 "REDIS_URL": self._settings.redis_url,
                 "KITH_SPACES": self._spaces,
+                "KITH_METRICS_PORT": str(self._metrics_port or ""),
             },
         )
 
