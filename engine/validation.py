@@ -87,11 +87,9 @@ def validation(
         return sum(len(error.message) for error in errors) > settings.max_error_characters
 
     def on_error(error: GraphQLError) -> None:
-        if len(errors) >= settings.max_errors:
+        if len(errors) >= settings.max_errors or are_too_long():
             raise ValidationAbortedError(_TOO_MANY_ERRORS)
         errors.append(error)
-        if are_too_long():
-            raise ValidationAbortedError(_TOO_MANY_ERRORS)
 
     type_info = TypeInfo(schema)
     context = _Context(schema, document, type_info, on_error)

@@ -21,6 +21,7 @@ from gateway.cli_options import errors_without_traceback as _errors_without_trac
 from gateway.logs import LogFormat, set_up_logging
 from gateway.space_cli import app as space_app
 from gateway.version import VERSION
+from gateway.webhooks_cli import app as webhooks_app
 from graph.edge import MAX_USER_ID
 from storage.postgres.load_report import OnBad
 from storage.postgres.placement import SHARDS
@@ -282,6 +283,7 @@ def lanes(
 
 
 app.add_typer(space_app, name="space")
+app.add_typer(webhooks_app, name="webhooks")
 
 outbox = typer.Typer(
     help="List, retry or drop the failed changes: those that workers could not apply.",

@@ -36,6 +36,7 @@ from storage.settings import (
 )
 from storage.space import checked_space
 from telemetry import tracing
+from workers.webhook_settings import WebhookSettings, WebhookTimes
 
 Environ = Mapping[str, str] | None
 """Environment variables. None: those of this process."""
@@ -91,6 +92,7 @@ class Config:
     exposure: Exposure = field(default_factory=Exposure)
     monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
     spaces: SpacesSettings = field(default_factory=SpacesSettings)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     make_space_config: "Callable[[str, Mapping[str, str]], Config] | None" = field(
         default=None, compare=False
     )
@@ -157,6 +159,7 @@ def read_config(
             logs.slow_operation_ms, logs.operation_names_max, _has_traces(environ)
         ),
         spaces=_spaces(environ),
+        webhooks=_webhooks(environ),
         make_space_config=make_space_config,
     )
 
@@ -174,6 +177,22 @@ def _spaces(environ: Environ) -> SpacesSettings:
         chosen.open_max,
         chosen.idle_s,
         max(chosen.connections_max, read(settings.Postgres, environ).pool_max),
+    )
+
+
+def _webhooks(environ: Environ) -> WebhookSettings:
+    chosen = read(settings.Webhooks, environ)
+    keys = tuple(filter(None, (_revealed(chosen.keys) or "").splitlines()))
+    return WebhookSettings(
+        keys,
+        chosen.networks,
+        chosen.http,
+        WebhookTimes(
+            chosen.timeout_ms,
+            chosen.retried_s,
+            chosen.disabled_s,
+            max(chosen.kept_s, chosen.retried_s),
+        ),
     )
 
 

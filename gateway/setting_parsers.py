@@ -5,6 +5,7 @@ They raise ValueError with the rest of a sentence that begins with the name of t
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,6 +18,8 @@ from gateway.token_claims import parse_claim_path
 from graph.affinity import InteractionKind
 from storage.redis.sentinel import is_sentinel, read_group_url
 from storage.settings import CLUSTER, PLAN_CACHE_MODES
+from storage.webhook_secrets import KEY_BYTES_MIN
+from workers.webhook_addresses import Network
 
 _WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
@@ -104,6 +107,27 @@ def read_space_sources(text: str) -> frozenset[SpaceSource]:
     if not found:
         raise ValueError(f"is {text[:100]!r}; it must be some of claim, header, path")
     return found
+
+
+def read_networks(text: str) -> tuple[Network, ...]:
+    """Networks in a comma-separated list."""
+    entries = list(filter(None, (entry.strip() for entry in text.split(","))))
+    try:
+        return tuple(map(ip_network, entries))
+    except ValueError:
+        raise ValueError(
+            f"is {text[:100]!r}; it must be networks such as 10.1.0.0/16, separated by commas"
+        ) from None
+
+
+def check_webhook_keys(secret: SecretStr) -> SecretStr:
+    """Check the length of keys that encrypt secrets of webhooks."""
+    keys = filter(None, secret.get_secret_value().splitlines())
+    if any(len(key.encode()) < KEY_BYTES_MIN for key in keys):
+        raise ValueError(
+            f"has a key of fewer than {KEY_BYTES_MIN} bytes; `openssl rand -hex 32` prints one"
+        )
+    return secret
 
 
 def check_claim_path(text: str) -> str:

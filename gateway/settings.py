@@ -29,9 +29,11 @@ from gateway.setting_fields import (
 from gateway.setting_parsers import (
     check_claim_path,
     check_redis_url,
+    check_webhook_keys,
     read_access,
     read_address,
     read_level,
+    read_networks,
     read_plan_cache_mode,
     read_space_sources,
     read_weights,
@@ -39,6 +41,7 @@ from gateway.setting_parsers import (
 from gateway.space_names import SpaceSource
 from graph.affinity import InteractionKind
 from storage.settings import CACHE_SCHEMES, PLAN_CACHE_MODES, REDIS_SCHEMES
+from workers.webhook_addresses import Network
 
 RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]
 CacheUrl = Annotated[SecretStr, AfterValidator(check_redis_url(CACHE_SCHEMES))]
@@ -46,6 +49,8 @@ Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
 HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
 Proxies = Annotated[frozenset[str], NoDecode, PlainValidator(read_proxies)]
 Level = Annotated[str, PlainValidator(read_level)]
+WebhookKeys = Annotated[SecretStr, AfterValidator(check_webhook_keys)]
+Networks = Annotated[tuple[Network, ...], NoDecode, PlainValidator(read_networks)]
 PlanCacheMode = Annotated[str, PlainValidator(read_plan_cache_mode)]
 Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
 
@@ -390,6 +395,60 @@ class Events(Group):
         "how long after the subscriber's last read",
         least=60,
         unit="s",
+    )
+
+
+class Webhooks(Group):
+    """Webhooks
+
+    For workers, and for `kith webhooks`. See [webhooks](webhooks.md).
+    """
+
+    keys: WebhookKeys | None = secret(
+        "KITH_WEBHOOKS_KEYS",
+        "keys that encrypt the [secrets](security.md#secrets-of-webhooks) of endpoints; the first"
+        " one encrypts, and all decrypt. Without any, nothing is delivered",
+        allowed="one a line, 32 bytes or more each",
+    )
+    networks: Networks = setting(
+        "KITH_WEBHOOKS_NETWORKS",
+        (),
+        "private networks that endpoints may be in",
+        allowed="networks such as `10.1.0.0/16`, separated by commas",
+    )
+    http: Switch = switch(
+        "KITH_WEBHOOKS_HTTP", False, "whether URLs of endpoints may begin with `http:`"
+    )
+    timeout_ms: WholeNumber = number(
+        "KITH_WEBHOOKS_TIMEOUT_MS",
+        10_000,
+        "for one attempt: name resolution, connection, request and response",
+        unit="ms",
+        least=100,
+        most=60_000,
+    )
+    retried_s: WholeNumber = number(
+        "KITH_WEBHOOKS_RETRIED_S",
+        A_DAY_S,
+        "how long a delivery is tried before it is parked",
+        unit="s",
+        least=0,
+        most=7 * A_DAY_S,
+    )
+    disabled_s: WholeNumber = number(
+        "KITH_WEBHOOKS_DISABLED_S",
+        3 * A_DAY_S,
+        "how long every attempt must have failed before the endpoint is disabled",
+        unit="s",
+        least=60,
+    )
+    kept_s: WholeNumber = number(
+        "KITH_WEBHOOKS_KEPT_S",
+        7 * A_DAY_S,
+        "how long deliveries are kept: delivered and parked ones in the log, and those of a paused"
+        " endpoint",
+        unit="s",
+        least=60,
     )
 
 
@@ -794,6 +853,7 @@ GROUPS: tuple[type[Group], ...] = (
     Affinity,
     Caches,
     Events,
+    Webhooks,
     Verification,
     HttpConnections,
     HttpRequests,

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from graph.errors import Unavailable
 from graph.lane import LANES_MAX, Lane, failed_lane, parked_lane
+from graph.webhook import EndpointState
 from storage.postgres.drift import DriftKind
 from storage.stores import Stores
 
@@ -29,7 +30,7 @@ class SharedMetrics(Collector):
         """Read the present values."""
         with suppress(Unavailable):
             found = [*await self._outbox(), await self._absent(), await self._lags()]
-            self._postgres = [*found, *await self._verification()]
+            self._postgres = [*found, *await self._verification(), *await self._webhooks()]
         with suppress(Unavailable):
             self._redis = [await self._queued(), await self._events()]
 
@@ -106,6 +107,37 @@ class SharedMetrics(Collector):
                 "kith_verify_slices", "Slices of the scheduled verification.", state.slices
             ),
         ]
+
+    async def _webhooks(self) -> list[Metric]:
+        """An endpoint is named by its operator, and there are few."""
+        endpoints = GaugeMetricFamily(
+            "kith_webhook_endpoints", "Endpoints of webhooks, by state.", labels=["state"]
+        )
+        waiting = GaugeMetricFamily(
+            "kith_webhook_waiting_deliveries",
+            "Deliveries that wait for an endpoint.",
+            labels=["endpoint"],
+        )
+        parked = GaugeMetricFamily(
+            "kith_webhook_parked_deliveries",
+            "Deliveries that have failed for too long and were parked.",
+            labels=["endpoint"],
+        )
+        oldest = GaugeMetricFamily(
+            "kith_webhook_oldest_seconds",
+            "Age of the oldest delivery that waits for an active endpoint.",
+            labels=["endpoint"],
+        )
+        backlogs = await self.stores.jobs.webhooks.endpoints.backlogs()
+        for state in EndpointState:
+            number = sum(one.state is state for one in backlogs.values())
+            endpoints.add_metric([state.name.lower()], number)
+        for name, backlog in backlogs.items():
+            waiting.add_metric([name], backlog.waiting)
+            parked.add_metric([name], backlog.parked)
+            if backlog.state is EndpointState.ACTIVE:
+                oldest.add_metric([name], backlog.oldest_s)
+        return [endpoints, waiting, parked, oldest]
 
     async def _absent(self) -> Metric:
         return GaugeMetricFamily(

@@ -9,7 +9,7 @@ from workers.spaces import WorkerSpaces
 
 def job_settings(config: Config) -> JobSettings:
     """The settings of the jobs of one space."""
-    return JobSettings(config.storage, config.limits.undo_s, config.verified_rows)
+    return JobSettings(config.storage, config.limits.undo_s, config.verified_rows, config.webhooks)
 
 
 def worker_spaces(config: Config) -> WorkerSpaces:

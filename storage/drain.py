@@ -22,7 +22,7 @@ from prometheus_client import Counter as Total
 from prometheus_client import Histogram
 
 from graph.edge import UserId
-from graph.lane import Lane, parked_lane
+from graph.lane import Lane
 from storage.cache.updates import RedisCaches
 from storage.postgres.canaries import Canaries, is_canary
 from storage.postgres.outbox import Applied, ChangesRejected, Outbox
@@ -160,9 +160,8 @@ class Drain:
         changes = [change for change in applied.changes if not is_canary(change)]
         await self._events.publish(lane, changes, time.time_ns() // 1_000_000)
         published, unpublished = _split(applied, unavailable)
-        if unpublished.ids:
-            await self._outbox.park(lane, unpublished.ids)
-        await self._acknowledge(lane, published)
+        await self._outbox.acknowledge(lane, published.ids, unpublished.ids)
+        await self._acknowledged(published)
 
     async def publish_parked(self, lanes: Iterable[Lane]) -> None:
         """Publish parked changes whose users' caches are all available again. The others are
@@ -191,12 +190,12 @@ class Drain:
                 await self._events.notify(
                     end for change in published.changes for end in change.pair
                 )
-                await self._acknowledge(parked_lane(lane), published)
+                await self._outbox.acknowledge_parked(lane, published.ids)
+                await self._acknowledged(published)
             if is_last:
                 return
 
-    async def _acknowledge(self, lane: Lane, published: Applied) -> None:
-        await self._outbox.acknowledge(lane, published.ids)
+    async def _acknowledged(self, published: Applied) -> None:
         await self._caches.acknowledged(change.pair.source for change in published.changes)
         canaries = list(filter(is_canary, published.changes))
         if canaries:

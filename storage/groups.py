@@ -23,9 +23,18 @@ from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
 from storage.postgres.pool import Postgres
 from storage.postgres.verification import Verification
+from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.connection import Servers as RedisServers
 from storage.redis.events import RedisEvents
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """The endpoints of webhooks, and their deliveries."""
+
+    endpoints: WebhookEndpoints
+    deliveries: WebhookDeliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,7 @@ class Jobs:
     erasure: Erasure
     erasures: Erasures
     failover: Failover
+    webhooks: Webhooks
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
-from storage.groups import Broker, Caches, Jobs, Servers, SharedServers
+from storage.groups import Broker, Caches, Jobs, Servers, SharedServers, Webhooks
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
@@ -41,6 +41,7 @@ from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification import Verification
+from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.budgets import RedisBudgets
 from storage.redis.change_feed import RedisChangeFeed
@@ -303,4 +304,5 @@ def _jobs(
             # The servers of a cluster are many, and change.
             {servers.broker} if is_cluster(settings.caches_at) else {servers.broker, servers.redis},
         ),
+        webhooks=Webhooks(WebhookEndpoints(postgres), WebhookDeliveries(postgres)),
     )

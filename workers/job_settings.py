@@ -1,8 +1,9 @@
 """The settings of the jobs of one space."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from storage.settings import StorageSettings
+from workers.webhook_settings import WebhookSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +15,4 @@ class JobSettings:
     """How many seconds changes can be undone."""
     verified_rows: int = 0
     """How many rows are verified in a minute."""
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)

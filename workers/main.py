@@ -22,6 +22,7 @@ from workers.erasures import erase, wake_erasures
 from workers.job_metrics import JobMetrics
 from workers.mutes import end_mutes
 from workers.sweep import sweep
+from workers.webhooks import purge_webhooks
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ RECEIPTS_KEPT_S = 86_400
 PURGED_TOMBSTONES = 5_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
+PURGED_DELIVERIES = 100_000
 """The most that one minute's purge deletes, which takes some seconds. No job has a timeout of
 its own, because arq hides a killed worker's jobs, drains included, for the longest timeout of
 any job."""
@@ -68,6 +70,7 @@ def worker(
     stores: Stores | None = None,
     verified_rows: int = 0,
     metrics: JobMetrics | None = None,
+    webhooks_kept_s: int = 7 * 86_400,
 ) -> Worker:
     """A worker that is ready to run, on these stores. `metrics` count its jobs."""
     name = f"kith:{settings.space}"
@@ -105,6 +108,7 @@ def worker(
             "undo_s": undo_s,
             "verified_rows": verified_rows,
             "metrics": metrics or JobMetrics(),
+            "webhooks_kept_s": webhooks_kept_s,
         },
         handle_signals=False,
         after_job_end=_rearm,
@@ -197,12 +201,16 @@ async def _purge(ctx: dict[str, Any]) -> None:
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
         affinities = await stores.jobs.affinity.prune(PURGED_AFFINITIES)
+        deliveries = await purge_webhooks(
+            stores.jobs.webhooks, ctx["webhooks_kept_s"], PURGED_DELIVERIES
+        )
         log.info(
-            "purged %s, %d messages, %d receipts and %d affinities",
+            "purged %s, %d messages, %d receipts, %d affinities and %d deliveries",
             purged,
             messages,
             receipts,
             affinities,
+            deliveries,
         )
 
 

@@ -21,6 +21,7 @@ from workers.job_settings import JobSettings
 from workers.main import worker
 from workers.restarts import RestartedWorker
 from workers.spaces import SpaceWorkers, WorkerSpaces
+from workers.webhooks import delivering
 
 
 def run(
@@ -65,7 +66,8 @@ async def _run(
         workers = (own,) if others is None else (own, others)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, _stop_all, workers)
-        await _run_all(own, others)
+        async with delivering(stores, settings.webhooks, settings.storage.space):
+            await _run_all(own, others)
 
 
 async def _run_all(own: RestartedWorker, others: SpaceWorkers | None) -> None:
@@ -100,4 +102,7 @@ def _start_metrics(
 
 
 def _make(settings: JobSettings, stores: Stores, metrics: JobMetrics) -> Worker:
-    return worker(settings.storage, settings.undo_s, stores, settings.verified_rows, metrics)
+    kept_s = settings.webhooks.times.kept_s
+    return worker(
+        settings.storage, settings.undo_s, stores, settings.verified_rows, metrics, kept_s
+    )

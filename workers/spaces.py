@@ -24,6 +24,7 @@ from storage.stores import Stores, open_stores
 from workers.job_metrics import JobMetrics
 from workers.job_settings import JobSettings
 from workers.restarts import RestartedWorker
+from workers.webhooks import delivering
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,8 @@ class _SpaceWorker:
             self.stores = stores
             self._runner = RestartedWorker(lambda: self._make(settings, stores, self.metrics))
             if not self._is_stopped:
-                await self._runner.run()
+                async with delivering(stores, settings.webhooks, self.record.name):
+                    await self._runner.run()
 
 
 class SpaceWorkers:

@@ -33,6 +33,7 @@ class _Statements:
     apply_lane: str
     traces: str
     acknowledge: str
+    acknowledge_parked: str
     fail: str
     park: str
     parked: str
@@ -238,13 +239,20 @@ class Outbox:
         rows = await self._postgres.fetch(_SQL.traces, lane, list(ids), most)
         return [row["trace"] for row in rows]
 
-    async def acknowledge(self, lane: Lane, ids: Sequence[int]) -> None:
-        """Delete changes that were published."""
-        await self._postgres.fetch(_SQL.acknowledge, lane, list(ids))
+    async def acknowledge(self, lane: Lane, ids: Sequence[int], parked: Sequence[int] = ()) -> None:
+        """Delete changes that were published, and park those of `parked`, because the caches of
+        some users are unavailable. Both become deliveries of webhooks, all at once, so that the
+        deliveries of a target keep their order."""
+        if not parked:
+            await self._postgres.fetch(_SQL.acknowledge, lane, list(ids))
+            return
+        async with self._postgres.connection() as connection, connection.transaction():
+            await connection.fetch(_SQL.park, lane, list(parked), parked_lane(lane))
+            await connection.fetch(_SQL.acknowledge, lane, list(ids))
 
-    async def park(self, lane: Lane, ids: Sequence[int]) -> None:
-        """Park applied changes, because the caches of some users are unavailable."""
-        await self._postgres.fetch(_SQL.park, lane, list(ids), parked_lane(lane))
+    async def acknowledge_parked(self, lane: Lane, ids: Sequence[int]) -> None:
+        """Delete parked changes of a lane that were published."""
+        await self._postgres.fetch(_SQL.acknowledge_parked, parked_lane(lane), list(ids))
 
     async def lanes_with_parked(self) -> list[Lane]:
         """The lanes that have parked changes."""

@@ -32,6 +32,8 @@ REFERENCE = frozenset(
         "migration",
         "space",
         "verification",
+        "webhook_delivery",
+        "webhook_endpoint",
     }
 )
 """The tables of which every machine holds all rows, so that any statement can join them."""

@@ -77,7 +77,9 @@ class RedisEvents:
         key, kept = self._keys.events(group_of(lane)), self._kept
         commands: list[Command] = []
         for event in events:
-            commands.append(("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *_fields(event)))
+            commands.append(
+                ("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *feed_fields(event))
+            )
             packed = _packed(event)
             commands += [self._to_feed(end, packed) for end in event.ends]
         oldest_ms = max(0, now_ms - kept.lane_s * 1000)
@@ -186,7 +188,7 @@ def event_of(change: EdgeChange) -> Event:
     )
 
 
-def _fields(event: Event) -> tuple[str | int, ...]:
+def feed_fields(event: Event) -> tuple[str | int, ...]:
     """An entry of the change feed, with named fields for programs in any language."""
     return (
         *("id", event.id, "version", event.version, "actor", event.actor),

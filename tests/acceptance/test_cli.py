@@ -62,6 +62,7 @@ def servers(settings: StorageSettings) -> dict[str, str]:
         "outbox",
         "lanes",
         "space",
+        "webhooks",
         "token",
         "sdl",
     ],

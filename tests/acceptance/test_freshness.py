@@ -89,7 +89,7 @@ async def lanes_held(stores: Stores, *users: UserId) -> AsyncIterator[None]:
     """Somebody drains the lanes towards these users, and does not come to an end."""
     async with stores.servers.postgres.connection() as connection, connection.transaction():
         for lane in sorted(set(map(lane_of, users))):
-            await connection.row("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, lane)
+            await connection.row("SELECT lock_at($2::integer, $1, $2)", locks.LANE, lane)
         yield
 
 

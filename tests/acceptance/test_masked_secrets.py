@@ -22,6 +22,7 @@ AWAY = {
     "KITH_CACHE_URL": f"redis://kith:{SECRET}@127.0.0.1:1/1",
     "KITH_JWT_SECRET": SECRET,
     "KITH_METRICS_TOKEN": SECRET,
+    "KITH_WEBHOOKS_KEYS": SECRET,
 }
 """Every secret, in addresses at which nothing listens."""
 

@@ -212,9 +212,13 @@ async def test_one_that_cannot_be_made_now_spoils_no_other(
     query = """mutation ($input: ChangeRelationshipsInput!) {
         payload: changeRelationships(input: $input) { changes { outcome } userErrors { code } } }"""
     changes = [{"action": "FOLLOW", "userId": str(target)} for target in (2, 3, 4)]
-    async with session(storage_settings, "test") as other, running_gateway(settings) as gateway:
+    async with (
+        session(storage_settings, "test") as other,
+        other.transaction(),
+        running_gateway(settings) as gateway,
+    ):
         key = locks.pair_key(as_pair(1, 3))
-        await other.execute("SELECT pg_advisory_lock($1, $2)", locks.PAIR, key)
+        await other.execute("SELECT lock_at(1, $1, $2)", locks.PAIR, key)
         answer = await gateway.answer(query, 1, input={"changes": changes})
     followed = {"outcome": "FOLLOWED"}
     assert answer["data"]["payload"]["changes"] == [followed, None, followed]

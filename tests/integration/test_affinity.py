@@ -18,6 +18,7 @@ from tests.support.citus_databases import SHARDS
 from tests.support.edge_files import execute, fetch
 from tests.support.graphs import as_pair
 from workers import main
+from workers.job_metrics import JobMetrics
 
 ONE = UserId(1)
 
@@ -149,7 +150,7 @@ async def test_the_workers_purge_prunes_too(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await acquainted(stores.jobs.affinity, 1, KEPT + 250)
-    await main._purge({"stores": stores, "undo_s": 900})
+    await main._purge({"metrics": JobMetrics(), "stores": stores, "undo_s": 900})
     assert await fetch(storage_settings, "SELECT count(*) FROM affinity") == [(KEPT,)]
 
 

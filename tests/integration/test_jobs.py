@@ -16,6 +16,7 @@ from tests.support.graphs import follows
 from tests.support.waiting import until
 from workers import main
 from workers import sweep as sweeping
+from workers.job_metrics import JobMetrics
 
 Job = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -38,7 +39,7 @@ async def test_without_postgresql_a_job_is_left_for_later(
 ) -> None:
     nowhere = replace(storage_settings, database_url="postgresql://nobody@127.0.0.1:1/none")
     async with open_stores(nowhere) as stores:
-        await JOBS[job]({"stores": stores, "verified_rows": 1})
+        await JOBS[job]({"metrics": JobMetrics(), "stores": stores, "verified_rows": 1})
     (record,) = caplog.records
     assert "is retried later" in record.getMessage()
 
@@ -53,7 +54,7 @@ async def test_one_sweep_at_a_time_runs_in_a_space(
     async with open_stores(storage_settings) as other:
         async with other.servers.postgres.connection() as held, held.transaction():
             await held.row("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, lane)
-            first = asyncio.create_task(main._sweep({"stores": stores}))
+            first = asyncio.create_task(main._sweep({"metrics": JobMetrics(), "stores": stores}))
 
             async def waits() -> bool:
                 row = await other.servers.postgres.row(
@@ -63,13 +64,13 @@ async def test_one_sweep_at_a_time_runs_in_a_space(
 
             await until(waits)
             before = other.servers.postgres.statements
-            await main._sweep({"stores": other})
+            await main._sweep({"metrics": JobMetrics(), "stores": other})
             assert other.servers.postgres.statements == before + 1, "it only looked at the lock"
             assert not first.done()
         await first
         assert not await stores.jobs.outbox.dirty()
         await follows(stores, (1, 3))
-        await main._sweep({"stores": other})
+        await main._sweep({"metrics": JobMetrics(), "stores": other})
         assert not await stores.jobs.outbox.dirty(), "the lock was released"
 
 
@@ -81,7 +82,7 @@ async def test_a_sweep_that_takes_too_long_ends(
 
     monkeypatch.setattr(main, "ALONE_S", 0.01)
     monkeypatch.setattr(main, "sweep", endless)
-    await main._sweep({"stores": stores})
+    await main._sweep({"metrics": JobMetrics(), "stores": stores})
     assert "the next run continues" in caplog.text
     async with stores.jobs.exclusive.only("sweep") as is_alone:
         assert is_alone

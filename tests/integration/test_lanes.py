@@ -69,7 +69,7 @@ async def test_parked_and_failed_changes_move_too(
     await follows(stores, (1, 2), (1, 3))
     lanes = {target: lane_of(UserId(target)) for target in (2, 3)}
     applied = await stores.jobs.outbox.apply(lanes[2], 10)
-    await stores.jobs.outbox.park(lanes[2], applied.ids)
+    await stores.jobs.outbox.acknowledge(lanes[2], (), applied.ids)
     (row,) = await stores.servers.postgres.fetch("SELECT id FROM outbox WHERE to_user_id = 3")
     change = row["id"]
     await stores.jobs.outbox.fail(lanes[3], change, 1, "no reason")
@@ -189,7 +189,7 @@ async def test_a_reader_who_waits_follows_a_change_of_the_number(
     try:
         async with other.transaction():
             # A worker drains the lane, for as long as this transaction lasts.
-            await other.execute("SELECT pg_advisory_xact_lock(2, $1)", int(group))
+            await other.execute("SELECT lock_at($1::integer, 2, $1)", int(group))
             reader = asyncio.create_task(stores.changes.catch_up.reach(token, 30))
             before = stores.servers.postgres.statements
 

@@ -10,6 +10,7 @@ from storage.postgres import comparison
 from storage.stores import Stores
 from tests.support.graphs import drain_all, follows
 from workers import main
+from workers.job_metrics import JobMetrics
 
 DRIFT = """
 UPDATE follower SET since = since + 1 WHERE to_user_id = 2;
@@ -81,12 +82,12 @@ async def test_it_finds_drift_across_slices_and_a_later_pass_forgets_it(stores: 
 async def test_another_worker_goes_on_where_one_has_stopped(stores: Stores) -> None:
     assert not await stores.jobs.verification.slice(5)
     first = await stores.jobs.verification.state()
-    await main._verify({"stores": stores, "verified_rows": 5})
+    await main._verify({"metrics": JobMetrics(), "stores": stores, "verified_rows": 5})
     second = await stores.jobs.verification.state()
     assert second.position > first.position
     assert second.compared == first.compared + 5
 
 
 async def test_it_can_be_turned_off(stores: Stores) -> None:
-    await main._verify({"stores": stores, "verified_rows": 0})
+    await main._verify({"metrics": JobMetrics(), "stores": stores, "verified_rows": 0})
     assert (await stores.jobs.verification.state()).slices == 0

@@ -118,7 +118,7 @@ TABLES = (
 ALL_HERE = """
 UPDATE account SET
     protected = false, following_audience = 0, followers_audience = 0, state = 0,
-    changed_at = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+    changed_at = (extract(epoch FROM statement_timestamp()) * 1000000)::bigint
 """
 
 EVERYTHING = """

@@ -1,0 +1,81 @@
+"""Webhooks: which changes an endpoint receives, and under which event type."""
+
+import re
+from collections.abc import Iterable, Set
+from enum import IntEnum
+from itertools import product
+
+from graph.edge import Kind, Millis, UserId, Version
+from graph.event import Event, EventType, event_type_for
+
+ENDPOINTS_MAX = 20
+"""Endpoints of one space. Each of them adds a row for each of its changes."""
+
+URL_MAX = 2_000
+"""Characters of an endpoint's URL."""
+
+NAME_ALLOWED = "1 to 40 lower-case letters, digits and hyphens, and begins with a letter"
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+
+
+class EndpointState(IntEnum):
+    """Whether an endpoint receives events. The numbers are stored."""
+
+    ACTIVE = 0
+    PAUSED = 1
+    """Its events are recorded and wait."""
+    DISABLED = 2
+    """Every delivery has failed for long. No events are recorded."""
+
+
+class DeliveryState(IntEnum):
+    """What has become of a delivery. The numbers are stored."""
+
+    WAITING = 0
+    DELIVERED = 1
+    PARKED = 2
+    """It was tried for as long as deliveries are retried."""
+
+
+def checked_name(name: str) -> str:
+    """The name of an endpoint. Raises ValueError."""
+    if _NAME.fullmatch(name) is None:
+        raise ValueError(f"The name of an endpoint is {NAME_ALLOWED}, got {name[:60]!r}.")
+    return name
+
+
+def webhook_type(event: Event) -> EventType | None:
+    """The event type of a change, as the user sees it who made it. None: no event is sent."""
+    return event_type_for(event, event.actor)
+
+
+def change_bit(before: Kind, after: Kind, *, by_target: bool) -> int:
+    """The position of a change in the mask of an endpoint. `outbox.sql` computes the same."""
+    return len(Kind) * len(Kind) * by_target + len(Kind) * before + after
+
+
+def change_mask(types: Set[EventType]) -> int:
+    """The changes that can have one of these types, as a mask of their `change_bit`. Changes of
+    flags alone are always included: their type depends on the flags."""
+    return sum(
+        1 << change_bit(before, after, by_target=by_target)
+        for before, after, by_target in product(Kind, Kind, (False, True))
+        if before is after or _type_of(before, after, by_target=by_target) in types
+    )
+
+
+def _type_of(before: Kind, after: Kind, *, by_target: bool) -> EventType | None:
+    source, target = UserId(1), UserId(2)
+    actor = target if by_target else source
+    return webhook_type(Event(Version(1), actor, source, target, before, after, Millis(0)))
+
+
+def types_named(names: Iterable[str]) -> frozenset[EventType]:
+    """The event types of these names; all types if there are none. Raises ValueError."""
+    chosen = set()
+    for name in names:
+        if name not in EventType.__members__:
+            allowed = ", ".join(EventType.__members__)
+            raise ValueError(f"{name[:60]!r} is no event type. The types are {allowed}.")
+        chosen.add(EventType[name])
+    return frozenset(chosen or EventType)

@@ -1,0 +1,182 @@
+-- name: add_endpoint
+-- Adds an endpoint unless there are $6 or more. No row: there are, or there is one of this name.
+-- shard: local
+INSERT INTO webhook_endpoint (name, url, types, changes, secret)
+SELECT $1, $2, $3::text[], $4::bigint, $5 WHERE (SELECT count(*) FROM webhook_endpoint) < $6::integer
+ON CONFLICT (name) DO NOTHING RETURNING name
+
+-- name: endpoints
+-- All endpoints: a small table.
+-- shard: local
+SELECT name, url, types, state, reason, secret,
+       CASE WHEN previous_until > now() THEN previous_secret END AS previous_secret,
+       created_at, failing_since, last_error,
+       coalesce(extract(epoch FROM now() - failing_since), 0)::float8 AS failing_s
+FROM webhook_endpoint ORDER BY name
+
+-- name: backlogs
+-- For each endpoint: the number of waiting and of parked deliveries, each counted up to $1, and the
+-- age of the oldest waiting one in seconds: two index ranges and a probe for each endpoint.
+-- shard: local
+SELECT e.name, e.state,
+       (SELECT count(*) FROM (
+            SELECT 1 FROM webhook_delivery d WHERE d.endpoint = e.name AND d.state = 0 LIMIT $1
+        ) counted) AS waiting,
+       (SELECT count(*) FROM (
+            SELECT 1 FROM webhook_delivery d WHERE d.endpoint = e.name AND d.state = 2 LIMIT $1
+        ) counted) AS parked,
+       coalesce((
+            SELECT extract(epoch FROM now() - d.queued_at) FROM webhook_delivery d
+            WHERE d.endpoint = e.name AND d.state = 0 ORDER BY d.queued_at LIMIT 1
+        ), 0)::float8 AS oldest_s
+FROM webhook_endpoint e ORDER BY e.name
+
+-- name: rotate
+-- Gives the endpoint $1 the secret $2. The one before signs as well for $3 seconds.
+-- shard: local
+UPDATE webhook_endpoint
+SET previous_secret = secret, previous_until = now() + make_interval(secs => $3), secret = $2
+WHERE name = $1 RETURNING name
+
+-- name: set_state
+-- Sets the state of the endpoint $1 to $2, and forgets its failures.
+-- shard: local
+UPDATE webhook_endpoint SET state = $2, reason = NULL, failing_since = NULL, last_error = NULL
+WHERE name = $1 RETURNING name
+
+-- name: remove_endpoint
+-- shard: local
+DELETE FROM webhook_endpoint WHERE name = $1 RETURNING name
+
+-- name: orphans
+-- At most $1 deliveries of endpoints that were removed: one index range for each of them.
+-- shard: local
+SELECT d.endpoint, d.change_id FROM webhook_delivery d
+WHERE NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.name = d.endpoint) LIMIT $1
+
+-- name: claim
+-- Gives the process $1 the active endpoints that no other one holds, for $2 seconds. Returns their
+-- names.
+-- shard: local
+UPDATE webhook_endpoint SET holder = $1, held_until = now() + make_interval(secs => $2)
+WHERE state = 0 AND (holder IS NULL OR holder = $1 OR held_until < now())
+RETURNING name
+
+-- name: release
+-- Lets other processes claim what the process $1 holds.
+-- shard: local
+UPDATE webhook_endpoint SET holder = NULL, held_until = NULL WHERE holder = $1
+
+-- name: heads
+-- The next deliveries of the endpoint $1: for each of $3 targets after the user $2, in the order of
+-- ids, the oldest $4, and whether the first attempt is due: two probes for each target.
+-- shard: local
+WITH RECURSIVE target (user_id, place) AS (
+    (SELECT target_id, 1 FROM webhook_delivery
+     WHERE endpoint = $1 AND state = 0 AND target_id > $2 ORDER BY target_id LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT d.target_id FROM webhook_delivery d
+        WHERE d.endpoint = $1 AND d.state = 0 AND d.target_id > t.user_id
+        ORDER BY d.target_id LIMIT 1
+    ), t.place + 1
+    FROM target t WHERE t.user_id IS NOT NULL AND t.place < $3
+)
+SELECT d.change_id, d.target_id, d.source_id, d.since, d.version, d.kind, d.flags, d.former,
+       d.by_target, d.attempts, d.is_due
+FROM target t
+CROSS JOIN LATERAL (
+    SELECT d.*, d.retry_at <= now() AS is_due FROM webhook_delivery d
+    WHERE d.endpoint = $1 AND d.state = 0 AND d.target_id = t.user_id
+    ORDER BY d.change_id LIMIT $4
+) d
+ORDER BY d.target_id, d.change_id
+
+-- name: record
+-- Records attempts of deliveries $2 to the endpoint $1: whether they succeeded, the status, the error,
+-- how long they took, and after how many seconds to try again. A failed delivery that has waited for
+-- $8 seconds is parked. Returns the new states.
+-- shard: local
+UPDATE webhook_delivery d
+SET state = CASE
+        WHEN r.succeeded THEN 1
+        WHEN d.queued_at <= now() - make_interval(secs => $8) THEN 2
+        ELSE 0 END,
+    attempts = d.attempts + 1, status = r.status, error = r.error, took_ms = r.took_ms,
+    retry_at = now() + make_interval(secs => r.wait_s),
+    finished_at = CASE
+        WHEN r.succeeded OR d.queued_at <= now() - make_interval(secs => $8) THEN now() END
+FROM unnest($2::bigint[], $3::boolean[], $4::smallint[], $5::text[], $6::integer[], $7::float8[])
+    AS r (change_id, succeeded, status, error, took_ms, wait_s)
+WHERE d.endpoint = $1 AND d.change_id = r.change_id AND d.state = 0
+RETURNING d.change_id, d.state
+
+-- name: forget
+-- Deletes deliveries $2 of the endpoint $1: a probe each.
+-- shard: local
+DELETE FROM webhook_delivery WHERE endpoint = $1 AND change_id = ANY ($2::bigint[])
+
+-- name: succeeded
+-- Forgets the failures of the endpoint $1.
+-- shard: local
+UPDATE webhook_endpoint SET failing_since = NULL, last_error = NULL
+WHERE name = $1 AND failing_since IS NOT NULL
+
+-- name: failed
+-- Notes the error $2 of the endpoint $1, and disables it if every attempt of the last $3 seconds has
+-- failed. Returns its state.
+-- shard: local
+UPDATE webhook_endpoint e
+SET failing_since = coalesce(e.failing_since, now()), last_error = $2,
+    state = CASE WHEN e.failing_since <= now() - make_interval(secs => $3) THEN 2 ELSE e.state END,
+    reason = CASE WHEN e.failing_since <= now() - make_interval(secs => $3)
+        THEN 'Every delivery has failed since ' || to_char(e.failing_since AT TIME ZONE 'UTC',
+            'YYYY-MM-DD HH24:MI') || ' UTC. The last error: ' || $2 ELSE e.reason END
+WHERE e.name = $1 AND e.state = 0 RETURNING e.state
+
+-- name: overdue
+-- At most $3 deliveries of the endpoint $1 that have waited for $2 seconds, the oldest first.
+-- shard: local
+SELECT endpoint, change_id FROM webhook_delivery
+WHERE endpoint = $1 AND state = 0 AND queued_at <= now() - make_interval(secs => $2)
+ORDER BY queued_at LIMIT $3
+
+-- name: park
+-- Parks deliveries $2 of the endpoint $1: a probe each.
+-- shard: local
+UPDATE webhook_delivery SET state = 2, finished_at = now(), error = coalesce(error, $3)
+WHERE endpoint = $1 AND change_id = ANY ($2::bigint[]) AND state = 0
+
+-- name: finished
+-- At most $3 deliveries of the endpoint $1 in the state $4 that ended more than $2 seconds ago.
+-- shard: local
+SELECT endpoint, change_id FROM webhook_delivery
+WHERE endpoint = $1 AND state = $4 AND state <> 0
+  AND finished_at <= now() - make_interval(secs => $2)
+ORDER BY finished_at LIMIT $3
+
+-- name: log
+-- The newest $3 deliveries of the endpoint $1, of the state $2 if it is given: one index range.
+-- shard: local
+SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, state,
+       attempts, queued_at, retry_at, finished_at, status, error, took_ms
+FROM webhook_delivery
+WHERE endpoint = $1 AND ($2::smallint IS NULL OR state = $2)
+ORDER BY change_id DESC LIMIT $3
+
+-- name: replayable
+-- At most $4 deliveries of the endpoint $1 in the state $2 that ended less than $3 seconds ago, the
+-- oldest first.
+-- shard: local
+SELECT change_id FROM webhook_delivery
+WHERE endpoint = $1 AND state = $2 AND state <> 0
+  AND finished_at > now() - make_interval(secs => $3)
+ORDER BY finished_at LIMIT $4
+
+-- name: replay
+-- Lets deliveries $2 of the endpoint $1 wait again, as new ones: a probe each. Returns those found.
+-- shard: local
+UPDATE webhook_delivery
+SET state = 0, attempts = 0, queued_at = now(), retry_at = now(), finished_at = NULL
+WHERE endpoint = $1 AND change_id = ANY ($2::bigint[]) AND state <> 0
+RETURNING change_id

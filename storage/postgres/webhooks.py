@@ -1,0 +1,323 @@
+"""Webhooks: the endpoints of a space, and the deliveries that `outbox.sql` inserts for them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from graph.edge import Flags, Kind, UserId
+from graph.event import Event, EventType
+from graph.webhook import ENDPOINTS_MAX, DeliveryState, EndpointState, change_mask
+from storage.postgres import sql
+from storage.postgres.pool import Postgres, Record
+
+COUNTED_MAX = 4_000
+"""Deliveries are counted up to here."""
+
+BATCH = 1_000
+"""Rows of one statement of the purge."""
+
+ERROR_MAX = 300
+"""Characters of an error that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    add_endpoint: str
+    endpoints: str
+    backlogs: str
+    rotate: str
+    set_state: str
+    remove_endpoint: str
+    orphans: str
+    claim: str
+    release: str
+    heads: str
+    record: str
+    forget: str
+    succeeded: str
+    failed: str
+    overdue: str
+    park: str
+    finished: str
+    log: str
+    replayable: str
+    replay: str
+
+
+_SQL = sql.load(_Statements, "webhooks")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint of a webhook. Its secrets are encrypted, and not shown."""
+
+    name: str
+    url: str
+    types: frozenset[EventType]
+    state: EndpointState
+    reason: str | None
+    secrets: Sequence[str]
+    """The present one, and the one before while it is being rotated."""
+    created_at: datetime
+    failing_since: datetime | None
+    failing_s: float
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointBacklog:
+    """Numbers of deliveries, counted up to `COUNTED_MAX`, and the age of the oldest waiting one."""
+
+    state: EndpointState
+    waiting: int
+    parked: int
+    oldest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A change that waits for an endpoint."""
+
+    id: int
+    event: Event
+    attempts: int
+    is_due: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedDelivery:
+    """A delivery with what has become of it."""
+
+    id: int
+    event: Event
+    state: DeliveryState
+    attempts: int
+    queued_at: datetime
+    retry_at: datetime
+    finished_at: datetime | None
+    status: int | None
+    error: str | None
+    took_ms: int | None
+
+
+class Attempt(NamedTuple):
+    """The result of an attempt. `wait_s`: when to try again, if it has failed."""
+
+    id: int
+    succeeded: bool
+    status: int | None
+    error: str | None
+    took_ms: int
+    wait_s: float
+
+
+class WebhookEndpoints:
+    """The endpoints of one space. All methods raise Unavailable."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def all(self) -> dict[str, Endpoint]:
+        """All endpoints by their names."""
+        return {row["name"]: _endpoint(row) for row in await self._postgres.fetch(_SQL.endpoints)}
+
+    async def backlogs(self) -> Mapping[str, EndpointBacklog]:
+        """The backlogs of all endpoints by their names."""
+        return {
+            row["name"]: EndpointBacklog(
+                EndpointState(row["state"]), row["waiting"], row["parked"], row["oldest_s"]
+            )
+            for row in await self._postgres.fetch(_SQL.backlogs, COUNTED_MAX)
+        }
+
+    async def add(self, name: str, url: str, types: frozenset[EventType], secret: str) -> bool:
+        """Add an endpoint with an encrypted secret. Returns False if there is one of this name, or
+        there are `ENDPOINTS_MAX`."""
+        names = sorted(one.name for one in types)
+        added = await self._postgres.row(
+            _SQL.add_endpoint, name, url, names, change_mask(types), secret, ENDPOINTS_MAX
+        )
+        return added is not None
+
+    async def rotate(self, name: str, secret: str, overlap_s: float) -> bool:
+        """Replace the secret. Both sign for `overlap_s`. Returns False if there is no such
+        endpoint."""
+        return await self._postgres.row(_SQL.rotate, name, secret, overlap_s) is not None
+
+    async def set_state(self, name: str, state: EndpointState) -> bool:
+        """Pause or resume an endpoint. Returns False if there is none of this name."""
+        return await self._postgres.row(_SQL.set_state, name, state) is not None
+
+    async def remove(self, name: str) -> bool:
+        """Delete an endpoint. The purge deletes its deliveries. Returns False if there is none."""
+        return await self._postgres.row(_SQL.remove_endpoint, name) is not None
+
+    async def claim(self, process: UUID, lease_s: float) -> set[str]:
+        """Hold the active endpoints that no other process holds, for `lease_s`."""
+        rows = await self._postgres.fetch(_SQL.claim, process, lease_s)
+        return {row["name"] for row in rows}
+
+    async def release(self, process: UUID) -> None:
+        """Let other processes claim what this one holds."""
+        await self._postgres.fetch(_SQL.release, process)
+
+    async def succeeded(self, name: str) -> None:
+        """Forget the failures of an endpoint."""
+        await self._postgres.fetch(_SQL.succeeded, name)
+
+    async def failed(self, name: str, error: str, disabled_s: float) -> bool:
+        """Note a failure. Returns whether the endpoint is disabled now: every attempt of the last
+        `disabled_s` has failed."""
+        row = await self._postgres.row(_SQL.failed, name, error[:ERROR_MAX], disabled_s)
+        return row is not None and row["state"] == EndpointState.DISABLED
+
+
+class WebhookDeliveries:
+    """The deliveries of one space. All methods raise Unavailable."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def heads(
+        self, endpoint: str, after: UserId, targets: int, each: int
+    ) -> Mapping[UserId, Sequence[Delivery]]:
+        """The oldest `each` waiting deliveries of at most `targets` targets after `after`, in the
+        order of their ids."""
+        found: dict[UserId, list[Delivery]] = {}
+        for row in await self._postgres.fetch(_SQL.heads, endpoint, after, targets, each):
+            delivery = Delivery(row["change_id"], _event(row), row["attempts"], row["is_due"])
+            found.setdefault(UserId(row["target_id"]), []).append(delivery)
+        return found
+
+    async def record(
+        self, endpoint: str, attempts: Sequence[Attempt], retried_s: float
+    ) -> Mapping[int, DeliveryState]:
+        """Record attempts. Failed deliveries that have waited for `retried_s` are parked. Returns
+        the states of those that were waiting."""
+        ids, succeeded, statuses, errors, took, waits = zip(*attempts, strict=True)
+        cut = [None if error is None else error[:ERROR_MAX] for error in errors]
+        columns = (list(ids), list(succeeded), list(statuses), cut, list(took), list(waits))
+        rows = await self._postgres.fetch(_SQL.record, endpoint, *columns, retried_s)
+        return {row["change_id"]: DeliveryState(row["state"]) for row in rows}
+
+    async def forget(self, endpoint: str, ids: Iterable[int]) -> None:
+        """Delete deliveries that the endpoint does not want."""
+        await self._postgres.fetch(_SQL.forget, endpoint, list(ids))
+
+    async def park_overdue(
+        self, endpoint: str, older_s: float, reason: str, most: int = 100 * BATCH
+    ) -> int:
+        """Park deliveries that have waited for `older_s`, about `most` at most. Returns how
+        many."""
+        done = 0
+        while done < most:
+            rows = await self._postgres.fetch(_SQL.overdue, endpoint, older_s, BATCH)
+            await self._postgres.fetch(
+                _SQL.park, endpoint, [row["change_id"] for row in rows], reason
+            )
+            done += len(rows)
+            if len(rows) < BATCH:
+                break
+        return done
+
+    async def purge(self, endpoint: str, kept_s: float, most: int) -> int:
+        """Delete deliveries that ended, or began to wait, before `kept_s`. Returns how many."""
+        gone = await self._purged(_SQL.overdue, most, endpoint, kept_s)
+        for state in (DeliveryState.DELIVERED, DeliveryState.PARKED):
+            gone += await self._purged(_SQL.finished, most, endpoint, kept_s, state=state)
+        return gone
+
+    async def purge_orphans(self, most: int) -> int:
+        """Delete deliveries of endpoints that were removed, at most `most`. Returns how many."""
+        gone = 0
+        for _ in range(most // BATCH):
+            rows = await self._postgres.fetch(_SQL.orphans, BATCH)
+            for endpoint in {row["endpoint"] for row in rows}:
+                ids = [row["change_id"] for row in rows if row["endpoint"] == endpoint]
+                await self.forget(endpoint, ids)
+            gone += len(rows)
+            if len(rows) < BATCH:
+                break
+        return gone
+
+    async def _purged(
+        self, find: str, most: int, endpoint: str, *args: float, state: DeliveryState | None = None
+    ) -> int:
+        """Delete what a statement finds. Two statements, because every machine of Citus has a copy
+        of the table, and a DELETE with a LIMIT could choose other rows on each."""
+        gone = 0
+        while gone < most:
+            last = () if state is None else (state,)
+            rows = await self._postgres.fetch(find, endpoint, *args, BATCH, *last)
+            await self.forget(endpoint, [row["change_id"] for row in rows])
+            gone += len(rows)
+            if len(rows) < BATCH:
+                break
+        return gone
+
+    async def log(
+        self, endpoint: str, state: DeliveryState | None, most: int
+    ) -> Sequence[LoggedDelivery]:
+        """The newest deliveries of an endpoint."""
+        rows = await self._postgres.fetch(_SQL.log, endpoint, state, most)
+        return list(map(_logged, rows))
+
+    async def replayable(
+        self, endpoint: str, state: DeliveryState, since_s: float, most: int
+    ) -> Sequence[int]:
+        """The ids of deliveries that came into a state less than `since_s` ago, the oldest
+        first."""
+        rows = await self._postgres.fetch(_SQL.replayable, endpoint, state, since_s, most)
+        return [row["change_id"] for row in rows]
+
+    async def replay(self, endpoint: str, ids: Iterable[int]) -> Sequence[int]:
+        """Let deliveries wait again, as new ones. Returns those found."""
+        rows = await self._postgres.fetch(_SQL.replay, endpoint, list(ids))
+        return [row["change_id"] for row in rows]
+
+
+def _endpoint(row: Record) -> Endpoint:
+    return Endpoint(
+        row["name"],
+        row["url"],
+        frozenset(EventType[name] for name in row["types"]),
+        EndpointState(row["state"]),
+        row["reason"],
+        [secret for secret in (row["secret"], row["previous_secret"]) if secret is not None],
+        row["created_at"],
+        row["failing_since"],
+        row["failing_s"],
+        row["last_error"],
+    )
+
+
+def _event(row: Record) -> Event:
+    source, target = UserId(row["source_id"]), UserId(row["target_id"])
+    return Event(
+        row["version"],
+        target if row["by_target"] else source,
+        source,
+        target,
+        Kind(row["former"] & 15),
+        Kind(row["kind"]),
+        row["since"],
+        Flags(row["former"] >> 4),
+        Flags(row["flags"]),
+    )
+
+
+def _logged(row: Record) -> LoggedDelivery:
+    return LoggedDelivery(
+        row["change_id"],
+        _event(row),
+        DeliveryState(row["state"]),
+        row["attempts"],
+        row["queued_at"],
+        row["retry_at"],
+        row["finished_at"],
+        row["status"],
+        row["error"],
+        row["took_ms"],
+    )

@@ -1,0 +1,515 @@
+"""Webhooks: recorded with the acknowledgement, signed, in order, retried, parked and replayed."""
+
+import asyncio
+import hashlib
+import hmac
+import signal
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from ipaddress import ip_network
+from pathlib import Path
+
+import orjson
+import pytest
+
+from graph.event import EventType
+from graph.transitions import block, mute
+from graph.webhook import DeliveryState, EndpointState, types_named
+from storage.postgres.webhooks import Endpoint
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from storage.webhook_secrets import SecretBox, new_secret
+from tests.support.documentation import blocks
+from tests.support.graphs import as_pair, drain_all, follows, unfollows
+from tests.support.tls import certificate
+from tests.support.waiting import until
+from tests.support.webhook_receiver import (
+    Answer,
+    Received,
+    Receiver,
+    accept,
+    babble,
+    drip,
+    flood,
+    hang,
+    receiving,
+    reset,
+    status,
+)
+from tests.support.worker_process import Worker
+from workers import webhook_backoff
+from workers.webhook_requests import signature
+from workers.webhook_settings import WebhookSettings, WebhookTimes
+from workers.webhooks import delivering, purge_webhooks
+
+KEY = "a key for the tests, of 32 bytes or more"
+LOOPBACK = (ip_network("127.0.0.0/8"),)
+TIMES = WebhookTimes(timeout_ms=20_000, retry_first_s=0.01, retry_max_s=0.05)
+QUICK = replace(TIMES, timeout_ms=300)
+"""For receivers that do not answer."""
+SETTINGS = WebhookSettings((KEY,), LOOPBACK, allows_http=True, times=TIMES)
+NAME = "crm"
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as running:
+        yield running
+
+
+async def add(stores: Stores, url: str, *types: str, name: str = NAME) -> str:
+    """Add an endpoint. Returns its secret."""
+    secret = new_secret()
+    stored = SecretBox([KEY]).encrypted(secret)
+    assert await stores.jobs.webhooks.endpoints.add(name, url, types_named(types), stored)
+    return secret
+
+
+@asynccontextmanager
+async def sending(stores: Stores, settings: WebhookSettings = SETTINGS) -> AsyncIterator[None]:
+    async with delivering(stores, settings, "public"):
+        yield
+
+
+async def endpoint(stores: Stores, name: str = NAME) -> Endpoint:
+    return (await stores.jobs.webhooks.endpoints.all())[name]
+
+
+async def states(stores: Stores, name: str = NAME) -> list[DeliveryState]:
+    """The states of all deliveries, the oldest first."""
+    log = await stores.jobs.webhooks.deliveries.log(name, None, 1_000)
+    return [one.state for one in reversed(log)]
+
+
+def all_are(
+    stores: Stores, state: DeliveryState, number: int, name: str = NAME
+) -> Callable[[], Awaitable[bool]]:
+    async def condition() -> bool:
+        return await states(stores, name) == [state] * number
+
+    return condition
+
+
+def has(receiver: Receiver, number: int) -> Callable[[], Awaitable[bool]]:
+    async def condition() -> bool:
+        return len(receiver.received) >= number
+
+    return condition
+
+
+def is_signed(request: Received, secret: str) -> bool:
+    """Whether one of the signatures is that of the secret, as the documentation defines it."""
+    fields = [part.split("=", 1) for part in request.headers["kith-signature"].split(",")]
+    (moment,) = (value for name, value in fields if name == "t")
+    signed = moment.encode() + b"." + request.body
+    expected = hmac.digest(secret.encode(), signed, hashlib.sha256).hex()
+    is_recent = abs(time.time() - int(moment)) < 300
+    return is_recent and expected in [value for name, value in fields if name == "v1"]
+
+
+async def test_an_event_arrives_signed_with_what_happened(
+    stores: Stores, receiver: Receiver
+) -> None:
+    secret = await add(stores, receiver.url)
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(all_are(stores, DeliveryState.DELIVERED, 1))
+    (request,) = receiver.received
+    body = orjson.loads(request.body)
+    assert (request.path, body["type"], body["space"]) == ("/hook", "FOLLOWED", "public")
+    assert {
+        "source": "1",
+        "target": "2",
+        "actor": "1",
+        "before": "NONE",
+        "after": "FOLLOW",
+    }.items() <= body["change"].items()
+    assert body["id"] == body["change"]["id"] == request.id
+    assert request.headers["kith-event-type"] == "FOLLOWED"
+    assert request.headers["kith-attempt"] == "1"
+    assert request.headers["host"] == receiver.url.split("/")[2]
+    assert is_signed(request, secret)
+    assert not is_signed(request, new_secret())
+    assert not is_signed(replace(request, body=request.body + b" "), secret)
+
+
+async def test_both_secrets_sign_while_one_is_rotated(stores: Stores, receiver: Receiver) -> None:
+    old, new = await add(stores, receiver.url), new_secret()
+    endpoints, stored = stores.jobs.webhooks.endpoints, SecretBox([KEY]).encrypted(new)
+    assert await endpoints.rotate(NAME, stored, 3_600)
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(has(receiver, 1))
+    assert is_signed(receiver.received[0], old)
+    assert is_signed(receiver.received[0], new)
+    assert await endpoints.rotate(NAME, stored, 0)
+    await follows(stores, (1, 3))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(has(receiver, 2))
+    assert not is_signed(receiver.received[1], old)
+    assert is_signed(receiver.received[1], new)
+
+
+async def test_a_key_that_is_replaced_still_decrypts(stores: Stores, receiver: Receiver) -> None:
+    secret = await add(stores, receiver.url)
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    async with sending(stores, replace(SETTINGS, keys=("another key of 32 bytes or more", KEY))):
+        await until(has(receiver, 1))
+    assert is_signed(receiver.received[0], secret)
+
+
+async def test_an_endpoint_receives_the_types_that_it_has_chosen(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url, "UNFOLLOWED", "MUTED")
+    await follows(stores, (1, 2), (3, 2))
+    await unfollows(stores, (1, 2))
+    await stores.writes.edges.change(as_pair(3, 2), mute(None))
+    await stores.writes.edges.change(as_pair(2, 3), block(100))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(has(receiver, 2))
+        await until(lambda: _is_drained(stores))
+    found = sorted(one.headers["kith-event-type"] for one in receiver.received)
+    assert found == ["MUTED", "UNFOLLOWED"]
+
+
+async def _is_drained(stores: Stores) -> bool:
+    backlogs = await stores.jobs.webhooks.endpoints.backlogs()
+    return not any(one.waiting for one in backlogs.values())
+
+
+async def test_every_change_of_the_feed_that_has_a_type_is_delivered(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url)
+    cursor = await stores.changes.feed.end()
+    await follows(stores, (1, 2), (2, 1), (3, 2))
+    await stores.writes.edges.change(as_pair(2, 1), block(100))
+    await unfollows(stores, (3, 2))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(lambda: _is_drained(stores))
+    fed = (await stores.changes.feed.after(cursor, 100)).changes
+    assert sorted(receiver.ids()) == sorted(change["id"] for change in fed)
+
+
+async def test_without_endpoints_nothing_is_recorded(stores: Stores) -> None:
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    assert await stores.servers.postgres.fetch("SELECT 1 FROM webhook_delivery") == []
+
+
+async def test_the_events_of_one_target_arrive_in_order_and_one_at_a_time(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url)
+    for _ in range(8):
+        await follows(stores, (1, 2), (3, 2), (1, 4))
+        await unfollows(stores, (1, 2), (3, 2), (1, 4))
+    await drain_all(stores)
+    failed: set[str] = set()
+
+    async def fail_once(request: Received, writer: asyncio.StreamWriter) -> None:
+        """Each event fails at first."""
+        answer = accept if request.id in failed else status(503)
+        failed.add(request.id)
+        await answer(request, writer)
+
+    receiver.answer = fail_once
+    async with sending(stores):
+        await until(all_are(stores, DeliveryState.DELIVERED, 48))
+    for target, number in ((2, 32), (4, 16)):
+        ids = list(dict.fromkeys(receiver.ids(target)))
+        assert ids == sorted(ids, key=lambda one: int(one.split("-")[0]))
+        assert len(ids) == number
+    assert receiver.overlaps == []
+
+
+async def test_a_target_that_hangs_does_not_hold_up_the_others(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url)
+    receiver.answers["2"] = hang
+    await follows(stores, (1, 2), *((1, other) for other in range(3, 43)))
+    await drain_all(stores)
+
+    async def others_have_arrived() -> bool:
+        return len(set(receiver.ids()) - set(receiver.ids(2))) == 40
+
+    async with sending(stores):
+        await until(others_have_arrived)
+        assert receiver.busy["2"] == 1
+
+
+async def test_an_endpoint_that_hangs_does_not_hold_up_another_one(
+    stores: Stores, receiver: Receiver
+) -> None:
+    async with receiving() as other:
+        receiver.answer = hang
+        await add(stores, receiver.url)
+        await add(stores, other.url, name="search")
+        await follows(stores, *((1, target) for target in range(2, 42)))
+        await drain_all(stores)
+        async with sending(stores):
+            await until(has(other, 40))
+
+
+TROUBLES = {
+    "HTTP 500": status(500),
+    "HTTP 302": status(302, "Location: /elsewhere\r\n"),
+    "HTTP 307": status(307, "Location: http://169.254.169.254/latest/meta-data\r\n"),
+    "no complete response": hang,
+    "no complete": drip,
+    "RemoteProtocolError": babble,
+    "Error": reset,
+}
+
+
+@pytest.mark.parametrize(("error", "trouble"), TROUBLES.items(), ids=list(TROUBLES))
+async def test_a_failed_attempt_is_repeated(
+    stores: Stores, receiver: Receiver, error: str, trouble: Answer
+) -> None:
+    await add(stores, receiver.url)
+    receiver.answer = trouble
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+
+    async def has_failed() -> bool:
+        (delivery,) = await stores.jobs.webhooks.deliveries.log(NAME, None, 10)
+        return delivery.attempts >= 2 and error in (delivery.error or "")
+
+    async with sending(stores, replace(SETTINGS, times=QUICK)):
+        await until(has_failed)
+        assert (await endpoint(stores)).failing_since is not None
+    receiver.answer = accept
+    async with sending(stores):
+        await until(all_are(stores, DeliveryState.DELIVERED, 1))
+        await until(lambda: _works(stores))
+    assert {one.path for one in receiver.received} == {"/hook"}
+    assert len({one.body for one in receiver.received}) == 1
+
+
+async def _works(stores: Stores) -> bool:
+    return (await endpoint(stores)).failing_since is None
+
+
+async def test_a_response_is_read_up_to_a_limit(stores: Stores, receiver: Receiver) -> None:
+    await add(stores, receiver.url)
+    receiver.answer = flood
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(all_are(stores, DeliveryState.DELIVERED, 1))
+
+
+async def test_the_receivers_certificate_is_checked(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = certificate(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(file)
+    async with receiving(context) as receiver:
+        await add(stores, receiver.url)
+        await follows(stores, (1, 2))
+        await drain_all(stores)
+
+        async def is_refused() -> bool:
+            return "CERTIFICATE_VERIFY_FAILED" in ((await endpoint(stores)).last_error or "")
+
+        secure = replace(SETTINGS, allows_http=False)
+        async with sending(stores, secure):
+            await until(is_refused)
+        assert receiver.received == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        async with sending(stores, secure):
+            await until(all_are(stores, DeliveryState.DELIVERED, 1))
+
+
+async def test_an_address_that_is_not_allowed_is_not_connected_to(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url.replace("127.0.0.1", "localhost"))
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+
+    async def is_refused() -> bool:
+        return "is not public" in ((await endpoint(stores)).last_error or "")
+
+    async with sending(stores, replace(SETTINGS, networks=())):
+        await until(is_refused)
+    assert receiver.received == []
+
+
+async def test_a_delivery_that_fails_for_too_long_is_parked_and_can_be_replayed(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url)
+    receiver.answers["2"] = status(500)
+    await follows(stores, (1, 2), (3, 2), (1, 4))
+    await drain_all(stores)
+    async with sending(stores, replace(SETTINGS, times=replace(TIMES, retried_s=0))):
+        await until(lambda: _is_drained(stores))
+    assert sorted(await states(stores)) == [1, 2, 2]
+    receiver.answers.clear()
+    deliveries = stores.jobs.webhooks.deliveries
+    parked = await deliveries.replayable(NAME, DeliveryState.PARKED, 3_600, 10)
+    assert len(await deliveries.replay(NAME, parked)) == 2
+    async with sending(stores):
+        await until(all_are(stores, DeliveryState.DELIVERED, 3))
+    assert len(receiver.ids(2)) == 4
+    assert len(receiver.ids(4)) == 1
+
+
+async def test_an_endpoint_that_fails_for_long_is_disabled_with_its_reason(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url)
+    receiver.answer = status(500)
+    await follows(stores, (1, 2), (1, 3))
+    await drain_all(stores)
+
+    async def is_disabled() -> bool:
+        return (await endpoint(stores)).state is EndpointState.DISABLED
+
+    async with sending(stores, replace(SETTINGS, times=replace(TIMES, disabled_s=0))):
+        await until(is_disabled)
+        await until(all_are(stores, DeliveryState.PARKED, 2))
+    reason = (await endpoint(stores)).reason or ""
+    assert reason.startswith("Every delivery has failed since ")
+    assert reason.endswith("HTTP 500")
+    await follows(stores, (1, 4))
+    await drain_all(stores)
+    assert len(await states(stores)) == 2
+    receiver.answer = accept
+    await stores.jobs.webhooks.endpoints.set_state(NAME, EndpointState.ACTIVE)
+    await follows(stores, (1, 5))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(lambda: _is_drained(stores))
+    assert len(receiver.ids(5)) == 1
+
+
+async def test_the_events_of_a_paused_endpoint_wait(stores: Stores, receiver: Receiver) -> None:
+    await add(stores, receiver.url)
+    await add(stores, receiver.url, name="other")
+    endpoints = stores.jobs.webhooks.endpoints
+    await endpoints.set_state(NAME, EndpointState.PAUSED)
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(all_are(stores, DeliveryState.DELIVERED, 1, "other"))
+        assert await states(stores) == [DeliveryState.WAITING]
+        await endpoints.set_state(NAME, EndpointState.ACTIVE)
+        await until(all_are(stores, DeliveryState.DELIVERED, 1))
+
+
+async def test_an_endpoint_that_fails_gets_single_attempts(
+    stores: Stores, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook_backoff, "PAUSE_FIRST_S", 3_600.0)
+    monkeypatch.setattr(webhook_backoff, "PAUSE_MAX_S", 3_600.0)
+    await add(stores, receiver.url)
+    receiver.answer = status(500)
+    await follows(stores, *((1, target) for target in range(2, 102)))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(has(receiver, webhook_backoff.FAILURES_MAX))
+    assert len(receiver.received) < 40
+
+
+async def test_the_log_is_purged_after_its_retention_and_after_a_removal(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url)
+    webhooks = stores.jobs.webhooks
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(all_are(stores, DeliveryState.DELIVERED, 1))
+    assert await purge_webhooks(webhooks, 3_600, 1_000) == 0
+    assert await purge_webhooks(webhooks, 0, 1_000) == 1
+    await follows(stores, (1, 3))
+    await drain_all(stores)
+    await webhooks.endpoints.remove(NAME)
+    assert await purge_webhooks(webhooks, 3_600, 1_000) == 1
+
+
+async def test_a_second_process_takes_over_what_the_first_one_leaves(
+    stores: Stores, storage_settings: StorageSettings, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url)
+    async with AsyncExitStack() as stack, open_stores(storage_settings) as others:
+        await stack.enter_async_context(sending(stores))
+        await follows(stores, (1, 2))
+        await drain_all(stores)
+        await until(has(receiver, 1))
+        async with sending(others):
+            await stack.aclose()
+            await follows(stores, (1, 3))
+            await drain_all(stores)
+            await until(all_are(stores, DeliveryState.DELIVERED, 2))
+
+
+async def test_events_survive_a_kill_of_the_worker_and_an_empty_redis(
+    stores: Stores,
+    storage_settings: StorageSettings,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {
+        "KITH_WEBHOOKS_KEYS": KEY,
+        "KITH_WEBHOOKS_NETWORKS": "127.0.0.0/8",
+        "KITH_WEBHOOKS_HTTP": "on",
+    }.items():
+        monkeypatch.setenv(name, value)
+    await add(stores, receiver.url)
+    receiver.answer = hang
+    first, second = Worker(storage_settings), Worker(storage_settings)
+    await first.start()
+    try:
+        pairs = [(1, target) for target in range(2, 32)]
+        await follows(stores, *pairs)
+        stores.broker.lanes.wake(await stores.jobs.outbox.dirty())
+        await until(has(receiver, 1))
+        await first.end(signal.SIGKILL)
+        await stores.servers.broker.pipe([("FLUSHDB",)])
+        receiver.answer = accept
+        await second.start()
+        await until(all_are(stores, DeliveryState.DELIVERED, len(pairs)))
+    finally:
+        for worker in (first, second):
+            if worker.process is not None and worker.process.returncode is None:
+                await worker.end(signal.SIGKILL)
+    assert {one.target for one in receiver.received} == {str(target) for _, target in pairs}
+    (created,) = {one.headers["kith-event-type"] for one in receiver.received}
+    assert created == EventType.FOLLOWED.value
+
+
+async def test_the_documented_code_verifies_the_signature(
+    stores: Stores, receiver: Receiver
+) -> None:
+    (code,) = blocks("webhooks", "python")
+    documented: dict[str, Callable[[str, bytes, str], bool]] = {}
+    exec(code, documented)
+    is_genuine = documented["is_genuine"]
+    secret = await add(stores, receiver.url)
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    async with sending(stores):
+        await until(has(receiver, 1))
+    (request,) = receiver.received
+    header = request.headers["kith-signature"]
+    assert is_genuine(header, request.body, secret)
+    assert not is_genuine(header, request.body, new_secret())
+    assert not is_genuine(header, request.body + b" ", secret)
+    old = signature(request.body, [secret], int(time.time()) - 600)
+    assert not is_genuine(old, request.body, secret)
+    assert not is_genuine("v1=" + "0" * 64, request.body, secret)

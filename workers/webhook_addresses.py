@@ -1,0 +1,71 @@
+"""Which addresses webhooks may connect to: public ones, and those of allowed networks."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+)
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+"""The only part of IPv6 of which IANA assigns public addresses to hosts."""
+
+_TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+"""NAT64, RFC 6052 and RFC 8215: the last 32 bits are an IPv4 address."""
+
+
+class AddressRefused(Exception):
+    """The host has an address that is neither public nor in an allowed network."""
+
+
+class AddressRules:
+    """Rejects private, loopback, link-local, multicast and reserved addresses outside of some
+    networks, also where an IPv6 address contains an IPv4 address."""
+
+    def __init__(self, networks: Sequence[Network] = ()) -> None:
+        self._networks = networks
+
+    def allows(self, address: Address) -> bool:
+        """Whether a webhook may connect to the address."""
+        inner = _inner(address)
+        if inner is not None:
+            return self.allows(inner)
+        if any(address in network for network in self._networks):
+            return True
+        if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
+            return False
+        return address.is_global and not (address.is_multicast or address.is_reserved)
+
+    async def resolve(self, host: str, port: int) -> Sequence[Address]:
+        """All addresses of a host, however they are written.
+
+        Raises:
+            AddressRefused: one of them is not allowed.
+            OSError: the host has none.
+        """
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(ip_address(str(one[4][0])) for one in found))
+        for address in addresses:
+            if not self.allows(address):
+                raise AddressRefused(
+                    f"The address {address} of {host} is not public. KITH_WEBHOOKS_NETWORKS lists"
+                    " the networks that are allowed."
+                )
+        return addresses
+
+
+def _inner(address: Address) -> IPv4Address | None:
+    """The IPv4 address that an IPv6 address leads to."""
+    if isinstance(address, IPv4Address):
+        return None
+    if any(address in network for network in _TRANSLATED):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour

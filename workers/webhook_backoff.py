@@ -1,0 +1,35 @@
+"""Pauses of an endpoint that fails, so that only single attempts reach it."""
+
+import random
+import time
+
+FAILURES_MAX = 10
+"""Failures in a row after which an endpoint is paused."""
+
+PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 60.0
+
+
+def jittered(wait_s: float) -> float:
+    """A wait that is shortened by up to a half at random."""
+    return wait_s * (1 - random.random() / 2)
+
+
+class Backoff:
+    """Counts failures in a row. After `FAILURES_MAX`, one attempt is made after each pause."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._until = 0.0
+
+    def allowed(self, most: int, running: int) -> int:
+        """How many more attempts may begin now, of at most `most` at once."""
+        if self._failures < FAILURES_MAX:
+            return most - running
+        return int(running == 0 and time.monotonic() >= self._until)
+
+    def note(self, *, succeeded: bool) -> None:
+        """Count an attempt."""
+        self._failures = 0 if succeeded else self._failures + 1
+        if self._failures >= FAILURES_MAX:
+            doubled = PAUSE_FIRST_S * 2.0 ** min(self._failures - FAILURES_MAX, 16)
+            self._until = time.monotonic() + jittered(min(PAUSE_MAX_S, doubled))

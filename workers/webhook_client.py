@@ -1,0 +1,139 @@
+"""Sends the requests of one endpoint, and connects only to addresses that were checked."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import httpcore
+from httpcore import SOCKET_OPTION
+
+from graph.webhook import URL_MAX
+from workers.webhook_addresses import AddressRefused, AddressRules
+from workers.webhook_settings import WebhookSettings
+
+RESPONSE_BYTES_MAX = 64 * 1024
+"""More of a response is not read. Only its status matters."""
+
+ADDRESSES_MAX = 4
+"""Addresses of a host that one attempt tries."""
+
+IDLE_S = 30.0
+"""How long an unused connection is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The result of one request. `error`: why it has not succeeded."""
+
+    status: int | None
+    error: str | None
+    took_ms: int
+
+    @property
+    def succeeded(self) -> bool:
+        return self.error is None
+
+
+def check_url(url: str, *, allows_http: bool) -> None:
+    """Raise ValueError unless the URL can be that of an endpoint."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (allows_http and parts.scheme == "http"):
+        raise ValueError("The URL must begin with https://. KITH_WEBHOOKS_HTTP=on allows http://.")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("The URL must not contain a user or a password.")
+    if not parts.hostname or parts.port == 0 or parts.fragment:
+        raise ValueError("The URL must have a host, and no fragment.")
+    if len(url) > URL_MAX or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError(f"The URL must be at most {URL_MAX} printable ASCII characters.")
+
+
+class _CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to addresses that the rules allow. The request keeps its host name, for the header
+    `Host`, and for the certificate."""
+
+    def __init__(self, rules: AddressRules) -> None:
+        self._rules = rules
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        try:
+            addresses = await self._rules.resolve(host, port)
+        except OSError as error:
+            raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
+        failure: Exception = httpcore.ConnectError(f"{host} has no address")
+        for address in addresses[:ADDRESSES_MAX]:
+            try:
+                return await self._inner.connect_tcp(
+                    str(address), port, timeout, local_address, socket_options
+                )
+            except httpcore.ConnectError as error:
+                failure = error
+        raise failure
+
+
+class WebhookClient(AbstractAsyncContextManager["WebhookClient"]):
+    """The connections to one endpoint. It follows no redirect, and uses no proxy."""
+
+    def __init__(self, settings: WebhookSettings, connections_max: int) -> None:
+        self._timeout_s = settings.times.timeout_ms / 1000
+        self._allows_http = settings.allows_http
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=ssl.create_default_context(),
+            max_connections=connections_max,
+            max_keepalive_connections=connections_max,
+            keepalive_expiry=IDLE_S,
+            network_backend=_CheckedBackend(AddressRules(settings.networks)),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._pool.aclose()
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+        """Send one request. Its result is an error unless the status is 200 to 299."""
+        begun = time.monotonic()
+        status, error = None, None
+        try:
+            check_url(url, allows_http=self._allows_http)
+            async with asyncio.timeout(self._timeout_s):
+                status = await self._status(url, headers, body)
+            if not 200 <= status <= 299:
+                error = f"HTTP {status}"
+        except TimeoutError:
+            error = f"no complete response within {self._timeout_s:g} s"
+        except (AddressRefused, ValueError) as refused:
+            error = str(refused)
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as failed:
+            error = f"{type(failed).__name__}: {failed}"
+        return Response(status, error, round((time.monotonic() - begun) * 1000))
+
+    async def _status(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
+        size = 0
+        async with self._pool.stream(
+            "POST", url, headers=list(headers.items()), content=body
+        ) as response:
+            async for chunk in response.aiter_stream():
+                size += len(chunk)
+                if size > RESPONSE_BYTES_MAX:
+                    break
+            return response.status

@@ -1,0 +1,219 @@
+"""Delivers the events of one endpoint: in order for each target, several targets at a time."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from prometheus_client import Counter
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.webhook import DeliveryState, webhook_type
+from storage.postgres.outbox import NO_USER
+from storage.postgres.webhooks import (
+    Attempt,
+    Delivery,
+    Endpoint,
+    WebhookDeliveries,
+    WebhookEndpoints,
+)
+from storage.webhook_secrets import SecretBox, SecretUnreadable
+from telemetry.histogram import Histogram
+from workers.webhook_backoff import Backoff, jittered
+from workers.webhook_client import Response, WebhookClient
+from workers.webhook_requests import headers_of, message_of
+from workers.webhook_settings import WebhookSettings
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 16
+"""Requests to one endpoint at a time. One target has at most one of them."""
+
+TARGETS = 100
+"""Targets whose next deliveries one statement reads."""
+
+CHAIN = 10
+"""Deliveries of one target that are sent one after the other before they are recorded. So many are
+sent again if the process dies."""
+
+POLL_S = 0.2
+"""How often new deliveries are looked for."""
+
+PAUSE_S = 1.0
+"""After PostgreSQL was unavailable."""
+
+STOP_S = 2.0
+"""How long requests that are being sent may take when the process stops."""
+
+_attempts = Counter(
+    "kith_webhook_attempts",
+    "Attempts to deliver an event to an endpoint, by result: delivered, failed, or parked, which"
+    " is the last failure.",
+    ["result"],
+)
+_durations = Histogram(
+    "kith_webhook_attempt_duration_seconds", "Time that an attempt has taken."
+).labels()
+
+_RESULTS = {
+    DeliveryState.DELIVERED: "delivered",
+    DeliveryState.PARKED: "parked",
+    DeliveryState.WAITING: "failed",
+}
+
+
+class EndpointSender:
+    """The deliveries of one endpoint. `endpoint` is replaced when it has changed; `is_held` says
+    whether this process may deliver."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        endpoints: WebhookEndpoints,
+        deliveries: WebhookDeliveries,
+        settings: WebhookSettings,
+        space: str,
+        is_held: Callable[[], bool],
+    ) -> None:
+        self.endpoint = endpoint
+        self._endpoints = endpoints
+        self._deliveries = deliveries
+        self._settings = settings
+        self._space = space
+        self._is_held = is_held
+        self._box = SecretBox(settings.keys)
+        self._backoff = Backoff()
+        self._chains: dict[UserId, asyncio.Task[None]] = {}
+        self._after = NO_USER
+        """The target that was read last."""
+        self._is_failing = endpoint.failing_since is not None
+
+    async def run(self) -> None:
+        """Deliver until cancelled. What takes longer than `STOP_S` then is sent again by the next
+        process."""
+        async with WebhookClient(self._settings, AT_ONCE) as client:
+            try:
+                while True:
+                    try:
+                        begun = await self._begin_chains(client)
+                        await self._pause(POLL_S if not begun else 0)
+                    except Unavailable as error:
+                        log.warning("webhook %s is retried later: %s", self.endpoint.name, error)
+                        await asyncio.sleep(PAUSE_S)
+            finally:
+                await self._end_chains()
+
+    async def _end_chains(self) -> None:
+        chains = list(self._chains.values())
+        if chains:
+            await asyncio.wait(chains, timeout=STOP_S)
+        for chain in chains:
+            chain.cancel()
+        await asyncio.gather(*chains, return_exceptions=True)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for some seconds, or until a chain ends, whose target may have more deliveries."""
+        if self._chains:
+            chains = self._chains.values()
+            await asyncio.wait(chains, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await asyncio.sleep(seconds)
+
+    async def _begin_chains(self, client: WebhookClient) -> bool:
+        """Begin chains of the next targets. Returns whether to look for more immediately."""
+        free = self._backoff.allowed(AT_ONCE, len(self._chains))
+        if free <= 0 or not self._is_held():
+            return False
+        heads = await self._deliveries.heads(self.endpoint.name, self._after, TARGETS, CHAIN)
+        for target, deliveries in heads.items():
+            self._after = target
+            if target in self._chains or not deliveries[0].is_due:
+                continue
+            self._chains[target] = asyncio.create_task(self._chain(client, target, deliveries))
+            free -= 1
+            if free == 0:
+                return True
+        is_end = len(heads) < TARGETS
+        if is_end:
+            self._after = NO_USER
+        return not is_end
+
+    async def _chain(
+        self, client: WebhookClient, target: UserId, deliveries: Sequence[Delivery]
+    ) -> None:
+        """Send the deliveries of one target until one fails, and record what has been sent."""
+        sent: list[Attempt] = []
+        unwanted: list[int] = []
+        try:
+            for delivery in deliveries:
+                if webhook_type(delivery.event) not in self.endpoint.types:
+                    unwanted.append(delivery.id)
+                    continue
+                if not self._is_held():
+                    break
+                sent.append(await self._attempt(client, delivery))
+                if not sent[-1].succeeded:
+                    break
+            await self._record(sent, unwanted)
+        except Unavailable as error:
+            log.warning("%d deliveries are sent again: %s", len(sent), error)
+            await asyncio.sleep(PAUSE_S)
+        except Exception:
+            log.exception("a delivery of webhook %s has failed", self.endpoint.name)
+            await asyncio.sleep(PAUSE_S)
+        finally:
+            del self._chains[target]
+
+    async def _attempt(self, client: WebhookClient, delivery: Delivery) -> Attempt:
+        try:
+            response = await self._post(client, delivery)
+        except SecretUnreadable as error:
+            response = Response(None, str(error), 0)
+        self._backoff.note(succeeded=response.succeeded)
+        _durations.observe(response.took_ms / 1000)
+        times = self._settings.times
+        doubled = times.retry_first_s * 2.0 ** min(delivery.attempts, 30)
+        wait_s = jittered(min(times.retry_max_s, doubled))
+        return Attempt(
+            delivery.id,
+            response.succeeded,
+            response.status,
+            response.error,
+            response.took_ms,
+            wait_s,
+        )
+
+    async def _post(self, client: WebhookClient, delivery: Delivery) -> Response:
+        endpoint = self.endpoint
+        message = message_of(delivery.event, self._space)
+        secrets = [self._box.decrypted(secret) for secret in endpoint.secrets]
+        host = urlsplit(endpoint.url).netloc
+        headers = headers_of(message, host, secrets, int(time.time()), delivery.attempts + 1)
+        return await client.post(endpoint.url, headers, message.body)
+
+    async def _record(self, sent: Sequence[Attempt], unwanted: Sequence[int]) -> None:
+        name, times = self.endpoint.name, self._settings.times
+        if unwanted:
+            await self._deliveries.forget(name, unwanted)
+        if not sent:
+            return
+        states = await self._deliveries.record(name, sent, times.retried_s)
+        for state in states.values():
+            _attempts.labels(_RESULTS[state]).inc()
+        for number, state in states.items():
+            if state is DeliveryState.PARKED:
+                log.error("delivery %d of webhook %s was parked", number, name)
+        last = sent[-1]
+        if last.error is not None:
+            await self._note_failure(last.error)
+        elif self._is_failing:
+            await self._endpoints.succeeded(name)
+            self._is_failing = False
+
+    async def _note_failure(self, error: str) -> None:
+        name, times = self.endpoint.name, self._settings.times
+        self._is_failing = True
+        if await self._endpoints.failed(name, error, times.disabled_s):
+            log.error("webhook %s is disabled: every delivery has failed for long: %s", name, error)

@@ -1,0 +1,138 @@
+"""Delivers the webhooks of one space: one process at a time holds each endpoint."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from time import monotonic
+from uuid import uuid4
+
+from graph.errors import Unavailable
+from graph.webhook import EndpointState
+from storage.groups import Webhooks
+from storage.postgres.webhooks import Endpoint
+from storage.stores import Stores
+from workers.webhook_endpoint import EndpointSender
+from workers.webhook_settings import WebhookSettings
+
+log = logging.getLogger(__name__)
+
+CLAIM_S = 1.0
+"""How often endpoints are read and claimed: how soon their changes have an effect."""
+
+LEASE_S = 10.0
+"""How long an endpoint is held after a claim: how long it waits if its process is killed."""
+
+MARGIN_S = 2.0
+"""So long before the end of the lease, nothing more is sent."""
+
+STOP_S = 2.0
+"""How long the release may take at the end."""
+
+
+class WebhookSender:
+    """Claims endpoints, and runs an `EndpointSender` for each."""
+
+    def __init__(self, webhooks: Webhooks, settings: WebhookSettings, space: str) -> None:
+        self._endpoints = webhooks.endpoints
+        self._deliveries = webhooks.deliveries
+        self._settings = settings
+        self._space = space
+        self._process = uuid4()
+        self._held_until = 0.0
+        self._senders: dict[str, tuple[EndpointSender, asyncio.Task[None]]] = {}
+        self._has_warned = False
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._claim()
+                except Unavailable as error:
+                    log.warning("the webhooks cannot be read: %s", error)
+                await asyncio.sleep(CLAIM_S)
+        finally:
+            await self._end(list(self._senders))
+            with suppress(Unavailable, TimeoutError):
+                async with asyncio.timeout(STOP_S):
+                    await self._endpoints.release(self._process)
+
+    async def _claim(self) -> None:
+        present = await self._endpoints.all()
+        active = {name for name, one in present.items() if one.state is EndpointState.ACTIVE}
+        if not self._can_sign(active):
+            return
+        begun = monotonic()
+        held = await self._endpoints.claim(self._process, LEASE_S) if active else set()
+        self._held_until = begun + LEASE_S - MARGIN_S
+        ended = [name for name, (_, task) in self._senders.items() if task.done()]
+        await self._end([*ended, *(self._senders.keys() - held)])
+        for name in held & present.keys():
+            self._start_or_change(present[name])
+        for name in present:
+            await self._park_overdue(present[name])
+
+    def _can_sign(self, active: set[str]) -> bool:
+        if active and not self._settings.keys and not self._has_warned:
+            log.error("%d webhooks are not delivered: KITH_WEBHOOKS_KEYS is not set", len(active))
+            self._has_warned = True
+        return bool(self._settings.keys)
+
+    def _start_or_change(self, endpoint: Endpoint) -> None:
+        if endpoint.name in self._senders:
+            self._senders[endpoint.name][0].endpoint = endpoint
+            return
+        sender = EndpointSender(
+            endpoint,
+            self._endpoints,
+            self._deliveries,
+            self._settings,
+            self._space,
+            lambda: monotonic() < self._held_until,
+        )
+        self._senders[endpoint.name] = (sender, asyncio.create_task(sender.run()))
+
+    async def _park_overdue(self, endpoint: Endpoint) -> None:
+        """Park what waits for an endpoint that is disabled, or for too long for one that fails."""
+        retried_s = self._settings.times.retried_s
+        if endpoint.state is EndpointState.DISABLED:
+            await self._deliveries.park_overdue(endpoint.name, 0, "the endpoint is disabled")
+        elif endpoint.failing_s > retried_s and endpoint.name in self._senders:
+            reason = "the endpoint has failed for long"
+            await self._deliveries.park_overdue(endpoint.name, retried_s, reason)
+
+    async def _end(self, names: list[str]) -> None:
+        tasks = [self._senders.pop(name)[1] for name in dict.fromkeys(names)]
+        for task in tasks:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                log.error("the sender of a webhook has failed", exc_info=result)
+
+
+@asynccontextmanager
+async def delivering(stores: Stores, settings: WebhookSettings, space: str) -> AsyncIterator[None]:
+    """A block in which this process delivers the webhooks of a space, as far as no other one
+    does."""
+    sender = WebhookSender(stores.jobs.webhooks, settings, space)
+    task = asyncio.create_task(sender.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def purge_webhooks(webhooks: Webhooks, kept_s: float, most: int) -> int:
+    """Delete deliveries after their retention, about `most` at most for each endpoint. Returns how
+    many.
+
+    Raises:
+        Unavailable: PostgreSQL cannot be reached.
+    """
+    gone = await webhooks.deliveries.purge_orphans(most)
+    for name in await webhooks.endpoints.all():
+        gone += await webhooks.deliveries.purge(name, kept_s, most)
+    return gone
