@@ -72,6 +72,25 @@ def change(
     return _change(scope, target, action, idempotency_key)
 
 
+async def change_once(
+    scope: Scope, change: Change, key: str, *, is_repeated: bool, is_paced: bool
+) -> Result:
+    """Apply a change of a bulk operation at most once under its idempotency key.
+
+    `is_repeated`: whether the change may have been made before. If not, its receipt is not looked
+    up, which saves a statement. `is_paced`: whether the viewer's rate limit applies.
+
+    Raises as `change` does.
+    """
+    target, action = change
+    actor = scope.must_have_viewer()
+    if target == actor:
+        return Result(action.to_self, target, SELF)
+    return await _write_once(
+        scope, Pair(actor, target), action, key, is_repeated=is_repeated, is_paced=is_paced
+    )
+
+
 async def _change(
     scope: Scope, target: UserId, action: Action, idempotency_key: str | None
 ) -> Result:
@@ -81,14 +100,27 @@ async def _change(
     pair = Pair(actor, target)
     if idempotency_key is None:
         return await _write(scope, pair, action, None)
-    key = keyed_id(idempotency_key)
-    stored = await scope.stores.writes.receipts.get_many(actor, [key])
+    return await _write_once(scope, pair, action, idempotency_key)
+
+
+async def _write_once(
+    scope: Scope,
+    pair: Pair,
+    action: Action,
+    idempotency_key: str,
+    *,
+    is_repeated: bool = True,
+    is_paced: bool = True,
+) -> Result:
+    """Apply an action, or return the first result under the key."""
+    key, receipts = keyed_id(idempotency_key), scope.stores.writes.receipts
+    stored = await receipts.get_many(pair.source, [key]) if is_repeated else {}
     if key not in stored:
         try:
-            return await _write(scope, pair, action, key)
+            return await _write(scope, pair, action, key, is_paced=is_paced)
         except ReceiptExists:  # two copies of the request run concurrently
-            stored = await scope.stores.writes.receipts.get_many(actor, [key])
-    return await _repeated(scope, pair, stored[key].receipt, action.digest(target))
+            stored = await receipts.get_many(pair.source, [key])
+    return await _repeated(scope, pair, stored[key].receipt, action.digest(pair.target))
 
 
 async def change_many(
@@ -177,14 +209,18 @@ async def undo(
     return await _repeated(scope, pair, first.receipt, action.digest(found.other))
 
 
-async def _write(scope: Scope, pair: Pair, action: Action, key: UUID | None) -> Result:
+async def _write(
+    scope: Scope, pair: Pair, action: Action, key: UUID | None, *, is_paced: bool = True
+) -> Result:
     """Decide the action and write the decision, with a receipt under `key` if there is one."""
     limits = scope.limits
     rule = action.rule
     if action.if_version is not None:
         absent = await scope.absent()
         rule = if_unchanged(scope, absent, pair.target, action.if_version, rule)
-    rule = paced(among_active(rule), limits.pace, has_key=key is not None)
+    rule = among_active(rule)
+    if is_paced:
+        rule = paced(rule, limits.pace, has_key=key is not None)
 
     def decide(state: PairState) -> Decision:
         state = limits.applied_to(state)
