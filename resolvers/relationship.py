@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from graph.transitions import among_active
 from resolvers import actions, result, visibility
 from resolvers.actions import Action
 from resolvers.audit import audited
+from resolvers.relation_versions import if_unchanged
 from resolvers.scope import Scope
 
 AT_ONCE = 4
@@ -172,8 +173,13 @@ def _placed(key: str, place: int) -> str:
     return f"{key}\n{place}"
 
 
-async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> Result:
-    """Undo a change of the viewer's. Raises as `change` does."""
+async def undo(
+    scope: Scope,
+    token: str,
+    idempotency_key: str | None = None,
+    if_version: str | None = None,
+) -> Result:
+    """Undo a change of the viewer's, if the relation has this version. Raises as `change` does."""
     actor = scope.must_have_viewer()
     named = read_undo_token(token)
     key = None if idempotency_key is None else keyed_id(idempotency_key)
@@ -181,7 +187,7 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
         actor, [one for one in (named, key) if one is not None]
     )
     if key is not None and (first := stored.get(key)) is not None:
-        digest = digest_of(actions.UNDO, first.other, token)
+        digest = digest_of(actions.UNDO, first.other, token, *actions.conditions(if_version))
         return await _repeated(scope, Pair(actor, first.other), first.receipt, digest)
     found = stored.get(named) if named else None
     if named is None or found is None or found.receipt.undo is None:
@@ -190,6 +196,7 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
     if found.age_us > scope.limits.undo_s * 1_000_000:
         return await present(scope, pair, Outcome.UNDO_EXPIRED)
     action = actions.undo(scope.limits, named, found.receipt.undo)
+    action = replace(action, if_version=if_version)
     try:
         result = await change(scope, found.other, action, idempotency_key)
     except ReceiptConsumed:
@@ -207,7 +214,11 @@ async def _write(
 ) -> Result:
     """Decide the action and write the decision, with a receipt under `key` if there is one."""
     limits = scope.limits
-    rule = among_active(action.rule)
+    rule = action.rule
+    if action.if_version is not None:
+        absent = await scope.absent()
+        rule = if_unchanged(scope, absent, pair.target, action.if_version, rule)
+    rule = among_active(rule)
     if is_paced:
         rule = paced(rule, limits.pace, has_key=key is not None)
 

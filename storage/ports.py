@@ -26,6 +26,7 @@ from graph.profile import Profile
 from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
 from graph.relation import RelationColumn
+from graph.relation_version import OwnEdge
 
 
 class Check(NamedTuple):
@@ -231,9 +232,17 @@ class Exports(Protocol):
     """Whole lists, in ranges."""
 
     async def range(
-        self, exported: ExportedList, user: UserId, kind: Kind, after: Position, size: int
+        self,
+        exported: ExportedList,
+        user: UserId,
+        kind: Kind,
+        after: Position,
+        size: int,
+        *,
+        notified: bool = False,
     ) -> ExportedRange:
-        """The entries of one kind among the `size` edges after a position of the user's list."""
+        """The entries of one kind among the `size` edges after a position of the user's list. With
+        `notified`, which is for followers: of those who asked to be notified."""
         ...
 
 
@@ -278,6 +287,10 @@ class EdgeNotes(Protocol):
 
     async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         """The notes of those pairs that have any."""
+        ...
+
+    async def own_edges(self, user: UserId, others: Sequence[UserId]) -> Mapping[UserId, OwnEdge]:
+        """The versions of the edges of `user` to those of `others` to whom there is a row."""
         ...
 
 
