@@ -117,7 +117,7 @@ def _date(since: int) -> datetime:
 
 
 def _state(value: bytes | None) -> int:
-    return 0 if value is None else (value[0] & 15 == _FOLLOW) + 2 * (value[17] & 15 == _FOLLOW)
+    return 0 if value is None else (value[0] & 7 == _FOLLOW) + 2 * (value[17] & 7 == _FOLLOW)
 
 
 def _relation(other: str, value: bytes | None) -> Row:

@@ -38,7 +38,7 @@ class Exports:
             BadInput: a parameter is invalid.
             Unavailable: Redis cannot be reached.
         """
-        no_others(request.query, ("format", "fields", "after"))
+        no_others(request.query, ("format", "fields", "after", "notify"))
         exported = ExportedList(one_of("list", request.path["list"], "", list(ExportedList)))
         user = user_id_of(request.path["user"])
         if user is None:
@@ -49,10 +49,15 @@ class Exports:
         file_format = ExportFormat(chosen)
         fields = request.query.get("fields", ",".join(FIELDS))
         lines = ExportLines(file_format, fields.split(","))
+        notified = (
+            one_of("notify", request.query.get("notify"), "false", ["false", "true"]) == "true"
+        )
+        if notified and exported is not ExportedList.FOLLOWERS:
+            raise BadInput("notify", "is only for followers.")
         after = request.query.get("after")
         cursor = None if after is None else read_cursor("after", after, exported)
         changes_cursor = await end_of_changes(request.scope)  # before anything is read
-        entries = exported_entries(request.scope, exported, UserId(user), cursor)
+        entries = exported_entries(request.scope, exported, UserId(user), cursor, notified=notified)
         chunks = self._chunks(entries, lines, exported)
         return Stream(MEDIA_TYPES[file_format], chunks, [(CHANGES_HEADER, changes_cursor.encode())])
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gateway.config import Config
+from gateway.rate import Rate
 from graph.errors import Unavailable
 from storage.postgres import bulk_load
 from storage.postgres.bulk_load import LoadReport, OnBad
@@ -59,10 +60,12 @@ async def _run(config: Config, file: Path, on_bad: OnBad) -> int:
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%  {task.fields[edges]:,} edges"),
+        TextColumn("{task.fields[rate]:,} lines a second"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("loading", edges=0)
+        task = bar.add_task("loading", edges=0, rate=0)
+        rates = {True: Rate(), False: Rate()}
 
         async def show(progress: bulk_load.Progress) -> None:
             bar.update(
@@ -71,6 +74,7 @@ async def _run(config: Config, file: Path, on_bad: OnBad) -> int:
                 completed=progress.bytes_read,
                 total=progress.bytes_total,
                 edges=progress.loaded + progress.present,
+                rate=rates[progress.checking].of(progress.lines),
             )
 
         report = await bulk_load.bulk_load(config.storage, file, on_bad=on_bad, on_progress=show)

@@ -55,7 +55,7 @@ DESCRIPTIONS: Mapping[UserId, str] = {
     UserId(400): "follows nobody",
     WHISPERED_TO: "user 1 whispers to this user",
     WHISPERS: "whispers to user 1",
-    CLOSE: "a friend of user 1, and a close follow",
+    CLOSE: "a friend of user 1, and a close follow with notifications",
     CLOSEST: "the friend whom user 1 messages most",
     MUTED: "muted by user 1",
     ASKED: "protected; user 1 asks to follow",
@@ -101,7 +101,7 @@ def _settings() -> Iterator[tuple[UserId, PrivacyChange]]:
 
 def _changes(limits: Limits) -> Iterator[tuple[UserId, UserId, Action]]:
     yield ME, WHISPERED_TO, actions.follow(limits, Kind.WHISPER)
-    yield ME, CLOSE, actions.update_follow(None, close_follow=True)
+    yield ME, CLOSE, actions.update_follow(None, close_follow=True, notify=True)
     yield ME, MUTED, actions.mute(None)
     yield ME, MUTED_UNTIL, actions.mute(END)
     yield ME, ASKED, actions.follow(limits, message="We met in Lisbon.")

@@ -13,6 +13,7 @@ from engine import Engine
 from gateway import freshness
 from gateway.admission import Admission
 from gateway.authentication import Authentication, Identity
+from gateway.bulk import BulkUploads, begin_results
 from gateway.change_feed import begin_changes
 from gateway.client_address import ClientAddresses
 from gateway.config import Config
@@ -41,6 +42,9 @@ from storage.groups import SharedServers
 from storage.ports import Consistency
 from storage.stores import Stores, open_stores
 
+UPLOADS_MAX = 4
+"""Uploads of bulk operations that a process receives at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
@@ -49,6 +53,7 @@ class ProcessLimits:
     bodies: PartialBodies
     exports: Places
     changes: Places
+    uploads: Places
 
     @classmethod
     def of(cls, config: Config) -> "ProcessLimits":
@@ -57,6 +62,7 @@ class ProcessLimits:
             PartialBodies(config.clients.requests.bodies_bytes_max),
             Places(streams.exports_max),
             Places(streams.changes_max),
+            Places(UPLOADS_MAX),
         )
 
 
@@ -76,10 +82,12 @@ class SharedParts:
 
 @dataclass(frozen=True, slots=True)
 class ServiceTransports:
-    """The routes that services read besides GraphQL."""
+    """The routes that services use besides GraphQL."""
 
     exports: ServiceStreams
     changes: ServiceStreams
+    bulk_uploads: BulkUploads
+    bulk_results: ServiceStreams
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +173,13 @@ def _served(
     services = ServiceTransports(
         open_stream("export", places=parts.limits.exports, begin=Exports(parts.engine.turns).begin),
         open_stream("changes", places=parts.limits.changes, begin=begin_changes),
+        BulkUploads(
+            authentication.authenticate,
+            lambda headers, identity: fresh_context_of(headers, identity).scope,
+            parts.limits.uploads,
+            parts.engine.turns,
+        ),
+        open_stream("bulk results", places=parts.limits.exports, begin=begin_results),
     )
     name = config.storage.space
     return ServedSpace(
@@ -238,6 +253,8 @@ def service_routes(
         for path, of in (
             ("/export/{list}/{user}", lambda space: space.services.exports),
             ("/changes", lambda space: space.services.changes),
+            ("/bulk", lambda space: space.services.bulk_uploads),
+            ("/bulk/{id}/results", lambda space: space.services.bulk_results),
         )
     ]
 

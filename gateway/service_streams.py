@@ -17,7 +17,6 @@ from collections.abc import (
 )
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
-from typing import NoReturn
 from urllib.parse import parse_qsl
 
 import zstandard
@@ -119,23 +118,20 @@ class ServiceStreams:
                 chunks = _compressed(stream.chunks) if packed else stream.chunks
                 await _send_all(connection, chunks, receive)
         except HttpRejection as rejection:
-            fields = {"cache-control": "no-store", **rejection.headers}
-            response = Response(rejection.body, rejection.status, fields, "application/json")
-            response.raw_headers.append((REQUEST_ID, own_id))
-            await response(http, receive, send)
+            await respond(rejection_response(rejection), own_id, http, receive, send)
 
     async def _begun(self, http: HttpScope, headers: Headers, identity: Identity) -> Stream:
         scope, path = self.scope_of(headers, identity), http["path_params"]
         result = "INTERNAL"
         try:
             scope.must_see_everything()
-            query = _query(http["query_string"])
+            query = query_of(http["query_string"])
             stream = await self.begin(StreamRequest(scope, headers, path, query))
             result = "OK"
             return stream
         except KithError as error:
             result = error.code
-            _reject(error)
+            raise rejection_of(error) from error
         finally:
             action = f"{self.name} {path['list'][:20]}" if "list" in path else self.name
             log_access(scope, action, user_id_of(path.get("user", "")), result)
@@ -156,7 +152,8 @@ def no_others(given: Mapping[str, str], known: Sequence[str]) -> None:
             raise BadInput(name[:100], f"is not a parameter. There are {', '.join(known)}.")
 
 
-def _query(query_string: bytes) -> Mapping[str, str]:
+def query_of(query_string: bytes) -> Mapping[str, str]:
+    """The parameters of a query. Raises BadInput if one is given twice."""
     given: dict[str, str] = {}
     for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
         if name in given:
@@ -165,10 +162,25 @@ def _query(query_string: bytes) -> Mapping[str, str]:
     return given
 
 
-def _reject(error: KithError) -> NoReturn:
+def rejection_of(error: KithError) -> HttpRejection:
+    """The response to a request of a service that has raised an error."""
     status = STATUSES.get(error.code, 503)
     retry = {"retry-after": str(RETRY_AFTER_S)} if status == 503 else {}
-    raise HttpRejection(status, error.code, str(error), retry) from error
+    return HttpRejection(status, error.code, str(error), retry)
+
+
+async def respond(
+    response: Response, own_id: bytes, http: HttpScope, receive: Receive, send: Send
+) -> None:
+    """Send a response with the id of its request."""
+    response.raw_headers.append((REQUEST_ID, own_id))
+    await response(http, receive, send)
+
+
+def rejection_response(rejection: HttpRejection) -> Response:
+    """The response of a rejection."""
+    fields = {"cache-control": "no-store", **rejection.headers}
+    return Response(rejection.body, rejection.status, fields, "application/json")
 
 
 def _start(stream: Stream, own_id: bytes, *, packed: bool) -> Message:

@@ -5,6 +5,7 @@ from rich.console import Console
 from rich.status import Status
 
 from gateway.config import Config
+from gateway.rate import Rate
 from graph.errors import Unavailable
 from storage.postgres.verify import VerifyProgress, VerifyReport, verify
 from storage.stores import Stores, open_stores
@@ -18,12 +19,15 @@ async def run(config: Config, *, repair: bool, examples: int) -> int:
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
+    rate = Rate()
     with Console(stderr=True).status("comparing rows") as status:
 
         async def show(progress: VerifyProgress) -> None:
+            done = progress.forward_rows + progress.reverse_rows + progress.users
             status.update(
                 f"comparing rows: {progress.forward_rows:,} forward, {progress.reverse_rows:,} "
-                f"reverse, {progress.users:,} users, {progress.drifts:,} drifts"
+                f"reverse, {progress.users:,} users, {progress.drifts:,} drifts, "
+                f"{rate.of(done):,} a second"
             )
 
         report = await verify(config.storage, repair=repair, examples=examples, on_progress=show)

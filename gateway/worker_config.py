@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from gateway.bulk_work import BulkWork
 from gateway.config import Config
 from workers.job_settings import JobSettings
 from workers.spaces import WorkerSpaces
@@ -9,7 +10,13 @@ from workers.spaces import WorkerSpaces
 
 def job_settings(config: Config) -> JobSettings:
     """The settings of the jobs of one space."""
-    return JobSettings(config.storage, config.limits.undo_s, config.verified_rows, config.webhooks)
+    return JobSettings(
+        config.storage,
+        config.limits.undo_s,
+        config.verified_rows,
+        config.webhooks,
+        BulkWork(config.limits),
+    )
 
 
 def worker_spaces(config: Config) -> WorkerSpaces:

@@ -62,6 +62,8 @@ class Flags(IntFlag):
     """The user is not suggested again."""
     WHISPER_REQUEST = 8
     """Set on a request for a whisper."""
+    NOTIFY = 16
+    """The owner asked to be notified of what the followed user does."""
 
 
 class Pair(NamedTuple):

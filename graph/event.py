@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis, UserId, Version
+from graph.steps import FOLLOW_FLAGS
 
 
 class EventType(Enum):
@@ -122,7 +123,7 @@ def _end_event_type(event: Event, viewer: UserId, before: Kind) -> EventType:
 def _flags_event_type(event: Event) -> EventType | None:
     """The type of a change of flags, which only the source sees."""
     before, after = event.flags_before, event.flags_after
-    if Flags.CLOSE_FOLLOW in before ^ after:
+    if (before ^ after) & FOLLOW_FLAGS:
         return EventType.FOLLOW_CHANGED
     if Flags.DISMISSED in after & ~before:
         return EventType.SUGGESTION_DISMISSED

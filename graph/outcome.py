@@ -44,6 +44,8 @@ class Outcome(StrEnum):
     FOLLOWING_LIMIT_REACHED = "FOLLOWING_LIMIT_REACHED"
     BLOCK_LIMIT_REACHED = "BLOCK_LIMIT_REACHED"
     RATE_LIMITED = "RATE_LIMITED"
+    CONFLICT = "CONFLICT"
+    """The relation has changed since the actor read its version."""
     CANNOT_UNDO = "CANNOT_UNDO"
     """The relationship changed after the receipt was written, so it cannot be restored."""
     UNDO_EXPIRED = "UNDO_EXPIRED"
@@ -97,6 +99,7 @@ REJECTIONS = frozenset(
         Outcome.FOLLOWING_LIMIT_REACHED,
         Outcome.BLOCK_LIMIT_REACHED,
         Outcome.RATE_LIMITED,
+        Outcome.CONFLICT,
         Outcome.CANNOT_UNDO,
         Outcome.UNDO_EXPIRED,
         Outcome.UNDO_UNKNOWN,

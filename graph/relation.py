@@ -163,6 +163,11 @@ def is_close_follow(kinds: int) -> bool:
     return follows(kinds) and kinds >> 8 & Flags.CLOSE_FOLLOW != 0
 
 
+def notifies(kinds: int) -> bool:
+    """Whether the first follows the second and asked to be notified."""
+    return follows(kinds) and kinds >> 8 & Flags.NOTIFY != 0
+
+
 def state(kinds: int) -> RelationState:
     """The relation state of both directions."""
     if kinds == SELF.kinds:

@@ -26,6 +26,7 @@ class Mark(IntFlag):
     MUTED = 1 << 7
     CLOSE_FOLLOW = 1 << 8
     SELF = 1 << 9
+    NOTIFY = 1 << 10
 
 
 _SAID = {
@@ -39,6 +40,7 @@ _SAID = {
     Mark.MUTED: rules.mutes,
     Mark.CLOSE_FOLLOW: rules.is_close_follow,
     Mark.SELF: SELF.kinds.__eq__,
+    Mark.NOTIFY: rules.notifies,
 }
 
 

@@ -10,6 +10,9 @@ from graph.outcome import Outcome
 COUNTED_KINDS = FOLLOWS | {Kind.REQUEST}
 """The kinds that count towards the following limit."""
 
+FOLLOW_FLAGS = Flags.CLOSE_FOLLOW | Flags.NOTIFY
+"""The flags of a follow, or of the follow that a request asks for. They end with it."""
+
 LASTING_FLAGS = Flags.MUTED | Flags.DISMISSED
 """The flags that do not depend on a follow."""
 

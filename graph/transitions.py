@@ -10,6 +10,7 @@ from graph.decision import Conditions, Decision, PairState, Rule
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis
 from graph.outcome import Outcome
 from graph.steps import (
+    FOLLOW_FLAGS,
     begun,
     below_following_limit,
     changed,
@@ -26,6 +27,7 @@ def follow(
     kind: Kind = Kind.FOLLOW,
     *,
     close_follow: bool = False,
+    notify: bool = False,
     message: str | None = None,
     mutual: bool = False,
 ) -> Rule:
@@ -35,6 +37,8 @@ def follow(
     and the target has sent a request, it accepts that request.
     """
     flags = Flags.CLOSE_FOLLOW if close_follow else Flags.PLAIN
+    if notify:
+        flags |= Flags.NOTIFY
 
     def decide(state: PairState) -> Decision:
         edge = state.edge
@@ -79,7 +83,9 @@ def unfollow(*, mutual: bool = False) -> Rule:
     return decide
 
 
-def update_follow(kind: Kind | None = None, close_follow: bool | None = None) -> Rule:
+def update_follow(
+    kind: Kind | None = None, close_follow: bool | None = None, notify: bool | None = None
+) -> Rule:
     """The rule of `updateFollow`. None leaves the kind or flag as it is. The date stays."""
 
     def decide(state: PairState) -> Decision:
@@ -89,6 +95,8 @@ def update_follow(kind: Kind | None = None, close_follow: bool | None = None) ->
         flags = edge.flags
         if close_follow is not None:
             flags = flags | Flags.CLOSE_FOLLOW if close_follow else flags & ~Flags.CLOSE_FOLLOW
+        if notify is not None:
+            flags = flags | Flags.NOTIFY if notify else flags & ~Flags.NOTIFY
         updated = replace(edge, kind=kind or edge.kind, flags=flags)
         if updated == edge:
             return unchanged(Outcome.UNCHANGED, state)
@@ -128,7 +136,7 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
         if edge.kind is Kind.BLOCK:
             return unchanged(Outcome.UNBLOCK_FIRST, state)
         if mutual:
-            return _both(limit, state, edge.flags & Flags.CLOSE_FOLLOW)
+            return _both(limit, state, edge.flags & FOLLOW_FLAGS)
         is_whisper = reverse.flags & Flags.WHISPER_REQUEST and whispers
         accepted = _granted(state, Kind.WHISPER if is_whisper else Kind.FOLLOW)
         return changed(Outcome.REQUEST_ACCEPTED, state, None, accepted)
@@ -138,7 +146,7 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
 
 def _granted(state: PairState, kind: Kind) -> Edge:
     """The follow of `kind` that the other user's request becomes."""
-    return begun(state, state.reverse, kind, state.reverse.flags & Flags.CLOSE_FOLLOW)
+    return begun(state, state.reverse, kind, state.reverse.flags & FOLLOW_FLAGS)
 
 
 def _both(limit: int, state: PairState, flags: Flags) -> Decision:

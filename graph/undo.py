@@ -8,6 +8,7 @@ from graph.outcome import Outcome
 from graph.receipt import UndoRecord
 from graph.steps import (
     COUNTED_KINDS,
+    FOLLOW_FLAGS,
     LASTING_FLAGS,
     begun,
     changed,
@@ -75,7 +76,7 @@ def _approved(state: PairState, edge: Edge, record: UndoRecord) -> Edge:
     if edge.kind not in FOLLOWS or record.protected or not state.protected:
         return edge
     request_flag = Flags.WHISPER_REQUEST if edge.kind is Kind.WHISPER else Flags.PLAIN
-    return begun(state, edge, Kind.REQUEST, edge.flags & Flags.CLOSE_FOLLOW | request_flag)
+    return begun(state, edge, Kind.REQUEST, edge.flags & FOLLOW_FLAGS | request_flag)
 
 
 def _returned(limit: int, state: PairState, reverse: Edge) -> Edge | None:

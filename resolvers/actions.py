@@ -30,10 +30,12 @@ class Action:
     """Whether an undo can restore what the action ends."""
     consumes: UUID | None = None
     """The actor's receipt that an undo consumes."""
+    if_version: str | None = None
+    """The version that the relation must have: see `graph.relation_version`."""
 
     def digest(self, target: UserId) -> bytes:
         """A digest of the request to apply the action to `target`."""
-        return digest_of(self.name, target, *self.arguments)
+        return digest_of(self.name, target, *self.arguments, *conditions(self.if_version))
 
     def with_receipt(
         self, target: UserId, key: UUID | None, state: PairState, decision: Decision
@@ -51,19 +53,32 @@ class Action:
         return replace(decision, receipt=receipt, consumes=consumes)
 
 
+def conditions(if_version: str | None) -> tuple[str, ...]:
+    """What the condition of an action adds to the digest of its request."""
+    return () if if_version is None else (if_version,)
+
+
 def follow(
     limits: Limits,
     kind: Kind = Kind.FOLLOW,
     *,
     close_follow: bool = False,
+    notify: bool = False,
     message: str | None = None,
 ) -> Action:
     """Follow publicly or by a whisper. A protected user gets a request with `message`."""
     mutual = limits.mutual_approval
     rule = transitions.follow(
-        limits.following_max, kind, close_follow=close_follow, message=message, mutual=mutual
+        limits.following_max,
+        kind,
+        close_follow=close_follow,
+        notify=notify,
+        message=message,
+        mutual=mutual,
     )
-    return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, close_follow, message))
+    # Without a value that an input lacks, its digest is the same in all releases.
+    added = ("notify",) if notify else ()
+    return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, close_follow, message, *added))
 
 
 def unfollow(limits: Limits) -> Action:
@@ -72,10 +87,13 @@ def unfollow(limits: Limits) -> Action:
     return Action("unfollow", rule, Outcome.NOT_FOLLOWING, can_undo=True)
 
 
-def update_follow(kind: Kind | None, close_follow: bool | None) -> Action:
-    """Make a follow public or a whisper, close or not."""
-    rule = transitions.update_follow(kind, close_follow)
-    return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow))
+def update_follow(
+    kind: Kind | None, close_follow: bool | None, notify: bool | None = None
+) -> Action:
+    """Make a follow public or a whisper, close or not, with notifications or not."""
+    rule = transitions.update_follow(kind, close_follow, notify)
+    added = () if notify is None else (notify,)
+    return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow, *added))
 
 
 def remove_follower(limits: Limits) -> Action:

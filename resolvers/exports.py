@@ -30,9 +30,15 @@ class ExportedEntries:
 
 
 async def exported_entries(
-    scope: Scope, exported: ExportedList, user: UserId, after: ExportCursor | None
+    scope: Scope,
+    exported: ExportedList,
+    user: UserId,
+    after: ExportCursor | None,
+    *,
+    notified: bool = False,
 ) -> AsyncGenerator[ExportedEntries, None]:
-    """A whole list, newest first within each kind of edge.
+    """A whole list, newest first within each kind of edge. With `notified`, the followers who asked
+    to be notified.
 
     An edge that begins meanwhile may be missing: it is in the change feed after the feed's end at
     the time of the call.
@@ -44,7 +50,7 @@ async def exported_entries(
     scope.must_see_everything()
     absent = await scope.stores.reads.absences.now()
     for kind, start in parts_after(exported, after):
-        read = partial(scope.stores.reads.exports.range, exported, user, kind)
+        read = partial(scope.stores.reads.exports.range, exported, user, kind, notified=notified)
         position: Position | None = start
         while position is not None:
             entries, position = await read(position, RANGE)

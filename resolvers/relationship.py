@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from graph.transitions import among_active
 from resolvers import actions, result, visibility
 from resolvers.actions import Action
 from resolvers.audit import audited
+from resolvers.relation_versions import if_unchanged
 from resolvers.scope import Scope
 
 AT_ONCE = 4
@@ -71,6 +72,25 @@ def change(
     return _change(scope, target, action, idempotency_key)
 
 
+async def change_once(
+    scope: Scope, change: Change, key: str, *, is_repeated: bool, is_paced: bool
+) -> Result:
+    """Apply a change of a bulk operation at most once under its idempotency key.
+
+    `is_repeated`: whether the change may have been made before. If not, its receipt is not looked
+    up, which saves a statement. `is_paced`: whether the viewer's rate limit applies.
+
+    Raises as `change` does.
+    """
+    target, action = change
+    actor = scope.must_have_viewer()
+    if target == actor:
+        return Result(action.to_self, target, SELF)
+    return await _write_once(
+        scope, Pair(actor, target), action, key, is_repeated=is_repeated, is_paced=is_paced
+    )
+
+
 async def _change(
     scope: Scope, target: UserId, action: Action, idempotency_key: str | None
 ) -> Result:
@@ -80,14 +100,27 @@ async def _change(
     pair = Pair(actor, target)
     if idempotency_key is None:
         return await _write(scope, pair, action, None)
-    key = keyed_id(idempotency_key)
-    stored = await scope.stores.writes.receipts.get_many(actor, [key])
+    return await _write_once(scope, pair, action, idempotency_key)
+
+
+async def _write_once(
+    scope: Scope,
+    pair: Pair,
+    action: Action,
+    idempotency_key: str,
+    *,
+    is_repeated: bool = True,
+    is_paced: bool = True,
+) -> Result:
+    """Apply an action, or return the first result under the key."""
+    key, receipts = keyed_id(idempotency_key), scope.stores.writes.receipts
+    stored = await receipts.get_many(pair.source, [key]) if is_repeated else {}
     if key not in stored:
         try:
-            return await _write(scope, pair, action, key)
+            return await _write(scope, pair, action, key, is_paced=is_paced)
         except ReceiptExists:  # two copies of the request run concurrently
-            stored = await scope.stores.writes.receipts.get_many(actor, [key])
-    return await _repeated(scope, pair, stored[key].receipt, action.digest(target))
+            stored = await receipts.get_many(pair.source, [key])
+    return await _repeated(scope, pair, stored[key].receipt, action.digest(pair.target))
 
 
 async def change_many(
@@ -140,8 +173,13 @@ def _placed(key: str, place: int) -> str:
     return f"{key}\n{place}"
 
 
-async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> Result:
-    """Undo a change of the viewer's. Raises as `change` does."""
+async def undo(
+    scope: Scope,
+    token: str,
+    idempotency_key: str | None = None,
+    if_version: str | None = None,
+) -> Result:
+    """Undo a change of the viewer's, if the relation has this version. Raises as `change` does."""
     actor = scope.must_have_viewer()
     named = read_undo_token(token)
     key = None if idempotency_key is None else keyed_id(idempotency_key)
@@ -149,7 +187,7 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
         actor, [one for one in (named, key) if one is not None]
     )
     if key is not None and (first := stored.get(key)) is not None:
-        digest = digest_of(actions.UNDO, first.other, token)
+        digest = digest_of(actions.UNDO, first.other, token, *actions.conditions(if_version))
         return await _repeated(scope, Pair(actor, first.other), first.receipt, digest)
     found = stored.get(named) if named else None
     if named is None or found is None or found.receipt.undo is None:
@@ -158,6 +196,7 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
     if found.age_us > scope.limits.undo_s * 1_000_000:
         return await _present(scope, pair, Outcome.UNDO_EXPIRED)
     action = actions.undo(scope.limits, named, found.receipt.undo)
+    action = replace(action, if_version=if_version)
     try:
         result = await change(scope, found.other, action, idempotency_key)
     except ReceiptConsumed:
@@ -170,10 +209,18 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
     return await _repeated(scope, pair, first.receipt, action.digest(found.other))
 
 
-async def _write(scope: Scope, pair: Pair, action: Action, key: UUID | None) -> Result:
+async def _write(
+    scope: Scope, pair: Pair, action: Action, key: UUID | None, *, is_paced: bool = True
+) -> Result:
     """Decide the action and write the decision, with a receipt under `key` if there is one."""
     limits = scope.limits
-    rule = paced(among_active(action.rule), limits.pace, has_key=key is not None)
+    rule = action.rule
+    if action.if_version is not None:
+        absent = await scope.absent()
+        rule = if_unchanged(scope, absent, pair.target, action.if_version, rule)
+    rule = among_active(rule)
+    if is_paced:
+        rule = paced(rule, limits.pace, has_key=key is not None)
 
     def decide(state: PairState) -> Decision:
         state = limits.applied_to(state)

@@ -14,6 +14,7 @@ from graph.cursor import read_cursor
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
 from graph.errors import BadInput, KithError
 from graph.page import NEWEST, OLDEST, ListOf, Position, Window
+from graph.relation_version import LENGTH as VERSION_LENGTH
 from resolvers.scope import Limits
 
 T = TypeVar("T")
@@ -185,6 +186,19 @@ def text(argument: str, given: str, most: int) -> str:
         raise BadInput(argument, f"must have at most {most} characters, got {len(given)}.")
     if "\0" in given or (not given.isascii() and any("\ud800" <= c <= "\udfff" for c in given)):
         raise BadInput(argument, "must not contain null characters or surrogates.")
+    return given
+
+
+def relation_version(argument: str, given: str | None) -> str | None:
+    """Return the version of a relation, or None if the argument was omitted.
+
+    Raises:
+        BadInput: no relation has this version.
+    """
+    if given is None or given is UNSET:
+        return None
+    if len(given) != VERSION_LENGTH or not given.isascii():
+        raise BadInput(argument, f'must be the `version` of a relation, got "{shortened(given)}".')
     return given
 
 

@@ -4,6 +4,7 @@ import strawberry
 
 from schema.mutations.accounts import AccountMutations
 from schema.mutations.blocks import BlockMutations
+from schema.mutations.bulk import BulkMutations
 from schema.mutations.changes import ChangeManyMutations
 from schema.mutations.follows import FollowMutations
 from schema.mutations.interactions import InteractionMutations
@@ -26,5 +27,6 @@ class Mutation(
     InteractionMutations,
     UndoMutations,
     ChangeManyMutations,
+    BulkMutations,
 ):
     """All mutations."""

@@ -6,13 +6,15 @@ from typing import Annotated
 import strawberry
 
 from engine import ItemOrError, Parents, batched, length_of, weighed, without_errors
+from graph.bulk import BulkOperation as BulkRow
 from graph.rate_limit import RateLimit as RateLimitRow
-from resolvers import relations
+from resolvers import bulk, relations
 from resolvers.accounts import statuses
 from resolvers.audit import require_service
 from resolvers.scope import Scope
 from schema import arguments
 from schema.account import AccountRow, UserAccount
+from schema.bulk_operation import BulkOperation
 from schema.context import Info, scope_of
 from schema.federation import Entity, Representations, Service, subgraph, users_of
 from schema.freshness import AtLeastAsFresh
@@ -34,6 +36,10 @@ NodeId = Annotated[
 UserIds = Annotated[
     list[strawberry.ID],
     strawberry.argument(description="The ids of up to 100 users. Duplicates are allowed."),
+]
+BulkId = Annotated[
+    strawberry.ID,
+    strawberry.argument(description="The id that the service has chosen for the operation."),
 ]
 NodeIds = Annotated[
     list[strawberry.ID],
@@ -170,6 +176,17 @@ class Query:
         scope = scope_of(info)
         users = arguments.each_user_id("ids", ids, scope.limits.users_max)
         return [await _accounts(scope, users)] * len(roots)
+
+    @batched(
+        graphql_type=BulkOperation | None,
+        metadata=weighed(call=QUERY),
+        description="The bulk operation of the calling service with this id. Null if it has none. "
+        "Only for services that do not act for a user: other callers get the error `FORBIDDEN`.",
+    )
+    async def bulk_operation(roots: Parents[None], info: Info, id: BulkId) -> list[BulkRow | None]:
+        scope = scope_of(info)
+        require_service(scope, "readBulkOperation")
+        return [await bulk.find(scope, bulk.key_of(scope, "id", id))] * len(roots)
 
     @batched(
         graphql_type=RateLimit | None,

@@ -12,6 +12,7 @@ from strawberry import enum_value
 from engine import Parents, batched, column_of, derived, row_classes, weighed
 from graph import relation as rules
 from graph.edge import Millis, Pair
+from resolvers.relation_versions import versions_to
 from schema.context import Info, scope_of
 from schema.node import RELATION_PREFIX, LazyUser, Node
 from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, UserRow, date
@@ -31,6 +32,12 @@ class RelationState(Enum):
         "FRIENDS", description="The users follow each other, neither by a whisper."
     )
     SELF = enum_value("SELF", description="`from` and `to` are the same user.")
+
+
+@strawberry.enum(description="Which activity of a followed user the follower is notified of.")
+class FollowNotifications(Enum):
+    ALL = enum_value("ALL", description="The follower asked to be notified of all activity.")
+    NONE = enum_value("NONE", description="The follower did not ask to be notified.")
 
 
 @strawberry.type(
@@ -101,6 +108,15 @@ class Relation(Node):
         "for others it is false.",
     )
 
+    notify: FollowNotifications = derived(
+        KINDS,
+        lambda kinds: (
+            FollowNotifications.ALL if rules.notifies(kinds) else FollowNotifications.NONE
+        ),
+        description="Whether `from` asked to be notified of what `to` does. Only `from` and "
+        "services see it; for others, and if `following` is false, it is NONE.",
+    )
+
     @batched(
         description="When `from` began to follow `to`. Null if `following` is false.",
         serialized=True,
@@ -152,6 +168,20 @@ class Relation(Node):
     )
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.is_friends, lambda both: max(both.since, both.reverse_since))
+
+    @batched(
+        metadata=weighed(call=QUERY, row=10),
+        description="The version of the relationship as the viewer sees it, for the input field "
+        "`ifVersion` of the mutations. It changes with every change that the viewer can notice, "
+        "and with no other. Null unless `from` is the viewer and `to` another user. Costs one "
+        "database query.",
+    )
+    async def version(rows: Parents[RelationRow], info: Info) -> list[str | None]:
+        scope = scope_of(info)
+        viewer = scope.viewer
+        mine = {target: relation for source, target, _, relation in rows if source == viewer}
+        versions = await versions_to(scope, viewer, mine) if viewer and mine else {}
+        return [versions.get(target) if source == viewer else None for source, target, *_ in rows]
 
 
 _SINCE: Callable[[rules.Relation], Millis] = attrgetter("since")

@@ -22,7 +22,7 @@ from schema.rows import date
 INPUT = ("input",)
 """The path of a mutation's input."""
 
-USER, KEY, TOKEN = "userId", "idempotencyKey", "undoToken"
+USER, KEY, TOKEN, IF_VERSION = "userId", "idempotencyKey", "undoToken", "ifVersion"
 """The fields of inputs that rejections name."""
 
 
@@ -160,6 +160,16 @@ class RateLimited(UserError):
     retry_at: datetime = derived(
         "result.retry_at", date, description="When the viewer can try again."
     )
+
+
+@rejection(
+    "The relationship does not have the version `ifVersion`: it has changed since it was read. The "
+    "`relation` of the payload is the current one.",
+    {Outcome.CONFLICT: "This relationship has changed in the meantime. Look at it and try again."},
+    field=IF_VERSION,
+)
+class Conflict(UserError):
+    pass
 
 
 @strawberry.enum(description="Why a change cannot be undone.")

@@ -14,6 +14,7 @@ from storage.failover import Failover
 from storage.ports import Budgets, DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.bulk_operations import BulkQueue
 from storage.postgres.canaries import Canaries
 from storage.postgres.connection_budget import ConnectionBudget
 from storage.postgres.erasures import Erasures
@@ -48,6 +49,7 @@ class Jobs:
     verification: Verification
     drain: Drain
     mutes: PostgresMutes
+    bulk: BulkQueue
     absent_follower_counts: AbsentFollowerCounts
     affinity: PostgresAffinity
     erasure: Erasure

@@ -31,6 +31,7 @@ _SCHEMA = pa.schema(
         "kind": pa.dictionary(pa.int8(), pa.string()),
         "close_follow": pa.bool_(),
         "muted": pa.bool_(),
+        "notify": pa.bool_(),
     }
 )
 _TYPES = {**_INTEGERS, "since": pa.int64(), "kind": pa.int8(), "flags": pa.int16()}
@@ -68,7 +69,7 @@ def _described(edges: Any) -> Any:
     names = pa.array([kind.name for kind in Kind])
     flags = [
         compute.not_equal(compute.bit_wise_and(edges["flags"], int(flag)), 0)
-        for flag in (Flags.CLOSE_FOLLOW, Flags.MUTED)
+        for flag in (Flags.CLOSE_FOLLOW, Flags.MUTED, Flags.NOTIFY)
     ]
     kinds = pa.DictionaryArray.from_arrays(edges["kind"].combine_chunks(), names)
     since = edges["since"].cast(_SCHEMA.field("since").type)

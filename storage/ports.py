@@ -13,6 +13,7 @@ from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.account_state import AccountState, AccountStatus, StateChange
+from graph.bulk import BulkKey, BulkOperation, BulkOptions
 from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
@@ -24,6 +25,7 @@ from graph.profile import Profile
 from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
 from graph.relation import RelationColumn
+from graph.relation_version import OwnEdge
 
 
 class Check(NamedTuple):
@@ -229,9 +231,17 @@ class Exports(Protocol):
     """Whole lists, in ranges."""
 
     async def range(
-        self, exported: ExportedList, user: UserId, kind: Kind, after: Position, size: int
+        self,
+        exported: ExportedList,
+        user: UserId,
+        kind: Kind,
+        after: Position,
+        size: int,
+        *,
+        notified: bool = False,
     ) -> ExportedRange:
-        """The entries of one kind among the `size` edges after a position of the user's list."""
+        """The entries of one kind among the `size` edges after a position of the user's list. With
+        `notified`, which is for followers: of those who asked to be notified."""
         ...
 
 
@@ -276,6 +286,10 @@ class EdgeNotes(Protocol):
 
     async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         """The notes of those pairs that have any."""
+        ...
+
+    async def own_edges(self, user: UserId, others: Sequence[UserId]) -> Mapping[UserId, OwnEdge]:
+        """The versions of the edges of `user` to those of `others` to whom there is a row."""
         ...
 
 
@@ -578,6 +592,48 @@ class CatchUp(Protocol):
         ...
 
 
+class BulkOperations(Protocol):
+    """The bulk operations of services. Workers apply them."""
+
+    async def add_slice(
+        self, key: BulkKey, upload: UUID, number: int, first_line: int, lines: Sequence[str]
+    ) -> None:
+        """Store some lines of an upload. Slices are numbered from 0, lines from 1."""
+        ...
+
+    async def start(
+        self,
+        key: BulkKey,
+        upload: UUID,
+        digest: bytes,
+        options: BulkOptions,
+        lines: int,
+        slices: int,
+    ) -> None:
+        """Start the operation with the slices of an upload. Does nothing if it exists."""
+        ...
+
+    async def find(self, key: BulkKey) -> BulkOperation | None:
+        """The operation; None: it does not exist."""
+        ...
+
+    async def count_open(self, most: int) -> int:
+        """How many operations of the space have not ended, up to `most`."""
+        ...
+
+    async def drop_upload(self, key: BulkKey, upload: UUID) -> None:
+        """Delete the slices of an upload that no operation uses."""
+        ...
+
+    async def cancel(self, key: BulkKey) -> bool:
+        """Cancel the operation. Returns False if it has ended or is being canceled."""
+        ...
+
+    async def results(self, operation: BulkOperation, first: int) -> Sequence[tuple[int, bytes]]:
+        """The results of some slices from number `first`, in order, each with its number."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
     """The stores that queries read."""
@@ -602,6 +658,7 @@ class Writes:
     affinities: Affinities
     receipts: Receipts
     usages: Usages
+    bulk: BulkOperations
 
 
 @dataclass(frozen=True, slots=True)

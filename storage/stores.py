@@ -24,6 +24,7 @@ from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.bulk_operations import BulkQueue, PostgresBulkOperations
 from storage.postgres.canaries import Canaries
 from storage.postgres.connection_budget import ConnectionBudget
 from storage.postgres.edges import PostgresEdges
@@ -268,6 +269,7 @@ def _writes(
         affinities=PostgresAffinity(postgres),
         receipts=PostgresReceipts(postgres),
         usages=PostgresUsages(postgres),
+        bulk=PostgresBulkOperations(postgres),
     )
 
 
@@ -291,6 +293,7 @@ def _jobs(
         verification=Verification(postgres, settings),
         drain=drain,
         mutes=PostgresMutes(postgres),
+        bulk=BulkQueue(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),

@@ -18,8 +18,10 @@ from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_name, seri
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from workers.absent_follower_counts import update_absent_follower_counts
+from workers.bulk import BulkJobs
 from workers.erasures import erase, wake_erasures
 from workers.job_metrics import JobMetrics
+from workers.job_settings import AppliesSlices
 from workers.mutes import end_mutes
 from workers.sweep import sweep
 from workers.webhooks import purge_webhooks
@@ -55,6 +57,9 @@ CANARIES_S = 5
 RECEIPTS_KEPT_S = 86_400
 """How long a request may be repeated."""
 
+BULK_KEPT_S = 3 * 86_400
+"""How long the results of a bulk operation can be read, and its id is known."""
+
 PURGED_TOMBSTONES = 5_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
@@ -71,9 +76,11 @@ def worker(
     verified_rows: int = 0,
     metrics: JobMetrics | None = None,
     webhooks_kept_s: int = 7 * 86_400,
+    apply_slice: AppliesSlices | None = None,
 ) -> Worker:
     """A worker that is ready to run, on these stores. `metrics` count its jobs."""
     name = f"kith:{settings.space}"
+    bulk = None if apply_slice is None else BulkJobs(apply_slice)
 
     async def start(ctx: dict[Any, Any]) -> None:
         del ctx
@@ -99,6 +106,7 @@ def worker(
             cron(_purge, name=f"{name}:purge", second=17),
             cron(_write_canaries, name=f"{name}:canaries", second=set(range(0, 60, CANARIES_S))),
             cron(_verify, name=f"{name}:verify", second=37),
+            cron(_apply_bulk, name=f"{name}:bulk", second=set(range(60))),
         ],
         queue_name=queue_name(settings.space),
         redis_pool=arq_redis(settings),
@@ -108,6 +116,7 @@ def worker(
             "undo_s": undo_s,
             "verified_rows": verified_rows,
             "metrics": metrics or JobMetrics(),
+            "bulk": bulk,
             "webhooks_kept_s": webhooks_kept_s,
         },
         handle_signals=False,
@@ -201,15 +210,18 @@ async def _purge(ctx: dict[str, Any]) -> None:
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
         affinities = await stores.jobs.affinity.prune(PURGED_AFFINITIES)
+        operations = await stores.jobs.bulk.purge(BULK_KEPT_S)
         deliveries = await purge_webhooks(
             stores.jobs.webhooks, ctx["webhooks_kept_s"], PURGED_DELIVERIES
         )
         log.info(
-            "purged %s, %d messages, %d receipts, %d affinities and %d deliveries",
+            "purged %s, %d messages, %d receipts, %d affinities, %d bulk operations and %d"
+            " deliveries",
             purged,
             messages,
             receipts,
             affinities,
+            operations,
             deliveries,
         )
 
@@ -230,6 +242,13 @@ async def _alone(
                         await work(stores)
                 except TimeoutError:
                     log.warning("%s took longer than %d s; the next run continues", what, ALONE_S)
+
+
+async def _apply_bulk(ctx: dict[str, Any]) -> None:
+    bulk: BulkJobs | None = ctx["bulk"]
+    if bulk is not None:
+        with _retried_later("the bulk operations"), _measured(ctx, "bulk"):
+            await bulk.run(ctx["stores"])
 
 
 async def _write_canaries(ctx: dict[str, Any]) -> None:

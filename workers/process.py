@@ -102,7 +102,12 @@ def _start_metrics(
 
 
 def _make(settings: JobSettings, stores: Stores, metrics: JobMetrics) -> Worker:
-    kept_s = settings.webhooks.times.kept_s
     return worker(
-        settings.storage, settings.undo_s, stores, settings.verified_rows, metrics, kept_s
+        settings.storage,
+        settings.undo_s,
+        stores,
+        settings.verified_rows,
+        metrics,
+        settings.webhooks.times.kept_s,
+        settings.apply_slice,
     )

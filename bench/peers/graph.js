@@ -21,8 +21,8 @@ class Relation {
   }
 
   get to () { return { id: this.other } }
-  get following () { return this.value !== null && (this.value[0] & 15) === FOLLOW }
-  get followedBy () { return this.value !== null && (this.value[17] & 15) === FOLLOW }
+  get following () { return this.value !== null && (this.value[0] & 7) === FOLLOW }
+  get followedBy () { return this.value !== null && (this.value[17] & 7) === FOLLOW }
   get followedAt () { return this.following ? date(millis(this.value, 1)) : null }
   get followedByAt () { return this.followedBy ? date(millis(this.value, 18)) : null }
   get state () {

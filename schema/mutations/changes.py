@@ -1,6 +1,7 @@
 """The mutation that makes many changes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import Enum
 from typing import Annotated, cast
@@ -24,6 +25,7 @@ from schema.mutations.follows import FollowVisibility
 from schema.mutations.payload import (
     CLIENT_MUTATION_ID,
     CONSISTENCY,
+    IF_VERSION,
     OUTCOME,
     VIEWER,
     ChangeResult,
@@ -34,6 +36,7 @@ from schema.mutations.payload import (
     relation_after,
     write_consistency,
 )
+from schema.relation import FollowNotifications
 from schema.rows import ViewerRow
 from schema.user_errors import INPUT, UserError, user_errors
 from schema.viewer import Viewer
@@ -74,6 +77,10 @@ class RelationshipChangeInput:
         default=UNSET,
         description="Whether this is a close follow. Used by FOLLOW and UPDATE_FOLLOW.",
     )
+    notify: FollowNotifications | None = strawberry.field(
+        default=UNSET,
+        description="Whether the viewer asks to be notified. Used by FOLLOW and UPDATE_FOLLOW.",
+    )
     message: str | None = strawberry.field(
         default=UNSET,
         description="A message of up to 500 characters, which the follow request shows. Used "
@@ -82,19 +89,26 @@ class RelationshipChangeInput:
     until: datetime | None = strawberry.field(
         default=UNSET, description="When the mute ends; it must be in the future. Used by MUTE."
     )
+    if_version: str | None = strawberry.field(default=UNSET, description=IF_VERSION)
 
     def change(self, limits: Limits) -> Change:
         """Return the change that the viewer asks for. Raises BadInput."""
-        return Change(arguments.user_id("userId", self.user_id), self._action(limits))
+        user = arguments.user_id("userId", self.user_id)
+        condition = arguments.relation_version("ifVersion", self.if_version)
+        return Change(user, replace(self._action(limits), if_version=condition))
 
     def _action(self, limits: Limits) -> Action:
         match self.action:
             case RelationshipAction.FOLLOW:
-                return follows.follow(limits, self.visibility, self.close_follow, self.message)
+                return follows.follow(
+                    limits, self.visibility, self.close_follow, self.notify, self.message
+                )
             case RelationshipAction.UNFOLLOW:
                 return actions.unfollow(limits)
             case RelationshipAction.UPDATE_FOLLOW:
-                return follows.update_follow(limits, self.visibility, self.close_follow)
+                return follows.update_follow(
+                    limits, self.visibility, self.close_follow, self.notify
+                )
             case RelationshipAction.REMOVE_FOLLOWER:
                 return actions.remove_follower(limits)
             case RelationshipAction.BLOCK:

@@ -21,6 +21,7 @@ from schema.mutations.payload import (
     UserInput,
     change_relationship,
 )
+from schema.relation import FollowNotifications
 
 MESSAGE_CHARS_MAX = 500
 
@@ -63,6 +64,11 @@ class FollowUserInput(UserInput):
         default=UNSET,
         description="Whether this is a close follow; false by default. Other users do not see it.",
     )
+    notify: FollowNotifications | None = strawberry.field(
+        default=UNSET,
+        description="Whether the viewer asks to be notified; NONE by default. Ignored if the "
+        "viewer already follows the user: use `updateFollow`.",
+    )
     message: str | None = strawberry.field(
         default=UNSET,
         description="A message of up to 500 characters, which the follow request shows if one "
@@ -70,7 +76,7 @@ class FollowUserInput(UserInput):
     )
 
     def action(self, limits: Limits) -> Action:
-        return follow(limits, self.visibility, self.close_follow, self.message)
+        return follow(limits, self.visibility, self.close_follow, self.notify, self.message)
 
 
 @strawberry.type(description="The result of `followUser`.")
@@ -120,9 +126,12 @@ class UpdateFollowInput(UserInput):
     close_follow: bool | None = strawberry.field(
         default=UNSET, description="Whether this is a close follow."
     )
+    notify: FollowNotifications | None = strawberry.field(
+        default=UNSET, description="Whether the viewer asks to be notified."
+    )
 
     def action(self, limits: Limits) -> Action:
-        return update_follow(limits, self.visibility, self.close_follow)
+        return update_follow(limits, self.visibility, self.close_follow, self.notify)
 
 
 @strawberry.type(description="The result of `updateFollow`.")
@@ -172,8 +181,8 @@ class FollowMutations:
         return await change_relationship(info, input, UnfollowUserPayload, UnfollowUserOutcome)
 
     @strawberry.mutation(
-        description="Changes the viewer's follow: its visibility, and whether it is a close "
-        "follow. The date of the follow stays the same."
+        description="Changes the viewer's follow: its visibility, whether it is a close follow, "
+        "and whether the viewer asks to be notified. The date of the follow stays the same."
     )
     async def update_follow(
         self, info: Info, input: Annotated[UpdateFollowInput, USER_INPUT]
@@ -194,19 +203,33 @@ def follow(
     limits: Limits,
     visibility: FollowVisibility | None,
     close_follow: bool | None,
+    notify: FollowNotifications | None,
     message: str | None,
 ) -> Action:
     """Return the action of these input fields. Raises BadInput."""
     text = arguments.text("message", message, MESSAGE_CHARS_MAX) if message else None
     kind = _kind(limits, visibility) or Kind.FOLLOW
-    return actions.follow(limits, kind, close_follow=bool(close_follow), message=text)
+    return actions.follow(
+        limits,
+        kind,
+        close_follow=bool(close_follow),
+        notify=notify is FollowNotifications.ALL,
+        message=text,
+    )
 
 
 def update_follow(
-    limits: Limits, visibility: FollowVisibility | None, close_follow: bool | None
+    limits: Limits,
+    visibility: FollowVisibility | None,
+    close_follow: bool | None,
+    notify: FollowNotifications | None,
 ) -> Action:
     """Return the action of these input fields. Raises BadInput."""
-    return actions.update_follow(_kind(limits, visibility), arguments.given(close_follow))
+    return actions.update_follow(
+        _kind(limits, visibility),
+        arguments.given(close_follow),
+        notify is FollowNotifications.ALL if notify else None,
+    )
 
 
 def _kind(limits: Limits, visibility: FollowVisibility | None) -> Kind | None:

@@ -1,6 +1,7 @@
 """The parts that all mutations share: the fields of inputs and payloads, and how they are made."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 from typing import TypeVar
 
@@ -39,6 +40,10 @@ CONSISTENCY = (
 )
 WRITE_CONSISTENCY = (
     "When the caller's own requests show the change. Null if the mutation was rejected."
+)
+IF_VERSION = (
+    "Make the change only if the relation still has this `version`. Otherwise it is rejected with "
+    "`CONFLICT`, and the payload contains the current relation."
 )
 USER_INPUT = strawberry.argument(description="The other user, and options.")
 REJECTED = enum_value("REJECTED", description="Nothing changed. `userErrors` gives the reason.")
@@ -102,6 +107,7 @@ class UserInput(RepeatableInput):
     """The fields of all inputs about another user; not a type of the API."""
 
     user_id: strawberry.ID = strawberry.field(description="The id of the other user.")
+    if_version: str | None = strawberry.field(default=UNSET, description=IF_VERSION)
 
     def action(self, limits: Limits) -> Action:
         """Return what the viewer asks to do with the other user. Raises BadInput."""
@@ -152,7 +158,8 @@ async def change_relationship(
     viewer = scope.must_have_viewer()
     try:
         user = arguments.user_id("userId", given.user_id)
-        action = given.action(scope.limits)
+        condition = arguments.relation_version("ifVersion", given.if_version)
+        action = replace(given.action(scope.limits), if_version=condition)
         key = given.key
     except BadInput as bad:
         result = Result(Outcome.INVALID_INPUT, invalid=bad)

@@ -4,14 +4,16 @@ from enum import Enum
 from typing import Annotated
 
 import strawberry
-from strawberry import enum_value
+from strawberry import UNSET, enum_value
 
 from graph.errors import BadInput
 from graph.outcome import Outcome
 from resolvers import relationship
 from resolvers.relationship import Result
+from schema import arguments
 from schema.context import Info, scope_of
 from schema.mutations.payload import (
+    IF_VERSION,
     OUTCOME,
     REJECTED,
     RelationshipPayload,
@@ -36,6 +38,7 @@ class UndoRelationshipChangeOutcome(Enum):
 @strawberry.input(description="Input of `undoRelationshipChange`.")
 class UndoRelationshipChangeInput(RepeatableInput):
     undo_token: str = strawberry.field(description="The `undoToken` that the change returned.")
+    if_version: str | None = strawberry.field(default=UNSET, description=IF_VERSION)
 
 
 @strawberry.type(description="The result of `undoRelationshipChange`.")
@@ -74,10 +77,11 @@ class UndoMutations:
         viewer = scope.must_have_viewer()
         try:
             key = input.key
+            version = arguments.relation_version("ifVersion", input.if_version)
         except BadInput as bad:
             result = Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
-            result = await relationship.undo(scope, input.undo_token, key)
+            result = await relationship.undo(scope, input.undo_token, key, version)
         return relationship_payload(
             UndoRelationshipChangePayload, UndoRelationshipChangeOutcome, viewer, result, input.echo
         )

@@ -1,7 +1,8 @@
 """The formats of the cached values. All numbers are big-endian.
 
 relation hash   field: the other user's id in decimals; value: two halves, forward and reverse,
-                each kind | flags << 4 (1 byte), since (8), version (8); zeros: no edge.
+                each kind (3 bits), the flag NOTIFY (1), the other flags (4), since (8),
+                version (8); zeros: no edge.
                 field "*": as_of (8), then 1 = holds all forward edges, 2 = holds all reverse edges,
                 then, while its user is writing, a zero byte
 list            1 byte: 1 if it is the whole list; then (since, id) each (8, 8), newest first
@@ -41,8 +42,12 @@ _REVERSE_OFFSET = _HALF.size
 _DATES = Struct(">xQ8xxQ8x")
 # Tables of what the first byte of each half adds to a relation's kinds: a request decodes a
 # thousand.
-_FORWARD_KINDS = [first & 15 | first >> 4 << 8 for first in range(256)]
-_REVERSE_KINDS = [(first & 15) << 4 for first in range(256)]
+_FORWARD_KINDS = [first & 7 | (first & 8) << 9 | first >> 4 << 8 for first in range(256)]
+_REVERSE_KINDS = [(first & 7) << 4 for first in range(256)]
+_FIRST_BYTES = [
+    kind | flags >> 4 << 3 | (flags & 15) << 4 for flags in range(32) for kind in range(8)
+]
+"""By `kind | flags << 3`. The newest flag has the bit that kinds never used."""
 _MARK = Struct(">QB")
 _SIDES = 8
 _ENTRY = Struct(">qq")
@@ -69,7 +74,7 @@ _NO_HALF = bytes(_HALF.size)
 def half(edge: Edge) -> bytes:
     """One direction of a relation. A tombstone's date is dropped, because nobody may see it."""
     since = edge.since if edge.kind else 0
-    return _HALF.pack(edge.kind | edge.flags << 4, since, edge.version)
+    return _HALF.pack(_FIRST_BYTES[edge.kind | edge.flags << 3], since, edge.version)
 
 
 def relation_fields(around: Neighbourhood) -> list[str | int | bytes]:
@@ -89,7 +94,7 @@ def relation_fields(around: Neighbourhood) -> list[str | int | bytes]:
 def _halves(edges: Mapping[UserId, StoredEdge]) -> dict[UserId, bytes]:
     pack = _HALF.pack
     return {
-        other: pack(kind | flags << 4, since if kind else 0, version)
+        other: pack(_FIRST_BYTES[kind | flags << 3], since if kind else 0, version)
         for other, (kind, flags, since, version) in edges.items()
     }
 

@@ -1,30 +1,53 @@
-"""Compares parts of the graph, each in one snapshot.
+"""Compares parts of the graph.
 
 Every statement reads a bounded number of rows through a primary key, so a graph of any size needs
-little memory and does not hold back vacuum.
+little memory and does not hold back vacuum. On plain PostgreSQL, each comparison is one snapshot.
+On Citus no snapshot covers two machines, so what differs is read again: a difference that a
+concurrent change has caused is gone then, or is another one.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
 from graph.edge import Pair, UserId
 from storage.postgres import sql
-from storage.postgres.connections import Connection
+from storage.postgres.connector import Connection
+from storage.postgres.distribution import is_distributed
+from storage.postgres.pool import Record
 
 ROWS = 20_000
 """Rows in a part, which takes some tens of milliseconds."""
+DIGEST_ROWS = 250_000
+"""Rows of a digest, which takes about as long: they are only read and hashed."""
 USERS = 500
-"""Users in a part, with one range of rows for each."""
+"""Users in a part of the counts or of the erased accounts."""
+COUNTED_USERS = 10_000
+"""Users whose counts are looked at in one part, before those that may differ are compared."""
+BOUND_USERS = 5_000
+"""Users in a part of rows, at most, on Citus."""
+PAIRS = 500
+"""Pairs that are read again in one statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
+    digest_forward: str
+    digest_reverse: str
     compare_forward: str
+    compare_forward_on_citus: str
     compare_reverse: str
+    compare_reverse_on_citus: str
+    recheck_forward: str
+    recheck_reverse: str
+    suspect_counts: str
     compare_counts: str
+    compare_counts_on_citus: str
     next_users: str
+    next_forward: str
+    next_reverse: str
+    next_erased: str
     find_unerased: str
 
 
@@ -34,8 +57,8 @@ _SQL = sql.load(_Statements, "verify")
 class Direction(Enum):
     """The rows to read. Each is compared with the row of the other direction."""
 
-    FORWARD = _SQL.compare_forward
-    REVERSE = _SQL.compare_reverse
+    FORWARD = "forward"
+    REVERSE = "reverse"
 
 
 class Key(NamedTuple):
@@ -45,7 +68,19 @@ class Key(NamedTuple):
     other: int
 
 
-FIRST = Key(-(2**63), -(2**63))
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+FIRST = Key(LOWEST, LOWEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Cells and the exclusive or of their rows' hashes, the number of rows, and the last key, None
+    at the end."""
+
+    rows: int
+    cells: Sequence[int]
+    digests: Sequence[int]
+    end: Key | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +99,10 @@ class OddPair:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A compared part: its number of rows, differences, users without a count row, and last key."""
+    """A compared part: its number of rows, its differences, and the last key, None at the end."""
 
     rows: int
     pairs: tuple[OddPair, ...]
-    uncounted: tuple[UserId, ...]
     end: Key | None
 
 
@@ -92,51 +126,184 @@ class Numbers(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """A user's counts as stored, and as computed from the rows."""
+    """A user's counts as stored, and as computed from the rows, which differ."""
 
     user: UserId
     stored: Numbers
     true: Numbers
 
-    @property
-    def differs(self) -> bool:
-        return self.stored != self.true
+
+class UserRange(NamedTuple):
+    """The users after `after` and up to `last`, of whom `counted` have a count row."""
+
+    after: UserId
+    last: UserId
+    counted: int
+    is_end: bool
 
 
-async def compare_rows(connection: Connection, direction: Direction, after: Key) -> Part:
-    """Compare the next rows after `after`. The last part has no `end`."""
-    rows = await connection.fetch(direction.value, *after, ROWS)
-    forward = direction is Direction.FORWARD
-    edges, uncounted, compared, end = [], [], 0, None
-    for what, source, target, edge, mirror, invalid, pending, count in rows:
-        if what == "edge":
-            edges.append(OddPair(Pair(source, target), _row(edge), _row(mirror), invalid, pending))
-        elif what == "user":
-            uncounted.append(UserId(source if forward else target))
+class Comparison:
+    """Comparisons on one connection."""
+
+    def __init__(self, connection: Connection, is_citus: bool) -> None:
+        self.connection = connection
+        self._is_citus = is_citus
+
+    async def digest(self, direction: Direction, after: Key) -> Digest:
+        """The digest of the next rows after `after`."""
+        is_forward = direction is Direction.FORWARD
+        statement = _SQL.digest_forward if is_forward else _SQL.digest_reverse
+        last = await self._last_user(direction, after, DIGEST_ROWS)
+        row = await self.connection.fetchrow(statement, *after, last, DIGEST_ROWS)
+        assert row is not None
+        end = _end(direction, row, row["rows"], DIGEST_ROWS, last)
+        return Digest(row["rows"], row["cells"] or (), row["digests"] or (), end)
+
+    async def compare_rows(self, direction: Direction, after: Key, cells: bytes) -> Part:
+        """Compare those of the next rows after `after` that are in the cells of a bitmap."""
+        is_forward = direction is Direction.FORWARD
+        last = await self._last_user(direction, after, ROWS)
+        if self._is_citus:
+            forward, reverse = _SQL.compare_forward_on_citus, _SQL.compare_reverse_on_citus
         else:
-            compared, end = count, Key(source, target) if forward else Key(target, source)
-    return Part(compared, tuple(edges), tuple(uncounted), end if compared == ROWS else None)
+            forward, reverse = _SQL.compare_forward, _SQL.compare_reverse
+        statement = forward if is_forward else reverse
+        pairs, compared, end = [], 0, None if last == HIGHEST else Key(last, HIGHEST)
+        for row in await self.connection.fetch(statement, *after, last, ROWS, cells):
+            what, source, target, edge, mirror, invalid, pending, count = row
+            if what == "edge":
+                pair = Pair(source, target)
+                pairs.append(OddPair(pair, _row(edge), _row(mirror), invalid, pending))
+            else:
+                compared, end = count, _end(direction, row, count, ROWS, last)
+        if self._is_citus:
+            pairs = await self._still_odd(pairs)
+        return Part(compared, tuple(pairs), end)
+
+    async def next_range(self, after: UserId) -> UserRange:
+        """The range of the next users after `after`. The last one has no end."""
+        counted = await self.next_users(after, COUNTED_USERS)
+        is_end = len(counted) < COUNTED_USERS
+        return UserRange(after, UserId(HIGHEST) if is_end else counted[-1], len(counted), is_end)
+
+    async def counts_may_differ(self, users: UserRange) -> list[UserId]:
+        """The users of a range whose counts may differ from their rows."""
+        rows = await self.connection.fetch(_SQL.suspect_counts, users.after, users.last)
+        return [row["user_id"] for row in rows]
+
+    async def compare_counts(self, users: Sequence[UserId]) -> list[Tally]:
+        """Those of the stored and computed counts of `users` that differ."""
+        if not self._is_citus:
+            return await self._tallies(_SQL.compare_counts, users)
+        statement = _SQL.compare_counts_on_citus
+        first = await self._tallies(statement, users)
+        again = set(await self._tallies(statement, [tally.user for tally in first]))
+        return [tally for tally in first if tally in again]
+
+    async def next_users(self, after: UserId, users: int) -> list[UserId]:
+        """The next users after `after` with a count row; fewer than `users` at the end."""
+        rows = await self.connection.fetch(_SQL.next_users, after, users)
+        return [row["user_id"] for row in rows]
+
+    async def find_unerased(self, after: UserId) -> tuple[list[UserId], UserId | None]:
+        """Of the next erased accounts after `after`, those that have data left; and the last
+        account that was checked, None at the end."""
+        erased = await self.connection.fetch(_SQL.next_erased, after, USERS)
+        if not erased:
+            return [], None
+        wrong = {row["user_id"] for row in erased if row["has_settings"]}
+        users = [row["user_id"] for row in erased]
+        wrong |= {row["user_id"] for row in await self.connection.fetch(_SQL.find_unerased, users)}
+        return sorted(wrong), UserId(users[-1])
+
+    async def forward_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, "ForwardRow"]:
+        """The forward rows of at most `PAIRS` pairs, or that they have a pending change."""
+        found = await self.connection.fetch(_SQL.recheck_forward, *_ends(pairs))
+        return {
+            Pair(row["from_user_id"], row["to_user_id"]): ForwardRow(_edge(row), row["pending"])
+            for row in found
+        }
+
+    async def reverse_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, tuple[int, ...] | None]:
+        """The reverse rows of at most `PAIRS` pairs."""
+        found = await self.connection.fetch(_SQL.recheck_reverse, *_ends(pairs))
+        return {Pair(row["from_user_id"], row["to_user_id"]): _edge(row) for row in found}
+
+    async def _still_odd(self, pairs: Sequence[OddPair]) -> list[OddPair]:
+        """Those of the pairs that still differ. A change during these reads alters the forward
+        row, or is pending before the reverse row is read, so it is not taken for a difference."""
+        odd = []
+        for first in range(0, len(pairs), PAIRS):
+            some = pairs[first : first + PAIRS]
+            keys = [pair.pair for pair in some]
+            forward = await self.forward_rows(keys)
+            reverse = await self.reverse_rows(keys)
+            after = await self.forward_rows(keys)
+            for pair in some:
+                own, mirror = forward.get(pair.pair, NO_ROW), reverse.get(pair.pair)
+                if own == after.get(pair.pair, NO_ROW) and (
+                    pair.invalid or _differ(own.edge, mirror)
+                ):
+                    again = replace(pair, forward=own.edge, reverse=mirror, pending=own.is_pending)
+                    odd.append(again)
+        return odd
+
+    async def _tallies(self, statement: str, users: Sequence[UserId]) -> list[Tally]:
+        rows = await self.connection.fetch(statement, users)
+        tallies = [Tally(user, Numbers(*both[::2]), Numbers(*both[1::2])) for user, *both in rows]
+        return [tally for tally in tallies if tally.stored != tally.true]
+
+    async def _last_user(self, direction: Direction, after: Key, rows: int) -> int:
+        """The last user of a part. Plain PostgreSQL stops after `rows` rows by itself."""
+        if not self._is_citus:
+            return HIGHEST
+        is_forward = direction is Direction.FORWARD
+        statement = _SQL.next_forward if is_forward else _SQL.next_reverse
+        # The rest of a user whose rows are several parts, or the next users.
+        before = after.owner - 1 if after.other not in (LOWEST, HIGHEST) else after.owner
+        last = await self.connection.fetchval(statement, before, BOUND_USERS, rows)
+        return HIGHEST if last is None else int(last)
 
 
-async def compare_counts(connection: Connection, users: Sequence[UserId]) -> list[Tally]:
-    """The stored and computed counts of `users`, in one snapshot."""
-    rows = await connection.fetch(_SQL.compare_counts, users)
-    return [Tally(user, Numbers(*both[::2]), Numbers(*both[1::2])) for user, *both in rows]
+async def comparison_on(connection: Connection) -> Comparison:
+    """Comparisons on a connection to plain PostgreSQL or Citus."""
+    return Comparison(connection, await is_distributed(connection))
 
 
-async def next_users(connection: Connection, after: UserId) -> list[UserId]:
-    """The next users after `after` with a count row; empty at the end."""
-    return [row["user_id"] for row in await connection.fetch(_SQL.next_users, after, USERS)]
+class ForwardRow(NamedTuple):
+    """The forward row of a pair, (kind, flags, since, version) or None, and whether a change of it
+    is pending."""
+
+    edge: tuple[int, ...] | None
+    is_pending: bool
 
 
-async def find_unerased(
-    connection: Connection, after: UserId
-) -> tuple[list[UserId], UserId | None]:
-    """Of the next erased accounts after `after`, those that have data left; and the last account
-    that was checked, None at the end."""
-    rows = await connection.fetch(_SQL.find_unerased, after, USERS)
-    wrong = [UserId(row["user_id"]) for row in rows if row["has_rows"]]
-    return wrong, UserId(rows[-1]["user_id"]) if rows else None
+NO_ROW = ForwardRow(None, False)
+
+
+def _end(
+    direction: Direction, last_row: Record, rows: int, most: int, last_user: int
+) -> Key | None:
+    """The key after which a comparison goes on, None at the end."""
+    if rows == most:
+        source, target = last_row["from_user_id"], last_row["to_user_id"]
+        return Key(source, target) if direction is Direction.FORWARD else Key(target, source)
+    return None if last_user == HIGHEST else Key(last_user, HIGHEST)
+
+
+def _differ(forward: tuple[int, ...] | None, reverse: tuple[int, ...] | None) -> bool:
+    """Whether two rows differ. A tombstone equals a missing row."""
+    return forward != reverse and any(row is not None and row[0] for row in (forward, reverse))
+
+
+def _ends(pairs: Sequence[Pair]) -> tuple[list[UserId], list[UserId]]:
+    return list({pair.source for pair in pairs}), list({pair.target for pair in pairs})
+
+
+def _edge(row: Record) -> tuple[int, ...] | None:
+    if row["kind"] is None:
+        return None
+    return row["kind"], row["flags"], row["since"], row["version"]
 
 
 def _row(columns: Sequence[int] | None) -> tuple[int, ...] | None:

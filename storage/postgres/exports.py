@@ -17,6 +17,7 @@ from storage.postgres.pool import Postgres
 class _Statements:
     following: str
     followers: str
+    notified_followers: str
     friends: str
 
 
@@ -41,9 +42,17 @@ class PostgresExports:
         self._postgres = postgres
 
     async def range(
-        self, exported: ExportedList, user: UserId, kind: Kind, after: Position, size: int
+        self,
+        exported: ExportedList,
+        user: UserId,
+        kind: Kind,
+        after: Position,
+        size: int,
+        *,
+        notified: bool = False,
     ) -> ExportedRange:
-        ((packed,),) = await self._postgres.fetch(_OF_LIST[exported], user, kind, *after, size)
+        statement = _SQL.notified_followers if notified else _OF_LIST[exported]
+        ((packed,),) = await self._postgres.fetch(statement, user, kind, *after, size)
         if exported is ExportedList.FRIENDS:
             return _friends(list(_triples(packed or b"")), size)
         entries = [Entry(since, other, since) for since, other in _pairs(packed or b"")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from graph.edge import Kind, Pair, UserId
 from graph.page import ListKind, Position
 from graph.relation import kinds_of
+from graph.relation_version import OwnEdge
 from storage.ports import BLOCKS_LOOKED_UP_MAX, OVERLAP_MAX, EdgeNote, Side, Whispers
 from storage.postgres import sql
 from storage.postgres.pool import Postgres, Record
@@ -21,6 +22,7 @@ class _Statements:
     blocks_of_many: str
     blocked_counts: str
     notes: str
+    own_edges: str
 
 
 _SQL = sql.load(_Statements, "overlaps")
@@ -112,6 +114,10 @@ class PostgresEdgeNotes:
                 rows = await connection.fetch(_SQL.notes, sources, targets, list({*sources}))
                 notes.update((Pair(source, to), EdgeNote(*note)) for source, to, *note in rows)
         return notes
+
+    async def own_edges(self, user: UserId, others: Sequence[UserId]) -> Mapping[UserId, OwnEdge]:
+        rows = await self._postgres.fetch(_SQL.own_edges, user, list(others))
+        return {other: OwnEdge(*edge) for other, *edge in rows}
 
 
 def _by_source(pairs: Sequence[Pair]) -> Iterable[Sequence[Pair]]:

@@ -17,10 +17,13 @@ DISTRIBUTED: Mapping[str, str] = MappingProxyType(
         "receipt": "actor_id",
         "affinity": "user_id",
         "affinity_count": "user_id",
+        "bulk_operation": "operation_key",
+        "bulk_slice": "operation_key",
     }
 )
-"""The distributed tables and the column that places their rows: the user whose data it is. All are
-colocated, so that the rows of one user are on one machine."""
+"""The distributed tables and the column that places their rows: the user whose data it is, or the
+bulk operation. All are colocated, so that the rows of one user, or of one operation, are on one
+machine."""
 
 REFERENCE = frozenset(
     {

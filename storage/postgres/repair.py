@@ -4,17 +4,18 @@ It compares again under the locks of the writers, taken in their order: pairs, l
 So rows that only differed because of a concurrent change are left alone.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
 from storage.postgres import locks, sql
-from storage.postgres.comparison import compare_counts
-from storage.postgres.connections import Connection
+from storage.postgres.comparison import PAIRS, Comparison
+from storage.postgres.connector import Connection
 from storage.postgres.lanes import keep_lane_count
 from storage.postgres.session import retry
 
-BATCH = 500
+BATCH = PAIRS
 """Pairs or users locked at once."""
 
 
@@ -22,7 +23,10 @@ BATCH = 500
 class _Statements:
     lock_pairs: str
     lock_lanes: str
-    repair_reverse: str
+    absent: str
+    delete_reverse: str
+    write_reverse: str
+    add_counts: str
     ensure_counts: str
     lock_count: str
     repair_counts: str
@@ -32,19 +36,19 @@ class _Statements:
 _SQL = sql.load(_Statements, "repair")
 
 
-async def repair_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
+async def repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:
     """Copy the forward rows of `pairs` to their reverse rows. Returns how many pairs it
     compared."""
     repaired = 0
     for first in range(0, len(pairs), BATCH):
-        repaired += await retry(_repair_pairs, connection, pairs[first : first + BATCH])
+        repaired += await retry(_repair_pairs, rows, pairs[first : first + BATCH])
     return repaired
 
 
-async def repair_users(connection: Connection, users: Sequence[UserId]) -> int:
+async def repair_users(rows: Comparison, users: Sequence[UserId]) -> int:
     """Recompute the counts of `users` from their rows. Returns how many users it compared."""
     for first in range(0, len(users), BATCH):
-        await retry(_repair_users, connection, users[first : first + BATCH])
+        await retry(_repair_users, rows, users[first : first + BATCH])
     return len(users)
 
 
@@ -55,24 +59,57 @@ async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
     return len(users)
 
 
-async def _repair_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
+async def _repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:
+    connection = rows.connection
     async with connection.transaction():
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         await connection.execute(_SQL.lock_pairs, sources, targets)
         await _lock_lanes(connection, targets)
-        return int(await connection.fetchval(_SQL.repair_reverse, sources, targets))
+        forward, reverse = await rows.forward_rows(pairs), await rows.reverse_rows(pairs)
+        absent = {row["user_id"] for row in await connection.fetch(_SQL.absent, sources)}
+        true = {pair: forward[pair].edge if pair in forward else None for pair in pairs}
+        lost = [pair for pair, edge in true.items() if edge is None]
+        kept = [(*pair, *edge) for pair, edge in true.items() if edge is not None]
+        steps: defaultdict[UserId, Counter[str]] = defaultdict(Counter)
+        for pair, edge in true.items():
+            kinds = (_kind(edge), 1), (_kind(reverse.get(pair)), -1)
+            for kind, step in kinds:
+                steps[pair.target][_COUNTED.get(kind, "")] += step
+                if pair.source in absent:
+                    steps[pair.target][_ABSENT.get(kind, "")] += step
+        if lost:
+            await connection.execute(_SQL.delete_reverse, *_columns(lost, 2))
+        if kept:
+            await connection.execute(_SQL.write_reverse, *_columns(kept, 6))
+        counts = [(user, *(steps[user][name] for name in _COUNTS)) for user in sorted(steps)]
+        await connection.execute(_SQL.add_counts, *_columns(counts, 1 + len(_COUNTS)))
+    return len(true)
 
 
-async def _repair_users(connection: Connection, users: Sequence[UserId]) -> None:
+async def _repair_users(rows: Comparison, users: Sequence[UserId]) -> None:
+    connection = rows.connection
     async with connection.transaction():
         await _lock_lanes(connection, users)
         await connection.execute(_SQL.ensure_counts, sorted(users))
         for user in sorted(users):
             await connection.execute(_SQL.lock_count, user)
-        tallies = [tally for tally in await compare_counts(connection, users) if tally.differs]
-        for user, stored, true in tallies:
+        for user, stored, true in await rows.compare_counts(users):
             counts = true._replace(friends=true.friends - stored.friends)
             await connection.execute(_SQL.repair_counts, user, *counts)
+
+
+_COUNTED = {1: "follows", 2: "whispers", 3: "requests", 4: "blocks"}
+_ABSENT = {1: "absent_follows", 2: "absent_whispers", 3: "absent_requests"}
+_COUNTS = (*_COUNTED.values(), *_ABSENT.values())
+"""The columns of `add_counts`, and which kinds of edges count in them."""
+
+
+def _kind(edge: Sequence[int] | None) -> int:
+    return 0 if edge is None else edge[0]
+
+
+def _columns(rows: Sequence[Sequence[int]], width: int) -> list[list[int]]:
+    return [[row[place] for row in rows] for place in range(width)]
 
 
 async def _lock_lanes(connection: Connection, users: Sequence[UserId]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import orjson
 
 from storage.postgres import sql
-from storage.postgres.comparison import Key
+from storage.postgres.comparison import Key, comparison_on
 from storage.postgres.pool import Postgres
 from storage.postgres.session import session
 from storage.postgres.verify import START, Phase, Position, VerifyRun
@@ -73,9 +73,10 @@ class Verification:
         position: Position | None = state.position
         ends = time.monotonic() + SLICE_S
         async with session(self._settings, "verification") as connection:
-            run = VerifyRun(connection, repair=False, examples=0, on_progress=None)
+            comparison = await comparison_on(connection)
+            run = VerifyRun(repair=False, examples=0, on_progress=None)
             while position is not None:
-                position = await run.advance(position)
+                position = await run.advance(comparison, position)
                 if run.compared >= rows or time.monotonic() > ends:
                     break
         drifts = dict(state.drifts or {})

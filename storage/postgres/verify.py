@@ -1,30 +1,41 @@
-"""Verifies that the forward rows, reverse rows and counts of a whole graph agree."""
+"""Verifies that the forward rows, reverse rows and counts of a whole graph agree.
 
+It reads each direction once, side by side, and hashes its rows into digests of cells of pairs. Rows
+are compared one by one only in the cells whose digests differ: because of a drift, or of a change
+between the two reads. The counts are summed in ranges of users, and only the users whose sums
+differ are compared one by one.
+"""
+
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import NamedTuple
 
 from graph.edge import UserId
+from storage.postgres import comparison
 from storage.postgres import repair as repair
 from storage.postgres.comparison import (
     FIRST,
+    LOWEST,
+    Comparison,
     Direction,
     Key,
     OddPair,
-    Part,
-    compare_counts,
-    compare_rows,
-    find_unerased,
-    next_users,
+    UserRange,
+    comparison_on,
 )
-from storage.postgres.connections import Connection
+from storage.postgres.digests import ALL_CELLS, Digests
 from storage.postgres.drift import Drift, DriftKind, Drifts
+from storage.postgres.pool import domain_errors
 from storage.postgres.session import session
 from storage.settings import StorageSettings
 
-BEFORE_ALL = UserId(-(2**63))
+BEFORE_ALL = UserId(LOWEST)
+ODD_USERS_MAX = 100_000
+"""Users of odd pairs that are remembered, so that their counts are compared with forward rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +83,45 @@ async def verify(
     Raises:
         Unavailable: PostgreSQL failed, or other transactions held rows to repair for too long.
     """
-    async with session(settings, "verify") as connection:
-        run = VerifyRun(connection, repair, examples, on_progress)
-        position: Position | None = START
-        while position is not None:
-            position = await run.advance(position)
+    async with session(settings, "verify") as one, session(settings, "verify") as other:
+        first, second = await comparison_on(one), await comparison_on(other)
+        run = VerifyRun(repair, examples, on_progress)
+        digests = Digests()
+        await _side_by_side(
+            partial(run.digest, first, Direction.FORWARD, digests),
+            partial(run.digest, second, Direction.REVERSE, digests),
+        )
+        if (cells := digests.suspicious()) is not None:
+            await _side_by_side(
+                partial(run.compare, first, Position(Phase.FORWARD, FIRST), cells),
+                partial(run.compare, second, Position(Phase.REVERSE, FIRST), cells),
+            )
+        ranges = _Ranges()
+        await _side_by_side(partial(run.count, first, ranges), partial(run.count, second, ranges))
+        await run.compare(first, Position(Phase.ERASED, FIRST), None)
         return run.report()
+
+
+async def _side_by_side(*parts: Callable[[], Awaitable[None]]) -> None:
+    """Run parts on connections of their own. The first error ends the others."""
+    try:
+        async with asyncio.TaskGroup() as work:
+            for part in parts:
+                work.create_task(_with_domain_errors(part))
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
+
+
+async def _with_domain_errors(part: Callable[[], Awaitable[None]]) -> None:
+    with domain_errors():
+        await part()
 
 
 async def users_of_graph(settings: StorageSettings) -> AsyncIterator[Sequence[UserId]]:
     """All users with a count row, some hundred at a time, by id."""
     async with session(settings, "verify") as connection:
-        after = BEFORE_ALL
-        while users := await next_users(connection, after):
+        rows, after = await comparison_on(connection), BEFORE_ALL
+        while users := await rows.next_users(after, comparison.USERS):
             yield users
             after = users[-1]
 
@@ -109,21 +146,35 @@ class Position(NamedTuple):
 START = Position(Phase.FORWARD, FIRST)
 
 
+class _Ranges:
+    """All users in ranges, for several connections."""
+
+    def __init__(self) -> None:
+        self._taking = asyncio.Lock()
+        self._last: UserRange | None = None
+
+    async def next(self, rows: Comparison) -> UserRange | None:
+        async with self._taking:
+            if self._last is not None and self._last.is_end:
+                return None
+            self._last = await rows.next_range(self._last.last if self._last else BEFORE_ALL)
+            return self._last
+
+
 class VerifyRun:
     """One run, or a slice of it, and its findings so far."""
 
     def __init__(
         self,
-        connection: Connection,
         repair: bool,
         examples: int,
         on_progress: OnVerifyProgress | None,
     ) -> None:
-        self._connection, self._repair = connection, repair
+        self._repair = repair
         self._drifts, self._on_progress = Drifts(examples), on_progress
         self._rows: Counter[Direction] = Counter()
         self._users = self._pending = self._repaired = 0
-        self._last_uncounted = BEFORE_ALL
+        self._odd_users: set[UserId] = set()
 
     def report(self) -> VerifyReport:
         return VerifyReport(
@@ -140,72 +191,99 @@ class VerifyRun:
         """Number of rows and users compared."""
         return self._rows.total() + self._users
 
-    async def advance(self, position: Position) -> Position | None:
+    async def digest(self, rows: Comparison, direction: Direction, digests: Digests) -> None:
+        """Add all rows of one direction to the digests."""
+        after: Key | None = FIRST
+        while after is not None:
+            part = await rows.digest(direction, after)
+            await asyncio.to_thread(digests.add, part.cells, part.digests)
+            self._rows[direction] += part.rows
+            await self._report_progress()
+            after = part.end
+
+    async def count(self, rows: Comparison, ranges: "_Ranges") -> None:
+        """Compare the counts of ranges of users until there is none left."""
+        while (users := await ranges.next(rows)) is not None:
+            await self._compare_range(rows, users)
+            await self._report_progress()
+
+    async def compare(self, rows: Comparison, start: Position, cells: bytes | None) -> None:
+        """Compare a whole phase. `cells`: the cells of pairs whose rows have been counted, and are
+        to be compared."""
+        position: Position | None = start
+        while position is not None and position.phase is start.phase:
+            position = await self.advance(rows, position, cells)
+
+    async def advance(
+        self, rows: Comparison, position: Position, cells: bytes | None = None
+    ) -> Position | None:
         """Compare the next part. Returns the position after it, None at the end of the graph."""
         phase, after = position
         if phase is Phase.FORWARD:
-            end = await self._compare_rows(Direction.FORWARD, after)
+            end = await self._compare_rows(rows, Direction.FORWARD, after, cells)
         elif phase is Phase.REVERSE:
-            end = await self._compare_rows(Direction.REVERSE, after)
+            end = await self._compare_rows(rows, Direction.REVERSE, after, cells)
         elif phase is Phase.COUNTS:
-            end = await self._compare_counts(UserId(after.owner))
+            end = await self._compare_counts(rows, UserId(after.owner))
         else:
-            end = await self._compare_erased(UserId(after.owner))
+            end = await self._compare_erased(rows, UserId(after.owner))
         await self._report_progress()
         if end is not None:
             return Position(phase, end)
-        self._last_uncounted = BEFORE_ALL
         return None if phase is Phase.ERASED else Position(Phase(phase + 1), FIRST)
 
-    async def _compare_rows(self, direction: Direction, after: Key) -> Key | None:
+    async def _compare_rows(
+        self, rows: Comparison, direction: Direction, after: Key, cells: bytes | None
+    ) -> Key | None:
         """Compare rows of one direction with the other."""
-        part = await compare_rows(self._connection, direction, after)
-        self._rows[direction] += part.rows
-        await self._check_pairs(part.pairs)
-        await self._check_uncounted(part)
+        part = await rows.compare_rows(direction, after, cells or ALL_CELLS)
+        if cells is None:
+            self._rows[direction] += part.rows
+        await self._check_pairs(rows, part.pairs)
         return part.end
 
-    async def _compare_counts(self, after: UserId) -> Key | None:
+    async def _compare_counts(self, rows: Comparison, after: UserId) -> Key | None:
         """Compare counts with the rows."""
-        users = await next_users(self._connection, after)
-        if not users:
-            return None
-        self._users += len(users)
-        await self._check_counts(users)
-        return Key(users[-1], 0)
+        users = await rows.next_range(after)
+        await self._compare_range(rows, users)
+        return None if users.is_end else Key(users.last, 0)
 
-    async def _compare_erased(self, after: UserId) -> Key | None:
+    async def _compare_range(self, rows: Comparison, users: UserRange) -> None:
+        suspects = await rows.counts_may_differ(users)
+        self._users += users.counted
+        odd = {user for user in self._odd_users if users.after < user <= users.last}
+        self._odd_users -= odd
+        suspects = sorted(odd.union(suspects))
+        for first in range(0, len(suspects), comparison.USERS):
+            await self._check_counts(rows, suspects[first : first + comparison.USERS])
+
+    async def _compare_erased(self, rows: Comparison, after: UserId) -> Key | None:
         """Look for remaining data of erased accounts."""
-        wrong, end = await find_unerased(self._connection, after)
+        wrong, end = await rows.find_unerased(after)
         for user in wrong:
             self._drifts.of_erased(user)
         if self._repair and wrong:
-            self._repaired += await repair.erase_again(self._connection, wrong)
+            self._repaired += await repair.erase_again(rows.connection, wrong)
         return None if end is None else Key(end, 0)
 
-    async def _check_pairs(self, pairs: Sequence[OddPair]) -> None:
+    async def _check_pairs(self, rows: Comparison, pairs: Sequence[OddPair]) -> None:
         applied = [odd for odd in pairs if not odd.pending]
         self._pending += len(pairs) - len(applied)
         wrong = [
             odd.pair for odd in applied if self._drifts.of_pair(odd) is not DriftKind.INVALID_EDGE
         ]
+        # Their counts may agree with a reverse row that is wrong.
+        if len(self._odd_users) < ODD_USERS_MAX:
+            self._odd_users.update(user for pair in wrong for user in pair)
         if self._repair and wrong:
-            self._repaired += await repair.repair_pairs(self._connection, wrong)
+            self._repaired += await repair.repair_pairs(rows, wrong)
 
-    async def _check_uncounted(self, part: Part) -> None:
-        """Compare the counts of users without a count row, whom `_compare_counts` does not find."""
-        users = [user for user in part.uncounted if user > self._last_uncounted]
-        if users:
-            self._last_uncounted = max(users)
-            await self._check_counts(users)
-
-    async def _check_counts(self, users: Sequence[UserId]) -> None:
-        wrong = [t for t in await compare_counts(self._connection, users) if t.differs]
+    async def _check_counts(self, rows: Comparison, users: Sequence[UserId]) -> None:
+        wrong = await rows.compare_counts(users)
         for tally in wrong:
             self._drifts.of_user(tally)
         if self._repair and wrong:
-            repaired = await repair.repair_users(self._connection, [tally.user for tally in wrong])
-            self._repaired += repaired
+            self._repaired += await repair.repair_users(rows, [tally.user for tally in wrong])
 
     async def _report_progress(self) -> None:
         if self._on_progress is not None:

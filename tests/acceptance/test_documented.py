@@ -8,7 +8,7 @@ from tests.support.gateway import Gateway
 from tests.support.graphs import drain_all
 from tests.support.relationships import protect
 
-TOKENS = ("undoToken", "consistencyToken")
+TOKENS = ("undoToken", "consistencyToken", "version")
 """What an example is given of the one before it, in a variable of that name."""
 
 PAGES = ("relationship", "errors", "whispers", "requests", "blocks", "undo", "freshness")

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
-from graph.edge import Kind
+from graph.edge import Flags, Kind
 from resolvers import exports
 from storage.postgres.bulk_load import bulk_load
 from storage.settings import StorageSettings
@@ -78,6 +78,43 @@ async def test_a_line_shows_what_the_list_shows(gateway: Gateway) -> None:
     (edge,) = page["user"]["followers"]["edges"]
     assert (newest["id"], newest["since"]) == (edge["node"]["id"], edge["followedAt"])
     assert (newest["kind"], whisper["kind"]) == ("FOLLOW", "WHISPER")
+
+
+async def test_only_followers_who_asked_to_be_notified_are_exported(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "RANGE", 2)
+    asks = Flags.NOTIFY
+    await edges(
+        stores,
+        {
+            (1, STAR): (Kind.FOLLOW, asks),
+            (2, STAR): Kind.FOLLOW,
+            (3, STAR): (Kind.FOLLOW, asks | Flags.CLOSE_FOLLOW),
+            (4, STAR): (Kind.WHISPER, asks),
+            (5, STAR): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
+            (6, STAR): (Kind.FOLLOW, asks | Flags.MUTED),
+            (7, STAR): (Kind.REQUEST, asks),
+            (1, 2): (Kind.FOLLOW, asks),
+        },
+    )
+    await drain_all(stores)
+    path = f"/export/followers/{STAR}"
+    whole = await lines(gateway, f"{path}?notify=true")
+    assert {line["id"] for line in whole[:3]} == {"1", "3", "6"}
+    assert [line["id"] for line in whole[3:]] == ["4"]
+    for position, line in enumerate(whole):
+        rest = await lines(gateway, f"{path}?notify=true&after={line['cursor']}")
+        assert rest == whole[position + 1 :]
+    assert await ids(gateway, f"{path}?notify=false") == await ids(gateway, path)
+    assert len(await ids(gateway, path)) == 6
+
+
+@pytest.mark.parametrize("path", ["following/1?notify=true", "followers/1?notify=yes"])
+async def test_notify_is_true_or_false_and_only_for_followers(gateway: Gateway, path: str) -> None:
+    response = await fetched(gateway, f"/export/{path}")
+    assert error_of(response) == (400, "BAD_USER_INPUT")
+    assert "notify" in response.text
 
 
 async def test_a_friendship_has_the_date_of_the_later_follow(

@@ -21,8 +21,12 @@ from tests.support.live_gateway import has_feed, live_gateway
 from tests.support.waiting import until
 
 ME = 1
-UNDO, FRESH = "Undo", "Fresh"
-GIVEN = {UNDO: ("undoToken", '"…"', '"{}"'), FRESH: ("consistencyToken", "null", '"{}"')}
+UNDO, FRESH, IF_UNCHANGED = "Undo", "Fresh", "IfUnchanged"
+GIVEN = {
+    UNDO: ("undoToken", '"…"', '"{}"'),
+    FRESH: ("consistencyToken", "null", '"{}"'),
+    IF_UNCHANGED: ("version", '"…"', '"{}"'),
+}
 """What a person copies from the answer before, and where to."""
 
 
@@ -59,6 +63,8 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     ),
     "Buttons": lambda a: len(set(found(a, "code"))) == 6,
     "CloseFollows": lambda a: found(a, "totalCount") == [2],
+    "Notifications": lambda a: found(a, "notify") == ["ALL", "ALL", "NONE"],
+    "Version": lambda a: len(found(a, "version")[0]) == 16,
     "Requests": lambda a: (
         found(a, "totalCount") == [2, 2]
         and {"Your talk was great!", "We met in Lisbon.", None} == set(found(a, "message"))
@@ -68,7 +74,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     ),
     "HiddenLists": lambda a: len(set(found(a, "access"))) == 4,
     "Settings": lambda a: found(a, "followingLimit") == [1000],
-    "Mask": lambda a: a["user"]["relationMask"] == "AAIJAAIABwGBABAAQAAAAA==",
+    "Mask": lambda a: a["user"]["relationMask"] == "AAIJAAIABwWBABAAQAAAAA==",
     "Pairs": lambda a: all(any(found(a, of)) for of in ("whispering", "blocking", "requested")),
     "InCommon": lambda a: all(count > 2 for count in found(a, "totalCount")),
     "OrderAndFilter": lambda a: (

@@ -271,6 +271,25 @@ async def test_progress_ends_with_the_whole_file(
     assert result[-1] == Progress(False, 2401, path.stat().st_size, path.stat().st_size, 2400, 0, 0)
 
 
+async def test_the_tables_are_analyzed_only_if_they_have_grown_by_a_share(
+    storage_settings: StorageSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "ANALYZE_FROM", 1)
+    analyses = (
+        "SELECT coalesce(sum(analyze_count), 0)::bigint FROM pg_stat_user_tables"
+        " WHERE schemaname = current_schema() AND relname = 'following_count'"
+    )
+    ((before,),) = await fetch(storage_settings, analyses)
+    for name, lines, analyzed in (
+        ("first", ring(400, 6), 1),
+        ("few", [(user, 1000, 1) for user in range(1, 200)], 1),
+        ("many", [(user, 1001, 1) for user in range(1, 900)], 2),
+    ):
+        await bulk_load(storage_settings, write_edges(tmp_path / f"{name}.csv", lines))
+        ((count,),) = await fetch(storage_settings, analyses)
+        assert count - before == analyzed, name
+
+
 async def test_one_load_of_a_space_runs_at_a_time(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:

@@ -143,7 +143,7 @@ async def test_all_kinds_have_their_flags(stores: Stores, tmp_path: Path) -> Non
         stores,
         {
             (1, 2): (Kind.FOLLOW, Flags.CLOSE_FOLLOW | Flags.MUTED),
-            (1, 3): Kind.WHISPER,
+            (1, 3): (Kind.WHISPER, Flags.NOTIFY),
             (1, 4): Kind.REQUEST,
             (1, 5): Kind.BLOCK,
         },
@@ -156,19 +156,20 @@ async def test_all_kinds_have_their_flags(stores: Stores, tmp_path: Path) -> Non
     described = [line.split(",") for line in lines]
     assert [(target, kind, flags) for _, target, _, kind, flags in described] == [
         ("2", "1", "3"),
-        ("3", "2", "0"),
+        ("3", "2", "16"),
         ("4", "3", "0"),
         ("5", "4", "0"),
     ]
     await export_graph(settings, tmp_path / "all.parquet", every, None)
     rows = parquet.read_table(tmp_path / "all.parquet").to_pylist()
     assert [
-        (row["to_user_id"], row["kind"], row["close_follow"], row["muted"]) for row in rows
+        (row["to_user_id"], row["kind"], row["close_follow"], row["muted"], row["notify"])
+        for row in rows
     ] == [
-        (2, "FOLLOW", True, True),
-        (3, "WHISPER", False, False),
-        (4, "REQUEST", False, False),
-        (5, "BLOCK", False, False),
+        (2, "FOLLOW", True, True, False),
+        (3, "WHISPER", False, False, True),
+        (4, "REQUEST", False, False, False),
+        (5, "BLOCK", False, False, False),
     ]
     report = await bulk_load(settings, tmp_path / "all.parquet")
     assert (report.present, report.loaded, report.bad) == (1, 0, 0)

@@ -36,6 +36,7 @@ STATEMENTS = {
         "absent_follower_counts",
         "edges",
         "erasures",
+        "exports",
         "lists",
         "mutes",
         "outbox",
@@ -84,6 +85,8 @@ WHERE from_user_id = {OWNER} AND to_user_id = {OWNER} + u AND kind IN (1, 2);
 
 INSERT INTO follower (to_user_id, from_user_id, since, version, kind)
 SELECT to_user_id, from_user_id, since, version, kind FROM following;
+
+UPDATE follower SET flags = 16 WHERE to_user_id = {STAR} AND from_user_id % 500 = 0;
 
 INSERT INTO following_count (user_id, follows)
 SELECT from_user_id, count(*) FROM following WHERE kind = 1 GROUP BY 1;
@@ -353,6 +356,14 @@ async def test_flagged_lists_are_read_from_their_own_indexes(planner: Planner, o
         assert_by_index(steps)
         assert_one_partition(steps, "following")
         assert SIZE <= looked_at(steps, "following") <= SIZE + 1, index
+
+
+async def test_an_export_of_notified_followers_reads_no_others(planner: Planner) -> None:
+    newest = (2**48 - 1, 2**63 - 1)
+    steps = await planner.steps("exports", "notified_followers", STAR, 1, *newest, 2_000)
+    assert_by_index(steps)
+    assert_one_partition(steps, "follower")
+    assert looked_at(steps, "follower") == USERS // 500
 
 
 MOST = 10_000

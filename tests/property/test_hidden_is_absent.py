@@ -57,7 +57,7 @@ query ($ids: [ID!]!, $requests: [ID!]!, $signedIn: Boolean!{WITH}) {{
 }}
 fragment all on Relation {{
   state following followedBy whispering requested requestedBy blocking muted closeFollow
-  followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
+  notify followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
 }}
 """
 

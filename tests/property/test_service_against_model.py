@@ -70,6 +70,13 @@ ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
         {"closeFollow": True},
         actions.follow(LIMITS, close_follow=True),
     ),
+    "follow with notifications": (
+        "followUser",
+        {"notify": "ALL"},
+        actions.follow(LIMITS, notify=True),
+    ),
+    "be notified": ("updateFollow", {"notify": "ALL"}, actions.update_follow(None, None, True)),
+    "be left alone": ("updateFollow", {"notify": "NONE"}, actions.update_follow(None, None, False)),
     "whisper": ("followUser", WHISPER, actions.follow(LIMITS, Kind.WHISPER)),
     "speak up": (
         "updateFollow",
@@ -111,7 +118,7 @@ TABLES = (
 ALL_HERE = """
 UPDATE account SET
     protected = false, following_audience = 0, followers_audience = 0, state = 0,
-    changed_at = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+    changed_at = (extract(epoch FROM statement_timestamp()) * 1000000)::bigint
 """
 
 EVERYTHING = """
@@ -146,7 +153,7 @@ query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
 fragment relation on Relation {
   from { id } to { id } state following followedBy followedAt followedByAt friendsSince
   requestedAt requestedByAt blockedAt mutedUntil whispering requested requestedBy blocking muted
-  closeFollow
+  closeFollow notify
 }
 """
 
@@ -182,6 +189,7 @@ MARKS = {
     "blocking": 1 << 6,
     "muted": 1 << 7,
     "closeFollow": 1 << 8,
+    "notify": 1 << 10,
 }
 STATES = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
 """What a mask says, bit by bit: the contract, said once more."""
@@ -663,12 +671,13 @@ def face(edge: Edge, back: Edge) -> dict[str, Any]:
         "blocking": edge.kind is Kind.BLOCK,
         "muted": Flags.MUTED in edge.flags,
         "closeFollow": edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags,
+        "notify": "ALL" if edge.kind in FOLLOWS and Flags.NOTIFY in edge.flags else "NONE",
     }
 
 
 def mask_of(relation: Any) -> int:
     """The mask that says what a relation says."""
-    said = sum(bit for name, bit in MARKS.items() if relation[name])
+    said = sum(bit for name, bit in MARKS.items() if relation[name] not in (False, "NONE"))
     return said | STATES.get(relation["state"], 0)
 
 

@@ -6,7 +6,8 @@ from graph.relation_mask import Mark
 
 RELATION = """fragment relation on Relation {
   from { id } to { id } state following followedBy whispering requested requestedBy blocking muted
-  closeFollow followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
+  closeFollow notify followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil
+  friendsSince
 }"""
 
 _FLAGS = {
@@ -18,6 +19,7 @@ _FLAGS = {
     "blocking": Mark.BLOCKING,
     "muted": Mark.MUTED,
     "closeFollow": Mark.CLOSE_FOLLOW,
+    "notify": Mark.NOTIFY,
 }
 _DATES = {
     "followedAt": "following",
@@ -31,7 +33,7 @@ _DATES = {
 
 def said_of(relation: Any, mark: int | None = None) -> set[str]:
     """Which fields of a relation say yes; its state, its dates and its mask must say the same."""
-    said = {name for name in _FLAGS if relation[name]}
+    said = {name for name in _FLAGS if relation[name] not in (False, "NONE")}
     is_friends = {"following", "followedBy"} <= said and relation["state"] == "FRIENDS"
     dated = said | ({"friends"} if is_friends else set())
     for date, name in _DATES.items():

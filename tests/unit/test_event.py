@@ -110,6 +110,8 @@ def test_a_visible_change_is_an_event(
         (Flags.MUTED | Flags.DISMISSED, Flags.DISMISSED, "UNMUTED"),
         (Flags.PLAIN, Flags.CLOSE_FOLLOW, "FOLLOW_CHANGED"),
         (Flags.CLOSE_FOLLOW | Flags.MUTED, Flags.MUTED, "FOLLOW_CHANGED"),
+        (Flags.PLAIN, Flags.NOTIFY, "FOLLOW_CHANGED"),
+        (Flags.NOTIFY | Flags.MUTED, Flags.MUTED, "FOLLOW_CHANGED"),
         (Flags.PLAIN, Flags.DISMISSED, "SUGGESTION_DISMISSED"),
         (Flags.MUTED, Flags.MUTED | Flags.DISMISSED, "SUGGESTION_DISMISSED"),
         (Flags.DISMISSED, Flags.PLAIN, None),
@@ -132,14 +134,16 @@ def test_of_a_note_nobody_hears_but_who_made_it(
 def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
     """Of several changes at once one is an event, and never one that did not happen."""
     tells: dict[EventType, Callable[[Flags, Flags], bool]] = {
-        EventType.FOLLOW_CHANGED: lambda was, now: Flags.CLOSE_FOLLOW in was ^ now,
+        EventType.FOLLOW_CHANGED: lambda was, now: bool(
+            (was ^ now) & (Flags.CLOSE_FOLLOW | Flags.NOTIFY)
+        ),
         EventType.SUGGESTION_DISMISSED: lambda was, now: Flags.DISMISSED in now & ~was,
         EventType.MUTED: lambda was, now: (
             Flags.MUTED in now and (was == now or Flags.MUTED not in was)
         ),
         EventType.UNMUTED: lambda was, now: Flags.MUTED in was & ~now,
     }
-    for was, now in product(map(Flags, range(16)), repeat=2):
+    for was, now in product(map(Flags, range(32)), repeat=2):
         heard = event_type_for(
             replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE
         )

@@ -12,7 +12,7 @@ def test_every_bit_says_one_thing() -> None:
     """The contract names them by number."""
     names = (
         "FOLLOWING FOLLOWED_BY FRIENDS WHISPERING REQUESTED REQUESTED_BY BLOCKING MUTED "
-        "CLOSE_FOLLOW SELF"
+        "CLOSE_FOLLOW SELF NOTIFY"
     )
     assert " ".join(str(mark.name) for mark in Mark) == names
     assert [mark.value for mark in Mark] == [1 << bit for bit in range(len(Mark))]
@@ -33,6 +33,8 @@ def test_the_bits_of_kinds_and_flags() -> None:
         Mark.FOLLOWING | Mark.WHISPERING | Mark.CLOSE_FOLLOW
     )
     assert marks_of(kinds_of(request, Kind.NONE, Flags.CLOSE_FOLLOW)) == Mark.REQUESTED
+    assert marks_of(kinds_of(follow, Kind.NONE, Flags.NOTIFY)) == Mark.FOLLOWING | Mark.NOTIFY
+    assert marks_of(kinds_of(request, Kind.NONE, Flags.NOTIFY)) == Mark.REQUESTED
 
 
 def test_a_mask_is_little_endian_and_in_order() -> None:

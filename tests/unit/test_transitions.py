@@ -173,6 +173,18 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nf nf nf nf nf
         """,
     ),
+    "be notified": (
+        update_follow(notify=True),
+        Outcome.UPDATED,
+        False,
+        """
+        nf nf nf nf nf
+        F- FF FW FR FB
+        W- WF WW WR WB
+        nf nf nf nf nf
+        nf nf nf nf nf
+        """,
+    ),
     "remove a follower": (
         remove_follower(),
         Outcome.FOLLOWER_REMOVED,
@@ -442,6 +454,7 @@ SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
     "mute and unmute": (mute(), unmute()),
     "dismiss": (dismiss(),),
     "make it close": (update_follow(close_follow=True),),
+    "be notified": (update_follow(notify=True),),
 }
 
 
@@ -537,7 +550,8 @@ def test_a_newer_change_is_never_undone() -> None:
 @pytest.mark.parametrize("kind", sorted(FOLLOWS))
 @pytest.mark.parametrize("then", [False, True])
 def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> None:
-    state = PairState(edge(kind, Flags.CLOSE_FOLLOW), NO_EDGE, 1, NOW, protected=then)
+    kept = Flags.CLOSE_FOLLOW | Flags.NOTIFY
+    state = PairState(edge(kind, kept), NO_EDGE, 1, NOW, protected=then)
     done = taking(state)
     after, record = _after(state, done), undo_record(state, done)
     undone = undo(PLENTY, record)(replace(after, protected=True))
@@ -547,7 +561,7 @@ def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> 
     else:
         secret = Flags.WHISPER_REQUEST if kind is Kind.WHISPER else Flags.PLAIN
         assert undone.edge.kind is Kind.REQUEST
-        assert undone.edge.flags == Flags.CLOSE_FOLLOW | secret
+        assert undone.edge.flags == kept | secret
 
 
 def test_an_undo_lifts_nobody_over_their_limit() -> None:

@@ -18,6 +18,7 @@ class RelationBits(IntFlag, boundary=KEEP):
     MUTED = 128
     CLOSE_FOLLOW = 256
     SELF = 512
+    NOTIFY = 1024
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -24,6 +24,16 @@ WHERE file = $1
 -- shard: local
 DELETE FROM bulk_load WHERE file = $1
 
+-- name: analyzed
+-- How many forward rows there were at the last ANALYZE or VACUUM, about: the catalog's estimates.
+-- shard: local
+SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint AS edges
+FROM pg_class
+WHERE relkind = 'r' AND (
+    oid = 'following'::text::regclass
+    OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'following'::text::regclass)
+)
+
 -- name: analyze
 -- Samples every partition: takes seconds for a graph of any size.
 -- shard: fan-out

@@ -27,6 +27,19 @@ FROM (
     LIMIT $5
 ) p
 
+-- name: notified_followers
+-- Those who asked to be notified: a partial index has them only.
+-- shard: $1
+SELECT string_agg(int8send(p.since) || int8send(p.id), '')
+FROM (
+    SELECT r.since, r.from_user_id AS id
+    FROM follower r
+    WHERE r.to_user_id = $1 AND r.kind = $2 AND r.flags & 16 <> 0
+      AND (r.since, r.from_user_id) < ($3::bigint, $4::bigint)
+    ORDER BY r.since DESC, r.from_user_id DESC
+    LIMIT $5
+) p
+
 -- name: friends
 -- A range of the user's follows, each with the date of the follow back, or -1: (8, 8, 8) bytes.
 -- One probe of the primary key per follow: LIMIT and `version` keep it one (see lists.sql), and an

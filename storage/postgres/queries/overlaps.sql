@@ -130,3 +130,15 @@ CROSS JOIN LATERAL (
       AND (f.message IS NOT NULL OR f.muted_until IS NOT NULL)
     OFFSET 0 -- keeps this a probe
 ) f
+
+-- name: own_edges
+-- The versions of the edges of the user $1 to the users $2, and when their mutes end: a probe per
+-- user.
+-- shard: $1
+SELECT f.to_user_id, f.version, f.muted_until
+FROM unnest($2::bigint[]) AS other (id)
+CROSS JOIN LATERAL (
+    SELECT f.to_user_id, f.version, f.muted_until FROM following f
+    WHERE f.from_user_id = $1 AND f.to_user_id = other.id
+    OFFSET 0 -- keeps this a probe
+) f

@@ -13,57 +13,43 @@ FROM (
 SELECT count(lock_at(lane, $1, lane))
 FROM (SELECT DISTINCT lane_of(id) AS lane FROM unnest($2::bigint[]) AS id ORDER BY lane) AS own
 
--- name: repair_reverse
--- Copies the forward rows of the pairs ($1[i], $2[i]) to the reverse rows, and changes the counts
--- by the difference. A pending change then has no effect, because its version is not newer.
--- shard: fan-out
-WITH truth AS MATERIALIZED (
-    SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags,
-           r.kind AS previous_kind, coalesce(a.is_counted, false) AS is_absent
-    FROM unnest($1::bigint[], $2::bigint[]) AS p (from_user_id, to_user_id)
-    LEFT JOIN LATERAL (
-        SELECT * FROM following f
-        WHERE f.from_user_id = p.from_user_id AND f.to_user_id = p.to_user_id OFFSET 0
-    ) f ON true
-    LEFT JOIN LATERAL (
-        SELECT r.kind FROM follower r
-        WHERE r.to_user_id = p.to_user_id AND r.from_user_id = p.from_user_id OFFSET 0
-    ) r ON true
-    LEFT JOIN LATERAL (
-        SELECT a.is_counted FROM account a WHERE a.user_id = p.from_user_id AND a.is_counted OFFSET 0
-    ) a ON true
-), gone AS (
-    DELETE FROM follower r USING truth t
-    WHERE r.to_user_id = t.to_user_id AND r.from_user_id = t.from_user_id AND t.kind IS NULL
-), put AS (
-    INSERT INTO follower AS r (to_user_id, from_user_id, since, version, kind, flags)
-    SELECT to_user_id, from_user_id, since, version, kind, flags FROM truth WHERE kind IS NOT NULL
-    ON CONFLICT (to_user_id, from_user_id) DO UPDATE
-    SET since = excluded.since, version = excluded.version,
-        kind = excluded.kind, flags = excluded.flags
-), counted AS (
-    INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks,
-                                     absent_follows, absent_whispers, absent_requests)
-    SELECT to_user_id,
-           sum((coalesce(kind, 0) = 1)::integer - (coalesce(previous_kind, 0) = 1)::integer),
-           sum((coalesce(kind, 0) = 2)::integer - (coalesce(previous_kind, 0) = 2)::integer),
-           sum((coalesce(kind, 0) = 3)::integer - (coalesce(previous_kind, 0) = 3)::integer),
-           sum((coalesce(kind, 0) = 4)::integer - (coalesce(previous_kind, 0) = 4)::integer),
-           sum((is_absent AND coalesce(kind, 0) = 1)::integer
-               - (is_absent AND coalesce(previous_kind, 0) = 1)::integer),
-           sum((is_absent AND coalesce(kind, 0) = 2)::integer
-               - (is_absent AND coalesce(previous_kind, 0) = 2)::integer),
-           sum((is_absent AND coalesce(kind, 0) = 3)::integer
-               - (is_absent AND coalesce(previous_kind, 0) = 3)::integer)
-    FROM truth GROUP BY to_user_id ORDER BY to_user_id
-    ON CONFLICT (user_id) DO UPDATE
-    SET follows = c.follows + excluded.follows, whispers = c.whispers + excluded.whispers,
-        requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks,
-        absent_follows = c.absent_follows + excluded.absent_follows,
-        absent_whispers = c.absent_whispers + excluded.absent_whispers,
-        absent_requests = c.absent_requests + excluded.absent_requests
-)
-SELECT count(*) FROM truth
+-- name: absent
+-- Those of the users $1 who count as absent: a probe each.
+-- shard: local
+SELECT user_id FROM account WHERE user_id = ANY ($1::bigint[]) AND is_counted
+
+-- name: delete_reverse
+-- Deletes the reverse rows from $1[i] to $2[i].
+-- shard: $2[]
+DELETE FROM follower r
+USING unnest($1::bigint[], $2::bigint[]) AS p (from_user_id, to_user_id)
+WHERE r.to_user_id = ANY ($2::bigint[]) AND r.to_user_id = p.to_user_id
+  AND r.from_user_id = p.from_user_id
+
+-- name: write_reverse
+-- Writes the reverse rows from $1[i] to $2[i] as given. A pending change then has no effect, because
+-- its version is not newer.
+-- shard: $2[]
+INSERT INTO follower AS r (from_user_id, to_user_id, kind, flags, since, version)
+SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::smallint[]), unnest($4::smallint[]),
+       unnest($5::bigint[]), unnest($6::bigint[])
+ON CONFLICT (to_user_id, from_user_id) DO UPDATE
+SET since = excluded.since, version = excluded.version,
+    kind = excluded.kind, flags = excluded.flags
+
+-- name: add_counts
+-- Adds to the counts of the users $1, in the order given.
+-- shard: $1[]
+INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks,
+                                 absent_follows, absent_whispers, absent_requests)
+SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::bigint[]), unnest($4::bigint[]),
+       unnest($5::bigint[]), unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::bigint[])
+ON CONFLICT (user_id) DO UPDATE
+SET follows = c.follows + excluded.follows, whispers = c.whispers + excluded.whispers,
+    requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks,
+    absent_follows = c.absent_follows + excluded.absent_follows,
+    absent_whispers = c.absent_whispers + excluded.absent_whispers,
+    absent_requests = c.absent_requests + excluded.absent_requests
 
 -- name: ensure_counts
 -- Creates the rows that the next statement locks.

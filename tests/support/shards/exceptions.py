@@ -7,11 +7,6 @@ from tests.support.shards.rules import Violation
 EXCEPTIONS: Mapping[str, frozenset[str]] = {
     "load_segment.mirror": frozenset({"outer_join"}),
     "load_segment.pick": frozenset({"join", "outer_join"}),
-    "repair.repair_reverse": frozenset({"join", "outer_join"}),
-    "verify.compare_counts": frozenset({"join", "outer_join"}),
-    "verify.compare_forward": frozenset({"outer_join"}),
-    "verify.compare_reverse": frozenset({"outer_join"}),
-    "verify.find_unerased": frozenset({"join"}),
 }
 
 

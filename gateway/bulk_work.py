@@ -1,0 +1,33 @@
+"""How the workers apply a slice of a bulk operation: by the use cases of the API."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graph.bulk import BulkSlice, SliceResults
+from resolvers import bulk
+from resolvers.scope import Limits
+from storage.stores import Stores
+
+if TYPE_CHECKING:
+    from schema.mutations.bulk_lines import SliceLines
+
+
+@dataclass(frozen=True, slots=True)
+class BulkWork:
+    """Applies slices with the limits of a space: an `AppliesSlices` of the workers."""
+
+    limits: Limits
+
+    async def __call__(self, stores: Stores, part: BulkSlice) -> SliceResults:
+        """Apply a slice. Raises Unavailable if a server cannot be reached: apply it again then."""
+        slice_lines = await asyncio.to_thread(_slice_lines)
+        lines = slice_lines(self.limits, part)
+        return lines.results(await bulk.apply(stores, self.limits, part, lines.changes))
+
+
+def _slice_lines() -> "type[SliceLines]":
+    """Imports the types of the API, which takes long: the first slice needs them, not the start."""
+    from schema.mutations.bulk_lines import SliceLines
+
+    return SliceLines

@@ -1,0 +1,214 @@
+"""Bulk operations: many changes for many users, which a service uploads and workers apply."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from hashlib import sha256
+from uuid import uuid4
+
+from graph.bulk import (
+    LINES_MAX,
+    OPEN_MAX,
+    BulkKey,
+    BulkOperation,
+    BulkOptions,
+    BulkSlice,
+    read_id,
+)
+from graph.edge import UserId
+from graph.errors import BadInput, KithError, Overloaded, Unavailable
+from resolvers.audit import log_access
+from resolvers.relationship import Change, Result, change_once
+from resolvers.scope import Limits, Scope
+from storage.ports import BulkOperations, RequestStores
+
+log = logging.getLogger(__name__)
+
+PART = "bulk operations"
+
+AT_ONCE = 4
+"""How many changes of a slice run concurrently: half of a process's connections."""
+
+
+def key_of(scope: Scope, argument: str, text: str) -> BulkKey:
+    """The name of an operation of the calling service.
+
+    Raises:
+        BadInput: the id is invalid.
+        Forbidden: the request is not from a service for itself.
+    """
+    scope.must_see_everything()
+    return BulkKey(scope.client or "", read_id(argument, text))
+
+
+class Upload:
+    """Collects the lines of an operation, and starts it. Use it as a context: lines that no
+    operation uses are deleted at its end."""
+
+    def __init__(self, scope: Scope, key: BulkKey, options: BulkOptions) -> None:
+        self._store: BulkOperations = scope.stores.writes.bulk
+        self._scope = scope
+        self._key = key
+        self._options = options
+        self._id = uuid4()
+        self._digest = sha256(repr(options).encode())
+        self._lines: list[str] = []
+        self._slices = 0
+        self._count = 0
+        self._first = 1 if options.columns is None else 2
+        """The number of the first line: the names of CSV fields are line 1."""
+        self._is_used = False
+
+    async def __aenter__(self) -> "Upload":
+        """Raises Overloaded if the space has its maximum number of operations."""
+        open_now = await self._store.count_open(OPEN_MAX)
+        if open_now >= OPEN_MAX and await self._store.find(self._key) is None:
+            message = f"{OPEN_MAX} bulk operations have not ended, the maximum. Try again later."
+            raise Overloaded(PART, message)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._slices and not self._is_used:
+            await self._store.drop_upload(self._key, self._id)
+
+    async def add(self, line: str) -> None:
+        """Add a line. Raises BadInput if there are too many."""
+        if self._count == LINES_MAX:
+            raise BadInput("changes", f"must have at most {LINES_MAX} lines.")
+        self._digest.update(line.encode(errors="surrogatepass") + b"\n")
+        # PostgreSQL cannot store NUL, which is valid in no line.
+        self._lines.append(line.replace("\0", "�"))
+        self._count += 1
+        if len(self._lines) == self._options.slice_lines:
+            await self._flush()
+
+    async def start(self) -> tuple[BulkOperation, bool]:
+        """Start the operation. Returns it, and whether it is new.
+
+        Raises:
+            BadInput: there are no lines, or the id was used with others.
+        """
+        if not self._count:
+            raise BadInput("changes", "must have at least 1 line.")
+        if self._lines:
+            await self._flush()
+        digest = self._digest.digest()
+        await self._store.start(
+            self._key, self._id, digest, self._options, self._count, self._slices
+        )
+        operation = await self._store.find(self._key)
+        if operation is None or operation.digest != digest:
+            raise BadInput("id", "was used before for other changes. Choose another id.")
+        self._is_used = operation.upload == self._id
+        return operation, self._is_used
+
+    async def _flush(self) -> None:
+        number, first = self._slices, self._first + self._count - len(self._lines)
+        lines, self._lines = self._lines, []
+        self._slices += 1
+        await self._store.add_slice(self._key, self._id, number, first, lines)
+
+
+async def start_with(
+    scope: Scope, key: BulkKey, options: BulkOptions, lines: Sequence[str]
+) -> tuple[BulkOperation, bool]:
+    """Start an operation with these lines. Returns it, and whether it is new."""
+    result = "INTERNAL"
+    try:
+        async with Upload(scope, key, options) as upload:
+            for line in lines:
+                await upload.add(line)
+            started = await upload.start()
+        result = "STARTED" if started[1] else "ALREADY_STARTED"
+        return started
+    except KithError as error:
+        result = error.code
+        raise
+    finally:
+        log_access(scope, "startBulkOperation", None, result)
+
+
+async def find(scope: Scope, key: BulkKey) -> BulkOperation | None:
+    """The operation; None: the calling service has none with this id."""
+    return await scope.stores.writes.bulk.find(key)
+
+
+async def cancel(scope: Scope, key: BulkKey) -> tuple[BulkOperation | None, bool]:
+    """Cancel an operation. Returns it, None if the service has none, and whether it was open."""
+    found = await find(scope, key)
+    was_open = found is not None and await scope.stores.writes.bulk.cancel(key)
+    log_access(scope, "cancelBulkOperation", None, "CANCELED" if was_open else "NOT_CANCELED")
+    return await find(scope, key) if was_open else found, was_open
+
+
+async def results(scope: Scope, operation: BulkOperation) -> AsyncGenerator[bytes, None]:
+    """The results of the lines that were applied before the call or meanwhile, as NDJSON."""
+    first = 0
+    while found := await scope.stores.writes.bulk.results(operation, first):
+        for number, part in found:
+            yield part
+            first = number + 1
+
+
+Parsed = tuple[UserId, Change]
+"""A viewer, and what the viewer changes."""
+
+
+async def apply(
+    stores: RequestStores,
+    limits: Limits,
+    part: BulkSlice,
+    changes: Mapping[int, Parsed],
+) -> dict[int, Result | None]:
+    """Apply the changes of a slice by the numbers of their lines, each once. Those of the same two
+    users are applied in order, others in parallel. Returns the results; None: it failed, and the
+    log says why.
+
+    Raises:
+        Unavailable: a server cannot be reached. Apply the slice again, as a repeated one.
+    """
+    order: dict[frozenset[UserId], list[int]] = {}
+    for number, (viewer, change) in changes.items():
+        order.setdefault(frozenset((viewer, change.target)), []).append(number)
+    done: dict[int, Result | None] = {}
+    pending, failures = iter(order.values()), list[Unavailable]()
+
+    async def work() -> None:
+        for numbers in pending:
+            for number in numbers:
+                if failures:
+                    return
+                try:
+                    done[number] = await _applied(stores, limits, part, number, *changes[number])
+                except Unavailable as error:
+                    failures.append(error)
+
+    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+    if failures:
+        raise failures[0]
+    return done
+
+
+async def _applied(
+    stores: RequestStores,
+    limits: Limits,
+    part: BulkSlice,
+    number: int,
+    viewer: UserId,
+    change: Change,
+) -> Result | None:
+    operation = part.operation
+    key = f"bulk\n{operation.upload}\n{number}"
+    try:
+        return await change_once(
+            Scope(stores, viewer, limits),
+            change,
+            key,
+            is_repeated=part.is_repeated,
+            is_paced=not operation.options.ignores_rate_limit,
+        )
+    except Unavailable:
+        raise
+    except Exception:
+        log.exception("line %d of the bulk operation %s has failed", number, operation.key.id)
+        return None

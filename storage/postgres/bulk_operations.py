@@ -1,0 +1,191 @@
+"""Bulk operations: their lines in slices, their progress, and the results of the slices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from graph.bulk import (
+    BulkKey,
+    BulkLine,
+    BulkOperation,
+    BulkOptions,
+    BulkSlice,
+    BulkState,
+    LineCounts,
+    SliceResults,
+)
+from storage.postgres import sql
+from storage.postgres.pool import Postgres, Record
+
+LEASE_S = 15
+"""How long a worker has an operation after it has begun a slice. Another worker continues the
+operation of a killed one after this time."""
+
+RESULTS = 20
+"""The slices whose results are read at once: up to some hundred kilobytes."""
+
+ENDED_AT_ONCE = 20
+"""The operations and uploads that one purge deletes."""
+
+UPLOAD_KEPT_S = 3_600
+"""How long an upload may take."""
+
+_DELETED_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    add_slice: str
+    start: str
+    find: str
+    delete_slices: str
+    cancel: str
+    find_open: str
+    count_open: str
+    begin_slice: str
+    read_slice: str
+    finish_slice: str
+    release: str
+    read_results: str
+    find_ended: str
+    find_abandoned: str
+    delete_operation: str
+
+
+_SQL = sql.load(_Statements, "bulk_operations")
+
+
+class PostgresBulkOperations:
+    """Implements `storage.ports.BulkOperations`."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def add_slice(
+        self, key: BulkKey, upload: UUID, number: int, first_line: int, lines: Sequence[str]
+    ) -> None:
+        await self._postgres.fetch(
+            _SQL.add_slice, key.number, upload, number, first_line, list(lines)
+        )
+
+    async def start(
+        self,
+        key: BulkKey,
+        upload: UUID,
+        digest: bytes,
+        options: BulkOptions,
+        lines: int,
+        slices: int,
+    ) -> None:
+        columns = None if options.columns is None else list(options.columns)
+        await self._postgres.fetch(
+            _SQL.start,
+            key.number,
+            *(key.service, key.id, digest, upload),
+            *(options.per_second, options.ignores_rate_limit, columns),
+            *(lines, slices),
+        )
+
+    async def find(self, key: BulkKey) -> BulkOperation | None:
+        row = await self._postgres.row(_SQL.find, key.number)
+        operation = None if row is None else _operation(row)
+        return operation if operation is not None and operation.key == key else None
+
+    async def count_open(self, most: int) -> int:
+        row = await self._postgres.row(_SQL.count_open, most)
+        assert row is not None
+        return int(row["count"])
+
+    async def drop_upload(self, key: BulkKey, upload: UUID) -> None:
+        await _delete_slices(self._postgres, key.number, upload)
+
+    async def cancel(self, key: BulkKey) -> bool:
+        return bool(await self._postgres.fetch(_SQL.cancel, key.number))
+
+    async def results(self, operation: BulkOperation, first: int) -> Sequence[tuple[int, bytes]]:
+        rows = await self._postgres.fetch(
+            _SQL.read_results, operation.key.number, operation.upload, first, RESULTS
+        )
+        return [(row["number"], row["results"]) for row in rows]
+
+
+class BulkQueue:
+    """The operations that have not ended, for workers."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def open(self, most: int) -> Sequence[int]:
+        """The numbers of up to `most` operations that no worker applies, the oldest first.
+
+        Raises:
+            Unavailable: PostgreSQL cannot be reached.
+        """
+        return [row["operation_key"] for row in await self._postgres.fetch(_SQL.find_open, most)]
+
+    async def begin(self, number: int, lease: UUID) -> BulkSlice | None:
+        """Lease an operation for `LEASE_S` and begin its next slice. None: it has ended, or another
+        worker applies it."""
+        row = await self._postgres.row(_SQL.begin_slice, number, lease, LEASE_S * 1_000_000)
+        if row is None:
+            return None
+        operation, done = _operation(row), row["done"]
+        found = await self._postgres.row(_SQL.read_slice, number, operation.upload, done)
+        assert found is not None
+        lines = tuple(map(BulkLine._make, enumerate(found["lines"] or (), found["first_line"])))
+        return BulkSlice(operation, done, lines, row["is_repeated"])
+
+    async def finish(
+        self, applied: BulkSlice, lease: UUID, results: SliceResults
+    ) -> BulkState | None:
+        """Store the results of a slice. Returns the state of the operation; None if the lease is
+        lost, and nothing was stored."""
+        number = applied.operation.key.number
+        row = await self._postgres.row(
+            _SQL.finish_slice, number, lease, applied.number, results.lines, *results.counts
+        )
+        return None if row is None else BulkState(row["state"])
+
+    async def release(self, number: int, lease: UUID) -> None:
+        """End a lease, so that any worker can continue."""
+        await self._postgres.fetch(_SQL.release, number, lease)
+
+    async def purge(self, kept_s: float) -> int:
+        """Delete some operations that ended more than `kept_s` ago, and uploads that were not
+        completed. Returns how many."""
+        ended = await self._postgres.fetch(_SQL.find_ended, kept_s, ENDED_AT_ONCE)
+        abandoned = await self._postgres.fetch(_SQL.find_abandoned, UPLOAD_KEPT_S, ENDED_AT_ONCE)
+        for row in (*ended, *abandoned):
+            await _delete_slices(self._postgres, row["operation_key"], row["upload"])
+        for row in ended:  # last, so that slices always have an operation or are abandoned
+            await self._postgres.fetch(_SQL.delete_operation, row["operation_key"], row["upload"])
+        return len(ended) + len(abandoned)
+
+
+def _operation(row: Record) -> BulkOperation:
+    columns = row["columns"]
+    return BulkOperation(
+        BulkKey(row["service"], row["id"]),
+        row["digest"],
+        row["upload"],
+        BulkOptions(
+            row["per_second"],
+            row["ignores_rate_limit"],
+            None if columns is None else tuple(columns),
+        ),
+        row["lines"],
+        row["slices"],
+        BulkState(row["state"]),
+        LineCounts(row["changed"], row["unchanged"], row["rejected"]),
+        row["created_at"],
+        row["started_at"],
+        row["ended_at"],
+    )
+
+
+async def _delete_slices(postgres: Postgres, number: int, upload: UUID) -> None:
+    deleted = _DELETED_AT_ONCE
+    while deleted == _DELETED_AT_ONCE:
+        row = await postgres.row(_SQL.delete_slices, number, upload)
+        assert row is not None
+        deleted = row["count"]

@@ -1,0 +1,457 @@
+"""Bulk operations: many changes for many users, by the same rules as single mutations."""
+
+import logging
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway import bulk as gateway_bulk
+from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from graph import bulk as graph_bulk
+from graph.pace import Pace
+from resolvers import bulk as resolvers_bulk
+from resolvers import relationship
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.support.bulk import apply_all, as_client, line, results, upload
+from tests.support.gateway import Gateway
+from tests.support.live_gateway import live_gateway
+
+OPERATION = """
+query ($id: ID!) { bulkOperation(id: $id) {
+  id state lineCount appliedCount changedCount unchangedCount rejectedCount
+  changesPerSecond ignoresRateLimit createdAt startedAt endedAt
+} }
+"""
+START = """
+mutation ($input: StartBulkOperationInput!) { startBulkOperation(input: $input) {
+  outcome operation { id state lineCount } userErrors { code message field } clientMutationId
+} }
+"""
+CANCEL = """
+mutation ($id: ID!) { cancelBulkOperation(input: { id: $id }) {
+  outcome operation { state appliedCount } userErrors { field }
+} }
+"""
+SINGLE = {
+    "FOLLOW": "followUser",
+    "UNFOLLOW": "unfollowUser",
+    "BLOCK": "blockUser",
+    "UNBLOCK": "unblockUser",
+    "MUTE": "muteUser",
+    "UNMUTE": "unmuteUser",
+    "REMOVE_FOLLOWER": "removeFollower",
+    "ACCEPT_REQUEST": "acceptFollowRequest",
+}
+SCRIPT = [
+    (1, "FOLLOW", 2),
+    (1, "FOLLOW", 2),
+    (2, "FOLLOW", 1),
+    (3, "FOLLOW", 3),
+    (3, "BLOCK", 1),
+    (1, "FOLLOW", 3),
+    (4, "FOLLOW", 9),
+    (9, "ACCEPT_REQUEST", 4),
+    (1, "UNFOLLOW", 2),
+    (1, "UNFOLLOW", 2),
+    (5, "MUTE", 6),
+    (5, "UNMUTE", 6),
+    (2, "REMOVE_FOLLOWER", 1),
+    (3, "UNBLOCK", 1),
+    (7, "FOLLOW", 8),
+    (8, "REMOVE_FOLLOWER", 7),
+]
+
+
+def error_of(response: httpx.Response) -> tuple[int, str]:
+    (error,) = response.json()["errors"]
+    return response.status_code, error["extensions"]["code"]
+
+
+async def operation(gateway: Gateway, name: str) -> Any:
+    return (await gateway.as_service.data(OPERATION, id=name))["bulkOperation"]
+
+
+async def test_each_line_has_the_result_of_the_single_mutation(
+    gateway: Gateway, stores: Stores
+) -> None:
+    protect = "mutation { updateRelationshipSettings(input: { protected: true }) { outcome } }"
+    for viewer in (9, 109):
+        await gateway.data(protect, viewer)
+    started = await upload(gateway.http, "script", *(line(*each) for each in SCRIPT))
+    assert (started.status_code, started.json()["lineCount"]) == (201, len(SCRIPT))
+    await apply_all(stores)
+    expected = []
+    for viewer, action, user in SCRIPT:
+        mutation = f"mutation {{ done: {SINGLE[action]}(input: {{ userId: {user + 100} }})"
+        answer = await gateway.data(
+            f"{mutation} {{ outcome changed userErrors {{ code message }} }} }}", viewer + 100
+        )
+        expected.append(answer["done"])
+    found = await results(gateway.http, "script")
+    assert [each["line"] for each in found] == list(range(1, len(SCRIPT) + 1))
+    for given, (viewer, action, user), single in zip(found, SCRIPT, expected, strict=True):
+        assert (given["viewerId"], given["action"], given["userId"]) == (
+            str(viewer),
+            action,
+            str(user),
+        )
+        assert (given["outcome"], given["changed"]) == (single["outcome"], single["changed"])
+        if given["error"] is None:
+            assert not single["userErrors"]
+        else:
+            (error,) = single["userErrors"]
+            assert (given["error"]["code"], given["error"]["message"]) == (
+                error["code"],
+                error["message"],
+            )
+
+
+async def test_the_progress_is_told(gateway: Gateway, stores: Stores) -> None:
+    lines = [line(1, "FOLLOW", user) for user in (2, 2, 1)]
+    options = {"changesPerSecond": "100", "ignoresRateLimit": "true"}
+    await upload(gateway.http, "three", *lines, parameters=options)
+    pending = await operation(gateway, "three")
+    assert (pending["state"], pending["startedAt"], pending["endedAt"]) == ("PENDING", None, None)
+    await apply_all(stores)
+    ended = await operation(gateway, "three")
+    assert ended["createdAt"] <= ended["startedAt"] <= ended["endedAt"]
+    del ended["createdAt"], ended["startedAt"], ended["endedAt"]
+    assert ended == {
+        "id": "three",
+        "state": "COMPLETED",
+        "lineCount": 3,
+        "appliedCount": 3,
+        "changedCount": 1,
+        "unchangedCount": 1,
+        "rejectedCount": 1,
+        "changesPerSecond": 100,
+        "ignoresRateLimit": True,
+    }
+    assert await operation(gateway, "four") is None
+
+
+async def test_a_mutation_starts_an_operation(gateway: Gateway, stores: Stores) -> None:
+    changes = [
+        {"viewerId": 1, "action": "FOLLOW", "userId": 2, "visibility": "WHISPER"},
+        {"viewerId": 1, "action": "MUTE", "userId": 3, "until": "2124-01-01T00:00:00Z"},
+        {"viewerId": 0, "action": "FOLLOW", "userId": 2},
+        {"viewerId": 4, "action": "FOLLOW", "userId": 2, "closeFollow": True, "message": "Hello"},
+    ]
+    given = {"id": "listed", "changes": changes, "clientMutationId": "echo"}
+    for outcome in ("STARTED", "ALREADY_STARTED"):
+        answer = (await gateway.as_service.data(START, input=given))["startBulkOperation"]
+        assert answer == {
+            "outcome": outcome,
+            "operation": {"id": "listed", "state": "PENDING", "lineCount": 4},
+            "userErrors": [],
+            "clientMutationId": "echo",
+        }
+    await apply_all(stores)
+    found = await results(gateway.http, "listed")
+    assert [each["outcome"] for each in found] == ["FOLLOWED", "MUTED", "REJECTED", "FOLLOWED"]
+    assert found[2]["error"]["field"] == "viewerId"
+
+
+async def test_an_id_is_used_for_one_list_of_changes(gateway: Gateway, stores: Stores) -> None:
+    for status in (201, 200):
+        response = await upload(gateway.http, "once", line(1, "FOLLOW", 2))
+        assert response.status_code == status
+    await apply_all(stores)
+    repeated = await upload(gateway.http, "once", line(1, "FOLLOW", 2))
+    assert (repeated.status_code, repeated.json()["state"]) == (200, "COMPLETED")
+    each_of: tuple[dict[str, str], ...] = ({}, {"changesPerSecond": "50"})
+    for parameters in each_of:
+        lines = [line(1, "FOLLOW", 2), *([] if parameters else [line(1, "FOLLOW", 3)])]
+        other = await upload(gateway.http, "once", *lines, parameters=parameters)
+        assert error_of(other) == (400, "BAD_USER_INPUT")
+        assert "`id`" in other.text
+    changes = [{"viewerId": 1, "action": "FOLLOW", "userId": 3}]
+    given = {"id": "once", "changes": changes}
+    answer = (await gateway.as_service.data(START, input=given))["startBulkOperation"]
+    assert answer["outcome"] == "REJECTED"
+    assert answer["userErrors"][0]["field"] == ["input", "id"]
+    slices = await stores.servers.postgres.fetch("SELECT 1 FROM bulk_slice")
+    assert len(slices) == 1  # those of the other uploads are deleted
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", "line"),
+        ("no JSON", "line"),
+        ("[1]", "line"),
+        ('{"action":"FOLLOW","userId":"2"}', "viewerId"),
+        ('{"viewerId":"x","action":"FOLLOW","userId":"2"}', "viewerId"),
+        ('{"viewerId":true,"action":"FOLLOW","userId":"2"}', "viewerId"),
+        ('{"viewerId":"1","action":"FOLLOW","userId":"0"}', "userId"),
+        ('{"viewerId":"1","action":"GREET","userId":"2"}', "action"),
+        ('{"viewerId":"1","action":["FOLLOW"],"userId":"2"}', "action"),
+        ('{"viewerId":"1","action":"FOLLOW","userId":"2","visibility":"SECRET"}', "visibility"),
+        ('{"viewerId":"1","action":"FOLLOW","userId":"2","closeFollow":"yes"}', "closeFollow"),
+        ('{"viewerId":"1","action":"FOLLOW","userId":"2","message":5}', "message"),
+        (line(1, "FOLLOW", 2, message="x" * 501), "message"),
+        (line(1, "FOLLOW", 2, message="\0"), "message"),
+        (line(1, "MUTE", 2, until="tomorrow"), "until"),
+        (line(1, "MUTE", 2, until="2124-01-01T00:00:00"), "until"),
+        (line(1, "MUTE", 2, until="2001-01-01T00:00:00Z"), "until"),
+        (line(1, "FOLLOW", 2, other=1), "other"),
+        (line(1, "FOLLOW", 2, message="x" * 5_000), "line"),
+    ],
+)
+async def test_an_invalid_line_says_what_is_wrong(
+    gateway: Gateway, stores: Stores, text: str, named: str
+) -> None:
+    await upload(gateway.http, "bad", line(1, "FOLLOW", 3), text, line(1, "FOLLOW", 4))
+    await apply_all(stores)
+    first, bad, last = await results(gateway.http, "bad")
+    assert (first["outcome"], last["outcome"]) == ("FOLLOWED", "FOLLOWED")
+    assert (bad["line"], bad["outcome"], bad["changed"]) == (2, "REJECTED", False)
+    assert (bad["error"]["code"], bad["error"]["field"]) == ("INVALID_INPUT", named)
+
+
+async def test_csv_has_a_line_of_names(gateway: Gateway, stores: Stores) -> None:
+    rows = [
+        "\ufeffviewerId,action,userId,message,closeFollow,until",
+        '1,FOLLOW,2,"Hello, you",true,',
+        "1,MUTE,3,,,2124-01-01T00:00:00Z",
+        "1,FOLLOW",
+        '1,FOLLOW,4,"open',
+        "1,FOLLOW,5,,maybe,",
+        "1,FOLLOW,6,,,\r",
+    ]
+    response = await upload(gateway.http, "csv", *rows, parameters={"format": "csv"})
+    assert response.json()["lineCount"] == 6
+    await apply_all(stores)
+    found = await results(gateway.http, "csv")
+    assert [(each["line"], each["outcome"]) for each in found] == [
+        *((2, "FOLLOWED"), (3, "MUTED"), (4, "REJECTED"), (5, "REJECTED")),
+        *((6, "REJECTED"), (7, "FOLLOWED")),
+    ]
+    assert found[2]["error"]["message"] == "`line` must have 6 fields, got 2."
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({"id": ""}, "id"),
+        ({"id": "two words"}, "id"),
+        ({"id": "x" * 65}, "id"),
+        ({"format": "xml"}, "format"),
+        ({"changesPerSecond": "9"}, "changesPerSecond"),
+        ({"changesPerSecond": "10001"}, "changesPerSecond"),
+        ({"changesPerSecond": "fast"}, "changesPerSecond"),
+        ({"ignoresRateLimit": "1"}, "ignoresRateLimit"),
+        ({"speed": "1"}, "speed"),
+        ({"format": "csv"}, "columns"),
+    ],
+)
+async def test_an_invalid_parameter_is_named(
+    gateway: Gateway, parameters: dict[str, str], named: str
+) -> None:
+    query = {"id": "named", **parameters}
+    response = await upload(gateway.http, query.pop("id"), line(1, "FOLLOW", 2), parameters=query)
+    assert error_of(response) == (400, "BAD_USER_INPUT")
+    assert f"`{named}`" in response.text
+
+
+async def test_uploads_are_bounded(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolvers_bulk, "LINES_MAX", 3)
+    monkeypatch.setattr(graph_bulk, "SLICE_LINES", 2)
+    lines = [line(1, "FOLLOW", user) for user in range(2, 6)]
+    assert error_of(await upload(gateway.http, "long", *lines)) == (400, "BAD_USER_INPUT")
+    assert error_of(await upload(gateway.http, "empty")) == (400, "BAD_USER_INPUT")
+    monkeypatch.setattr(gateway_bulk, "BYTES_MAX", 20)
+    assert error_of(await upload(gateway.http, "big", *lines)) == (413, "PAYLOAD_TOO_LARGE")
+    packed = {**as_client("a"), "content-encoding": "gzip"}
+    assert error_of(await upload(gateway.http, "packed", headers=packed))[0] == 415
+    assert not await stores.servers.postgres.fetch("SELECT 1 FROM bulk_slice")
+
+
+async def test_the_number_of_open_operations_is_bounded(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolvers_bulk, "OPEN_MAX", 1)
+    assert (await upload(gateway.http, "first", line(1, "FOLLOW", 2))).status_code == 201
+    other = await upload(gateway.http, "second", line(1, "FOLLOW", 2))
+    assert error_of(other) == (503, "OVERLOADED")
+    assert (await upload(gateway.http, "first", line(1, "FOLLOW", 2))).status_code == 200
+
+
+async def test_only_services_use_it(gateway: Gateway) -> None:
+    user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5)}"}
+    for_user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5, SERVICE)}"}
+    for headers in (user, for_user, {}):
+        posted = await upload(gateway.http, "no", line(1, "FOLLOW", 2), headers=headers)
+        assert error_of(posted) == (403, "FORBIDDEN")
+        read = await gateway.http.get("/bulk/no/results", headers=headers)
+        assert error_of(read) == (403, "FORBIDDEN")
+    invalid = {"authorization": "Bearer nonsense"}
+    posted = await upload(gateway.http, "no", line(1, "FOLLOW", 2), headers=invalid)
+    assert error_of(posted) == (401, "UNAUTHENTICATED")
+    assert error_of(await gateway.http.get("/bulk"))[0] == 405
+    for asked in (gateway, gateway.as_service):
+        error = await asked.error(OPERATION, 5, id="no")
+        assert error["extensions"]["code"] == "FORBIDDEN"
+        error = await asked.error(START, 5, input={"id": "no", "changes": []})
+        assert error["extensions"]["code"] == "FORBIDDEN"
+        assert (await asked.error(CANCEL, 5, id="no"))["extensions"]["code"] == "FORBIDDEN"
+
+
+async def test_a_service_does_not_see_the_operations_of_another(
+    gateway: Gateway, stores: Stores
+) -> None:
+    mine, other = as_client("importer"), as_client("mailer")
+    await upload(gateway.http, "shared", line(1, "FOLLOW", 2), headers=mine)
+    for headers in (other, None):
+        response = await gateway.http.get("/bulk/shared/results", headers=headers or as_client(""))
+        assert error_of(response) == (404, "NOT_FOUND")
+    assert await operation(gateway, "shared") is None
+    answer = (await gateway.as_service.data(CANCEL, id="shared"))["cancelBulkOperation"]
+    assert answer["outcome"] == "ALREADY_ENDED"
+    await upload(gateway.http, "shared", line(1, "FOLLOW", 3), headers=other)
+    await apply_all(stores)
+    assert [each["userId"] for each in await results(gateway.http, "shared", mine)] == ["2"]
+    assert [each["userId"] for each in await results(gateway.http, "shared", other)] == ["3"]
+
+
+async def test_an_operation_is_canceled(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_bulk, "SLICE_LINES", 2)
+    lines = [line(1, "FOLLOW", user) for user in range(2, 8)]
+    await upload(gateway.http, "early", *lines)
+    answer = (await gateway.as_service.data(CANCEL, id="early"))["cancelBulkOperation"]
+    assert answer == {
+        "outcome": "CANCELED",
+        "operation": {"state": "CANCELED", "appliedCount": 0},
+        "userErrors": [],
+    }
+    await upload(gateway.http, "late", *lines)
+    applied = resolvers_bulk.apply
+
+    async def canceled_meanwhile(*arguments: Any) -> Any:
+        answer = (await gateway.as_service.data(CANCEL, id="late"))["cancelBulkOperation"]
+        assert (answer["outcome"], answer["operation"]["state"]) == ("CANCELED", "CANCELING")
+        return await applied(*arguments)
+
+    monkeypatch.setattr(resolvers_bulk, "apply", canceled_meanwhile)
+    await apply_all(stores)
+    assert (await operation(gateway, "late"))["state"] == "CANCELED"
+    assert [each["userId"] for each in await results(gateway.http, "late")] == ["2", "3"]
+    assert await results(gateway.http, "early") == []
+    again = (await gateway.as_service.data(CANCEL, id="late"))["cancelBulkOperation"]
+    assert again["outcome"] == "ALREADY_ENDED"
+
+
+async def test_the_rate_limit_of_users_applies_unless_the_service_lifts_it(
+    gateway: Gateway, stores: Stores
+) -> None:
+    limits = Limits(pace=Pace(interval_us=3_600_000_000, burst=2))
+    lines = [line(1, "FOLLOW", user) for user in range(2, 6)]
+    await upload(gateway.http, "limited", *lines)
+    await apply_all(stores, limits)
+    found = await results(gateway.http, "limited")
+    outcomes = sorted(each["outcome"] for each in found)
+    assert outcomes == ["FOLLOWED", "FOLLOWED", "REJECTED", "REJECTED"]
+    errors = [each["error"] for each in found if each["error"] is not None]
+    assert {error["code"] for error in errors} == {"RATE_LIMITED"}
+    assert all(error["retryAt"] for error in errors)
+    await upload(gateway.http, "free", *lines, parameters={"ignoresRateLimit": "true"})
+    await apply_all(stores, limits)
+    assert all(each["outcome"] != "REJECTED" for each in await results(gateway.http, "free"))
+
+
+async def test_a_repeated_slice_gives_the_first_results(gateway: Gateway, stores: Stores) -> None:
+    lines = [line(1, "FOLLOW", user) for user in range(2, 12)]
+    await upload(gateway.http, "twice", *lines)
+    await stores.servers.postgres.fetch("UPDATE bulk_operation SET begun = 1")
+    (stored,) = await stores.servers.postgres.fetch("SELECT lines FROM bulk_slice")
+    await apply_all(stores)
+    first = await results(gateway.http, "twice")
+    # As after a worker that was killed between the changes and their results.
+    await stores.servers.postgres.fetch(
+        "UPDATE bulk_operation SET state = 1, done = 0, changed = 0, ended_at = NULL"
+    )
+    await stores.servers.postgres.fetch("UPDATE bulk_slice SET lines = $1", stored["lines"])
+    await apply_all(stores)
+    assert await results(gateway.http, "twice") == first
+    assert {each["outcome"] for each in first} == {"FOLLOWED"}
+
+
+async def test_a_line_that_fails_does_not_stop_the_others(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_once = relationship.change_once
+
+    async def failing(scope: Any, change: Any, *given: Any, **named: Any) -> Any:
+        if change.target == 3:
+            raise RuntimeError("a bug")
+        return await change_once(scope, change, *given, **named)
+
+    monkeypatch.setattr(resolvers_bulk, "change_once", failing)
+    await upload(gateway.http, "bug", *(line(1, "FOLLOW", user) for user in (2, 3, 4)))
+    await apply_all(stores)
+    found = await results(gateway.http, "bug")
+    assert [each["outcome"] for each in found] == ["FOLLOWED", "FAILED", "FOLLOWED"]
+
+
+async def test_ended_operations_and_abandoned_uploads_are_purged(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await upload(gateway.http, "old", line(1, "FOLLOW", 2))
+    await apply_all(stores)
+    await upload(gateway.http, "open", line(1, "FOLLOW", 3))
+    await stores.servers.postgres.fetch(
+        "INSERT INTO bulk_slice (operation_key, upload, number, first_line, uploaded_at)"
+        " VALUES (5, gen_random_uuid(), 0, 1, 0)"
+    )
+    assert await stores.jobs.bulk.purge(3_600) == 1
+    await stores.servers.postgres.fetch("UPDATE bulk_operation SET ended_at = 0 WHERE state > 2")
+    assert await stores.jobs.bulk.purge(3_600) == 1
+    assert await operation(gateway, "old") is None
+    assert (await operation(gateway, "open"))["state"] == "PENDING"
+    assert len(await stores.servers.postgres.fetch("SELECT 1 FROM bulk_slice")) == 1
+
+
+async def test_starts_are_audited(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kith.audit")
+    await upload(gateway.http, "seen", line(1, "FOLLOW", 2), headers=as_client("importer"))
+    await upload(gateway.http, "seen", headers={})
+    await gateway.as_service.data(CANCEL, id="seen")
+    audited = [
+        [getattr(record, name, None) for name in ("actor", "client", "action", "result")]
+        for record in caplog.records
+    ]
+    assert audited == [
+        ["service", "importer", "startBulkOperation", "STARTED"],
+        ["anonymous", None, "startBulkOperation", "FORBIDDEN"],
+        ["service", None, "cancelBulkOperation", "NOT_CANCELED"],
+    ]
+
+
+async def test_an_upload_arrives_in_parts(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    text = "\n".join(line(1, "FOLLOW", user, message="é") for user in range(2, 500))
+    content = text.encode()
+
+    async def parts() -> Any:
+        for start in range(0, len(content), 777):
+            yield content[start : start + 777]
+
+    async with (
+        live_gateway(storage_settings) as live,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=60) as client,
+    ):
+        started = await client.post(
+            "/bulk", params={"id": "parts"}, content=parts(), headers=as_client("a")
+        )
+        assert started.status_code == 201, started.text
+        await apply_all(stores, Limits(pace=Pace(interval_us=1, burst=1_000)))
+        found = await results(client, "parts", as_client("a"))
+    assert [each["userId"] for each in found] == [str(user) for user in range(2, 500)]

@@ -1,0 +1,51 @@
+"""Start bulk operations over HTTP, and apply them in this process."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.bulk_work import BulkWork
+from gateway.token_claims import parse_claim_path
+from resolvers.scope import Limits
+from storage.stores import Stores
+from workers.bulk import BulkJobs
+
+AS_SERVICE = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
+
+
+def as_client(name: str) -> dict[str, str]:
+    """The headers of a service whose token names its client."""
+    client = (parse_claim_path("client_id"), name)
+    return {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE, space=client)}"}
+
+
+def line(viewer: int, action: str, user: int, **others: object) -> str:
+    return json.dumps({"viewerId": str(viewer), "action": action, "userId": str(user), **others})
+
+
+async def upload(
+    http: httpx.AsyncClient,
+    name: str,
+    *lines: str,
+    headers: Mapping[str, str] = AS_SERVICE,
+    parameters: Mapping[str, str] | None = None,
+) -> httpx.Response:
+    content = "\n".join(lines).encode()
+    query = {"id": name, **(parameters or {})}
+    return await http.post("/bulk", params=query, content=content, headers=headers)
+
+
+async def results(
+    http: httpx.AsyncClient, name: str, headers: Mapping[str, str] = AS_SERVICE
+) -> list[dict[str, Any]]:
+    response = await http.get(f"/bulk/{name}/results", headers=headers)
+    assert response.status_code == 200, response.text
+    return [json.loads(row) for row in response.text.splitlines()]
+
+
+async def apply_all(stores: Stores, limits: Limits | None = None) -> None:
+    """Apply all operations, as a worker does."""
+    await BulkJobs(BulkWork(limits or Limits())).run(stores)

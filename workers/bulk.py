@@ -1,0 +1,89 @@
+"""Applies bulk operations, slice after slice, at the pace that the service has chosen."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from time import monotonic
+from uuid import uuid4
+
+from prometheus_client import Counter
+
+from graph.bulk import BulkSlice, BulkState, SliceResults
+from graph.errors import Unavailable
+from storage.stores import Stores
+from workers.job_settings import AppliesSlices
+
+log = logging.getLogger(__name__)
+
+RUN_S = 8.0
+"""How long one job applies slices. A slice that begins then still has time before arq's timeout."""
+
+FOUND = 4
+"""The operations that a job tries to lease: other workers may lease some of them first."""
+
+_lines = Counter(
+    "kith_bulk_lines", "Lines of bulk operations that were applied, by result.", ["result"]
+)
+_ended = Counter(
+    "kith_bulk_operations_ended", "Bulk operations that have ended, by state.", ["state"]
+)
+
+
+@dataclass(slots=True)
+class BulkJobs:
+    """The bulk operations that one worker applies: one at a time, so that most of its jobs and
+    connections are left for drains."""
+
+    apply: AppliesSlices
+    _is_running: bool = field(default=False, init=False)
+
+    async def run(self, stores: Stores) -> None:
+        """Apply slices of open operations for `RUN_S`, unless another job of this worker does.
+
+        Raises:
+            Unavailable: a server cannot be reached.
+        """
+        if self._is_running:
+            return
+        self._is_running = True
+        try:
+            ends = monotonic() + RUN_S
+            while monotonic() < ends and (found := await stores.jobs.bulk.open(FOUND)):
+                for number in found:
+                    await self._advance(stores, number, ends)
+        finally:
+            self._is_running = False
+
+    async def _advance(self, stores: Stores, number: int, ends: float) -> None:
+        """Apply slices of one operation until it ends, or the time does."""
+        lease, queue = uuid4(), stores.jobs.bulk
+        try:
+            while monotonic() < ends and (part := await queue.begin(number, lease)) is not None:
+                begun = monotonic()
+                results = await self.apply(stores, part)
+                state = await queue.finish(part, lease, results)
+                _count(part, results, state)
+                if state not in (BulkState.PENDING, BulkState.RUNNING):
+                    return
+                await _keep_pace(part, begun)
+        finally:
+            try:
+                await queue.release(number, lease)
+            except Unavailable:
+                log.warning("a lease on a bulk operation could not be ended; it expires soon")
+
+
+async def _keep_pace(part: BulkSlice, begun: float) -> None:
+    per_second = part.operation.options.per_second
+    if per_second is not None:
+        await asyncio.sleep(max(0.0, len(part.lines) / per_second - (monotonic() - begun)))
+
+
+def _count(part: BulkSlice, results: SliceResults, state: BulkState | None) -> None:
+    if state is None:
+        return  # another worker applies the slice, and counts it
+    for name, count in results.counts._asdict().items():
+        _lines.labels(name).inc(count)
+    if state in (BulkState.COMPLETED, BulkState.CANCELED):
+        _ended.labels(state.name.lower()).inc()
+        log.info("the bulk operation %s has ended: %s", part.operation.key.id, state.name)
