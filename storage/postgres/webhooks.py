@@ -170,7 +170,9 @@ class WebhookEndpoints:
     async def failed(self, name: str, error: str, disabled_s: float) -> bool:
         """Note a failure. Returns whether the endpoint is disabled now: every attempt of the last
         `disabled_s` has failed."""
-        row = await self._postgres.row(_SQL.failed, name, error[:ERROR_MAX], disabled_s)
+        cut = error[:ERROR_MAX]
+        reason = f"Every delivery has failed for {disabled_s:,.0f} s. The last error: {cut}"
+        row = await self._postgres.row(_SQL.failed, name, cut, disabled_s, reason)
         return row is not None and row["state"] == EndpointState.DISABLED
 
 

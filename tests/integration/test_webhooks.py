@@ -383,7 +383,7 @@ async def test_an_endpoint_that_fails_for_long_is_disabled_with_its_reason(
         await until(is_disabled)
         await until(all_are(stores, DeliveryState.PARKED, 2))
     reason = (await endpoint(stores)).reason or ""
-    assert reason.startswith("Every delivery has failed since ")
+    assert reason.startswith("Every delivery has failed for ")
     assert reason.endswith("HTTP 500")
     await follows(stores, (1, 4))
     await drain_all(stores)

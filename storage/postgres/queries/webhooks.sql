@@ -103,11 +103,14 @@ SET state = CASE
         WHEN d.queued_at <= now() - make_interval(secs => $8) THEN 2
         ELSE 0 END,
     attempts = d.attempts + 1, status = r.status, error = r.error, took_ms = r.took_ms,
-    retry_at = now() + make_interval(secs => r.wait_s),
+    retry_at = r.retry_at,
     finished_at = CASE
         WHEN r.succeeded OR d.queued_at <= now() - make_interval(secs => $8) THEN now() END
-FROM unnest($2::bigint[], $3::boolean[], $4::smallint[], $5::text[], $6::integer[], $7::float8[])
-    AS r (change_id, succeeded, status, error, took_ms, wait_s)
+FROM (
+    SELECT a.*, now() + make_interval(secs => a.wait_s) AS retry_at
+    FROM unnest($2::bigint[], $3::boolean[], $4::smallint[], $5::text[], $6::integer[], $7::float8[])
+        AS a (change_id, succeeded, status, error, took_ms, wait_s)
+) AS r
 WHERE d.endpoint = $1 AND d.change_id = r.change_id AND d.state = 0
 RETURNING d.change_id, d.state
 
@@ -124,14 +127,13 @@ WHERE name = $1 AND failing_since IS NOT NULL
 
 -- name: failed
 -- Notes the error $2 of the endpoint $1, and disables it if every attempt of the last $3 seconds has
--- failed. Returns its state.
+-- failed, for the reason $4. Returns its state.
 -- shard: local
 UPDATE webhook_endpoint e
 SET failing_since = coalesce(e.failing_since, now()), last_error = $2,
     state = CASE WHEN e.failing_since <= now() - make_interval(secs => $3) THEN 2 ELSE e.state END,
     reason = CASE WHEN e.failing_since <= now() - make_interval(secs => $3)
-        THEN 'Every delivery has failed since ' || to_char(e.failing_since AT TIME ZONE 'UTC',
-            'YYYY-MM-DD HH24:MI') || ' UTC. The last error: ' || $2 ELSE e.reason END
+        THEN $4 ELSE e.reason END
 WHERE e.name = $1 AND e.state = 0 RETURNING e.state
 
 -- name: overdue
