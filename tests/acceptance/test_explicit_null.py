@@ -26,6 +26,7 @@ TYPES = schema._schema.type_map
 VALUES = {
     "id": '"1"',
     "userId": '"5"',
+    "viewerId": '"1"',
     "with": '"3"',
     "from": '"1"',
     "to": '"2"',

@@ -40,6 +40,9 @@ GIVEN = {
 CLOCKS = {"ListFreshness"}
 """Types that tell when they were asked for, which is never the same."""
 
+NOT_FOR_VIEWERS = {"BulkOperation"}
+"""Types for services that do not act for a user. They contain no relations."""
+
 WORDS_MAX = 900
 """About as many fields are allowed in one document."""
 
@@ -53,7 +56,7 @@ def asking(of: str, name: str, field: GraphQLField, path: tuple[str, ...]) -> st
     )
     call = f"{name}({given})" if given else name
     below = get_named_type(field.type)
-    if below.name in CLOCKS:
+    if below.name in CLOCKS | NOT_FOR_VIEWERS:
         return ""
     if is_leaf_type(below):
         return call

@@ -364,9 +364,37 @@ async def test_flagged_lists_are_read_from_their_own_indexes(planner: Planner, o
         assert SIZE <= looked_at(steps, "following") <= SIZE + 1, index
 
 
+BEFORE_ALL = (2**48 - 1, 2**63 - 1)
+"""The position before the newest entry."""
+
+
+async def test_an_export_reads_one_range_of_an_index(planner: Planner) -> None:
+    steps = await planner.steps("exports", "following", OWNER, 1, *BEFORE_ALL, SIZE)
+    assert_by_index(steps)
+    assert_one_partition(steps, "following")
+    assert looked_at(steps, "following") == SIZE
+    steps = await planner.steps("exports", "followers", OWNER, 1, *BEFORE_ALL, SIZE)
+    assert_by_index(steps)
+    assert_one_partition(steps, "follower")
+    assert looked_at(steps, "follower") == SIZE
+
+
+async def test_an_export_of_friends_probes_each_follow(planner: Planner) -> None:
+    steps = await planner.steps("exports", "friends", OWNER, 1, *BEFORE_ALL, SIZE)
+    assert_by_index(steps)
+    assert looked_at(steps, "following") == SIZE
+    assert_probed(steps, "follower", SIZE)
+
+
+async def test_versions_of_relations_are_a_probe_a_user(planner: Planner) -> None:
+    steps = await planner.steps("overlaps", "own_edges", OWNER, list(range(1, SIZE + 1)))
+    assert_by_index(steps)
+    assert_one_partition(steps, "following")
+    assert looked_at(steps, "following") <= SIZE
+
+
 async def test_an_export_of_notified_followers_reads_no_others(planner: Planner) -> None:
-    newest = (2**48 - 1, 2**63 - 1)
-    steps = await planner.steps("exports", "notified_followers", STAR, 1, *newest, 2_000)
+    steps = await planner.steps("exports", "notified_followers", STAR, 1, *BEFORE_ALL, 2_000)
     assert_by_index(steps)
     assert_one_partition(steps, "follower")
     assert looked_at(steps, "follower") == USERS // 500
@@ -724,8 +752,10 @@ async def test_unapplied_changes_are_read_from_the_head_of_the_outbox(planner: P
 
 
 async def test_acknowledging_is_a_probe_a_row(planner: Planner) -> None:
-    for statement in ("acknowledge", "acknowledge_parked"):
-        steps = await planner.steps("outbox", statement, 4, [100, 200, 300])
+    for steps in (
+        await planner.steps("outbox", "acknowledge", 4, [100, 200, 300]),
+        await planner.steps("outbox", "acknowledge_parked", 4, [100, 200, 300]),
+    ):
         assert_by_index(steps)
         assert looked_at(steps, "outbox") <= 6
 

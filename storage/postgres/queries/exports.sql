@@ -42,7 +42,8 @@ FROM (
 
 -- name: friends
 -- A range of the user's follows, each with the date of the follow back, or -1: (8, 8, 8) bytes.
--- One probe of the primary key per follow: LIMIT and `version` keep it one (see lists.sql), and an
+-- One probe of the primary key per follow: LIMIT and `version` keep it one (see lists.sql). The kind
+-- is compared afterwards: a generic plan that looks for it too may read all followers of a star. An
 -- aggregate over a join has no order of its own.
 -- shard: $1
 SELECT string_agg(int8send(p.since) || int8send(p.id) || int8send(coalesce(r.since, -1)), ''
@@ -56,7 +57,7 @@ FROM (
     LIMIT $5
 ) p
 LEFT JOIN LATERAL (
-    SELECT r.since FROM follower r
-    WHERE r.to_user_id = $1 AND r.from_user_id = p.id AND r.kind = $2 AND r.version > 0
+    SELECT r.since, r.kind FROM follower r
+    WHERE r.to_user_id = $1 AND r.from_user_id = p.id AND r.version > 0
     LIMIT 1
-) r ON true
+) r ON r.kind = $2
