@@ -1,0 +1,147 @@
+"""Methods that suggest whom to follow: Kith's, and those of the literature on the whole graph.
+
+D. Liben-Nowell and J. Kleinberg, "The Link-Prediction Problem for Social Networks", 2003, describe
+common neighbours, L. Adamic's and E. Adar's measure and rooted PageRank; T. Zhou, L. Lü and Y.-C.
+Zhang, "Predicting Missing Links via Local Information", 2009, resource allocation. Here a neighbour
+of a user is one whom the user follows.
+"""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from heapq import nsmallest
+from math import log
+
+from bench.suggestion_data import Split
+from graph.edge import Millis, UserId
+from graph.page import Position
+from graph.suggestion import suggestions
+from resolvers.suggestions import CIRCLE_MAX, FOLLOWERS_MAX, MIDDLES_MAX
+
+SHOWN = 10
+POPULAR = 10_000
+"""The most followed users, among whom popularity looks for users who are not followed yet."""
+
+PUSHED = 1e-5
+"""The rest of a walk that is not continued, for each follow of the user where it is."""
+
+Scores = Mapping[UserId, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method with a parameter. `prepare` is called once for each graph."""
+
+    name: str
+    prepare: Callable[[Split, float], Callable[[UserId], Scores]]
+    parameters: Sequence[float] = (0.0,)
+    """The values among which the first half of the users chooses."""
+
+
+def best(split: Split, user: UserId, scores: Scores) -> list[UserId]:
+    """The best users who may be suggested: not the user, a follow, or a former follow."""
+    excluded = {user, *split.follows(user), *split.ended.get(user, ())}
+    candidates = ((-score, other) for other, score in scores.items() if other not in excluded)
+    return [other for _, other in nsmallest(SHOWN, candidates)]
+
+
+def _weighted(weight: Callable[[int], float], split: Split, _: float) -> Callable[[UserId], Scores]:
+    weights = {
+        user: weight(max(1, len(split.follows(user)) + len(split.fans(user))))
+        for user in split.following
+    }
+
+    def scores(user: UserId) -> Scores:
+        found: dict[UserId, float] = defaultdict(float)
+        for middle in split.follows(user):
+            worth = weights.get(middle, 0.0)
+            for other in split.follows(middle):
+                found[other] += worth
+        return found
+
+    return scores
+
+
+def _co_follow(split: Split, _: float) -> Callable[[UserId], Scores]:
+    """The sum of the cosines between the followers of a user and of each follow."""
+    length = {user: len(fans) ** -0.5 for user, fans in split.followers.items()}
+
+    def scores(user: UserId) -> Scores:
+        alike: dict[UserId, float] = defaultdict(float)
+        for followed in split.follows(user):
+            for fan in split.fans(followed):
+                alike[fan] += length[followed]
+        alike.pop(user, None)
+        found: dict[UserId, float] = defaultdict(float)
+        for fan, worth in alike.items():
+            for other in split.follows(fan):
+                found[other] += worth
+        return {other: score * length[other] for other, score in found.items()}
+
+    return scores
+
+
+def _popularity(split: Split, _: float) -> Callable[[UserId], Scores]:
+    counts = Counter({user: float(len(fans)) for user, fans in split.followers.items()})
+    most = dict(counts.most_common(POPULAR))
+    return lambda _: most
+
+
+def _page_rank(split: Split, restart: float) -> Callable[[UserId], Scores]:
+    """Pushes the walk on only where enough of it has arrived (R. Andersen, F. Chung and K. Lang,
+    "Local Graph Partitioning using PageRank Vectors", 2006)."""
+
+    def scores(user: UserId) -> Scores:
+        found: dict[UserId, float] = defaultdict(float)
+        rest: dict[UserId, float] = defaultdict(float, {user: 1.0})
+        waiting = deque([user])
+        while waiting:
+            at = waiting.popleft()
+            here = rest.pop(at, 0.0)
+            found[at] += restart * here
+            follows = split.follows(at)
+            if not follows:
+                continue
+            share = (1 - restart) * here / len(follows)
+            for other in follows:
+                before = rest[other]
+                rest[other] = before + share
+                enough = PUSHED * max(1, len(split.follows(other)))
+                if before < enough <= before + share:
+                    waiting.append(other)
+        for other, left in rest.items():
+            found[other] += restart * left
+        return found
+
+    return scores
+
+
+def _kith(split: Split, _: float) -> Callable[[UserId], Scores]:
+    """Kith's ranking, with the lists of the split in place of the stores, and without affinity."""
+
+    def scores(user: UserId) -> Scores:
+        followers = _entries(split.fans(user)[:FOLLOWERS_MAX])
+        circles = {
+            middle: _entries(split.follows(middle)[:CIRCLE_MAX])
+            for middle in split.follows(user)[:MIDDLES_MAX]
+        }
+        ranked = suggestions(followers, circles, {})
+        return {candidate.user: -place for place, candidate in enumerate(ranked)}
+
+    return scores
+
+
+def _entries(users: Sequence[UserId]) -> list[Position]:
+    return [Position(Millis(len(users) - place), user) for place, user in enumerate(users)]
+
+
+METHODS: Sequence[Method] = (
+    Method("Kith", _kith),
+    Method("common neighbours", partial(_weighted, lambda degree: 1.0)),
+    Method("Adamic-Adar", partial(_weighted, lambda degree: 1 / log(1 + degree))),
+    Method("resource allocation", partial(_weighted, lambda degree: 1 / degree)),
+    Method("co-follow cosine", _co_follow),
+    Method("popularity", _popularity),
+    Method("personalised PageRank", _page_rank, (0.15, 0.5)),
+)

@@ -1,0 +1,184 @@
+"""Measures how often suggestions are right: the hidden follows of real graphs that a method finds.
+
+python -m bench.suggestions --data FOLDER    (or KITH_BENCH_DATA=FOLDER)
+
+The folder holds graphs as gzipped CSV files with the columns `from_user_id` and `to_user_id`, and
+`created_at_ms` and `op` (`follow` or `unfollow`) if known. Half of the users choose the parameters
+of the methods; the figures are those of the other half. Results are kept in the state folder, so
+only new methods are computed again.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from time import process_time
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from bench.report import RESULTS
+from bench.suggestion_data import Split, read_split
+from bench.suggestion_methods import METHODS, SHOWN, Method, best
+from bench.suggestion_plot import draw
+from graph.edge import UserId
+
+GRAPHS = ("nostr_events", "epinions1", "slashdot0902")
+RESAMPLES = 1_000
+"""Samples of the bootstrap, which draws users with replacement."""
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UserFigures:
+    """What one list of suggestions achieved."""
+
+    hits: int
+    reciprocal_rank: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a method achieved on one graph."""
+
+    parameter: float
+    hit_rate: Interval
+    precision: Interval
+    reciprocal_rank: Interval
+    coverage: int
+    """Different users among all suggestions."""
+    top_share: float
+    """The share of the lists that hold the user who is suggested most often."""
+    cpu_ms: float
+    """CPU time for a list, without the stores."""
+
+
+@app.command()
+def main(
+    data: Annotated[Path, typer.Option(envvar="KITH_BENCH_DATA", help="The folder of the graphs.")],
+    users: Annotated[int, typer.Option(help="Users of each graph, in two halves.", min=20)] = 600,
+    graph: Annotated[list[str] | None, typer.Option(help="Graphs, by file name.")] = None,
+    state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
+    again: Annotated[list[str] | None, typer.Option(help="Methods to compute again.")] = None,
+) -> None:
+    """Compare methods of suggesting whom to follow."""
+    found: dict[str, dict[str, Figures]] = {}
+    for name in graph or GRAPHS:
+        kept = state / "suggestions" / f"{name}-{users}.json"
+        known: dict[str, Figures] = {}
+        if kept.exists():
+            known = {
+                method: _figures(row)
+                for method, row in orjson.loads(kept.read_bytes()).items()
+                if method not in (again or ())
+            }
+        missing = [method for method in METHODS if method.name not in known]
+        if missing:
+            try:
+                split = read_split(data / f"{name}.csv.gz")
+            except OSError as error:
+                typer.echo(f"bench: {error}", err=True)
+                raise typer.Exit(1) from None
+            halves = split.sample(users)
+            for method in track(missing, name, console=Console(stderr=True)):
+                known[method.name] = measure(split, method, *halves)
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_bytes(_json(known))
+        found[name] = {method.name: known[method.name] for method in METHODS}
+    typer.echo(table(found))
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "suggestions.json").write_bytes(_json(found))
+    (RESULTS / "suggestions.svg").write_text(
+        draw({name: {m: f.precision for m, f in rows.items()} for name, rows in found.items()})
+    )
+
+
+def measure(
+    split: Split, method: Method, choosing: Sequence[UserId], reporting: Sequence[UserId]
+) -> Figures:
+    """Choose the parameter by precision on the first users, and report the others."""
+    parameter = method.parameters[0]
+    if len(method.parameters) > 1:
+        parameter = max(
+            method.parameters,
+            key=lambda value: sum(one.hits for one in _run(split, method, value, choosing)[0]),
+        )
+    began = process_time()
+    figures, shown = _run(split, method, parameter, reporting)
+    cpu_ms = (process_time() - began) * 1000 / len(reporting)
+    return Figures(
+        parameter,
+        interval([float(one.hits > 0) for one in figures]),
+        interval([one.hits / SHOWN for one in figures]),
+        interval([one.reciprocal_rank for one in figures]),
+        len(shown),
+        max(shown.values(), default=0) / len(reporting),
+        cpu_ms,
+    )
+
+
+def _run(
+    split: Split, method: Method, parameter: float, users: Sequence[UserId]
+) -> tuple[list[UserFigures], Counter[UserId]]:
+    scores = method.prepare(split, parameter)
+    figures, shown = [], Counter[UserId]()
+    for user in users:
+        found = best(split, user, scores(user))
+        shown.update(found)
+        right = [place for place, other in enumerate(found, 1) if other in split.hidden[user]]
+        figures.append(UserFigures(len(right), 1 / right[0] if right else 0.0))
+    return figures, shown
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """The mean with its 95 % confidence interval, by the bootstrap (B. Efron, 1979)."""
+    chance = Random(5)
+    size = len(values)
+    means = sorted(sum(chance.choices(values, k=size)) / size for _ in range(RESAMPLES))
+    low, high = means[RESAMPLES // 40], means[-RESAMPLES // 40]
+    return Interval(sum(values) / size, low, high)
+
+
+def table(found: Mapping[str, Mapping[str, Figures]]) -> str:
+    """The figures as a Markdown table for each graph."""
+    lines: list[str] = []
+    for name, rows in found.items():
+        lines += [
+            f"| {name} | precision at 10 | hit rate | reciprocal rank | coverage | top share "
+            "| CPU ms |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        ]
+        for method, row in rows.items():
+            shown = (row.precision, row.hit_rate, row.reciprocal_rank)
+            cells = [f"{one.mean:.3f} ({one.low:.3f} to {one.high:.3f})" for one in shown]
+            cells += [f"{row.coverage:,}", f"{row.top_share:.2f}", f"{row.cpu_ms:.1f}"]
+            lines.append(f"| {method} | {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _json(rows: Mapping[str, Figures] | Mapping[str, Mapping[str, Figures]]) -> bytes:
+    return orjson.dumps(rows, option=orjson.OPT_INDENT_2)
+
+
+def _figures(row: dict[str, object]) -> Figures:
+    intervals = {key: Interval(**value) for key, value in row.items() if isinstance(value, dict)}
+    return Figures(**{**row, **intervals})  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    app()

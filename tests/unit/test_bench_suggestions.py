@@ -1,0 +1,67 @@
+"""The benchmark of suggestions hides follows, and counts those that a method finds."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from bench.suggestion_data import HIDDEN, Split, read_split
+from bench.suggestion_methods import METHODS, best
+from bench.suggestions import interval, measure
+from graph.edge import UserId
+
+EVERYBODY = [UserId(user) for user in range(1, 41)]
+
+
+def split_of(hidden: dict[int, set[int]]) -> Split:
+    """40 users who all follow each other, except for the hidden follows and their own."""
+    following = {
+        user: [
+            other for other in EVERYBODY if other != user and other not in hidden.get(user, set())
+        ]
+        for user in EVERYBODY
+    }
+    followers = {
+        user: [other for other in EVERYBODY if user in following[other]] for user in EVERYBODY
+    }
+    return Split(
+        "complete",
+        following,
+        followers,
+        {UserId(user): {UserId(one) for one in others} for user, others in hidden.items()},
+        {},
+    )
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_a_method_finds_the_only_users_who_are_not_followed(method: object) -> None:
+    split = split_of({1: {2, 3}})
+    figures = measure(split, method, [UserId(1)], [UserId(1)])  # type: ignore[arg-type]
+    assert figures.precision.mean == pytest.approx(0.2)
+    assert figures.hit_rate.mean == 1
+    assert figures.reciprocal_rank.mean == 1
+    assert figures.coverage == 2
+
+
+def test_follows_and_former_follows_are_not_suggested() -> None:
+    split = Split("small", {UserId(1): [UserId(2)]}, {}, {}, {UserId(1): {UserId(3)}})
+    scores = {UserId(user): float(user) for user in range(1, 6)}
+    assert best(split, UserId(1), scores) == [5, 4]
+
+
+def test_a_log_is_replayed_and_the_last_tenth_of_each_user_is_hidden(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv.gz"
+    rows = [f"{moment},follow,1,{moment + 1}" for moment in range(1, 22)]
+    rows.append("30,unfollow,1,22")
+    with gzip.open(path, "wt") as file:
+        file.write("\n".join(["created_at_ms,op,from_user_id,to_user_id", *rows]))
+    split = read_split(path)
+    assert split.hidden == {1: {20, 21}}
+    assert split.follows(UserId(1)) == [UserId(user) for user in range(19, 1, -1)]
+    assert split.ended == {1: {22}}
+    assert len(split.hidden[UserId(1)]) == HIDDEN * 20
+
+
+def test_an_interval_holds_the_mean() -> None:
+    figures = interval([0.0, 1.0] * 50)
+    assert figures.low < figures.mean == 0.5 < figures.high
