@@ -150,7 +150,9 @@ async def test_the_workers_purge_prunes_too(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await acquainted(stores.jobs.affinity, 1, KEPT + 250)
-    await main._purge({"metrics": JobMetrics(), "stores": stores, "undo_s": 900})
+    await main._purge(
+        {"metrics": JobMetrics(), "stores": stores, "undo_s": 900, "webhooks_kept_s": 86_400}
+    )
     assert await fetch(storage_settings, "SELECT count(*) FROM affinity") == [(KEPT,)]
 
 
