@@ -63,6 +63,10 @@ class OperationCost:
     compiled: Compiled[Cost] = field(default_factory=Compiled)
     """By the values of the conditions."""
 
+    def is_compiled(self, coerced: Coerced) -> bool:
+        """Whether the cost is compiled for these values of the conditions."""
+        return tuple(map(coerced.get, self.conditions)) in self.compiled
+
     def of(self, coerced: Coerced) -> int:
         """The cost for these variables."""
         key = tuple(map(coerced.get, self.conditions))

@@ -66,7 +66,8 @@ class Engine:
         return self._documents.parse(query).operation(operation_name)
 
     def preparation_cost(self, query: str) -> int:
-        """What preparing a document costs, from its text alone: 0.2 µs for each token."""
+        """The cost to charge for preparing a document, estimated from its text alone. Takes 0.2 µs
+        for each token."""
         settings = self.settings
         cost = settings.document_weight
         if len(query) <= settings.max_characters:  # it is not scanned otherwise

@@ -105,6 +105,26 @@ class EngineExecutor:
             _require_no_mutation(operation)
         return operation
 
+    async def charge_compilation(
+        self, operation: Operation, request: GraphQLRequest, context: Any
+    ) -> None:
+        """Charge an operation with conditions that is to be compiled for other values of them.
+
+        Its first compilation was charged with its document. Raises RequestRejected.
+        """
+        costs = operation.costs
+        if not costs.compiled:
+            return
+        try:
+            values = operation.variables.coerce(request.variables)
+        except InvalidVariables:
+            return  # `charged` rejects it
+        if not costs.is_compiled(values.coerced):
+            cost = self._engine.preparation_cost(request.query)
+            waiting = self._costs.charge_document(cost, context)
+            if waiting is not None:
+                await waiting
+
     def charged(self, operation: Operation, request: GraphQLRequest, context: Any) -> Charged:
         """A prepared operation, whose cost is charged to its caller. Raises RequestRejected."""
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
@@ -172,7 +192,10 @@ class EngineExecutor:
 
         `span` makes a span, which is current while an event is executed.
         """
-        charged = self.charged(operation, request, context_of())
+        source_context = context_of()
+        if operation.conditions:
+            await self.charge_compilation(operation, request, source_context)
+        charged = self.charged(operation, request, source_context)
         if charged.waiting is not None:
             await charged.waiting
         turn = _EventTurn(admission, charged.cost, self._costs, span)

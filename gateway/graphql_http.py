@@ -158,6 +158,8 @@ class GraphQLEndpoint:
                     if operation is None:
                         operation = await self._executor.prepared(request, context)
                     if operation.kind is not _SUBSCRIPTION:
+                        if operation.conditions:
+                            await self._executor.charge_compilation(operation, request, context)
                         charged = self._executor.charged(operation, request, context)
                         if charged.waiting is not None:
                             await charged.waiting

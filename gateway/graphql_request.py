@@ -65,6 +65,14 @@ class Executor(Protocol):
         """The operation of a request, valid and of a known kind. Charges its caller for a document
         that is not cached. Raises RequestRejected."""
 
+    async def charge_compilation(
+        self, operation: Operation, request: GraphQLRequest, context: Any
+    ) -> None:
+        """Charge an operation with conditions that is to be compiled for other values of them.
+
+        Raises RequestRejected.
+        """
+
     def charged(self, operation: Operation, request: GraphQLRequest, context: object) -> Charged:
         """A prepared operation, whose cost is charged to its caller. Raises RequestRejected."""
 

@@ -1,5 +1,6 @@
 """Versions of the viewer's relations, and changes that are conditional on them."""
 
+import asyncio
 from collections.abc import Mapping, Set
 
 from graph.decision import Decision, PairState, Rule
@@ -11,6 +12,9 @@ from graph.steps import unchanged
 from resolvers.scope import Scope
 from resolvers.visibility import own_relation
 
+VERSIONS_PER_TURN = 1_000
+"""Versions that are computed in one turn of the event loop, which takes 4 ms."""
+
 
 async def versions_to(
     scope: Scope, viewer: UserId, relations: Mapping[UserId, Relation]
@@ -21,10 +25,13 @@ async def versions_to(
         return {}
     edges = await scope.stores.reads.edge_notes.own_edges(viewer, others)
     absent = await scope.absent()
-    return {
-        other: _version(scope, absent, other, relations[other], edges.get(other, NO_OWN_EDGE))
-        for other in others
-    }
+    versions: dict[UserId, str] = {}
+    for other in others:
+        own = edges.get(other, NO_OWN_EDGE)
+        versions[other] = _version(scope, absent, other, relations[other], own)
+        if len(versions) % VERSIONS_PER_TURN == 0:
+            await asyncio.sleep(0)
+    return versions
 
 
 def if_unchanged(

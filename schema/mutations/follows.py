@@ -67,7 +67,8 @@ class FollowUserInput(UserInput):
     notify: FollowNotifications | None = strawberry.field(
         default=UNSET,
         description="Whether the viewer asks to be notified; NONE by default. Ignored if the "
-        "viewer already follows the user: use `updateFollow`.",
+        "viewer already follows the user (use `updateFollow`) or has already sent a request "
+        "(cancel it first).",
     )
     message: str | None = strawberry.field(
         default=UNSET,

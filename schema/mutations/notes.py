@@ -23,6 +23,10 @@ from schema.mutations.payload import (
     relationship_payload,
 )
 
+NOT_ALLOWED = frozenset({"Cc", "Zl", "Zp"})
+"""Categories of characters that a note must not contain: control characters and separators of lines
+and paragraphs."""
+
 
 @strawberry.enum(description="The outcome of `setNote`.")
 class SetNoteOutcome(Enum):
@@ -76,6 +80,6 @@ def _note(given: str | None) -> str | None:
     if not given:
         return None
     note = arguments.text("note", given, NOTE_CHARS_MAX)
-    if any(category(character) == "Cc" for character in note):
+    if any(category(character) in NOT_ALLOWED for character in note):
         raise BadInput("note", "must not contain control characters, such as line breaks.")
     return note

@@ -27,8 +27,8 @@ COUNTED_USERS = 10_000
 """Users whose counts are looked at in one part, before those that may differ are compared."""
 BOUND_USERS = 5_000
 """Users in a part of rows, at most, on Citus."""
-PAIRS = 500
-"""Pairs that are read again in one statement."""
+PAIRS = 100
+"""Pairs that are read again in one statement, which returns the rows of all their users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +180,10 @@ class Comparison:
             pairs = await self._still_odd(pairs)
         return Part(compared, tuple(pairs), end)
 
-    async def next_range(self, after: UserId) -> UserRange:
-        """The range of the next users after `after`. The last one has no end."""
-        counted = await self.next_users(after, COUNTED_USERS)
-        is_end = len(counted) < COUNTED_USERS
+    async def next_range(self, after: UserId, users: int) -> UserRange:
+        """The range of the next `users` users after `after`. The last one has no end."""
+        counted = await self.next_users(after, users)
+        is_end = len(counted) < users
         return UserRange(after, UserId(HIGHEST) if is_end else counted[-1], len(counted), is_end)
 
     async def counts_may_differ(self, users: UserRange) -> list[UserId]:

@@ -63,8 +63,8 @@ class Verification:
         )
 
     async def slice(self, rows: int) -> bool:
-        """Compare at least `rows` rows, in parts of up to 20,000, unless it takes too long. Returns
-        whether a pass was completed.
+        """Compare at least `rows` rows, in parts of up to 20,000 rows, or of 500 users, unless it
+        takes too long. Returns whether a pass was completed.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.

@@ -157,7 +157,8 @@ class _Ranges:
         async with self._taking:
             if self._last is not None and self._last.is_end:
                 return None
-            self._last = await rows.next_range(self._last.last if self._last else BEFORE_ALL)
+            after = self._last.last if self._last else BEFORE_ALL
+            self._last = await rows.next_range(after, comparison.COUNTED_USERS)
             return self._last
 
 
@@ -244,7 +245,8 @@ class VerifyRun:
 
     async def _compare_counts(self, rows: Comparison, after: UserId) -> Key | None:
         """Compare counts with the rows."""
-        users = await rows.next_range(after)
+        # A part of `COUNTED_USERS` can take longer than a slice may.
+        users = await rows.next_range(after, comparison.USERS)
         await self._compare_range(rows, users)
         return None if users.is_end else Key(users.last, 0)
 

@@ -274,6 +274,36 @@ async def test_new_documents_are_charged_also_if_they_are_rejected(
             assert await code(first, "1") == expected
 
 
+@pytest.mark.parametrize("read", ["id", "followers(first: 100) { nodes { id } }"])
+async def test_each_other_combination_of_conditions_is_charged_as_a_new_document(
+    storage_settings: StorageSettings, read: str
+) -> None:
+    names = [f"v{number}" for number in range(6)]
+    query = (
+        f"query ({', '.join(f'${name}: Boolean!' for name in names)}) {{ "
+        + " ".join(f'{name}: user(id: "1") @include(if: ${name}) {{ {read} }}' for name in names)
+        + " }"
+    )
+    # Reading the lists is more than one operation may cost, so nothing but compiling is charged.
+    costs = replace(SMALL, budget=20_000, limit=1_000)
+    async with running_gateway(storage_settings, costs=costs) as gateway:
+
+        async def code(number: int, viewer: str) -> str | None:
+            chosen = {name: bool(number >> bit & 1) for bit, name in enumerate(names)}
+            body = {"query": query, "variables": chosen}
+            headers = {"x-viewer": viewer}
+            response = await gateway.http.post("/graphql", json=body, headers=headers)
+            errors = response.json().get("errors")
+            return errors[0]["extensions"]["code"] if errors else None
+
+        expected = await code(63, "1")
+        assert expected != "RATE_LIMITED"
+        assert [await code(63, "1") for _ in range(8)] == [expected] * 8
+        codes = [await code(number, "1") for number in range(1, 60)]
+        assert codes[-1] == "RATE_LIMITED"
+        assert await code(63 - 1, "2") != "RATE_LIMITED"
+
+
 async def test_what_a_document_costs_to_prepare_is_what_the_documentation_says(
     storage_settings: StorageSettings,
 ) -> None:

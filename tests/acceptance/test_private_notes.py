@@ -100,6 +100,7 @@ async def test_a_note_stays_when_relationships_change(gateway: Gateway, stores: 
     [
         (2, "x" * 201, "INVALID_INPUT", "note"),
         (2, "two\nlines", "INVALID_INPUT", "note"),
+        (2, "two\u2028lines", "INVALID_INPUT", "note"),
         (2, "a bell \u0007", "INVALID_INPUT", "note"),
         (2, "c1 \u0085", "INVALID_INPUT", "note"),
         (2, "null \u0000", "INVALID_INPUT", "note"),

@@ -375,6 +375,8 @@ async def test_nothing_comes_back_after_an_erasure(
         "VALUES (50, gen_random_uuid(), '', 1, 'UPDATED', 1)",
         "INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at, messages) "
         "VALUES (1, gen_random_uuid(), '', 50, 'REQUEST_DECLINED', 1, '{NULL, Please!}')",
+        "INSERT INTO private_note (author_id, other_id, note) VALUES (50, 1, 'Tall')",
+        "INSERT INTO private_note (author_id, other_id, note) VALUES (1, 50, 'Tall')",
         "UPDATE account SET protected = true WHERE user_id = 50",
         "UPDATE account SET followers_audience = 1 WHERE user_id = 50",
         "UPDATE account SET following_limit = 5 WHERE user_id = 50",

@@ -7,6 +7,7 @@ from prometheus_client import generate_latest
 
 from gateway.shared_metrics import SharedMetrics
 from storage.postgres import comparison
+from storage.postgres.verify import Phase
 from storage.stores import Stores
 from tests.support.graphs import drain_all, follows
 from workers import main
@@ -23,7 +24,7 @@ DELETE FROM follower WHERE to_user_id = 4
 async def small_parts(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """A graph of 40 edges, in parts of 5 rows and 3 users."""
     monkeypatch.setattr(comparison, "ROWS", 5)
-    monkeypatch.setattr(comparison, "COUNTED_USERS", 3)
+    monkeypatch.setattr(comparison, "USERS", 3)
     await follows(stores, *((1 + edge // 4, 2 + edge // 4 + edge % 4) for edge in range(40)))
     await drain_all(stores)
 
@@ -46,6 +47,17 @@ async def test_a_pass_is_as_many_slices_as_its_rows_need(stores: Stores) -> None
     state = await stores.jobs.verification.state()
     assert state.slices == 1 + few + many
     assert (state.completed_drifts, state.drifts, state.compared) == ({}, {}, 0)
+
+
+@pytest.mark.usefixtures("small_parts")
+async def test_a_slice_compares_few_counts_in_each_part(stores: Stores) -> None:
+    assert not await stores.jobs.verification.slice(81)
+    before = await stores.jobs.verification.state()
+    assert before.position.phase is Phase.COUNTS
+    assert not await stores.jobs.verification.slice(1)
+    after = await stores.jobs.verification.state()
+    assert after.position.phase is Phase.COUNTS
+    assert after.compared == before.compared + 3
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -271,6 +271,18 @@ async def test_a_drift_is_found_reported_and_repaired(
     await assert_whole(whole)
 
 
+async def test_lost_reverse_rows_with_equal_hashes_of_targets_are_found(
+    storage_settings: StorageSettings,
+) -> None:
+    # hashint8extended gives the same for both targets.
+    await execute(
+        storage_settings, "INSERT INTO following VALUES (1, 5, 1, 1, 1), (1, 4294967300, 1, 1, 1)"
+    )
+    report = await verify(storage_settings)
+    counts = {drift.kind: drift.count for drift in report.drifts}
+    assert counts[DriftKind.REVERSE_MISSING] == 2
+
+
 async def test_an_impossible_edge_is_reported_and_left(
     whole: StorageSettings,
 ) -> None:
