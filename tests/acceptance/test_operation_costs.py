@@ -299,9 +299,8 @@ async def test_each_other_combination_of_conditions_is_charged_as_a_new_document
         expected = await code(63, "1")
         assert expected != "RATE_LIMITED"
         assert [await code(63, "1") for _ in range(8)] == [expected] * 8
-        codes = [await code(number, "1") for number in range(1, 60)]
-        assert codes[-1] == "RATE_LIMITED"
-        assert await code(63 - 1, "2") != "RATE_LIMITED"
+        assert "RATE_LIMITED" in [await code(number, "1") for number in range(1, 60)]
+        assert await code(62, "2") != "RATE_LIMITED"
 
 
 async def test_what_a_document_costs_to_prepare_is_what_the_documentation_says(
