@@ -29,8 +29,9 @@ from devstack.binaries import find_valkey
 from storage.redis.cluster import ClusterRedis
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command
+from tests.support.ports import free_ports
 from tests.support.tls import certificate, tls_before
-from tests.support.valkey_cluster import Cluster, free_ports, running_cluster
+from tests.support.valkey_cluster import Cluster, running_cluster
 
 REDIS_PY, GLIDE = "redis-py 5.3", "valkey-glide"
 CALLS, MANY = 2_000, 32

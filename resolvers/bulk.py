@@ -93,13 +93,16 @@ class Upload:
         if self._lines:
             await self._flush()
         digest = self._digest.digest()
+        # If the answer is lost, the operation may exist and need its slices. Otherwise the purge
+        # deletes them.
+        self._is_used = True
         await self._store.start(
             self._key, self._id, digest, self._options, self._count, self._slices
         )
         operation = await self._store.find(self._key)
+        self._is_used = operation is not None and operation.upload == self._id
         if operation is None or operation.digest != digest:
             raise BadInput("id", "was used before for other changes. Choose another id.")
-        self._is_used = operation.upload == self._id
         return operation, self._is_used
 
     async def _flush(self) -> None:

@@ -11,7 +11,7 @@ PREFIX = "whsec_"
 KEY_BYTES_MIN = 32
 
 
-class SecretUnreadable(Exception):
+class SecretUnreadable(ValueError):
     """None of the keys has encrypted the secret."""
 
 

@@ -56,7 +56,7 @@ class BulkJobs:
 
     async def _advance(self, stores: Stores, number: int, ends: float) -> None:
         """Apply slices of one operation until it ends, or the time does."""
-        lease, queue = uuid4(), stores.jobs.bulk
+        lease, queue, has_failed = uuid4(), stores.jobs.bulk, False
         try:
             while monotonic() < ends and (part := await queue.begin(number, lease)) is not None:
                 begun = monotonic()
@@ -66,9 +66,16 @@ class BulkJobs:
                 if state not in (BulkState.PENDING, BulkState.RUNNING):
                     return
                 await _keep_pace(part, begun)
+        except Unavailable:
+            raise
+        except Exception:
+            has_failed = True
+            raise
         finally:
             try:
-                await queue.release(number, lease)
+                # After an unexpected error the lease expires by itself, so that the others go on.
+                if not has_failed:
+                    await queue.release(number, lease)
             except Unavailable:
                 log.warning("a lease on a bulk operation could not be ended; it expires soon")
 

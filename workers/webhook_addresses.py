@@ -17,8 +17,9 @@ Network = IPv4Network | IPv6Network
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 """The only part of IPv6 of which IANA assigns public addresses to hosts."""
 
-_TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
-"""NAT64, RFC 6052 and RFC 8215: the last 32 bits are an IPv4 address."""
+_TRANSLATED = IPv6Network("64:ff9b::/96")
+"""NAT64, RFC 6052: the last 32 bits are an IPv4 address. In 64:ff9b:1::/48, RFC 8215, their place
+depends on the network, so these addresses are refused as not public."""
 
 
 class AddressRefused(Exception):
@@ -34,9 +35,9 @@ class AddressRules:
 
     def allows(self, address: Address) -> bool:
         """Whether a webhook may connect to the address."""
-        inner = _inner(address)
-        if inner is not None:
-            return self.allows(inner)
+        embedded = _embedded_ipv4(address)
+        if embedded is not None:
+            return self.allows(embedded)
         if any(address in network for network in self._networks):
             return True
         if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
@@ -62,10 +63,10 @@ class AddressRules:
         return addresses
 
 
-def _inner(address: Address) -> IPv4Address | None:
+def _embedded_ipv4(address: Address) -> IPv4Address | None:
     """The IPv4 address that an IPv6 address leads to."""
     if isinstance(address, IPv4Address):
         return None
-    if any(address in network for network in _TRANSLATED):
+    if address in _TRANSLATED:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour

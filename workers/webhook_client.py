@@ -123,7 +123,9 @@ class WebhookClient(AbstractAsyncContextManager["WebhookClient"]):
             error = f"no complete response within {self._timeout_s:g} s"
         except (AddressRefused, ValueError) as refused:
             error = str(refused)
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as failed:
+        except httpcore.ProtocolError as failed:  # its message may contain a line of the response
+            error = type(failed).__name__
+        except (httpcore.NetworkError, httpcore.TimeoutException) as failed:
             error = f"{type(failed).__name__}: {failed}"
         return Response(status, error, round((time.monotonic() - begun) * 1000))
 

@@ -106,6 +106,8 @@ class EndpointSender:
                 await self._end_chains()
 
     async def _end_chains(self) -> None:
+        """Let each chain record the request that it is sending, and send no other one."""
+        self._is_held = lambda: False
         chains = list(self._chains.values())
         if chains:
             await asyncio.wait(chains, timeout=STOP_S)
@@ -126,10 +128,11 @@ class EndpointSender:
         free = self._backoff.allowed(AT_ONCE, len(self._chains))
         if free <= 0 or not self._is_held():
             return False
+        busy = set(self._chains)  # a chain that ends meanwhile has sent what is read here
         heads = await self._deliveries.heads(self.endpoint.name, self._after, TARGETS, CHAIN)
         for target, deliveries in heads.items():
             self._after = target
-            if target in self._chains or not deliveries[0].is_due:
+            if target in busy or not deliveries[0].is_due:
                 continue
             self._chains[target] = asyncio.create_task(self._chain(client, target, deliveries))
             free -= 1
@@ -196,7 +199,7 @@ class EndpointSender:
     async def _record(self, sent: Sequence[Attempt], unwanted: Sequence[int]) -> None:
         name, times = self.endpoint.name, self._settings.times
         if unwanted:
-            await self._deliveries.forget(name, unwanted)
+            await self._deliveries.delete(name, unwanted)
         if not sent:
             return
         states = await self._deliveries.record(name, sent, times.retried_s)

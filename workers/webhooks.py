@@ -26,6 +26,9 @@ LEASE_S = 10.0
 MARGIN_S = 2.0
 """So long before the end of the lease, nothing more is sent."""
 
+PARKED_MAX = 5_000
+"""Deliveries of an endpoint that are parked between two claims."""
+
 STOP_S = 2.0
 """How long the release may take at the end."""
 
@@ -51,6 +54,8 @@ class WebhookSender:
                     await self._claim()
                 except Unavailable as error:
                     log.warning("the webhooks cannot be read: %s", error)
+                except Exception:
+                    log.exception("the webhooks of space %s are claimed again later", self._space)
                 await asyncio.sleep(CLAIM_S)
         finally:
             await self._end(list(self._senders))
@@ -95,12 +100,13 @@ class WebhookSender:
 
     async def _park_overdue(self, endpoint: Endpoint) -> None:
         """Park what waits for an endpoint that is disabled, or for too long for one that fails."""
-        retried_s = self._settings.times.retried_s
+        name, retried_s = endpoint.name, self._settings.times.retried_s
         if endpoint.state is EndpointState.DISABLED:
-            await self._deliveries.park_overdue(endpoint.name, 0, "the endpoint is disabled")
-        elif endpoint.failing_s > retried_s and endpoint.name in self._senders:
+            reason = "the endpoint is disabled"
+            await self._deliveries.park_overdue(name, 0, reason, PARKED_MAX)
+        elif endpoint.failing_s > retried_s and name in self._senders:
             reason = "the endpoint has failed for long"
-            await self._deliveries.park_overdue(endpoint.name, retried_s, reason)
+            await self._deliveries.park_overdue(name, retried_s, reason, PARKED_MAX)
 
     async def _end(self, names: list[str]) -> None:
         tasks = [self._senders.pop(name)[1] for name in dict.fromkeys(names)]
@@ -132,7 +138,8 @@ async def purge_webhooks(webhooks: Webhooks, kept_s: float, most: int) -> int:
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    gone = await webhooks.deliveries.purge_orphans(most)
-    for name in await webhooks.endpoints.all():
-        gone += await webhooks.deliveries.purge(name, kept_s, most)
-    return gone
+    gone = 0
+    for name, endpoint in (await webhooks.endpoints.all()).items():
+        is_paused = endpoint.state is EndpointState.PAUSED
+        gone += await webhooks.deliveries.purge(name, kept_s, most, is_paused=is_paused)
+    return gone + await webhooks.deliveries.purge_orphans(most)

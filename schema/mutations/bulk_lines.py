@@ -17,11 +17,15 @@ from resolvers.scope import Limits
 from schema import arguments
 from schema.mutations.changes import RelationshipAction, RelationshipChangeInput
 from schema.mutations.follows import FollowVisibility
+from schema.relation import FollowNotifications
 from schema.rows import date
 from schema.user_errors import user_errors
 
 VIEWER = "viewerId"
-FIELDS = (VIEWER, "action", "userId", "visibility", "closeFollow", "message", "until")
+FIELDS = (
+    *(VIEWER, "action", "userId"),
+    *("visibility", "closeFollow", "notify", "message", "until", "ifVersion"),
+)
 REQUIRED = FIELDS[:3]
 """The fields of a line, and those that each line needs."""
 
@@ -53,11 +57,14 @@ def write_line(viewer: str, change: RelationshipChangeInput) -> str:
         "userId": change.user_id,
     }
     visibility, until = arguments.given(change.visibility), arguments.given(change.until)
+    notify = arguments.given(change.notify)
     optional = {
         "visibility": None if visibility is None else visibility.name,
         "closeFollow": arguments.given(change.close_follow),
+        "notify": None if notify is None else notify.name,
         "message": arguments.given(change.message),
         "until": None if until is None else until.isoformat(),
+        "ifVersion": arguments.given(change.if_version),
     }
     fields |= {name: value for name, value in optional.items() if value is not None}
     return orjson.dumps(fields).decode()
@@ -103,7 +110,10 @@ class SliceLines:
     def _result(self, number: int, result: Result | None) -> bytes:
         fields = self._fields.get(number, {})
         answer: dict[str, object] = {"line": number}
-        answer |= {name: fields.get(name) for name in REQUIRED}
+        for name in REQUIRED:
+            value = fields.get(name)
+            # Other values may be nested deeper than orjson writes.
+            answer[name] = value if isinstance(value, str | int | float) else None
         if result is None:
             error = {"code": FAILED, "message": "This line has failed. The log says why."}
             answer |= {"outcome": FAILED, "changed": False, "error": error}
@@ -117,7 +127,7 @@ def _parsed(limits: Limits, fields: Fields) -> Parsed:
     viewer = arguments.user_id(VIEWER, _text(fields, VIEWER))
     action = _member(RelationshipAction, fields, "action")
     visibility, until = fields.get("visibility"), fields.get("until")
-    close_follow = fields.get("closeFollow")
+    close_follow, notify = fields.get("closeFollow"), fields.get("notify")
     if close_follow is not None and not isinstance(close_follow, bool):
         raise BadInput("closeFollow", "must be true or false.")
     given = RelationshipChangeInput(
@@ -125,8 +135,10 @@ def _parsed(limits: Limits, fields: Fields) -> Parsed:
         user_id=_text(fields, "userId"),  # type: ignore[arg-type]
         visibility=None if visibility is None else _member(FollowVisibility, fields, "visibility"),
         close_follow=close_follow,
-        message=None if fields.get("message") is None else _text(fields, "message"),
+        notify=None if notify is None else _member(FollowNotifications, fields, "notify"),
+        message=_optional_text(fields, "message"),
         until=None if until is None else _date(_text(fields, "until")),
+        if_version=_optional_text(fields, "ifVersion"),
     )
     return viewer, given.change(limits)
 
@@ -158,6 +170,10 @@ def _text(fields: Fields, name: str) -> str:
     if not isinstance(value, str):
         raise BadInput(name, "must be a text.")
     return value
+
+
+def _optional_text(fields: Fields, name: str) -> str | None:
+    return None if fields.get(name) is None else _text(fields, name)
 
 
 def _member(members: type[EnumT], fields: Fields, name: str) -> EnumT:

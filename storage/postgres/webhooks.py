@@ -35,13 +35,15 @@ class _Statements:
     release: str
     heads: str
     record: str
-    forget: str
+    delete: str
     succeeded: str
     failed: str
     overdue: str
     park: str
     finished: str
     log: str
+    log_waiting: str
+    log_ended: str
     replayable: str
     replay: str
 
@@ -204,13 +206,11 @@ class WebhookDeliveries:
         rows = await self._postgres.fetch(_SQL.record, endpoint, *columns, retried_s)
         return {row["change_id"]: DeliveryState(row["state"]) for row in rows}
 
-    async def forget(self, endpoint: str, ids: Iterable[int]) -> None:
+    async def delete(self, endpoint: str, ids: Iterable[int]) -> None:
         """Delete deliveries that the endpoint does not want."""
-        await self._postgres.fetch(_SQL.forget, endpoint, list(ids))
+        await self._postgres.fetch(_SQL.delete, endpoint, list(ids))
 
-    async def park_overdue(
-        self, endpoint: str, older_s: float, reason: str, most: int = 100 * BATCH
-    ) -> int:
+    async def park_overdue(self, endpoint: str, older_s: float, reason: str, most: int) -> int:
         """Park deliveries that have waited for `older_s`, about `most` at most. Returns how
         many."""
         done = 0
@@ -224,9 +224,14 @@ class WebhookDeliveries:
                 break
         return done
 
-    async def purge(self, endpoint: str, kept_s: float, most: int) -> int:
-        """Delete deliveries that ended, or began to wait, before `kept_s`. Returns how many."""
-        gone = await self._purged(_SQL.overdue, most, endpoint, kept_s)
+    async def purge(self, endpoint: str, kept_s: float, most: int, *, is_paused: bool) -> int:
+        """Delete deliveries that ended before `kept_s`. Those that have waited since then are
+        deleted if the endpoint is paused, and parked otherwise. Returns how many were deleted."""
+        gone = 0
+        if is_paused:
+            gone = await self._purged(_SQL.overdue, most, endpoint, kept_s)
+        else:
+            await self.park_overdue(endpoint, kept_s, "it was not sent in time", most)
         for state in (DeliveryState.DELIVERED, DeliveryState.PARKED):
             gone += await self._purged(_SQL.finished, most, endpoint, kept_s, state=state)
         return gone
@@ -238,7 +243,7 @@ class WebhookDeliveries:
             rows = await self._postgres.fetch(_SQL.orphans, BATCH)
             for endpoint in {row["endpoint"] for row in rows}:
                 ids = [row["change_id"] for row in rows if row["endpoint"] == endpoint]
-                await self.forget(endpoint, ids)
+                await self.delete(endpoint, ids)
             gone += len(rows)
             if len(rows) < BATCH:
                 break
@@ -253,7 +258,7 @@ class WebhookDeliveries:
         while gone < most:
             last = () if state is None else (state,)
             rows = await self._postgres.fetch(find, endpoint, *args, BATCH, *last)
-            await self.forget(endpoint, [row["change_id"] for row in rows])
+            await self.delete(endpoint, [row["change_id"] for row in rows])
             gone += len(rows)
             if len(rows) < BATCH:
                 break
@@ -262,8 +267,13 @@ class WebhookDeliveries:
     async def log(
         self, endpoint: str, state: DeliveryState | None, most: int
     ) -> Sequence[LoggedDelivery]:
-        """The newest deliveries of an endpoint."""
-        rows = await self._postgres.fetch(_SQL.log, endpoint, state, most)
+        """The newest deliveries of an endpoint, or those that came last into a state."""
+        if state is None:
+            rows = await self._postgres.fetch(_SQL.log, endpoint, most)
+        elif state is DeliveryState.WAITING:
+            rows = await self._postgres.fetch(_SQL.log_waiting, endpoint, most)
+        else:
+            rows = await self._postgres.fetch(_SQL.log_ended, endpoint, most, state)
         return list(map(_logged, rows))
 
     async def replayable(

@@ -9,10 +9,12 @@ import pytest
 from gateway import bulk as gateway_bulk
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
 from graph import bulk as graph_bulk
+from graph.errors import Unavailable
 from graph.pace import Pace
 from resolvers import bulk as resolvers_bulk
 from resolvers import relationship
 from resolvers.scope import Limits
+from storage.postgres.bulk_operations import PostgresBulkOperations
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.bulk import apply_all, as_client, line, results, upload
@@ -107,6 +109,57 @@ async def test_each_line_has_the_result_of_the_single_mutation(
                 error["code"],
                 error["message"],
             )
+
+
+async def test_all_fields_of_a_change_are_applied(gateway: Gateway, stores: Stores) -> None:
+    changes = [
+        {"viewerId": 1, "action": "FOLLOW", "userId": 2, "notify": "ALL", "closeFollow": True},
+        {"viewerId": 1, "action": "FOLLOW", "userId": 3, "ifVersion": "AAAAAAAAAAAAAAAA"},
+    ]
+    given = {"id": "fields", "changes": changes}
+    assert await gateway.as_service.data(START, input=given)
+    await apply_all(stores)
+    found = await results(gateway.http, "fields")
+    assert [each["outcome"] for each in found] == ["FOLLOWED", "REJECTED"]
+    assert found[1]["error"]["code"] == "CONFLICT"
+    query = '{ user(id: "2") { viewerRelation { notify closeFollow } } }'
+    relation = (await gateway.data(query, 1))["user"]["viewerRelation"]
+    assert relation == {"notify": "ALL", "closeFollow": True}
+
+
+async def test_a_deeply_nested_value_is_an_invalid_line(gateway: Gateway, stores: Stores) -> None:
+    nested = "[" * 300 + "]" * 300
+    bad = f'{{"viewerId": {nested}, "action": "FOLLOW", "userId": "2"}}'
+    await upload(gateway.http, "nested", bad, line(1, "FOLLOW", 2))
+    await apply_all(stores)
+    first, second = await results(gateway.http, "nested")
+    assert (first["viewerId"], first["error"]["code"]) == (None, "INVALID_INPUT")
+    assert second["outcome"] == "FOLLOWED"
+
+
+async def test_an_operation_whose_start_is_not_answered_keeps_its_lines(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = PostgresBulkOperations.find
+
+    async def fail(*_: object) -> None:
+        raise Unavailable("PostgreSQL")
+
+    upload_of = resolvers_bulk.Upload.start
+
+    async def start(self: resolvers_bulk.Upload) -> Any:
+        monkeypatch.setattr(PostgresBulkOperations, "find", fail)
+        try:
+            return await upload_of(self)
+        finally:
+            monkeypatch.setattr(PostgresBulkOperations, "find", find)
+
+    monkeypatch.setattr(resolvers_bulk.Upload, "start", start)
+    response = await upload(gateway.http, "lost", line(1, "FOLLOW", 2))
+    assert response.status_code == 503
+    await apply_all(stores)
+    (found,) = await results(gateway.http, "lost")
+    assert found["outcome"] == "FOLLOWED"
 
 
 async def test_the_progress_is_told(gateway: Gateway, stores: Stores) -> None:

@@ -17,10 +17,10 @@ from tests.support.image_stack import (
     Stack,
     answers,
     asked,
-    free_ports,
     in_database,
     wait_until,
 )
+from tests.support.ports import free_ports
 
 
 def test_the_image_runs_the_whole_service_from_migration_to_stop(stack: Stack) -> None:

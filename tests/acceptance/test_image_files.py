@@ -28,13 +28,12 @@ from tests.support.image_stack import (
     SERVICES,
     Stack,
     environment,
-    free_ports,
     in_database,
     instruction,
-    listens,
     own,
     wait_until,
 )
+from tests.support.ports import free_ports, listens
 
 
 def test_the_secrets_belong_to_their_readers_and_a_second_run_keeps_them(secrets: Path) -> None:

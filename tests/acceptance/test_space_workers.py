@@ -13,8 +13,8 @@ from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import follows
+from tests.support.ports import free_ports
 from tests.support.spaces import created_spaces, in_space
-from tests.support.valkey_cluster import free_ports
 from tests.support.waiting import until
 from tests.support.worker_process import Worker
 

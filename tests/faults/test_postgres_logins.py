@@ -17,9 +17,9 @@ from graph.errors import Unavailable
 from storage.postgres.migrate import migrate
 from storage.postgres.pool import Postgres
 from storage.settings import ConnectionSettings, StorageSettings
+from tests.support.ports import free_ports
 from tests.support.standby import Node
 from tests.support.tls import HOST, certificate, tls_before
-from tests.support.valkey_cluster import free_ports
 
 BACKEND = "SELECT pg_backend_pid() AS pid"
 END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'application'"

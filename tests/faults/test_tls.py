@@ -18,8 +18,9 @@ from storage.redis.wire import WireError
 from storage.settings import ConnectionSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows, users
+from tests.support.ports import free_ports
 from tests.support.tls import HOST, certificate, cluster_over_tls, server_over_tls, tls_before
-from tests.support.valkey_cluster import Cluster, free_ports
+from tests.support.valkey_cluster import Cluster
 
 ONE, TWO = users(1, 2)
 FANS = users(*range(10, 40))

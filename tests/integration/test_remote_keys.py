@@ -22,8 +22,8 @@ from gateway.http_rejection import HttpRejection
 from gateway.jwks_url import JwksUrl, check_jwks_url
 from graph.errors import Unavailable
 from tests.support.jwks import PrivateKey, Provider, identity_provider, jwk, signed
+from tests.support.ports import free_ports
 from tests.support.tls import certificate, tls_before
-from tests.support.valkey_cluster import free_ports
 from tests.support.waiting import until
 
 ONE, TWO = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))

@@ -3,10 +3,11 @@
 import asyncio
 import hashlib
 import hmac
+import re
 import signal
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from ipaddress import ip_network
@@ -15,10 +16,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from graph.edge import UserId
 from graph.event import EventType
 from graph.transitions import block, mute
 from graph.webhook import DeliveryState, EndpointState, types_named
-from storage.postgres.webhooks import Endpoint
+from storage.postgres import sql
+from storage.postgres.webhooks import Attempt, Delivery, Endpoint, WebhookDeliveries
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from storage.webhook_secrets import SecretBox, new_secret
@@ -442,6 +445,110 @@ async def test_the_log_is_purged_after_its_retention_and_after_a_removal(
     assert await purge_webhooks(webhooks, 3_600, 1_000) == 1
 
 
+SECONDS_AGO = """
+    UPDATE webhook_delivery SET queued_at = now() - make_interval(secs => $1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "left"),
+    [
+        (EndpointState.ACTIVE, [DeliveryState.PARKED]),
+        (EndpointState.DISABLED, [DeliveryState.PARKED]),
+        (EndpointState.PAUSED, []),
+    ],
+)
+async def test_only_a_pause_lets_the_purge_delete_what_was_not_tried(
+    stores: Stores, state: EndpointState, left: list[DeliveryState]
+) -> None:
+    await add(stores, "https://hooks.example/")
+    webhooks = stores.jobs.webhooks
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    await webhooks.endpoints.set_state(NAME, state)
+    await stores.servers.postgres.fetch(SECONDS_AGO, 7_200.0)
+    gone = await purge_webhooks(webhooks, 3_600, 1_000)
+    log = await webhooks.deliveries.log(NAME, None, 10)
+    assert [one.state for one in log] == left
+    assert gone == 1 - len(left)
+    assert {one.error for one in log} <= {"it was not sent in time"}
+    assert await purge_webhooks(webhooks, 3_600, 1_000) == 0
+
+
+FILLED = """
+    INSERT INTO webhook_delivery
+        (endpoint, change_id, target_id, source_id, since, version, kind, flags, former, by_target)
+    SELECT $1, n, 2, 1, 0, n, 1, 0, 0, false FROM generate_series(1, $2::integer) n
+"""
+
+
+async def test_the_purge_of_removed_endpoints_does_not_read_the_others(stores: Stores) -> None:
+    await add(stores, "https://hooks.example/")
+    postgres, webhooks = stores.servers.postgres, stores.jobs.webhooks
+    for name, number in (("a-gone", 3), (NAME, 20_000), ("z-gone", 2)):
+        await postgres.fetch(FILLED, name, number)
+    await postgres.fetch("ANALYZE webhook_delivery")
+    queries = Path(sql.__file__).parent / "queries/webhooks.sql"
+    orphans = sql.parse(queries.read_text())["orphans"].replace("$1", "1000")
+    lines = await postgres.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {orphans}")
+    read = [int(number) for row in lines for number in re.findall(r"actual rows=(\d+)", row[0])]
+    assert max(read) <= 10
+    assert await webhooks.deliveries.purge_orphans(1_000) == 5
+    left = await postgres.fetch("SELECT DISTINCT endpoint FROM webhook_delivery")
+    assert [row["endpoint"] for row in left] == [NAME]
+    assert await webhooks.deliveries.purge_orphans(1_000) == 0
+
+
+async def test_the_log_shows_the_newest_of_each_state(stores: Stores) -> None:
+    await add(stores, "https://hooks.example/")
+    deliveries = stores.jobs.webhooks.deliveries
+    await stores.servers.postgres.fetch(FILLED, NAME, 6)
+    for number in (2, 1):
+        await deliveries.record(NAME, [Attempt(number, True, 200, None, 1, 0)], 3_600)
+    for number in (4, 3):
+        await deliveries.record(NAME, [Attempt(number, False, 500, "HTTP 500", 1, 0)], 0)
+
+    async def shown(state: DeliveryState | None, most: int) -> list[int]:
+        return [one.id for one in await deliveries.log(NAME, state, most)]
+
+    assert await shown(None, 3) == [6, 5, 4]
+    assert await shown(DeliveryState.DELIVERED, 5) == [1, 2]
+    assert await shown(DeliveryState.PARKED, 1) == [3]
+    assert sorted(await shown(DeliveryState.WAITING, 5)) == [5, 6]
+
+
+async def test_what_is_recorded_while_deliveries_are_read_is_not_sent_again(
+    stores: Stores, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add(stores, receiver.url)
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    may_answer, has_read_again = asyncio.Event(), asyncio.Event()
+    read = WebhookDeliveries.heads
+
+    async def wait_and_accept(request: Received, writer: asyncio.StreamWriter) -> None:
+        await may_answer.wait()
+        await accept(request, writer)
+
+    async def read_slowly(
+        deliveries: WebhookDeliveries, endpoint: str, after: UserId, targets: int, each: int
+    ) -> Mapping[UserId, Sequence[Delivery]]:
+        found = await read(deliveries, endpoint, after, targets, each)
+        if may_answer.is_set():
+            has_read_again.set()
+        elif receiver.received:
+            assert found
+            may_answer.set()
+            await until(all_are(stores, DeliveryState.DELIVERED, 1))
+        return found
+
+    receiver.answer = wait_and_accept
+    monkeypatch.setattr(WebhookDeliveries, "heads", read_slowly)
+    async with sending(stores):
+        await asyncio.wait_for(has_read_again.wait(), 60)
+    assert len(receiver.received) == 1
+
+
 async def test_a_second_process_takes_over_what_the_first_one_leaves(
     stores: Stores, storage_settings: StorageSettings, receiver: Receiver
 ) -> None:
@@ -513,3 +620,4 @@ async def test_the_documented_code_verifies_the_signature(
     old = signature(request.body, [secret], int(time.time()) - 600)
     assert not is_genuine(old, request.body, secret)
     assert not is_genuine("v1=" + "0" * 64, request.body, secret)
+    assert not is_genuine("t=" + "9" * 5_000, request.body, secret)

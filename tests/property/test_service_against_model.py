@@ -632,6 +632,7 @@ def compare_relation(
     result = {name: value for name, value in shown.items() if name not in ("from", "to")}
     if user == other:
         assert result.pop("state") == "SELF"
+        assert result.pop("notify") == "NONE"
         assert not any(result.values())
         return
     possible = onlooker.relation(user, other, is_other_shown=is_other_shown)

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -123,22 +122,6 @@ def environment(service: str) -> dict[str, str]:
 def own(file: Path) -> None:
     """In its container a secret is the reader's own. The reader here is the user who runs this."""
     os.chown(file, os.geteuid(), os.getegid())
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_ports(count: int) -> list[int]:
-    """Below the ephemeral ports, which outgoing connections take."""
-    found: list[int] = []
-    for port in range(20_000 + os.getpid() % 10_000, 32_000):
-        if not listens(port):
-            found.append(port)
-        if len(found) == count:
-            break
-    return found
 
 
 def wait_until(condition: Callable[[], bool], processes: Sequence[Started]) -> None:

@@ -67,5 +67,8 @@ def assert_planned(
     """Assert that the engine ran most operations itself, and delegated the others for these
     reasons."""
     assert set(counters.bailed_out) <= {"awaitable_value"}  # items of `gossip`
-    assert set(counters.delegated) == delegated
+    # A document that comes a second time is delegated for the reason for which it bailed out.
+    assert set(counters.delegated) - set(counters.bailed_out) == delegated - set(
+        counters.bailed_out
+    )
     assert counters.planned > examples / 2

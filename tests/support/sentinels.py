@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as NotYet
 
 from devstack.binaries import find_valkey
-from tests.support.valkey_cluster import free_ports
+from tests.support.ports import free_ports
 from tests.support.waiting import until
 
 GROUP = "shop"

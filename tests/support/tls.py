@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.support.valkey_cluster import Cluster, free_ports
+from tests.support.ports import free_ports
+from tests.support.valkey_cluster import Cluster
 from tests.support.waiting import until
 
 HOST = "127.0.0.1"

@@ -1,9 +1,7 @@
 """Run a Valkey cluster: several servers, each with a part of the slots."""
 
 import asyncio
-import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +13,11 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as NotYet
 
 from devstack.binaries import find_valkey
+from tests.support.ports import free_ports
 from tests.support.waiting import until
 
 SLOTS = 16_384
 SIZE = 3
-PORTS = range(10_000, 20_000)
-"""A cluster talks on a port 10,000 up: both are below the ephemeral ports."""
 
 
 @dataclass
@@ -152,20 +149,3 @@ async def _replicate(replica: ClusterServer, primary: ClusterServer) -> None:
         return (state["role"], state.get("master_link_status")) == ("slave", "up")
 
     await until(follows, "the replica follows its primary")
-
-
-def free_ports(most: int) -> list[int]:
-    """Ports which are free, as are those that a cluster's servers would talk to each other on."""
-    own = os.getpid() * 16 % len(PORTS)  # other processes of the run look for ports too
-    free: list[int] = []
-    for port in (*PORTS[own:], *PORTS[:own]):
-        if all(map(_is_free, (port, port + 10_000))):
-            free.append(port)
-        if len(free) == most:
-            break
-    return free
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0

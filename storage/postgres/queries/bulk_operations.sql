@@ -45,12 +45,12 @@ WHERE operation_key = $1 AND state < 2
 RETURNING state
 
 -- name: find_open
--- Up to $1 operations that have not ended and that no worker applies, the oldest first. Reads those
--- that have not ended, which are few.
+-- Up to $1 operations that have not ended and that no worker applies: first those that were never
+-- applied, then those that have waited longest. Reads those that have not ended, which are few.
 -- shard: fan-out
 SELECT operation_key FROM bulk_operation
 WHERE state < 3 AND leased_until < (extract(epoch FROM now()) * 1000000)::bigint
-ORDER BY created_at LIMIT $1
+ORDER BY leased_until, created_at LIMIT $1
 
 -- name: count_open
 -- The number of operations that have not ended, up to $1.
@@ -102,7 +102,8 @@ RETURNING f.state
 -- name: release
 -- Ends the lease of the worker $2 on the operation $1.
 -- shard: $1
-UPDATE bulk_operation SET leased_until = 0 WHERE operation_key = $1 AND lease = $2
+UPDATE bulk_operation SET leased_until = (extract(epoch FROM now()) * 1000000)::bigint
+WHERE operation_key = $1 AND lease = $2
 
 -- name: read_results
 -- The results of up to $4 slices from number $3 of the upload $2 for the operation $1, in order.

@@ -49,10 +49,28 @@ WHERE name = $1 RETURNING name
 DELETE FROM webhook_endpoint WHERE name = $1 RETURNING name
 
 -- name: orphans
--- At most $1 deliveries of endpoints that were removed: one index range for each of them.
+-- At most $1 deliveries of endpoints that were removed: one probe for each endpoint that has
+-- deliveries, and one index range for each that was removed.
 -- shard: local
-SELECT d.endpoint, d.change_id FROM webhook_delivery d
-WHERE NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.name = d.endpoint) LIMIT $1
+WITH RECURSIVE present (name) AS (
+    (SELECT endpoint FROM webhook_delivery ORDER BY endpoint LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT d.endpoint FROM webhook_delivery d
+        WHERE d.endpoint > p.name ORDER BY d.endpoint LIMIT 1
+    )
+    FROM present p WHERE p.name IS NOT NULL
+), gone AS MATERIALIZED (
+    SELECT p.name FROM present p
+    WHERE p.name IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.name = p.name)
+)
+SELECT d.endpoint, d.change_id FROM gone g
+CROSS JOIN LATERAL (
+    SELECT w.endpoint, w.change_id FROM webhook_delivery w
+    WHERE w.endpoint = g.name ORDER BY w.change_id LIMIT $1
+) d
+LIMIT $1
 
 -- name: claim
 -- Gives the process $1 the active endpoints that no other one holds, for $2 seconds. Returns their
@@ -114,7 +132,7 @@ FROM (
 WHERE d.endpoint = $1 AND d.change_id = r.change_id AND d.state = 0
 RETURNING d.change_id, d.state
 
--- name: forget
+-- name: delete
 -- Deletes deliveries $2 of the endpoint $1: a probe each.
 -- shard: local
 DELETE FROM webhook_delivery WHERE endpoint = $1 AND change_id = ANY ($2::bigint[])
@@ -158,13 +176,27 @@ WHERE endpoint = $1 AND state = $4 AND state <> 0
 ORDER BY finished_at LIMIT $3
 
 -- name: log
--- The newest $3 deliveries of the endpoint $1, of the state $2 if it is given: one index range.
+-- The newest $2 deliveries of the endpoint $1: one index range.
+-- shard: local
+SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, state,
+       attempts, queued_at, retry_at, finished_at, status, error, took_ms
+FROM webhook_delivery WHERE endpoint = $1 ORDER BY change_id DESC LIMIT $2
+
+-- name: log_waiting
+-- The newest $2 waiting deliveries of the endpoint $1: one index range.
+-- shard: local
+SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, state,
+       attempts, queued_at, retry_at, finished_at, status, error, took_ms
+FROM webhook_delivery WHERE endpoint = $1 AND state = 0 ORDER BY queued_at DESC LIMIT $2
+
+-- name: log_ended
+-- The $2 deliveries of the endpoint $1 that came last into the state $3, which is not that of waiting
+-- ones: one index range.
 -- shard: local
 SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, state,
        attempts, queued_at, retry_at, finished_at, status, error, took_ms
 FROM webhook_delivery
-WHERE endpoint = $1 AND ($2::smallint IS NULL OR state = $2)
-ORDER BY change_id DESC LIMIT $3
+WHERE endpoint = $1 AND state = $3 AND state <> 0 ORDER BY finished_at DESC LIMIT $2
 
 -- name: replayable
 -- At most $4 deliveries of the endpoint $1 in the state $2 that ended less than $3 seconds ago, the
