@@ -109,8 +109,9 @@ class MultiplexedWire:
         return self._statistics.round_trips
 
     async def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        async with self._connecting:  # a connection that is being opened is closed too
+            if self._connection is not None:
+                self._connection.close()
 
     async def _connected(self) -> "_Connection":
         try:

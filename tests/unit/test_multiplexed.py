@@ -1,6 +1,7 @@
 """One connection to Redis: when it counts as lost."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import hiredis
@@ -55,3 +56,25 @@ async def test_a_call_is_given_up_when_nothing_arrives(tmp_path: Path) -> None:
         with pytest.raises(WireError, match="no reply within 1 s"):
             await wire.send([("PING",)] * REPLIES)
         await wire.close()
+
+
+@pytest.mark.parametrize("iterations", range(8))
+async def test_a_connection_that_is_being_opened_is_closed_too(
+    tmp_path: Path, iterations: int
+) -> None:
+    path, ended = tmp_path / "redis.sock", asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await SlowServer().serve(reader, writer)
+        ended.set()
+
+    async with await asyncio.start_unix_server(serve, path):
+        wire = MultiplexedWire(f"unix://{path}", TIMEOUT_S)
+        call = asyncio.ensure_future(wire.send([("GET", "a")]))
+        for _ in range(1 + iterations):
+            await asyncio.sleep(0)
+        await wire.close()
+        with suppress(WireError):
+            await call
+        async with asyncio.timeout(10):
+            await ended.wait()
