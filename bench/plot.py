@@ -4,6 +4,7 @@ python -m bench.plot docs/images/bench.svg    (`python -m bench` draws results/r
 """
 
 import sys
+from collections.abc import Sequence
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,17 @@ def drawn(shapes: dict[str, Any]) -> str:
             y += BAR + GAP
         y += TITLE // 2
     head = "Requests a CPU-second of the server, logarithmic scale; longer is better"
+    return svg(head, LEFT, parts, y)
+
+
+def svg(head: str, left: int, parts: Sequence[str], height: int) -> str:
+    """An SVG of the parts below a heading, which begins at `left`."""
     return "\n".join(
         [
-            f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{y}' "
-            f"viewBox='0 0 {WIDTH} {y}' {FONT} fill='#1f2328'>",
+            f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{height}' "
+            f"viewBox='0 0 {WIDTH} {height}' {FONT} fill='#1f2328'>",
             "<rect width='100%' height='100%' fill='#ffffff'/>",
-            f"<text x='{LEFT}' y='24' fill='#59636e'>{head}</text>",
+            f"<text x='{left}' y='24' fill='#59636e'>{head}</text>",
             *parts,
             "</svg>\n",
         ]

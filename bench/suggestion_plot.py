@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-WIDTH, LEFT, RIGHT = 860, 190, 70
-BAR, GAP, TITLE, TOP = 16, 3, 26, 40
-FONT = "font-family='system-ui, sans-serif' font-size='12'"
+from bench.plot import BAR, GAP, TITLE, TOP, WIDTH, svg
+
+LEFT, RIGHT = 190, 70
 OURS, OTHERS = "#1a7f64", "#b9c0c7"
 
 
@@ -33,16 +33,7 @@ def draw(graphs: Mapping[str, Mapping[str, Range]]) -> str:
             y += BAR + GAP
         y += TITLE // 2
     head = "Precision at 10 with 95 % confidence intervals; longer is better"
-    return "\n".join(
-        [
-            f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{y}' "
-            f"viewBox='0 0 {WIDTH} {y}' {FONT} fill='#1f2328'>",
-            "<rect width='100%' height='100%' fill='#ffffff'/>",
-            f"<text x='{LEFT}' y='24' fill='#59636e'>{head}</text>",
-            *parts,
-            "</svg>\n",
-        ]
-    )
+    return svg(head, LEFT, parts, y)
 
 
 def _bar(method: str, row: Range, y: int, scale: float) -> str:

@@ -93,10 +93,7 @@ class EngineExecutor:
         operation = self.known(request)
         if operation is not None:
             return operation
-        cost = self._engine.preparation_cost(request.query)
-        waiting = self._costs.charge_document(cost, context)
-        if waiting is not None:
-            await waiting
+        await self._charge_document(request, context)
         try:
             operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
         except RequestError as rejected:
@@ -120,10 +117,13 @@ class EngineExecutor:
         except InvalidVariables:
             return  # `charged` rejects it
         if not costs.is_compiled(values.coerced):
-            cost = self._engine.preparation_cost(request.query)
-            waiting = self._costs.charge_document(cost, context)
-            if waiting is not None:
-                await waiting
+            await self._charge_document(request, context)
+
+    async def _charge_document(self, request: GraphQLRequest, context: Any) -> None:
+        cost = self._engine.preparation_cost(request.query)
+        waiting = self._costs.charge_document(cost, context)
+        if waiting is not None:
+            await waiting
 
     def charged(self, operation: Operation, request: GraphQLRequest, context: Any) -> Charged:
         """A prepared operation, whose cost is charged to its caller. Raises RequestRejected."""

@@ -14,6 +14,13 @@ _ZSTD_STEP = 4096
 """Small enough that the most compressible input decompresses to a bounded piece."""
 
 
+def size_of(path: Path) -> int:
+    """The size of a file in bytes. Raises BadInput if it is not a file."""
+    if not path.is_file():
+        raise BadInput("file", f"{path} is not a file.")
+    return path.stat().st_size
+
+
 class PackedFile:
     """A file whose suffix names its compression: `.gz`, `.zst`, anything else for none.
 
@@ -23,9 +30,7 @@ class PackedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.is_file():
-            raise BadInput("file", f"{path} is not a file.")
-        self.bytes_total = path.stat().st_size
+        self.bytes_total = size_of(path)
 
     def pieces(self, size: int) -> Iterator[tuple[bytes, int]]:
         """Decompressed pieces of about `size` bytes, each with the number of compressed bytes read

@@ -16,6 +16,7 @@ import pyarrow.parquet as parquet
 
 from graph.edge import Flags, Kind
 from graph.errors import BadInput
+from storage.packed_file import size_of
 
 USERS = ("from_user_id", "to_user_id")
 HEADER = b"from_user_id,to_user_id,created_at_ms\n"
@@ -89,9 +90,7 @@ class ParquetFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.is_file():
-            raise BadInput("file", f"{path} is not a file.")
-        self.bytes_total = path.stat().st_size
+        self.bytes_total = size_of(path)
 
     def pieces(self, _: int) -> Iterator[tuple[bytes, int]]:
         """CSV with a header, in pieces, each with about the number of bytes read so far."""

@@ -3,8 +3,9 @@
 A file holds blocks that begin with `-- name: some_name`; a store declares a frozen dataclass with
 one `str` field for each name. A name that is missing on either side fails the import.
 
-A name with braces, like `page_{older,newer}`, makes one statement for each word in them. Every
-`{DESC,ASC}` in the block's text becomes the word at the same position.
+A name with braces, like `page_{older,newer}`, makes one statement for each alternative in them.
+Every `{DESC,ASC}` in the block's text becomes the alternative at the same position, which may be
+empty.
 """
 
 import re
@@ -16,7 +17,7 @@ from typing import TypeVar
 
 _QUERIES = Path(__file__).parent / "queries"
 _MARK = "-- name: "
-_CHOICE = re.compile(r"\{(\w+(?:,\w+)+)\}")
+_CHOICE = re.compile(r"\{([^{}\n]*,[^{}\n]*)\}")
 
 T = TypeVar("T")
 
@@ -56,11 +57,13 @@ def name_of(sql: str) -> str:
 
 
 def _chosen(block: str) -> list[str]:
-    """The block, once for each word in the braces of its name."""
+    """The block, once for each alternative in the braces of its name."""
     choice = _CHOICE.search(block.partition("\n")[0])
-    words = choice[1].split(",") if choice else [""]
-    return [_CHOICE.sub(partial(_word, place), block) for place in range(len(words))]
+    if choice is None:
+        return [block]
+    count = len(choice[1].split(","))
+    return [_CHOICE.sub(partial(_alternative, place), block) for place in range(count)]
 
 
-def _word(place: int, braces: re.Match[str]) -> str:
+def _alternative(place: int, braces: re.Match[str]) -> str:
     return braces[1].split(",")[place]

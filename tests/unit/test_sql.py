@@ -22,3 +22,11 @@ def test_braces_make_a_statement_of_each_word() -> None:
 def test_a_name_may_not_be_used_twice() -> None:
     with pytest.raises(LookupError, match="page_old"):
         parse("-- name: page_{old,new}\nSELECT 1\n-- name: page_old\nSELECT 2")
+
+
+def test_an_alternative_may_be_a_phrase_or_empty() -> None:
+    text = "-- name: {all,some}_rows\n{DELETE FROM,UPDATE} a WHERE true{, AND b = $1}"
+    assert parse(text) == {
+        "all_rows": "-- name: all_rows\nDELETE FROM a WHERE true",
+        "some_rows": "-- name: some_rows\nUPDATE a WHERE true AND b = $1",
+    }

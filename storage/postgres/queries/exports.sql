@@ -15,26 +15,14 @@ FROM (
     LIMIT $5
 ) p
 
--- name: followers
+-- name: {followers,notified_followers}
+-- {All,Those who asked to be notified: a partial index has them only}.
 -- shard: $1
 SELECT string_agg(int8send(p.since) || int8send(p.id), '')
 FROM (
     SELECT r.since, r.from_user_id AS id
     FROM follower r
-    WHERE r.to_user_id = $1 AND r.kind = $2
-      AND (r.since, r.from_user_id) < ($3::bigint, $4::bigint)
-    ORDER BY r.since DESC, r.from_user_id DESC
-    LIMIT $5
-) p
-
--- name: notified_followers
--- Those who asked to be notified: a partial index has them only.
--- shard: $1
-SELECT string_agg(int8send(p.since) || int8send(p.id), '')
-FROM (
-    SELECT r.since, r.from_user_id AS id
-    FROM follower r
-    WHERE r.to_user_id = $1 AND r.kind = $2 AND r.flags & 16 <> 0
+    WHERE r.to_user_id = $1 AND r.kind = $2 {,AND r.flags & 16 <> 0}
       AND (r.since, r.from_user_id) < ($3::bigint, $4::bigint)
     ORDER BY r.since DESC, r.from_user_id DESC
     LIMIT $5

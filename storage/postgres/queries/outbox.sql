@@ -145,12 +145,14 @@ FROM batch ORDER BY id
 SELECT DISTINCT trace FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND trace IS NOT NULL
 LIMIT $3
 
--- name: acknowledge
--- Deletes the changes $2 of the lane $1 after they were published, and inserts a delivery for each
--- endpoint of a webhook that receives them. Parked ones have theirs.
+-- name: {acknowledge,park}
+-- {Deletes,Parks in the lane $3} the changes $2 of the lane $1, after they were {published,applied}: a
+-- probe per row. Inserts a delivery for each endpoint of a webhook that receives them; changes that
+-- were parked have theirs.
 -- shard: fan-out
 WITH published AS (
-    DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
+    {DELETE FROM outbox,UPDATE outbox SET lane = $3}
+    WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
     RETURNING id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
 )
 INSERT INTO webhook_delivery (endpoint, change_id, target_id, source_id, since, version, kind, flags,
@@ -174,24 +176,6 @@ DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 -- shard: fan-out
 UPDATE outbox SET lane = $3, tries = least(tries + $4::integer, 32767), error = $5
 WHERE lane = $1 AND id = $2 AND NOT applied
-
--- name: park
--- Parks the applied changes $2 of the lane $1 in the lane $3, a probe per row, and inserts their
--- deliveries as `acknowledge` does.
--- shard: fan-out
-WITH published AS (
-    UPDATE outbox SET lane = $3 WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
-    RETURNING id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
-)
-INSERT INTO webhook_delivery (endpoint, change_id, target_id, source_id, since, version, kind, flags,
-                              former, by_target)
-SELECT e.name, p.id, p.to_user_id, p.from_user_id, p.since, p.version, p.kind, p.flags, p.former,
-       p.by_target
-FROM published p
-JOIN webhook_endpoint e
-    ON (e.changes >> (25 * p.by_target::integer + 5 * (p.former & 15) + p.kind)) & 1 = 1
-WHERE e.state <> 2 AND p.to_user_id > 0
-ON CONFLICT (endpoint, change_id) DO NOTHING
 
 -- name: parked
 -- The oldest $2 changes of the lane $1, all applied, after the id $3: one index range.
