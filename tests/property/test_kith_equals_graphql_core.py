@@ -25,6 +25,7 @@ from gateway.sample_cast import BLOCKED, BLOCKS, CLOSE, DEACTIVATED, ME
 from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.errors import KithError
+from graph.pace import Pace
 from resolvers.accounts import change_state
 from resolvers.scope import Limits, Scope
 from schema.context import Context
@@ -53,8 +54,9 @@ ASKERS = (
 )
 """Who asks, and whether a service does, for them or for itself; user 1 has most to see."""
 
-LIMITS = Limits(page_default=3)
-"""Lists of lists grow fast."""
+LIMITS = Limits(page_default=3, pace=Pace(interval_us=1, burst=300))
+"""Pages are short, as lists of lists grow fast. An allowance of changes is full again after a
+microsecond: one that is filling up could differ between the two responses."""
 
 Variables = Mapping[str, Any]
 Answering = Callable[[Context], Awaitable[Answer]]

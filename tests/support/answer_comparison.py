@@ -37,7 +37,7 @@ class Answer:
         self.errors = [orjson.loads(orjson.dumps(payload(error))) for error in errors or ()]
 
     def assert_equals(self, other: "Answer", *, in_order: bool) -> None:
-        assert self.data == other.data
+        assert self.data == other.data, _differences(self.data, other.data)
         if in_order:
             assert self.errors == other.errors
         else:
@@ -62,6 +62,21 @@ class Answer:
                 return path[:length]
             value = value[key]
         return path
+
+
+def _differences(left: Any, right: Any, path: Place = ()) -> list[tuple[Place, Any, Any]]:
+    """Where two JSON values differ, with both values, as pytest may not show a long one."""
+    if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
+        keys: Sequence[str | int] = list(left)
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        keys = range(len(left))
+    else:
+        return [] if left == right else [(path, left, right)]
+    return [
+        difference
+        for key in keys
+        for difference in _differences(left[key], right[key], (*path, key))
+    ]
 
 
 async def by_graphql_core(
