@@ -26,6 +26,7 @@ class _Statements:
     has_pending_change: str
     clear_receipts: str
     clear_messages: str
+    clear_tombstones: str
     clear_notes: str
     clear_notes_about: str
     finish: str
@@ -82,11 +83,13 @@ class Erasures:
         """Finish the erasure of a user without edges who was deleted more than `age_s` seconds ago.
 
         This deletes the user's receipts, the request messages in other users' receipts, the private
-        notes by and about the user, counts and settings. Returns whether the erasure is finished.
+        notes by and about the user, the tombstones of the user's own edges, counts and settings.
+        Returns whether the erasure is finished.
         """
         for statement in (
             _SQL.clear_receipts,
             _SQL.clear_messages,
+            _SQL.clear_tombstones,
             _SQL.clear_notes,
             _SQL.clear_notes_about,
         ):

@@ -48,7 +48,7 @@ STATEMENTS = {
     )
 }
 
-CLEAR_NOTES = ("clear_notes", "clear_notes_about")
+CLEAR_ROWS = ("clear_tombstones", "clear_notes", "clear_notes_about")
 
 USERS, FOLLOWS = 50_000, 6
 STAR = USERS + 1
@@ -391,6 +391,13 @@ async def test_versions_of_relations_are_a_probe_a_user(planner: Planner) -> Non
     assert_by_index(steps)
     assert_one_partition(steps, "following")
     assert looked_at(steps, "following") <= SIZE
+
+
+async def test_ended_relations_are_one_range_of_tombstones(planner: Planner) -> None:
+    steps = await planner.steps("overlaps", "ended", OWNER, 0, 1_000)
+    assert_by_index(steps)
+    assert_one_partition(steps, "following")
+    assert all("kind_since" in step.index for step in scans(steps, "following") if step.rows)
 
 
 async def test_an_export_of_notified_followers_reads_no_others(planner: Planner) -> None:
@@ -851,7 +858,7 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
     steps = await planner.steps("erasures", "unfinished", 5)
     assert_by_index(steps)
     assert looked_at(steps, "account") == 5
-    for name in ("is_unfinished", "finish", "clear_receipts", "clear_messages", *CLEAR_NOTES):
+    for name in ("is_unfinished", "finish", "clear_receipts", "clear_messages", *CLEAR_ROWS):
         args = (1,) if name == "is_unfinished" else (1, 1000)
         steps = await planner.steps("erasures", name, *args)
         assert_by_index(steps)
@@ -929,7 +936,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         "clear_receipts",
         "clear_messages",
         "finish",
-        *CLEAR_NOTES,
+        *CLEAR_ROWS,
     }
     lane_only = {"has_pending_change"}
     assert unplanned == others | one_row | by_variable_names | lane_only, (
