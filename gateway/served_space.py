@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine
 from gateway import freshness
+from gateway.account_export import AccountExports
 from gateway.admission import Admission
 from gateway.authentication import Authentication, Identity
 from gateway.bulk import BulkUploads, begin_results
@@ -85,6 +86,7 @@ class ServiceTransports:
     """The routes that services use besides GraphQL."""
 
     exports: ServiceStreams
+    account_exports: ServiceStreams
     changes: ServiceStreams
     bulk_uploads: BulkUploads
     bulk_results: ServiceStreams
@@ -168,6 +170,11 @@ def _served(
     )
     services = ServiceTransports(
         open_stream("export", places=parts.limits.exports, begin=Exports(parts.engine.turns).begin),
+        open_stream(
+            "export account",
+            places=parts.limits.exports,
+            begin=AccountExports(parts.engine.turns).begin,
+        ),
         open_stream("changes", places=parts.limits.changes, begin=begin_changes),
         BulkUploads(
             authentication.authenticate,
@@ -254,6 +261,7 @@ def service_routes(
         Route(f"{head}{path}", app_of(of))
         for head in paths
         for path, of in (
+            ("/export/account/{user}", lambda space: space.services.account_exports),
             ("/export/{list}/{user}", lambda space: space.services.exports),
             ("/changes", lambda space: space.services.changes),
             ("/bulk", lambda space: space.services.bulk_uploads),
