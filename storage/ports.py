@@ -596,11 +596,13 @@ class Subscription(Protocol):
 class Subscriptions(Protocol):
     """The subscriptions of this process to users' news."""
 
-    def open(self, *users: UserId) -> AbstractContextManager[Subscription]:
-        """A subscription to news of any of `users`, for a block.
+    def open(
+        self, *users: UserId, viewer: UserId | None = None
+    ) -> AbstractContextManager[Subscription]:
+        """A subscription of `viewer` to news of any of `users`, for a block.
 
         Raises:
-            Overloaded: this process has its maximum number of subscriptions.
+            Overloaded: this process has its maximum number of subscriptions, or of this viewer's.
         """
         ...
 
