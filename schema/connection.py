@@ -22,6 +22,7 @@ from engine import (
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Position, Ranking
+from resolvers.follow_groups import GroupFilter, member_total
 from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
@@ -253,7 +254,7 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     ]
 
 
-_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | None]
+_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | GroupFilter | None]
 
 
 async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:
@@ -263,6 +264,8 @@ async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[U
     found: Sequence[int | None]
     if chosen is None:
         found = await load_totals(scope, kind, owners)
+    elif isinstance(chosen, GroupFilter):
+        found = [await member_total(scope, chosen)]  # only the viewer has groups
     else:
         found = await filtered_totals(scope, owners, chosen)
     return {owner: length or 0 for owner, length in zip(owners, found, strict=True)}

@@ -18,6 +18,7 @@ from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
 from graph.exported_list import Entry, ExportedList
+from graph.follow_group import FollowGroup, GroupChange, GroupId, SavedGroups
 from graph.lane import ALL_LANES, Lane
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
@@ -313,6 +314,49 @@ class PrivateNotes(Protocol):
 
         It writes nothing if the first account is not active, or, unless it deletes the note, the
         second. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class FollowGroups(Protocol):
+    """Groups of follows. Exact.
+
+    Members are the users whom the owner follows since the same date as when they were added, and
+    whose accounts are present.
+    """
+
+    async def get_many(self, owner: UserId) -> Sequence[FollowGroup]:
+        """All groups of the owner, in their order."""
+        ...
+
+    async def page(self, owner: UserId, group: GroupId, window: Window) -> Page | None:
+        """A window of the members by the date of the follow. None: there is no such group."""
+        ...
+
+    async def counts(self, owner: UserId, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
+        """The number of members of each of `groups`."""
+        ...
+
+    async def groups_of(
+        self, owner: UserId, users: Sequence[UserId]
+    ) -> Mapping[UserId, Sequence[GroupId]]:
+        """The groups that have each of `users` as a member, in their order; without users who are
+        in none."""
+        ...
+
+    async def change(
+        self,
+        owner: UserId,
+        change: GroupChange,
+        pace: Pace,
+        restorable_s: int,
+        request: Request | None = None,
+    ) -> SavedGroups:
+        """Change the owner's groups, durably, unless the owner exceeds `pace`.
+
+        It writes nothing if the owner's account is not active. A `request` is used as in
+        `AccountWrites`. For `restorable_s` seconds after the end of a follow, an undo can restore
+        it, and with it the membership.
         """
         ...
 
@@ -669,6 +713,7 @@ class Reads:
     blocks: Blocks
     edge_notes: EdgeNotes
     private_notes: PrivateNotes
+    follow_groups: FollowGroups
     affinities: Affinities
     absences: Absences
 
@@ -682,6 +727,7 @@ class Writes:
     account_states: AccountStates
     affinities: Affinities
     private_notes: PrivateNotes
+    follow_groups: FollowGroups
     receipts: Receipts
     usages: Usages
     bulk: BulkOperations

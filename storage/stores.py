@@ -32,6 +32,7 @@ from storage.postgres.erasures import Erasures
 from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.exports import PostgresExports
 from storage.postgres.failed_changes import FailedChanges
+from storage.postgres.follow_groups import PostgresFollowGroups
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
@@ -212,6 +213,7 @@ def _reads(
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
         private_notes=PostgresPrivateNotes(postgres),
+        follow_groups=PostgresFollowGroups(postgres),
         affinities=PostgresAffinity(postgres),
         absences=absences,
     )
@@ -270,6 +272,7 @@ def _writes(
         ),
         affinities=PostgresAffinity(postgres),
         private_notes=PostgresPrivateNotes(postgres),
+        follow_groups=PostgresFollowGroups(postgres),
         receipts=PostgresReceipts(postgres),
         usages=PostgresUsages(postgres),
         bulk=PostgresBulkOperations(postgres),
