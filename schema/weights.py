@@ -34,6 +34,8 @@ LIST = weighed(
 """A page of a list, from the caches; with a filter, from PostgreSQL."""
 OWN_LIST = weighed(call=500, row=50, page=PAGE_SIZE, entry=1)
 """A page of a list that only the viewer can open, from PostgreSQL."""
+NEW_FOLLOWERS = weighed(call=QUERY + 500)
+"""A look for the moment up to which followers were seen, and a page of up to 1,000 of them."""
 OVERLAP = weighed(call=QUERY, row=700, page=PAGE_SIZE, entry=1)
 """A page of an intersection of two lists, from PostgreSQL."""
 RELATIONS = 150
