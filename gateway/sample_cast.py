@@ -18,6 +18,8 @@ from resolvers.accounts import change_state
 from resolvers.actions import Action
 from resolvers.follow_groups import ADD, CREATE, change_groups, viewers_groups
 from resolvers.interactions import record_interactions
+from resolvers.new_followers import mark_followers_seen
+from resolvers.pinned_following import set_pinned_following
 from resolvers.private_notes import set_note
 from resolvers.relationship import change
 from resolvers.scope import Limits, Scope
@@ -79,6 +81,8 @@ DESCRIPTIONS: Mapping[UserId, str] = {
 """The situation that each user demonstrates, for the viewer switcher of the playground."""
 
 END = Millis(int(datetime(2099, 1, 1, tzinfo=UTC).timestamp() * 1000))
+SEEN = Millis(int(datetime(2025, 12, 28, tzinfo=UTC).timestamp() * 1000))
+"""User 1 has seen the followers until this date, which are all but the newest."""
 
 
 async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
@@ -89,6 +93,8 @@ async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
         await change(Scope(stores, actor, limits), target, action)
     await set_note(Scope(stores, ME, limits), CLOSE, "Met in Lisbon.")
     await _group(Scope(stores, ME, limits))
+    await set_pinned_following(Scope(stores, ME, limits), [CLOSEST, CLOSE])
+    await mark_followers_seen(Scope(stores, ME, limits), SEEN)
     # Turning protection off accepts no requests: two requests to user 1 stay pending.
     await change_privacy(Scope(stores, ME, limits), PrivacyChange(protected=False))
     service = Scope(stores, None, limits, is_service=True, scale=scale)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graph.edge import Pair, UserId
+from graph.edge import UserId
 from graph.errors import BadInput
 from graph.follow_group import CreateGroup, FollowGroup, GroupChange, GroupId, OrderGroups
 from graph.page import Window
@@ -73,17 +73,21 @@ async def member_total(scope: Scope, chosen: GroupFilter) -> int:
     return found[chosen.group]
 
 
-async def groups_of(scope: Scope, pairs: Sequence[Pair]) -> list[Sequence[GroupId] | None]:
-    """The groups of each pair's first user that the second is in; None unless the viewer is the
-    first. All pairs take one statement."""
-    own = [pair.target for pair in pairs if pair.source == scope.viewer]
-    if not own or scope.viewer is None:
-        return [None] * len(pairs)
+async def groups_of(
+    scope: Scope, sources: Sequence[UserId], targets: Sequence[UserId]
+) -> list[Sequence[GroupId] | None]:
+    """The groups of each of `sources` that the user in the same place of `targets` is in; None
+    unless the viewer is the source. All of them take one statement."""
+    viewer = scope.viewer
+    if viewer is None or viewer not in sources:
+        return [None] * len(targets)
+    # A set, because a response may show one relation many times.
+    own = {target for source, target in zip(sources, targets, strict=True) if source == viewer}
+    found = await scope.stores.reads.follow_groups.groups_of(viewer, list(own))
     absent = await scope.absent()
-    found = await scope.stores.reads.follow_groups.groups_of(scope.viewer, own)
     return [
-        (() if target in absent else found.get(target, ())) if source == scope.viewer else None
-        for source, target in pairs
+        (() if target in absent else found.get(target, ())) if source == viewer else None
+        for source, target in zip(sources, targets, strict=True)
     ]
 
 

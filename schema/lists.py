@@ -55,7 +55,7 @@ def filtered(
     scope = scope_of(info)
     lists = _lists(ListKind.FOLLOWERS, users, order)
     read = partial(overlap.filtered_followers, scope, chosen=follower_filter)
-    return _connection_rows(scope.limits, lists, paging, read, follower_filter)
+    return _connection_rows(scope.limits, lists, paging, read, follower_filter, is_part=True)
 
 
 def own_pages(
@@ -80,7 +80,8 @@ def known_followers(
     async def read(owners: Sequence[UserId], window: Window) -> VisiblePages:
         return await overlap.pages_of_overlaps(await overlap.known_followers(scope, owners), window)
 
-    return _connection_rows(scope.limits, _lists(ListKind.FOLLOWERS, users, order), paging, read)
+    lists = _lists(ListKind.FOLLOWERS, users, order)
+    return _connection_rows(scope.limits, lists, paging, read, is_part=True)
 
 
 def common_following(
@@ -94,7 +95,8 @@ def common_following(
             await overlap.common_following(scope, owners, other), window
         )
 
-    return _connection_rows(scope.limits, _lists(ListKind.FOLLOWING, users, order), paging, read)
+    lists = _lists(ListKind.FOLLOWING, users, order)
+    return _connection_rows(scope.limits, lists, paging, read, is_part=True)
 
 
 def closest_friends(
@@ -144,7 +146,8 @@ async def _viewers_list(
     viewer = list_of.owner
     if viewer not in users:
         return [not_own] * len(users)
-    (row,) = await _connection_rows(limits, [list_of], paging, read, chosen)
+    is_part = chosen is not None
+    (row,) = await _connection_rows(limits, [list_of], paging, read, chosen, is_part=is_part)
     return [row if user == viewer else not_own for user in users]
 
 
@@ -166,6 +169,8 @@ async def _connection_rows(
     paging: Paging,
     read: Read,
     chosen: Filter | GroupFilter | None = None,
+    *,
+    is_part: bool = False,
 ) -> Rows:
     """One connection, or an error, for each list.
 
@@ -177,7 +182,7 @@ async def _connection_rows(
         except BadCursor as error:
             return [error]  # there is one list
         visible = await read(list(map(_OWNER, lists)), shared_window)
-        return _rows_of_pages(lists, paging, visible, chosen)
+        return _rows_of_pages(lists, paging, visible, chosen, is_part)
     windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
     valid = [
         (list_of, of_list)
@@ -189,7 +194,7 @@ async def _connection_rows(
         lists = [list_of for list_of, _ in valid]
         (_, shared_window), *_ = valid  # the cursor matches one list only
         visible = await read(list(map(_OWNER, lists)), shared_window)
-        rows = iter(_rows_of_pages(lists, paging, visible, chosen))
+        rows = iter(_rows_of_pages(lists, paging, visible, chosen, is_part))
     return [next(rows) if isinstance(of_list, Window) else of_list for of_list in windows]
 
 
@@ -208,6 +213,7 @@ def _rows_of_pages(
     paging: Paging,
     visible: VisiblePages,
     chosen: Filter | GroupFilter | None,
+    is_part: bool,
 ) -> list[ConnectionRow]:
     """Return the connections of lists that are all read in one order."""
     accesses, pages, totals = visible
@@ -215,9 +221,8 @@ def _rows_of_pages(
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
     totals_or_filters = totals if chosen is None else repeat(chosen)
-    rows = zip(
-        lists, pages, repeat(last is None), repeat((after, before)), accesses, totals_or_filters
-    )
+    from_start, bounds = repeat(last is None), repeat((after, before))
+    rows = zip(lists, pages, from_start, bounds, accesses, totals_or_filters, repeat(is_part))
     return list(map(_connection_row, rows))
 
 

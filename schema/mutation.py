@@ -9,7 +9,9 @@ from schema.mutations.changes import ChangeManyMutations
 from schema.mutations.follow_groups import FollowGroupMutations
 from schema.mutations.follows import FollowMutations
 from schema.mutations.interactions import InteractionMutations
+from schema.mutations.new_followers import NewFollowerMutations
 from schema.mutations.notes import NoteMutations
+from schema.mutations.pinned_following import PinnedFollowingMutations
 from schema.mutations.requests import RequestMutations
 from schema.mutations.settings import SettingsMutations
 from schema.mutations.undo import UndoMutations
@@ -26,6 +28,8 @@ class Mutation(
     BlockMutations,
     NoteMutations,
     FollowGroupMutations,
+    NewFollowerMutations,
+    PinnedFollowingMutations,
     SettingsMutations,
     AccountMutations,
     InteractionMutations,

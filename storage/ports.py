@@ -12,6 +12,16 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, o
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
+from graph.account_export import (
+    AccountEntry,
+    AffinityEntry,
+    GroupEntry,
+    MemberEntry,
+    NoteEntry,
+    OutgoingEntry,
+    PinEntry,
+    ReceiptEntry,
+)
 from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.bulk import BulkKey, BulkOperation, BulkOptions
 from graph.decision import Decision, Rule
@@ -20,9 +30,9 @@ from graph.event import Event
 from graph.exported_list import Entry, ExportedList
 from graph.follow_group import FollowGroup, GroupChange, GroupId, SavedGroups
 from graph.lane import ALL_LANES, Lane
+from graph.own_change import OwnChange
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
-from graph.private_note import SavedNote
 from graph.profile import Profile
 from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
@@ -247,6 +257,43 @@ class Exports(Protocol):
         ...
 
 
+class AccountExports(Protocol):
+    """All that is stored about one user, in ranges: at most `most` entries after a key, in the
+    order of keys. Followers and requests are in `Exports`. Exact."""
+
+    async def account(self, user: UserId) -> AccountEntry:
+        """The user's settings and state."""
+        ...
+
+    async def outgoing(self, user: UserId, after: UserId, most: int) -> Sequence[OutgoingEntry]:
+        """The user's edges, and flags of users to whom there is none, by the other users' ids."""
+        ...
+
+    async def notes(self, user: UserId, after: UserId, most: int) -> Sequence[NoteEntry]:
+        """The user's private notes, by the other users' ids."""
+        ...
+
+    async def groups(self, user: UserId) -> Sequence[GroupEntry]:
+        """The user's groups, in order."""
+        ...
+
+    async def group_members(self, user: UserId, after: UserId, most: int) -> Sequence[MemberEntry]:
+        """The members of the user's groups after `after`, by id."""
+        ...
+
+    async def pins(self, user: UserId) -> Sequence[PinEntry]:
+        """All users whom the user has pinned, in order, also those whom they have unfollowed."""
+        ...
+
+    async def affinities(self, user: UserId, after: UserId, most: int) -> Sequence[AffinityEntry]:
+        """The user's ranks, by the other users' ids."""
+        ...
+
+    async def receipts(self, user: UserId, after: int, most: int) -> Sequence[ReceiptEntry]:
+        """The receipts of the user's requests, by their ids."""
+        ...
+
+
 class Overlaps(Protocol):
     """Intersections of two lists. The store looks up the entries of the shorter list in the
     longer."""
@@ -308,7 +355,7 @@ class PrivateNotes(Protocol):
         note: str | None,
         request: Request | None = None,
         pace: Pace | None = None,
-    ) -> SavedNote:
+    ) -> OwnChange:
         """Set the note of the first user about the second, durably, unless the first user exceeds
         `pace`. None deletes it.
 
@@ -357,6 +404,50 @@ class FollowGroups(Protocol):
         It writes nothing if the owner's account is not active. A `request` is used as in
         `AccountWrites`. For `restorable_s` seconds after the end of a follow, an undo can restore
         it, and with it the membership.
+        """
+        ...
+
+
+class SeenFollowers(Protocol):
+    """Up to which moment users have seen their followers. Exact."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Millis]:
+        """The moment of each of `users`; NEVER_SEEN for one who has marked none."""
+        ...
+
+    async def mark(
+        self,
+        user: UserId,
+        until: Millis,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Set the user's moment, durably, unless it is later already, or the user exceeds `pace`.
+
+        It writes nothing if the account is not active. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class PinnedFollowing(Protocol):
+    """The users whom users have pinned among those they follow. Exact."""
+
+    async def pinned_by(self, user: UserId) -> Sequence[UserId]:
+        """The users whom `user` has pinned and still follows by the same follow, in order."""
+        ...
+
+    async def replace(
+        self,
+        user: UserId,
+        others: Sequence[UserId],
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Replace the users whom `user` has pinned, durably, unless `user` exceeds `pace`.
+
+        It writes nothing if the account is not active, or if `user` does not follow one of
+        `others` or that account is not active: then the outcome is NOT_ALLOWED, and this one is its
+        `reason`. A `request` is used as in `AccountWrites`.
         """
         ...
 
@@ -709,11 +800,14 @@ class Reads:
     reader: Reader
     own_lists: OwnLists
     exports: Exports
+    account_exports: AccountExports
     overlaps: Overlaps
     blocks: Blocks
     edge_notes: EdgeNotes
     private_notes: PrivateNotes
     follow_groups: FollowGroups
+    seen_followers: SeenFollowers
+    pinned_following: PinnedFollowing
     affinities: Affinities
     absences: Absences
 
@@ -728,6 +822,8 @@ class Writes:
     affinities: Affinities
     private_notes: PrivateNotes
     follow_groups: FollowGroups
+    seen_followers: SeenFollowers
+    pinned_following: PinnedFollowing
     receipts: Receipts
     usages: Usages
     bulk: BulkOperations

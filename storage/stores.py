@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from storage.announced_accounts import AnnouncedAccounts
 from storage.announced_edges import AnnouncedEdges
+from storage.announced_seen_followers import AnnouncedSeenFollowers
 from storage.announced_states import AnnouncedStates
 from storage.cache.audit import CacheAudit
 from storage.cache.local import local_cache_of
@@ -21,6 +22,7 @@ from storage.groups import Broker, Caches, Jobs, Servers, SharedServers, Webhook
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
+from storage.postgres.account_exports import PostgresAccountExports
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
@@ -37,11 +39,13 @@ from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
+from storage.postgres.pinned_following import PostgresPinnedFollowing
 from storage.postgres.pool import Postgres
 from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
+from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification import Verification
 from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
@@ -209,11 +213,14 @@ def _reads(
         reader=CacheReader(settings, servers.redis, tables_of(postgres), caches.local),
         own_lists=PostgresOwnLists(postgres),
         exports=PostgresExports(postgres),
+        account_exports=PostgresAccountExports(postgres),
         overlaps=PostgresOverlaps(postgres),
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
         private_notes=PostgresPrivateNotes(postgres),
         follow_groups=PostgresFollowGroups(postgres),
+        seen_followers=PostgresSeenFollowers(postgres),
+        pinned_following=PostgresPinnedFollowing(postgres),
         affinities=PostgresAffinity(postgres),
         absences=absences,
     )
@@ -273,6 +280,10 @@ def _writes(
         affinities=PostgresAffinity(postgres),
         private_notes=PostgresPrivateNotes(postgres),
         follow_groups=PostgresFollowGroups(postgres),
+        seen_followers=AnnouncedSeenFollowers(
+            PostgresSeenFollowers(postgres), broker.events, shielded
+        ),
+        pinned_following=PostgresPinnedFollowing(postgres),
         receipts=PostgresReceipts(postgres),
         usages=PostgresUsages(postgres),
         bulk=PostgresBulkOperations(postgres),

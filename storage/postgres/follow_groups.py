@@ -93,7 +93,7 @@ class PostgresFollowGroups:
     async def groups_of(
         self, owner: UserId, users: Sequence[UserId]
     ) -> Mapping[UserId, Sequence[GroupId]]:
-        rows = await self._postgres.fetch(_SQL.groups_of_members, owner, list({*users}))
+        rows = await self._postgres.fetch(_SQL.groups_of_members, owner, users)
         found: defaultdict[UserId, list[GroupId]] = defaultdict(list)
         for user, group in rows:
             found[user].append(group)

@@ -20,6 +20,7 @@ DISTRIBUTED: Mapping[str, str] = MappingProxyType(
         "private_note": "author_id",
         "follow_group": "user_id",
         "follow_group_member": "user_id",
+        "pinned_following": "user_id",
         "bulk_operation": "operation_key",
         "bulk_slice": "operation_key",
     }

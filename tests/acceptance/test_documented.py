@@ -22,6 +22,8 @@ PAGES = (
     "blocks",
     "notes",
     "groups",
+    "new-followers",
+    "pinned",
     "undo",
     "freshness",
 )

@@ -71,6 +71,11 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "Members": lambda a: (
         found(a, "totalCount") == [3] and sorted(map(len, found(a, "groupIds"))) == [1, 1, 2]
     ),
+    "NewFollowers": lambda a: (
+        a["viewer"]["newFollowersCount"] > 1 and set(found(a, "isNew")) == {True, False}
+    ),
+    "Unavailable": lambda a: found(a, "unavailableCount") == [1, 0],
+    "Pinned": lambda a: found(a, "id") == ["404", "403"],
     "Version": lambda a: len(found(a, "version")[0]) == 16,
     "Requests": lambda a: (
         found(a, "totalCount") == [2, 2]

@@ -57,6 +57,7 @@ UNION ALL SELECT 'affinity' FROM affinity WHERE $1 IN (user_id, other_id)
 UNION ALL SELECT 'private_note' FROM private_note WHERE $1 IN (author_id, other_id)
 UNION ALL SELECT 'follow_group' FROM follow_group WHERE user_id = $1
 UNION ALL SELECT 'follow_group_member' FROM follow_group_member WHERE $1 IN (user_id, target_id)
+UNION ALL SELECT 'pinned_following' FROM pinned_following WHERE $1 IN (user_id, other_id)
 UNION ALL SELECT 'receipt' FROM receipt
 WHERE actor_id = $1 OR (other_id = $1 AND messages IS NOT NULL)
 """
@@ -119,8 +120,11 @@ async def test_nothing_is_left_of_a_deleted_account(
         await stores.writes.private_notes.set_note(pair, "Met at work")
     for owner, members in ((UserId(1), (UserId(2), GONE)), (GONE, (UserId(1),))):
         await new_group(stores, owner, *members)
+    for user, pinned in ((1, [2, GONE]), (GONE, [2])):
+        await stores.writes.pinned_following.replace(UserId(user), list(map(UserId, pinned)))
     await drain_all(stores)
-    assert {"private_note", "follow_group", "follow_group_member"} <= {*await left(stores)}
+    assert {"private_note", "pinned_following"} < {*await left(stores)}
+    assert {"follow_group", "follow_group_member"} < {*await left(stores)}
     await delete(stores)
     await erase_all(stores, at_once)
     await drain_all(stores)
@@ -130,6 +134,7 @@ async def test_nothing_is_left_of_a_deleted_account(
     }
     (kept,) = await stores.reads.follow_groups.get_many(UserId(1))
     assert await stores.reads.follow_groups.counts(UserId(1), [kept.id]) == {kept.id: 1}
+    assert await stores.reads.pinned_following.pinned_by(UserId(1)) == [2]
     report = await verify(storage_settings)
     assert report.clean, report.drifts
     counts = await Totals(stores.reads.reader).get_many(
@@ -397,6 +402,8 @@ async def test_nothing_comes_back_after_an_erasure(
         "WITH made AS (INSERT INTO follow_group (user_id, group_id, name) VALUES (1, 1, 'Work')) "
         "INSERT INTO follow_group_member (user_id, target_id, group_id, since) "
         "VALUES (1, 50, 1, 1)",
+        "INSERT INTO pinned_following (user_id, position, other_id, since) VALUES (50, 0, 1, 1)",
+        "INSERT INTO pinned_following (user_id, position, other_id, since) VALUES (1, 3, 50, 1)",
         "UPDATE account SET protected = true WHERE user_id = 50",
         "UPDATE account SET followers_audience = 1 WHERE user_id = 50",
         "UPDATE account SET following_limit = 5 WHERE user_id = 50",
