@@ -12,6 +12,13 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, o
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
+from graph.account_export import (
+    AccountEntry,
+    AffinityEntry,
+    NoteEntry,
+    OutgoingEntry,
+    ReceiptEntry,
+)
 from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.bulk import BulkKey, BulkOperation, BulkOptions
 from graph.decision import Decision, Rule
@@ -243,6 +250,31 @@ class Exports(Protocol):
     ) -> ExportedRange:
         """The entries of one kind among the `size` edges after a position of the user's list. With
         `notified`, which is for followers: of those who asked to be notified."""
+        ...
+
+
+class AccountExports(Protocol):
+    """All that is stored about one user, in ranges: at most `most` entries after a key, in the
+    order of keys. Followers and requests are in `Exports`. Exact."""
+
+    async def account(self, user: UserId) -> AccountEntry:
+        """The user's settings and state."""
+        ...
+
+    async def outgoing(self, user: UserId, after: UserId, most: int) -> Sequence[OutgoingEntry]:
+        """The user's edges, and flags of users to whom there is none, by the other users' ids."""
+        ...
+
+    async def notes(self, user: UserId, after: UserId, most: int) -> Sequence[NoteEntry]:
+        """The user's private notes, by the other users' ids."""
+        ...
+
+    async def affinities(self, user: UserId, after: UserId, most: int) -> Sequence[AffinityEntry]:
+        """The user's ranks, by the other users' ids."""
+        ...
+
+    async def receipts(self, user: UserId, after: int, most: int) -> Sequence[ReceiptEntry]:
+        """The receipts of the user's requests, by their ids."""
         ...
 
 
@@ -665,6 +697,7 @@ class Reads:
     reader: Reader
     own_lists: OwnLists
     exports: Exports
+    account_exports: AccountExports
     overlaps: Overlaps
     blocks: Blocks
     edge_notes: EdgeNotes

@@ -21,6 +21,7 @@ from storage.groups import Broker, Caches, Jobs, Servers, SharedServers, Webhook
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
+from storage.postgres.account_exports import PostgresAccountExports
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
@@ -208,6 +209,7 @@ def _reads(
         reader=CacheReader(settings, servers.redis, tables_of(postgres), caches.local),
         own_lists=PostgresOwnLists(postgres),
         exports=PostgresExports(postgres),
+        account_exports=PostgresAccountExports(postgres),
         overlaps=PostgresOverlaps(postgres),
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),

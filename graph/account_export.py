@@ -1,0 +1,73 @@
+"""The entries of an account export: all that is stored about one user, as far as the user may know
+it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from graph.account import Account
+from graph.account_state import AccountState
+from graph.edge import Edge, Kind, Millis, UserId
+from graph.outcome import Outcome
+from graph.receipt import UndoRecord
+
+
+@dataclass(frozen=True, slots=True)
+class AccountEntry:
+    """The user's settings, state, and use of the rate limit. Times are in microseconds; None:
+    never."""
+
+    account: Account
+    state: AccountState
+    changed_at: int | None
+    deleted_at: int | None
+    erased_at: int | None
+    paced_until: int
+    """The state of the rate limiter: see `graph.pace`. 0: never used."""
+
+
+class OutgoingEntry(NamedTuple):
+    """The user's edge to another user, with its notes."""
+
+    other: UserId
+    edge: Edge
+    message: str | None
+    muted_until: Millis | None
+
+
+class IncomingEntry(NamedTuple):
+    """Another user's edge to the user, without what only its owner may see."""
+
+    other: UserId
+    kind: Kind
+    since: Millis
+    message: str | None
+    """The message of a request."""
+
+
+class NoteEntry(NamedTuple):
+    """A private note of the user's."""
+
+    other: UserId
+    note: str
+
+
+class AffinityEntry(NamedTuple):
+    """How close the user is to another: see `graph.affinity`."""
+
+    other: UserId
+    rank: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptEntry:
+    """The stored result of a request of the user's."""
+
+    id: int
+    """The id of the receipt, a UUID, as a number."""
+    other: UserId | None
+    made_at: int
+    """In microseconds."""
+    outcome: Outcome
+    undo: UndoRecord | None
+    recorded: int | None
+    """The number of recorded interactions; None: it is not about interactions."""

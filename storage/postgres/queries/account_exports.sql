@@ -1,0 +1,40 @@
+-- All that is stored about the user $1, in ranges of primary keys: up to $3 rows after the key $2.
+
+-- name: account
+-- The settings and the state of the user: one row, of nulls without stored ones.
+-- shard: local
+SELECT coalesce(a.protected, false) AS protected,
+       coalesce(a.following_audience, 0) AS following_audience,
+       coalesce(a.followers_audience, 0) AS followers_audience,
+       a.following_limit, coalesce(a.state, 0) AS state, coalesce(a.state, 0) = 0 AS present,
+       a.changed_at, a.deleted_at, a.erased_at
+FROM (SELECT 1) AS once
+LEFT JOIN account a ON a.user_id = $1
+
+-- name: paced_until
+-- The state of the user's rate limiter: one probe.
+-- shard: $1
+SELECT paced_until FROM following_count WHERE user_id = $1
+
+-- name: outgoing
+-- The user's edges, and the flags of users without one. Tombstones are skipped.
+-- shard: $1
+SELECT to_user_id AS id, kind, flags, since, version, message, muted_until
+FROM following
+WHERE from_user_id = $1 AND to_user_id > $2 AND (kind <> 0 OR flags <> 0)
+ORDER BY to_user_id LIMIT $3
+
+-- name: notes
+-- shard: $1
+SELECT other_id AS id, note FROM private_note
+WHERE author_id = $1 AND other_id > $2 ORDER BY other_id LIMIT $3
+
+-- name: affinities
+-- shard: $1
+SELECT other_id AS id, rank FROM affinity
+WHERE user_id = $1 AND other_id > $2 ORDER BY other_id LIMIT $3
+
+-- name: receipts
+-- shard: $1
+SELECT id, other_id, made_at, outcome, taken, messages, recorded FROM receipt
+WHERE actor_id = $1 AND id > $2 ORDER BY id LIMIT $3
