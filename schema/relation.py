@@ -11,7 +11,7 @@ from strawberry import enum_value
 
 from engine import Parents, batched, column_of, derived, row_classes, weighed
 from graph import relation as rules
-from graph.edge import Millis, Pair
+from graph.edge import Millis, Pair, UserId
 from resolvers.private_notes import notes_of
 from resolvers.relation_versions import versions_to
 from schema.context import Info, scope_of
@@ -156,11 +156,17 @@ class Relation(Node):
         "has no end.",
     )
     async def muted_until(rows: Parents[RelationRow], info: Info) -> list[datetime | None]:
-        pairs = [Pair(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)]
-        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs) if pairs else {}
-        ends = {pair: note.muted_until for pair, note in notes.items()}
-        found = (ends.get(Pair(source, target)) for source, target, *_ in rows)
-        return [None if until is None else date(until) for until in found]
+        muted = {(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)}
+        if not muted:
+            return [None] * len(rows)
+        pairs = [Pair(*ends) for ends in muted]
+        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)
+        ends: dict[tuple[UserId, UserId], datetime] = {
+            pair: date(note.muted_until)
+            for pair, note in notes.items()
+            if note.muted_until is not None
+        }
+        return [ends.get((source, target)) for source, target, *_ in rows]
 
     @batched(
         metadata=weighed(call=QUERY, row=1),
@@ -168,8 +174,7 @@ class Relation(Node):
         "it; for others, also for services, it is null. Null without a note.",
     )
     async def note(rows: Parents[RelationRow], info: Info) -> list[str | None]:
-        pairs = list(map(Pair, column_of(rows, SOURCE), column_of(rows, TARGET)))
-        return await notes_of(scope_of(info), pairs)
+        return await notes_of(scope_of(info), column_of(rows, SOURCE), column_of(rows, TARGET))
 
     @batched(
         description="When the two users became friends: the date of the later of their two "

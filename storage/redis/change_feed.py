@@ -8,6 +8,7 @@ received and how many it holds, so a gap is found even after the entry at the cu
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
@@ -115,7 +116,8 @@ class RedisChangeFeed:
     def _read(self, cursor: str) -> list[Place]:
         raw = b""
         if _CURSOR.fullmatch(cursor) and len(cursor) == -(-_CHECKED.size // 3) * 4:
-            raw = urlsafe_b64decode(cursor)
+            with suppress(ValueError):  # padding that is not at the end
+                raw = urlsafe_b64decode(cursor)
         if len(raw) != _CHECKED.size:
             raise BadCursor("after", NOT_A_CURSOR)
         body, check = _CHECKED.unpack(raw)
