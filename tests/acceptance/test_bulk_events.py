@@ -66,9 +66,14 @@ async def test_the_end_follows_all_changes_in_the_feed(gateway: Gateway, stores:
     assert end.pop("id").startswith("bulk-")
     assert int(end.pop("version")) > 0
     assert end == {
-        "type": "BULK_OPERATION_ENDED", "service": "", "operation": "import",
-        "state": "COMPLETED", "lines": "12",
-        "changed": "10", "unchanged": "1", "rejected": "1",
+        "type": "BULK_OPERATION_ENDED",
+        "service": "",
+        "operation": "import",
+        "state": "COMPLETED",
+        "lines": "12",
+        "changed": "10",
+        "unchanged": "1",
+        "rejected": "1",
     }
     await announce(stores)
     assert len(await ends(gateway, cursor)) == 1
