@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from storage.announced_accounts import AnnouncedAccounts
 from storage.announced_edges import AnnouncedEdges
+from storage.announced_seen_followers import AnnouncedSeenFollowers
 from storage.announced_states import AnnouncedStates
 from storage.batched_edges import BatchedEdges
 from storage.cache.audit import CacheAudit
@@ -39,11 +40,13 @@ from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
+from storage.postgres.pinned_following import PostgresPinnedFollowing
 from storage.postgres.pool import Postgres
 from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
+from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification import Verification
 from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
@@ -222,6 +225,8 @@ def _reads(
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
         private_notes=PostgresPrivateNotes(postgres),
+        seen_followers=PostgresSeenFollowers(postgres),
+        pinned_following=PostgresPinnedFollowing(postgres),
         affinities=PostgresAffinity(postgres),
         absences=absences,
     )
@@ -280,6 +285,10 @@ def _writes(
         ),
         affinities=PostgresAffinity(postgres),
         private_notes=PostgresPrivateNotes(postgres),
+        seen_followers=AnnouncedSeenFollowers(
+            PostgresSeenFollowers(postgres), broker.events, shielded
+        ),
+        pinned_following=PostgresPinnedFollowing(postgres),
         receipts=PostgresReceipts(postgres),
         usages=PostgresUsages(postgres),
         bulk=PostgresBulkOperations(postgres),

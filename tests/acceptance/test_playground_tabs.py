@@ -64,6 +64,11 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "Buttons": lambda a: len(set(found(a, "code"))) == 6,
     "CloseFollows": lambda a: found(a, "totalCount") == [2],
     "Notifications": lambda a: found(a, "notify") == ["ALL", "ALL", "NONE"],
+    "NewFollowers": lambda a: (
+        a["viewer"]["newFollowersCount"] > 1 and set(found(a, "isNew")) == {True, False}
+    ),
+    "Unavailable": lambda a: found(a, "unavailableCount") == [1, 0],
+    "Pinned": lambda a: found(a, "id") == ["404", "403"],
     "Version": lambda a: len(found(a, "version")[0]) == 16,
     "Requests": lambda a: (
         found(a, "totalCount") == [2, 2]
