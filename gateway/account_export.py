@@ -26,6 +26,7 @@ from graph.account_export import (
     IncomingEntry,
     NoteEntry,
     OutgoingEntry,
+    PinEntry,
     ReceiptEntry,
 )
 from graph.edge import Edge, Flags, Millis, UserId, user_id_of
@@ -134,6 +135,7 @@ def _(entry: AccountEntry) -> Mapping[str, object]:
         "followersAudience": account.privacy.followers.name,
         "followingLimit": account.following_limit,
         "rateLimitedUntil": _moment(entry.paced_until or None),
+        "followersSeenUntil": date_text(entry.followers_seen) if entry.followers_seen else None,
     }
 
 
@@ -161,6 +163,11 @@ def _(entry: IncomingEntry) -> Mapping[str, object]:
 @described.register
 def _(entry: NoteEntry) -> Mapping[str, object]:
     return {"userId": str(entry.other), "note": entry.note}
+
+
+@described.register
+def _(entry: PinEntry) -> Mapping[str, object]:
+    return {"userId": str(entry.other), "followedAt": date_text(entry.since)}
 
 
 @described.register

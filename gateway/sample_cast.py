@@ -16,6 +16,8 @@ from resolvers import actions
 from resolvers.accounts import change_state
 from resolvers.actions import Action
 from resolvers.interactions import record_interactions
+from resolvers.new_followers import mark_followers_seen
+from resolvers.pinned_following import set_pinned_following
 from resolvers.private_notes import set_note
 from resolvers.relationship import change
 from resolvers.scope import Limits, Scope
@@ -74,6 +76,8 @@ DESCRIPTIONS: Mapping[UserId, str] = {
 """The situation that each user demonstrates, for the viewer switcher of the playground."""
 
 END = Millis(int(datetime(2099, 1, 1, tzinfo=UTC).timestamp() * 1000))
+SEEN = Millis(int(datetime(2025, 12, 28, tzinfo=UTC).timestamp() * 1000))
+"""User 1 has seen the followers until this date, which are all but the newest."""
 
 
 async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
@@ -83,6 +87,8 @@ async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
     for actor, target, action in _changes(limits):
         await change(Scope(stores, actor, limits), target, action)
     await set_note(Scope(stores, ME, limits), CLOSE, "Met in Lisbon.")
+    await set_pinned_following(Scope(stores, ME, limits), [CLOSEST, CLOSE])
+    await mark_followers_seen(Scope(stores, ME, limits), SEEN)
     # Turning protection off accepts no requests: two requests to user 1 stay pending.
     await change_privacy(Scope(stores, ME, limits), PrivacyChange(protected=False))
     service = Scope(stores, None, limits, is_service=True, scale=scale)

@@ -23,6 +23,8 @@ class AccountEntry:
     erased_at: int | None
     paced_until: int
     """The state of the rate limiter: see `graph.pace`. 0: never used."""
+    followers_seen: Millis
+    """Up to when the user has seen their followers: see `graph.new_followers`."""
 
 
 class OutgoingEntry(NamedTuple):
@@ -49,6 +51,13 @@ class NoteEntry(NamedTuple):
 
     other: UserId
     note: str
+
+
+class PinEntry(NamedTuple):
+    """A user whom the user has pinned, and since when they followed that user."""
+
+    other: UserId
+    since: Millis
 
 
 class AffinityEntry(NamedTuple):

@@ -54,7 +54,7 @@ def filtered(
     scope = scope_of(info)
     lists = _lists(ListKind.FOLLOWERS, users, order)
     read = partial(overlap.filtered_followers, scope, chosen=follower_filter)
-    return _connection_rows(scope.limits, lists, paging, read, follower_filter)
+    return _connection_rows(scope.limits, lists, paging, read, follower_filter, is_part=True)
 
 
 def own_pages(
@@ -79,7 +79,8 @@ def known_followers(
     async def read(owners: Sequence[UserId], window: Window) -> VisiblePages:
         return await overlap.pages_of_overlaps(await overlap.known_followers(scope, owners), window)
 
-    return _connection_rows(scope.limits, _lists(ListKind.FOLLOWERS, users, order), paging, read)
+    lists = _lists(ListKind.FOLLOWERS, users, order)
+    return _connection_rows(scope.limits, lists, paging, read, is_part=True)
 
 
 def common_following(
@@ -93,7 +94,8 @@ def common_following(
             await overlap.common_following(scope, owners, other), window
         )
 
-    return _connection_rows(scope.limits, _lists(ListKind.FOLLOWING, users, order), paging, read)
+    lists = _lists(ListKind.FOLLOWING, users, order)
+    return _connection_rows(scope.limits, lists, paging, read, is_part=True)
 
 
 async def closest_friends(
@@ -134,6 +136,8 @@ async def _connection_rows(
     paging: Paging,
     read: Read,
     follower_filter: Filter | None = None,
+    *,
+    is_part: bool = False,
 ) -> Rows:
     """One connection, or an error, for each list.
 
@@ -145,7 +149,7 @@ async def _connection_rows(
         except BadCursor as error:
             return [error]  # there is one list
         visible = await read(list(map(_OWNER, lists)), shared_window)
-        return _rows_of_pages(lists, paging, visible, follower_filter)
+        return _rows_of_pages(lists, paging, visible, follower_filter, is_part)
     windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
     valid = [
         (list_of, of_list)
@@ -157,7 +161,7 @@ async def _connection_rows(
         lists = [list_of for list_of, _ in valid]
         (_, shared_window), *_ = valid  # the cursor matches one list only
         visible = await read(list(map(_OWNER, lists)), shared_window)
-        rows = iter(_rows_of_pages(lists, paging, visible, follower_filter))
+        rows = iter(_rows_of_pages(lists, paging, visible, follower_filter, is_part))
     return [next(rows) if isinstance(of_list, Window) else of_list for of_list in windows]
 
 
@@ -172,7 +176,11 @@ _OWNER = attrgetter("owner")
 
 
 def _rows_of_pages(
-    lists: Sequence[ListOf], paging: Paging, visible: VisiblePages, follower_filter: Filter | None
+    lists: Sequence[ListOf],
+    paging: Paging,
+    visible: VisiblePages,
+    follower_filter: Filter | None,
+    is_part: bool,
 ) -> list[ConnectionRow]:
     """Return the connections of lists that are all read in one order."""
     accesses, pages, totals = visible
@@ -180,9 +188,8 @@ def _rows_of_pages(
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
     totals_or_filters = totals if follower_filter is None else repeat(follower_filter)
-    rows = zip(
-        lists, pages, repeat(last is None), repeat((after, before)), accesses, totals_or_filters
-    )
+    from_start, bounds = repeat(last is None), repeat((after, before))
+    rows = zip(lists, pages, from_start, bounds, accesses, totals_or_filters, repeat(is_part))
     return list(map(_connection_row, rows))
 
 

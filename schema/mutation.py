@@ -8,7 +8,9 @@ from schema.mutations.bulk import BulkMutations
 from schema.mutations.changes import ChangeManyMutations
 from schema.mutations.follows import FollowMutations
 from schema.mutations.interactions import InteractionMutations
+from schema.mutations.new_followers import NewFollowerMutations
 from schema.mutations.notes import NoteMutations
+from schema.mutations.pinned_following import PinnedFollowingMutations
 from schema.mutations.requests import RequestMutations
 from schema.mutations.settings import SettingsMutations
 from schema.mutations.undo import UndoMutations
@@ -24,6 +26,8 @@ class Mutation(
     RequestMutations,
     BlockMutations,
     NoteMutations,
+    NewFollowerMutations,
+    PinnedFollowingMutations,
     SettingsMutations,
     AccountMutations,
     InteractionMutations,

@@ -37,6 +37,8 @@ class ConnectionRow(NamedTuple):
     access: Access = Access.VISIBLE
     total: int | Filter | None = None
     """The number of entries, or the filter to count them by; None: the total of the whole list."""
+    is_part: bool = False
+    """Whether the list is a part of `list_of`: it is filtered, or an overlap with another list."""
 
 
 class ViewerRow(NamedTuple):

@@ -9,6 +9,7 @@ import strawberry
 from engine import ItemOrError, MaybeAwaitable, Parents, batched, deferred, row_classes, weighed
 from graph.page import ListKind
 from resolvers import access
+from resolvers.new_followers import count_new_followers
 from schema import arguments, lists, weights
 from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
@@ -61,6 +62,19 @@ class User(Related, Node):
     )
     def friend_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _counts(users, info, ListKind.FRIENDS)
+
+    @batched(
+        metadata=weights.NEW_FOLLOWERS,
+        description="`Viewer.newFollowersCount`, for queries and subscriptions that return the "
+        "viewer as a user. Null for other users.",
+    )
+    async def new_followers_count(users: Parents[UserRow], info: Info) -> list[int | None]:
+        scope = scope_of(info)
+        viewer = scope.viewer
+        if viewer is None or viewer not in users:
+            return [None] * len(users)
+        count = await count_new_followers(scope, viewer)
+        return [count if user == viewer else None for user in users]
 
     @batched(
         graphql_type=FollowingConnection,

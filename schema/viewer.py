@@ -7,7 +7,10 @@ import strawberry
 from engine import ColumnarRows, MaybeAwaitable, Parents, batched, row_classes, weighed
 from graph.edge import Pair
 from graph.page import OwnListKind
+from graph.pinned_following import PINNED_MAX
 from resolvers.limits import RemainingLimits, limits_of
+from resolvers.new_followers import count_new_followers
+from resolvers.pinned_following import pinned_by
 from resolvers.suggestions import SuggestionPage
 from schema import lists, weights
 from schema.arguments import Paging
@@ -136,6 +139,17 @@ class Viewer(Node):
         return await limits_of(scope_of(info), _users(viewers))
 
     @batched(
+        metadata=weights.NEW_FOLLOWERS,
+        description="The number of the viewer's followers who have followed since the viewer "
+        "marked their followers as seen, as `followers` lists them. Counting stops at 1,000. Costs "
+        "one database query.",
+    )
+    async def new_followers_count(viewers: Parents[ViewerRow], info: Info) -> list[int]:
+        scope, users = scope_of(info), _users(viewers)
+        counts = {user: await count_new_followers(scope, user) for user in dict.fromkeys(users)}
+        return [counts[user] for user in users]
+
+    @batched(
         graphql_type=FollowingConnection,
         metadata=weights.OWN_LIST,
         description="The close follows of the viewer; the newest follow first by default.",
@@ -145,6 +159,17 @@ class Viewer(Node):
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
     ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.CLOSE_FOLLOWS, viewers, paging, order_by)
+
+    @batched(
+        graphql_type=list[User],
+        metadata=weighed(call=weights.QUERY, size=PINNED_MAX),
+        description="The users whom the viewer has pinned among those they follow, up to 10, in "
+        "the order of `setPinnedFollowing`. A pin ends with the follow. Costs one database query.",
+    )
+    async def pinned_following(viewers: Parents[ViewerRow], info: Info) -> list[list[UserRow]]:
+        scope, users = scope_of(info), _users(viewers)
+        pinned = {user: await pinned_by(scope, user) for user in dict.fromkeys(users)}
+        return [pinned[user] for user in users]
 
     @batched(
         graphql_type=MutedConnection,

@@ -17,6 +17,7 @@ from graph.account_export import (
     AffinityEntry,
     NoteEntry,
     OutgoingEntry,
+    PinEntry,
     ReceiptEntry,
 )
 from graph.account_state import AccountState, AccountStatus, StateChange
@@ -26,9 +27,9 @@ from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
 from graph.exported_list import Entry, ExportedList
 from graph.lane import ALL_LANES, Lane
+from graph.own_change import OwnChange
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
-from graph.private_note import SavedNote
 from graph.profile import Profile
 from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
@@ -269,6 +270,10 @@ class AccountExports(Protocol):
         """The user's private notes, by the other users' ids."""
         ...
 
+    async def pins(self, user: UserId) -> Sequence[PinEntry]:
+        """All users whom the user has pinned, in order, also those whom they have unfollowed."""
+        ...
+
     async def affinities(self, user: UserId, after: UserId, most: int) -> Sequence[AffinityEntry]:
         """The user's ranks, by the other users' ids."""
         ...
@@ -339,12 +344,56 @@ class PrivateNotes(Protocol):
         note: str | None,
         request: Request | None = None,
         pace: Pace | None = None,
-    ) -> SavedNote:
+    ) -> OwnChange:
         """Set the note of the first user about the second, durably, unless the first user exceeds
         `pace`. None deletes it.
 
         It writes nothing if the first account is not active, or, unless it deletes the note, the
         second. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class SeenFollowers(Protocol):
+    """Up to which moment users have seen their followers. Exact."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Millis]:
+        """The moment of each of `users`; NEVER_SEEN for one who has marked none."""
+        ...
+
+    async def mark(
+        self,
+        user: UserId,
+        until: Millis,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Set the user's moment, durably, unless it is later already, or the user exceeds `pace`.
+
+        It writes nothing if the account is not active. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class PinnedFollowing(Protocol):
+    """The users whom users have pinned among those they follow. Exact."""
+
+    async def pinned_by(self, user: UserId) -> Sequence[UserId]:
+        """The users whom `user` has pinned and still follows by the same follow, in order."""
+        ...
+
+    async def replace(
+        self,
+        user: UserId,
+        others: Sequence[UserId],
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Replace the users whom `user` has pinned, durably, unless `user` exceeds `pace`.
+
+        It writes nothing if the account is not active, or if `user` does not follow one of
+        `others` or that account is not active: then the outcome is NOT_ALLOWED, and this one is its
+        `reason`. A `request` is used as in `AccountWrites`.
         """
         ...
 
@@ -558,13 +607,15 @@ class Feeds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    """The next changes of the change feed, each with its fields as text, and the cursor after
+    """The next entries of the change feed, each with its fields as text, and the cursor after
     them."""
 
     changes: Sequence[Mapping[str, str]]
     cursor: str
     more: bool
-    """Whether there may be further changes now."""
+    """Whether there may be further entries now."""
+    bulk_ends: Sequence[Mapping[str, str]] = ()
+    """The ends of bulk operations."""
 
 
 class ChangeFeed(Protocol):
@@ -702,6 +753,8 @@ class Reads:
     blocks: Blocks
     edge_notes: EdgeNotes
     private_notes: PrivateNotes
+    seen_followers: SeenFollowers
+    pinned_following: PinnedFollowing
     affinities: Affinities
     absences: Absences
 
@@ -715,6 +768,8 @@ class Writes:
     account_states: AccountStates
     affinities: Affinities
     private_notes: PrivateNotes
+    seen_followers: SeenFollowers
+    pinned_following: PinnedFollowing
     receipts: Receipts
     usages: Usages
     bulk: BulkOperations

@@ -6,9 +6,19 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+import orjson
+
+from graph.bulk import BulkEnd
 from graph.edge import Flags, Kind, UserId
-from graph.event import Event, EventType
-from graph.webhook import ENDPOINTS_MAX, DeliveryState, EndpointState, change_mask
+from graph.event import Event
+from graph.webhook import (
+    ALL_TYPES,
+    ENDPOINTS_MAX,
+    DeliveryState,
+    EndpointState,
+    WebhookType,
+    change_mask,
+)
 from storage.postgres import sql
 from storage.postgres.pool import Postgres, Record
 
@@ -57,7 +67,7 @@ class Endpoint:
 
     name: str
     url: str
-    types: frozenset[EventType]
+    types: frozenset[WebhookType]
     state: EndpointState
     reason: str | None
     secrets: Sequence[str]
@@ -87,10 +97,10 @@ class DeliveryKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A change that waits for an endpoint."""
+    """An event that waits for an endpoint."""
 
     key: DeliveryKey
-    event: Event
+    event: Event | BulkEnd
     attempts: int
     is_due: bool
 
@@ -100,7 +110,7 @@ class LoggedDelivery:
     """A delivery with what has become of it."""
 
     id: int
-    event: Event
+    event: Event | BulkEnd
     state: DeliveryState
     attempts: int
     queued_at: datetime
@@ -141,7 +151,7 @@ class WebhookEndpoints:
             for row in await self._postgres.fetch(_SQL.backlogs, COUNTED_MAX)
         }
 
-    async def add(self, name: str, url: str, types: frozenset[EventType], secret: str) -> bool:
+    async def add(self, name: str, url: str, types: frozenset[WebhookType], secret: str) -> bool:
         """Add an endpoint with an encrypted secret. Returns False if there is one of this name, or
         there are `ENDPOINTS_MAX`."""
         names = sorted(one.name for one in types)
@@ -302,7 +312,7 @@ def _endpoint(row: Record) -> Endpoint:
     return Endpoint(
         row["name"],
         row["url"],
-        frozenset(EventType[name] for name in row["types"]),
+        frozenset(ALL_TYPES[name] for name in row["types"]),
         EndpointState(row["state"]),
         row["reason"],
         [secret for secret in (row["secret"], row["previous_secret"]) if secret is not None],
@@ -322,7 +332,9 @@ def _columns(keys: Sequence[DeliveryKey]) -> tuple[list[int], list[UserId]]:
     return [key.id for key in keys], [key.source for key in keys]
 
 
-def _event(row: Record) -> Event:
+def _event(row: Record) -> Event | BulkEnd:
+    if row["operation"] is not None:
+        return BulkEnd(**orjson.loads(row["operation"]))
     source, target = UserId(row["source_id"]), UserId(row["target_id"])
     return Event(
         row["version"],

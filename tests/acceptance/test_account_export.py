@@ -158,6 +158,22 @@ async def test_only_the_users_own_notes_ranks_and_receipts_are_exported(
     assert receipt["undo"]["incoming"]["kind"] == "NONE"
 
 
+@pytest.mark.usefixtures("graph")
+async def test_pins_and_what_the_user_has_seen_are_exported(
+    gateway: Gateway, stores: Stores
+) -> None:
+    mark = "mutation { markFollowersSeen(input: {}) { outcome } }"
+    assert (await gateway.data(mark, SUBJECT))["markFollowersSeen"]["outcome"] == "UPDATED"
+    pinned = stores.writes.pinned_following
+    await pinned.replace(UserId(SUBJECT), [UserId(21), UserId(2), UserId(1)])
+    await pinned.replace(UserId(1), [UserId(SUBJECT)])
+    await gateway.as_service.data(DEACTIVATE, id="21")
+    document = await exported(gateway)
+    assert document["account"]["followersSeenUntil"] is not None
+    since = {entry["userId"]: entry["since"] for entry in document["outgoing"]}
+    assert document["pins"] == [{"userId": user, "followedAt": since[user]} for user in ("2", "1")]
+
+
 @pytest.mark.parametrize(("hidden", "kind"), [(False, "WHISPER"), (True, "NONE")])
 async def test_an_undo_record_does_not_show_a_hidden_whisper_or_anothers_flags(
     storage_settings: StorageSettings, stores: Stores, hidden: bool, kind: str
@@ -174,8 +190,9 @@ async def test_an_undo_record_does_not_show_a_hidden_whisper_or_anothers_flags(
 
 async def test_a_user_without_rows_has_an_empty_export(gateway: Gateway) -> None:
     document = await exported(gateway)
-    sections = ("outgoing", "incoming", "notes", "affinities", "receipts")
-    assert [document[name] for name in sections] == [[]] * 5
+    sections = ("outgoing", "incoming", "notes", "pins", "affinities", "receipts")
+    assert [document[name] for name in sections] == [[]] * 6
+    assert document["account"]["followersSeenUntil"] is None
     assert document["account"]["followingAudience"] == "EVERYONE"
 
 

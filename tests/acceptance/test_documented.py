@@ -11,7 +11,18 @@ from tests.support.relationships import protect
 TOKENS = ("undoToken", "consistencyToken", "version")
 """What an example is given of the one before it, in a variable of that name."""
 
-PAGES = ("relationship", "errors", "whispers", "requests", "blocks", "notes", "undo", "freshness")
+PAGES = (
+    "relationship",
+    "errors",
+    "whispers",
+    "requests",
+    "blocks",
+    "notes",
+    "new-followers",
+    "pinned",
+    "undo",
+    "freshness",
+)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -64,6 +64,11 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "Buttons": lambda a: len(set(found(a, "code"))) == 6,
     "CloseFollows": lambda a: found(a, "totalCount") == [2],
     "Notifications": lambda a: found(a, "notify") == ["ALL", "ALL", "NONE"],
+    "NewFollowers": lambda a: (
+        a["viewer"]["newFollowersCount"] > 1 and set(found(a, "isNew")) == {True, False}
+    ),
+    "Unavailable": lambda a: found(a, "unavailableCount") == [1, 0],
+    "Pinned": lambda a: found(a, "id") == ["404", "403"],
     "Version": lambda a: len(found(a, "version")[0]) == 16,
     "Requests": lambda a: (
         found(a, "totalCount") == [2, 2]
@@ -87,6 +92,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "ClosestFriends": lambda a: found(a, "id")[:2] == ["404", "403"],
     "Affinity": lambda a: found(a, "recorded") == [2],
     "Account": lambda a: found(a, "state") == ["DEACTIVATED"],
+    "BulkProgress": lambda a: found(a, "lineCount") == [2],
     "Fresh": lambda a: str(ME) in found(a, "id") and found(a, "degraded") == [False],
 }
 """What the answers without an outcome have to hold."""

@@ -41,14 +41,16 @@ STATEMENTS = {
         "mutes",
         "outbox",
         "overlaps",
+        "pinned_following",
         "private_notes",
         "profiles",
         "receipts",
         "relations",
+        "seen_followers",
     )
 }
 
-CLEAR_NOTES = ("clear_notes", "clear_notes_about")
+CLEAR_OWN = ("clear_notes", "clear_notes_about", "clear_pins", "clear_pins_of")
 
 USERS, FOLLOWS = 50_000, 6
 STAR = USERS + 1
@@ -127,6 +129,13 @@ SELECT u, {USERS} + o, o FROM generate_series({CROWDED} + 1, {USERS}) u, generat
 
 INSERT INTO private_note (author_id, other_id, note)
 SELECT u, u % {USERS} + 1, 'x' FROM generate_series(1, {USERS}) u;
+
+INSERT INTO pinned_following (user_id, position, other_id, since)
+SELECT from_user_id, position, to_user_id, since
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY from_user_id ORDER BY to_user_id) - 1 AS position
+    FROM following WHERE kind = 1
+) f WHERE position < 3 AND from_user_id % 10 = 0 OR position < 10 AND from_user_id = {READER};
 
 INSERT INTO affinity_count (user_id, others)
 SELECT user_id, count(*) FROM affinity GROUP BY 1;
@@ -668,6 +677,37 @@ async def test_a_note_is_deleted_by_a_probe(planner: Planner) -> None:
     assert looked_at(steps, "private_note") <= 2
 
 
+async def test_what_a_user_has_seen_is_read_and_written_by_a_probe(planner: Planner) -> None:
+    steps = await planner.steps("seen_followers", "find_seen", [STAR])
+    assert_by_index(steps)
+    assert looked_at(steps, "following_count") <= 1
+    touched = await planner.touched("seen_followers", "mark_seen", STAR, 1_000_000)
+    assert not any(reads.end_to_end for reads in touched.values())
+    assert touched["following_count"].rows <= 2
+    steps = await planner.steps("account_rows", "account_state", 7)
+    assert_by_index(steps)
+    assert looked_at(steps, "account") <= 1
+
+
+async def test_pins_are_one_range_and_a_probe_each(planner: Planner) -> None:
+    steps = await planner.steps("pinned_following", "find_pinned", READER)
+    assert_by_index(steps)
+    assert looked_at(steps, "pinned_following") <= 10
+    assert looked_at(steps, "following") <= 10
+    steps = await planner.steps("pinned_following", "find_follows", READER, list(range(1, 11)))
+    assert_by_index(steps)
+    assert looked_at(steps, "following") <= 10
+    assert_probed(steps, "account", 10)
+    steps = await planner.steps("pinned_following", "stored_pins", READER)
+    assert_by_index(steps)
+    assert looked_at(steps, "pinned_following") <= 10
+    steps = await planner.steps("pinned_following", "delete_pins", READER)
+    assert_by_index(steps)
+    assert looked_at(steps, "pinned_following") <= 2 * 10, "to find them, and to delete them"
+    steps = await planner.steps("pinned_following", "lock_count", READER)
+    assert_by_index(steps)
+
+
 async def test_a_receipt_of_a_batch_costs_no_read(planner: Planner) -> None:
     receipt = (0, uuid4(), b"interactions", "RECORDED", 500)
     touched = await planner.touched("receipts", "write_interactions_receipt", *receipt)
@@ -851,7 +891,7 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
     steps = await planner.steps("erasures", "unfinished", 5)
     assert_by_index(steps)
     assert looked_at(steps, "account") == 5
-    for name in ("is_unfinished", "finish", "clear_receipts", "clear_messages", *CLEAR_NOTES):
+    for name in ("is_unfinished", "finish", "clear_receipts", "clear_messages", *CLEAR_OWN):
         args = (1,) if name == "is_unfinished" else (1, 1000)
         steps = await planner.steps("erasures", name, *args)
         assert_by_index(steps)
@@ -916,7 +956,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         "unacknowledged",
         "any_edge",
     }
-    one_row = {"write_state", "fail"}
+    one_row = {"write_state", "fail", "write_pin"}
     by_variable_names = {
         "targets",
         "sources",
@@ -929,7 +969,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         "clear_receipts",
         "clear_messages",
         "finish",
-        *CLEAR_NOTES,
+        *CLEAR_OWN,
     }
     lane_only = {"has_pending_change"}
     assert unplanned == others | one_row | by_variable_names | lane_only, (

@@ -446,7 +446,7 @@ ORDER BY user_id LIMIT $2
 
 -- name: find_unerased
 -- Those of the erased accounts $1 that have remaining data: ranges that are empty, one of each
--- partition for affinities, receipts and notes that name them.
+-- partition for affinities, receipts, notes and pins that name them.
 -- shard: fan-out
 WITH own AS MATERIALIZED (
     SELECT user_id
@@ -474,6 +474,8 @@ WITH own AS MATERIALIZED (
         SELECT actor_id FROM receipt WHERE actor_id = ANY ($1::bigint[])
         UNION ALL
         SELECT author_id FROM private_note WHERE author_id = ANY ($1::bigint[])
+        UNION ALL
+        SELECT user_id FROM pinned_following WHERE user_id = ANY ($1::bigint[])
     ) each
     GROUP BY user_id
 ), ranked AS MATERIALIZED (
@@ -483,8 +485,11 @@ WITH own AS MATERIALIZED (
     WHERE other_id = ANY ($1::bigint[]) AND messages IS NOT NULL
 ), noted AS MATERIALIZED (
     SELECT DISTINCT other_id FROM private_note WHERE other_id = ANY ($1::bigint[])
+), pinned AS MATERIALIZED (
+    SELECT DISTINCT other_id FROM pinned_following WHERE other_id = ANY ($1::bigint[])
 )
 SELECT user_id FROM own
 UNION SELECT other_id FROM ranked
 UNION SELECT other_id FROM mentioned
 UNION SELECT other_id FROM noted
+UNION SELECT other_id FROM pinned

@@ -101,7 +101,7 @@ WITH RECURSIVE target (user_id, place) AS (
     FROM target t WHERE t.user_id IS NOT NULL AND t.place < $3
 )
 SELECT d.change_id, d.target_id, d.source_id, d.since, d.version, d.kind, d.flags, d.former,
-       d.by_target, d.attempts, d.is_due
+       d.by_target, d.operation, d.attempts, d.is_due
 FROM target t
 CROSS JOIN LATERAL (
     SELECT d.*, d.retry_at <= now() AS is_due FROM webhook_delivery d
@@ -188,23 +188,23 @@ ORDER BY finished_at LIMIT $3
 -- name: log
 -- The newest $2 deliveries of the endpoint $1: one index range.
 -- shard: local
-SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, state,
-       attempts, queued_at, retry_at, finished_at, status, error, took_ms
+SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, operation,
+       state, attempts, queued_at, retry_at, finished_at, status, error, took_ms
 FROM webhook_delivery WHERE endpoint = $1 ORDER BY change_id DESC LIMIT $2
 
 -- name: log_waiting
 -- The newest $2 waiting deliveries of the endpoint $1: one index range.
 -- shard: local
-SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, state,
-       attempts, queued_at, retry_at, finished_at, status, error, took_ms
+SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, operation,
+       state, attempts, queued_at, retry_at, finished_at, status, error, took_ms
 FROM webhook_delivery WHERE endpoint = $1 AND state = 0 ORDER BY queued_at DESC LIMIT $2
 
 -- name: log_ended
 -- The $2 deliveries of the endpoint $1 that came last into the state $3, which is not that of waiting
 -- ones: one index range.
 -- shard: local
-SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, state,
-       attempts, queued_at, retry_at, finished_at, status, error, took_ms
+SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, operation,
+       state, attempts, queued_at, retry_at, finished_at, status, error, took_ms
 FROM webhook_delivery
 WHERE endpoint = $1 AND state = $3 AND state <> 0 ORDER BY finished_at DESC LIMIT $2
 
