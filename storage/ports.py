@@ -661,13 +661,15 @@ class Feeds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    """The next changes of the change feed, each with its fields as text, and the cursor after
+    """The next entries of the change feed, each with its fields as text, and the cursor after
     them."""
 
     changes: Sequence[Mapping[str, str]]
     cursor: str
     more: bool
-    """Whether there may be further changes now."""
+    """Whether there may be further entries now."""
+    bulk_ends: Sequence[Mapping[str, str]] = ()
+    """The ends of bulk operations."""
 
 
 class ChangeFeed(Protocol):

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.announced_accounts import AnnouncedAccounts
 from storage.announced_edges import AnnouncedEdges
 from storage.announced_seen_followers import AnnouncedSeenFollowers
 from storage.announced_states import AnnouncedStates
+from storage.batched_edges import BatchedEdges
 from storage.cache.audit import CacheAudit
 from storage.cache.local import local_cache_of
 from storage.cache.marks import Marks
@@ -19,7 +20,7 @@ from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
 from storage.groups import Broker, Caches, Jobs, Servers, SharedServers, Webhooks
-from storage.ports import Absences, Changes, Reads, Writes
+from storage.ports import Absences, Changes, Reads, RequestStores, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_exports import PostgresAccountExports
@@ -29,6 +30,7 @@ from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import BulkQueue, PostgresBulkOperations
 from storage.postgres.canaries import Canaries
 from storage.postgres.connection_budget import ConnectionBudget
+from storage.postgres.edge_batches import PostgresEdgeBatches
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
 from storage.postgres.exclusive import ExclusiveJobs
@@ -77,6 +79,12 @@ class Stores:
     broker: Broker
     caches: Caches
     servers: Servers
+
+    @property
+    def batched(self) -> RequestStores:
+        """The same stores, for bulk operations: edges that are changed at the same time are written
+        in batches."""
+        return replace(self, writes=replace(self.writes, edges=self.jobs.batched_edges))
 
     @property
     def redis_round_trips(self) -> int:
@@ -311,6 +319,7 @@ def _jobs(
         drain=drain,
         mutes=PostgresMutes(postgres),
         bulk=BulkQueue(postgres),
+        batched_edges=_batched_edges(settings, servers, caches, broker, shielded),
         absent_follower_counts=AbsentFollowerCounts(postgres),
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
@@ -325,4 +334,31 @@ def _jobs(
             {servers.broker} if is_cluster(settings.caches_at) else {servers.broker, servers.redis},
         ),
         webhooks=Webhooks(WebhookEndpoints(postgres), WebhookDeliveries(postgres)),
+    )
+
+
+def _batched_edges(
+    settings: StorageSettings,
+    servers: Servers,
+    caches: Caches,
+    broker: Broker,
+    shielded: ShieldedTasks,
+) -> BatchedEdges:
+    postgres, marks = servers.postgres, Marks(servers.redis, Keys(settings.space))
+    delayed_writes = settings.cache.delayed_writes
+    return BatchedEdges(
+        PostgresEdgeBatches(postgres),
+        caches.updates,
+        broker.lanes,
+        shielded,
+        marks,
+        AnnouncedEdges(
+            PostgresEdges(postgres),
+            caches.updates,
+            broker.lanes,
+            shielded,
+            marks=marks,
+            delayed_writes=delayed_writes,
+        ),
+        delayed_writes=delayed_writes,
     )

@@ -99,6 +99,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "ClosestFriends": lambda a: found(a, "id")[:2] == ["404", "403"],
     "Affinity": lambda a: found(a, "recorded") == [2],
     "Account": lambda a: found(a, "state") == ["DEACTIVATED"],
+    "BulkProgress": lambda a: found(a, "lineCount") == [2],
     "Fresh": lambda a: str(ME) in found(a, "id") and found(a, "degraded") == [False],
 }
 """What the answers without an outcome have to hold."""

@@ -23,6 +23,7 @@ from storage.postgres.session import session
 from storage.postgres.verify import VerifyProgress, users_of_graph, verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support.advisory_locks import LOCK_LANE, LOCK_PAIR
 from tests.support.edge_files import assert_whole, drain_reverse, execute, fetch
 from tests.support.edges import Edges, edges
 from tests.support.graphs import drain_all
@@ -357,7 +358,7 @@ async def test_a_change_on_its_way_is_no_drift_and_repair_leaves_it(
 
 # One transaction that holds the lanes: it locks rows in another order than a drain would.
 DAMAGE = f"""
-SELECT pg_advisory_xact_lock({locks.LANE}, lane) FROM generate_series(0, {LANES - 1}) lane;
+SELECT lock_at(lane, {locks.LANE}, lane) FROM generate_series(0, {LANES - 1}) lane;
 UPDATE follower SET version = 3, kind = 1 WHERE from_user_id = 4;
 UPDATE follower_count SET follows = 50, friends = 70;
 """
@@ -394,22 +395,30 @@ async def test_writes_in_between_are_no_drift_and_survive_a_repair(
 
 
 @pytest.mark.parametrize(
-    ("planted", "subject", "key"),
+    ("planted", "lock", "keys"),
     [
-        (f"DELETE FROM follower {EDGE}", locks.PAIR, locks.pair_key(pair(3, 2))),
-        (f"DELETE FROM follower {EDGE}", locks.LANE, lane_of(UserId(2))),
-        ("UPDATE follower_count SET follows = 9 WHERE user_id = 3", locks.LANE, lane_of(UserId(3))),
+        (f"DELETE FROM follower {EDGE}", LOCK_PAIR, pair(3, 2)),
+        (f"DELETE FROM follower {EDGE}", LOCK_LANE, (locks.LANE, lane_of(UserId(2)))),
+        (
+            "UPDATE follower_count SET follows = 9 WHERE user_id = 3",
+            LOCK_LANE,
+            (locks.LANE, lane_of(UserId(3))),
+        ),
     ],
 )
 async def test_a_repair_waits_for_who_is_writing(
-    whole: StorageSettings, monkeypatch: pytest.MonkeyPatch, planted: str, subject: int, key: int
+    whole: StorageSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    planted: str,
+    lock: str,
+    keys: tuple[int, int],
 ) -> None:
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "LOCK_TIMEOUT_S", 0.2)
     await execute(whole, planted)
     broken = await fetch(whole, REVERSE_SIDE)
-    async with session(whole, "test") as writer:
-        await writer.execute("SELECT pg_advisory_lock($1, $2)", subject, key)
+    async with session(whole, "test") as writer, writer.transaction():
+        await writer.execute(lock, *keys)
         with pytest.raises(Unavailable):
             await verify(whole, repair=True)
     assert await fetch(whole, REVERSE_SIDE) == broken
