@@ -23,9 +23,12 @@ from gateway.service_streams import Chunks, Stream, StreamRequest, no_others
 from graph.account_export import (
     AccountEntry,
     AffinityEntry,
+    GroupEntry,
     IncomingEntry,
+    MemberEntry,
     NoteEntry,
     OutgoingEntry,
+    PinEntry,
     ReceiptEntry,
 )
 from graph.edge import Edge, Flags, Millis, UserId, user_id_of
@@ -134,6 +137,7 @@ def _(entry: AccountEntry) -> Mapping[str, object]:
         "followersAudience": account.privacy.followers.name,
         "followingLimit": account.following_limit,
         "rateLimitedUntil": _moment(entry.paced_until or None),
+        "followersSeenUntil": date_text(entry.followers_seen) if entry.followers_seen else None,
     }
 
 
@@ -161,6 +165,26 @@ def _(entry: IncomingEntry) -> Mapping[str, object]:
 @described.register
 def _(entry: NoteEntry) -> Mapping[str, object]:
     return {"userId": str(entry.other), "note": entry.note}
+
+
+@described.register
+def _(entry: PinEntry) -> Mapping[str, object]:
+    return {"userId": str(entry.other), "followedAt": date_text(entry.since)}
+
+
+@described.register
+def _(entry: GroupEntry) -> Mapping[str, object]:
+    return {"groupId": str(entry.id), "name": entry.name}
+
+
+@described.register
+def _(entry: MemberEntry) -> Mapping[str, object]:
+    return {
+        "userId": str(entry.other),
+        "groups": [
+            {"groupId": str(group), "followedAt": date_text(since)} for group, since in entry.groups
+        ],
+    }
 
 
 @described.register

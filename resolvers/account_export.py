@@ -11,9 +11,12 @@ from typing import NamedTuple, Protocol, TypeVar
 from graph.account_export import (
     AccountEntry,
     AffinityEntry,
+    GroupEntry,
     IncomingEntry,
+    MemberEntry,
     NoteEntry,
     OutgoingEntry,
+    PinEntry,
     ReceiptEntry,
 )
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, UserId, Version
@@ -24,7 +27,17 @@ from resolvers.exports import RANGE
 from resolvers.scope import NOBODY, Scope
 from resolvers.visibility import own_relation
 
-Entry = AccountEntry | OutgoingEntry | IncomingEntry | NoteEntry | AffinityEntry | ReceiptEntry
+Entry = (
+    AccountEntry
+    | OutgoingEntry
+    | IncomingEntry
+    | NoteEntry
+    | PinEntry
+    | GroupEntry
+    | MemberEntry
+    | AffinityEntry
+    | ReceiptEntry
+)
 
 
 class Part(NamedTuple):
@@ -44,7 +57,8 @@ E = TypeVar("E", bound=_ByOther)
 
 async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None]:
     """All that is stored about the user, in sections: `account`, `outgoing`, `incoming`, `notes`,
-    `affinities`, `receipts`. Each section has at least one part, which may be empty.
+    `pins`, `groups`, `groupMembers`, `affinities`, `receipts`. Each section has at least one part,
+    which may be empty.
 
     Raises:
         Forbidden: the request is not from a service for itself.
@@ -64,6 +78,11 @@ async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None
             yield Part("incoming", [entry for entry in part if entry.other not in absent])
     async for notes in _ranges(stored.notes, user):
         yield Part("notes", notes)
+    pins = await stored.pins(user)
+    yield Part("pins", [entry for entry in pins if entry.other not in absent])
+    yield Part("groups", await stored.groups(user))
+    async for members in _ranges(stored.group_members, user):
+        yield Part("groupMembers", [entry for entry in members if entry.other not in absent])
     async for ranks in _ranges(stored.affinities, user):
         yield Part("affinities", ranks)
     after = 0

@@ -20,6 +20,7 @@ from graph.page import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
 from resolvers.access import deciding_users, load_counts
+from resolvers.new_followers import count_new_followers
 from resolvers.scope import Scope
 from storage.ports import Check, FeedBatch
 
@@ -160,7 +161,11 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
 async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
     scope.forget()
     kinds = map(partial(load_counts, scope), ListKind, repeat([user]))
-    return [count for (count,) in await asyncio.gather(*kinds)]
+    counts = [count for (count,) in await asyncio.gather(*kinds)]
+    if user == scope.viewer:
+        # It can change while the number of followers does not.
+        counts.append(await count_new_followers(scope, user))
+    return counts
 
 
 async def when_available(read: Callable[[], Awaitable[T]]) -> T:

@@ -5,6 +5,7 @@ of single fields stand where the fields are declared; these are shared.
 """
 
 from engine import PAGE, ListSize, weighed
+from resolvers.new_followers import COUNTED_MAX as NEW_COUNTED_MAX
 from resolvers.overlap import COUNTED_COST, COUNTED_INCLUDED, LOOKUP_COST, LOOKUPS_INCLUDED
 
 DOCUMENT = 400
@@ -46,6 +47,8 @@ LIST = weighed(
 """A page of a list, from the caches; with a filter, from PostgreSQL."""
 OWN_LIST = weighed(call=500, row=50, page=PAGE_SIZE, entry=1)
 """A page of a list that only the viewer can open, from PostgreSQL."""
+NEW_FOLLOWERS = weighed(call=QUERY + NEW_COUNTED_MAX * COUNTED_COST)
+"""Finding the moment up to which followers were seen, and counting those since then."""
 OVERLAP = weighed(call=QUERY, row=LOOKUPS, page=PAGE_SIZE, entry=1)
 """A page of an intersection of two lists, from PostgreSQL."""
 RELATIONS = 150

@@ -8,12 +8,16 @@ from uuid import UUID
 from graph.account_export import (
     AccountEntry,
     AffinityEntry,
+    GroupEntry,
+    MemberEntry,
     NoteEntry,
     OutgoingEntry,
+    PinEntry,
     ReceiptEntry,
 )
 from graph.account_state import AccountState
 from graph.edge import Edge, Flags, Kind, Millis, UserId
+from graph.new_followers import NEVER_SEEN
 from graph.outcome import Outcome
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of
@@ -35,6 +39,12 @@ EXPORTED: Mapping[str, Mapping[str, str]] = MappingProxyType(
             ("follows", "friends", "whispers", "requests", "blocks", "specials", "mutes"), _DERIVED
         ),
         "private_note": {},
+        "pinned_following": {"position": "the entries are in this order"},
+        "follow_group": {
+            "position": "the entries are in this order",
+            "request_id": "it is the id of a receipt",
+        },
+        "follow_group_member": {},
         "affinity": {},
         "receipt": {"asked": "it is a digest of the request"},
     }
@@ -68,9 +78,12 @@ NOT_EXPORTED: Mapping[str, str] = MappingProxyType(
 @dataclass(frozen=True, slots=True)
 class _Statements:
     account: str
-    paced_until: str
+    own_counts: str
     outgoing: str
     notes: str
+    pins: str
+    groups: str
+    group_members: str
     affinities: str
     receipts: str
 
@@ -86,7 +99,7 @@ class PostgresAccountExports:
 
     async def account(self, user: UserId) -> AccountEntry:
         row = await self._postgres.row(_SQL.account, user)
-        paced = await self._postgres.row(_SQL.paced_until, user)
+        own = await self._postgres.row(_SQL.own_counts, user)
         assert row is not None
         return AccountEntry(
             account_of(row),
@@ -94,7 +107,8 @@ class PostgresAccountExports:
             row["changed_at"],
             row["deleted_at"],
             row["erased_at"],
-            0 if paced is None else paced["paced_until"],
+            0 if own is None else own["paced_until"],
+            NEVER_SEEN if own is None else own["followers_seen"],
         )
 
     async def outgoing(self, user: UserId, after: UserId, most: int) -> Sequence[OutgoingEntry]:
@@ -104,6 +118,21 @@ class PostgresAccountExports:
     async def notes(self, user: UserId, after: UserId, most: int) -> Sequence[NoteEntry]:
         rows = await self._postgres.fetch(_SQL.notes, user, after, most)
         return [NoteEntry(row["id"], row["note"]) for row in rows]
+
+    async def pins(self, user: UserId) -> Sequence[PinEntry]:
+        rows = await self._postgres.fetch(_SQL.pins, user)
+        return [PinEntry(row["id"], row["since"]) for row in rows]
+
+    async def groups(self, user: UserId) -> Sequence[GroupEntry]:
+        rows = await self._postgres.fetch(_SQL.groups, user)
+        return [GroupEntry(row["id"], row["name"]) for row in rows]
+
+    async def group_members(self, user: UserId, after: UserId, most: int) -> Sequence[MemberEntry]:
+        rows = await self._postgres.fetch(_SQL.group_members, user, after, most)
+        return [
+            MemberEntry(row["id"], list(zip(row["groups"], row["dates"], strict=True)))
+            for row in rows
+        ]
 
     async def affinities(self, user: UserId, after: UserId, most: int) -> Sequence[AffinityEntry]:
         rows = await self._postgres.fetch(_SQL.affinities, user, after, most)

@@ -80,10 +80,12 @@ class RedisChangeFeed:
         )
         new = [_after(place, entries) for place, entries in zip(places, found, strict=True)]
         await self._check(places, found)
-        changes = [_fields(entry) for entries in new for entry in entries]
+        found_fields = [_fields(entry) for entries in new for entry in entries]
+        changes = [fields for fields in found_fields if "type" not in fields]
+        bulk_ends = [fields for fields in found_fields if "type" in fields]
         now = [_place_after(place, entries) for place, entries in zip(places, new, strict=True)]
         more = any(len(entries) >= most for entries in new)
-        return ChangeBatch(changes, self._written(now), more)
+        return ChangeBatch(changes, self._written(now), more, bulk_ends)
 
     async def _check(self, places: Sequence[Place], found: Sequence[Reply]) -> None:
         """Raise ChangesLost if a stream lacks entries between its place and what was found."""

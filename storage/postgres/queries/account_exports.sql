@@ -11,10 +11,10 @@ SELECT coalesce(a.protected, false) AS protected,
 FROM (SELECT 1) AS once
 LEFT JOIN account a ON a.user_id = $1
 
--- name: paced_until
--- The state of the user's rate limiter: one probe.
+-- name: own_counts
+-- The state of the user's rate limiter, and up to when they have seen their followers: one probe.
 -- shard: $1
-SELECT paced_until FROM following_count WHERE user_id = $1
+SELECT paced_until, followers_seen FROM following_count WHERE user_id = $1
 
 -- name: outgoing
 -- The user's edges, and the flags of users without one. Tombstones are skipped.
@@ -28,6 +28,24 @@ ORDER BY to_user_id LIMIT $3
 -- shard: $1
 SELECT other_id AS id, note FROM private_note
 WHERE author_id = $1 AND other_id > $2 ORDER BY other_id LIMIT $3
+
+-- name: pins
+-- All pins of the user, which are at most 10, in order.
+-- shard: $1
+SELECT other_id AS id, since FROM pinned_following WHERE user_id = $1 ORDER BY position
+
+-- name: groups
+-- All groups of the user, which are at most 100, in order.
+-- shard: $1
+SELECT group_id AS id, name FROM follow_group WHERE user_id = $1 ORDER BY position, group_id
+
+-- name: group_members
+-- The members of the user's groups, each with at most 100 groups.
+-- shard: $1
+SELECT target_id AS id, array_agg(group_id ORDER BY group_id) AS groups,
+       array_agg(since ORDER BY group_id) AS dates
+FROM follow_group_member
+WHERE user_id = $1 AND target_id > $2 GROUP BY target_id ORDER BY target_id LIMIT $3
 
 -- name: affinities
 -- shard: $1
