@@ -8,6 +8,7 @@ import asyncpg
 from graph.cursor import write_cursor
 from graph.edge import UserId
 from graph.page import ListKind, ListOf, Position
+from graph.space import running_in
 
 Deep = tuple[int, str]
 
@@ -77,7 +78,8 @@ async def population(database_url: str, space: str) -> Population:
         whales = [row[0] for row in await connection.fetch(_WHALES, WHALES)]
         neighbours = {row[0]: row[1] for row in await connection.fetch(_NEIGHBOURS, drawn)}
         highest = await connection.fetchval(_SIZE)
-        deep = [pair for whale in whales for pair in await _deep(connection, whale)]
+        with running_in(space):
+            deep = [pair for whale in whales for pair in await _deep(connection, whale)]
     finally:
         await connection.close()
     if len(drawn) <= WORKING_SET:

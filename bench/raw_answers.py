@@ -12,6 +12,7 @@ from typing import Any, cast
 from graph.cursor import VERSION
 from graph.edge import Kind, UserId
 from graph.page import ListKind
+from graph.space import tag_of
 from storage.cache.codec import MARKER, bytes_of_entries
 from storage.redis.keys import Keys
 from storage.redis.wire import Preformatted, Wire
@@ -37,6 +38,7 @@ class RawAnswers:
     def __init__(self, wire: Wire, space: str) -> None:
         self._send = wire.send
         self._keys = Keys(space)
+        self._tag = tag_of(space)
 
     async def states(self, variables: Variables, _: bytes) -> Row:
         values = await self._values(variables)
@@ -100,7 +102,7 @@ class RawAnswers:
             ]
         )
         entries = list(_entries(page[1:]))
-        seed = crc32(_list(kind, int(user)))
+        seed = crc32(_list(kind, int(user)), self._tag)
         edges = [_edge(since, other, seed) for since, other in entries[:20]]
         return {
             "totalCount": _totals(profile)[total],

@@ -24,6 +24,7 @@ from strawberry.extensions import ParserCache, ValidationCache
 from bench.pooled import PooledWire
 from bench.raw import serve
 from graph.edge import UserId
+from graph.space import set_space
 from resolvers.scope import Limits, Scope
 from schema.context import Context
 from schema.schema import build
@@ -34,13 +35,15 @@ from storage.stores import Stores, open_stores
 class StockGraphQL(GraphQL[Context, None]):
     """Strawberry's ASGI application with our context, and orjson."""
 
-    def __init__(self, schema: strawberry.Schema, stores: Stores) -> None:
+    def __init__(self, schema: strawberry.Schema, stores: Stores, space: str) -> None:
         super().__init__(schema)
         self._stores = stores
+        self._space = space
 
     async def get_context(
         self, request: Request | WebSocket, response: Response | WebSocket
     ) -> Context:
+        set_space(self._space)
         viewer = request.headers.get("x-viewer")
         user = None if viewer is None else UserId(int(viewer))
         return Context(Scope(self._stores, user, Limits()))
@@ -55,7 +58,9 @@ def app(settings: StorageSettings) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with open_stores(settings, PooledWire(settings)) as stores:
-            app.router.routes.append(Route("/graphql", StockGraphQL(schema, stores)))
+            app.router.routes.append(
+                Route("/graphql", StockGraphQL(schema, stores, settings.space))
+            )
             yield
 
     return Starlette(routes=[Route("/readyz", _ready)], lifespan=lifespan)

@@ -51,7 +51,8 @@ class Weight:
     page: ListSize | None = None
     entry: float = 0
     given: Mapping[str, float] = field(default_factory=dict)
-    """What an argument adds to `row` if it is given and not null."""
+    """What an argument, or a field of it (`filter.since`), adds to `row` if it is given and not
+    null."""
 
 
 OBJECT = Weight(call=1, row=0.15, item=1)

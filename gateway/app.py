@@ -25,6 +25,7 @@ from gateway.authentication import (
     mint,
 )
 from gateway.awaiting_keys import awaiting_keys
+from gateway.client_address import ClientAddresses
 from gateway.config import Config
 from gateway.connections import Connections
 from gateway.documents import require_valid
@@ -177,7 +178,11 @@ class Gateway:
             config.spaces,
         )
         await stack.enter_async_context(spaces.running())
-        named = SpaceTransports(SpaceNames(default.name, config.spaces.named_by), spaces)
+        named = SpaceTransports(
+            SpaceNames(default.name, config.spaces.named_by),
+            spaces,
+            ClientAddresses(config.clients.trusted_proxies),
+        )
         sockets = GraphQLSockets(named.enter, self._connections)
         app = Transports(named, sockets, config.clients.browsers)
         return app, service_routes(named.service, is_path_read=self._reads_paths), spaces

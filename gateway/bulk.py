@@ -90,7 +90,7 @@ class BulkUploads:
         try:
             scope.must_see_everything()
             query = query_of(http["query_string"])
-            with self.places.taken():
+            with self.places.taken(scope):
                 async with aclosing(_Body(headers, receive).lines()) as lines:
                     operation, is_new = await self._started(scope, query, lines)
             result = "STARTED" if is_new else "ALREADY_STARTED"

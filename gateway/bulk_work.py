@@ -23,7 +23,7 @@ class BulkWork:
         """Apply a slice. Raises Unavailable if a server cannot be reached: apply it again then."""
         slice_lines = await asyncio.to_thread(_slice_lines)
         lines = slice_lines(self.limits, part)
-        return lines.results(await bulk.apply(stores, self.limits, part, lines.changes))
+        return lines.results(await bulk.apply(stores.batched, self.limits, part, lines.changes))
 
 
 def _slice_lines() -> "type[SliceLines]":

@@ -48,9 +48,18 @@ async def _chunks(
 
 
 def _line(batch: ChangeBatch) -> bytes:
-    return orjson.dumps({"cursor": batch.cursor, "changes": batch.changes}) + b"\n"
+    line: dict[str, object] = {"cursor": batch.cursor, "changes": batch.changes}
+    if batch.bulk_ends:
+        line["bulkOperations"] = batch.bulk_ends
+    return orjson.dumps(line) + b"\n"
 
 
 def _event(batch: ChangeBatch) -> bytes:
+    ends = b""
+    if batch.bulk_ends:  # without an id: a client that has only these continues before the changes
+        ends = b"event: bulkOperations\ndata: %s\n\n" % orjson.dumps(batch.bulk_ends)
     changes_of_batch = orjson.dumps(batch.changes)
-    return b"event: changes\nid: %s\ndata: %s\n\n" % (batch.cursor.encode(), changes_of_batch)
+    return ends + b"event: changes\nid: %s\ndata: %s\n\n" % (
+        batch.cursor.encode(),
+        changes_of_batch,
+    )

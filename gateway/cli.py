@@ -22,7 +22,7 @@ from gateway.logs import LogFormat, set_up_logging
 from gateway.space_cli import app as space_app
 from gateway.version import VERSION
 from gateway.webhooks_cli import app as webhooks_app
-from graph.edge import MAX_USER_ID
+from graph.edge import MAX_USER_ID, UserId
 from storage.postgres.load_report import OnBad
 from storage.postgres.placement import SHARDS
 from storage.space import checked_space
@@ -209,11 +209,22 @@ def load(
 
 @app.command()
 def export(
+    context: typer.Context,
     file: Annotated[
-        Path, typer.Argument(help="A new .csv, .csv.gz, .csv.zst or .parquet (needs pyarrow)")
-    ],
+        Path | None,
+        typer.Argument(
+            help="A new .csv, .csv.gz, .csv.zst or .parquet (needs pyarrow); with --subject, a new"
+            " file of JSON, or none for standard output"
+        ),
+    ] = None,
     state: StateFolder = STATE,
     space: Space = SPACE,
+    subject: Annotated[
+        int | None,
+        typer.Option(
+            help="Write all that is stored about this user as JSON.", min=1, max=MAX_USER_ID
+        ),
+    ] = None,
     all_kinds: Annotated[
         bool,
         typer.Option(
@@ -232,12 +243,29 @@ def export(
     ] = "1/1",
 ) -> None:
     """Write all follows to a file that `load` reads. An interrupted export resumes."""
+    if subject is not None:
+        _export_account(context, subject, file, state, space)
+        return
     from gateway.config import read_config
     from gateway.graph_export import run, selected
 
     with _errors_without_traceback(), audited("export", space=space, file=str(file)):
+        if file is None:
+            raise ValueError("Name a file, or a user with --subject.")
         selection = selected(part, since, until, all_kinds=all_kinds or file.suffix == ".parquet")
         asyncio.run(run(read_config(state, space), file, selection, with_kinds=all_kinds))
+
+
+def _export_account(
+    context: typer.Context, subject: int, file: Path | None, state: Path, space: str
+) -> None:
+    from gateway.account_export import run
+    from gateway.config import read_config
+
+    with _errors_without_traceback(), audited("export", space=space, target=subject):
+        if _is_given(context, "all_kinds", "since", "until", "part"):
+            raise ValueError("--subject has no other options of export than a file.")
+        asyncio.run(run(read_config(state, space), UserId(subject), file))
 
 
 @app.command()
@@ -385,7 +413,6 @@ def shards_isolate(
     """Move a user's rows into shards of their own, at the coordinator. Safe while in use."""
     from gateway.config import read_config
     from gateway.shards import isolate
-    from graph.edge import UserId
 
     with _errors_without_traceback(), audited("shards isolate", space=space, target=user):
         asyncio.run(isolate(read_config(state, space), UserId(user)))

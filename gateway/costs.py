@@ -1,8 +1,9 @@
 """Limits of cost: the limit of one operation, and the budgets of callers."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from graphql import GraphQLError
 from prometheus_client import Counter
@@ -84,6 +85,12 @@ class Costs:
         if (budgets := self._budgets_of(context)) is not None:
             budgets.debit(context.caller, cost)
 
+    @property
+    def debits(self) -> "Debits":
+        """What charges a caller of each kind for work that is found while an operation runs."""
+        kinds = self._viewers, self._addresses, self._services
+        return Debits(*(_free if budgets is None else budgets.debit for budgets in kinds))
+
     def rate_limit(self, cost: int, context: Context) -> RateLimit:
         """The cost of an operation, and what is left of the caller's budget."""
         budgets = self._budgets_of(context)
@@ -93,6 +100,22 @@ class Costs:
         if context.scope.is_service:
             return self._services
         return self._addresses if context.scope.viewer is None else self._viewers
+
+
+Debit = Callable[[str | int, int], None]
+"""Charges a caller a cost, as `Budgets.debit` does."""
+
+
+class Debits(NamedTuple):
+    """`Debit` for each kind of callers."""
+
+    viewers: Debit
+    addresses: Debit
+    services: Debit
+
+
+def _free(_: str | int, __: int) -> None:
+    """Charge nothing."""
 
 
 async def _charged(waiting: Awaitable[None], what: str, cost: int, context: Context) -> None:

@@ -32,7 +32,7 @@ def _ids(_: Kind, entries: Sequence[Entry]) -> list[int]:
 
 
 def _dates(_: Kind, entries: Sequence[Entry]) -> list[str]:
-    return [_date(date) for _, _, date in entries]
+    return [date_text(date) for _, _, date in entries]
 
 
 def _kinds(kind: Kind, entries: Sequence[Entry]) -> list[str]:
@@ -70,7 +70,7 @@ class ExportLines:
         return "".join(map(self._line.__mod__, zip(*columns, strict=True))).encode()
 
 
-def _date(ms: int) -> str:
+def date_text(ms: int) -> str:
     """The same text as that of a DateTime in GraphQL."""
     minute, rest = divmod(ms, MINUTE_MS)
     second, milli = divmod(rest, 1000)

@@ -15,6 +15,7 @@ from engine import (
     RequestError,
     Result,
     Stage,
+    Values,
     restricted_to,
 )
 from gateway.admission import Admission
@@ -104,20 +105,17 @@ class EngineExecutor:
 
     async def charge_compilation(
         self, operation: Operation, request: GraphQLRequest, context: Any
-    ) -> None:
+    ) -> Values:
         """Charge an operation with conditions that is to be compiled for other values of them.
 
-        Its first compilation was charged with its document. Raises RequestRejected.
+        Its first compilation was charged with its document. Returns the coerced variables, for
+        `charged`. Raises RequestRejected.
         """
+        values = self._coerced(operation, request)
         costs = operation.costs
-        if not costs.compiled:
-            return
-        try:
-            values = operation.variables.coerce(request.variables)
-        except InvalidVariables:
-            return  # `charged` rejects it
-        if not costs.is_compiled(values.coerced):
+        if costs.compiled and not costs.is_compiled(values.coerced):
             await self._charge_document(request, context)
+        return values
 
     async def _charge_document(self, request: GraphQLRequest, context: Any) -> None:
         cost = self._engine.preparation_cost(request.query)
@@ -125,14 +123,19 @@ class EngineExecutor:
         if waiting is not None:
             await waiting
 
-    def charged(self, operation: Operation, request: GraphQLRequest, context: Any) -> Charged:
-        """A prepared operation, whose cost is charged to its caller. Raises RequestRejected."""
+    def charged(
+        self,
+        operation: Operation,
+        request: GraphQLRequest,
+        context: Any,
+        values: Values | None = None,
+    ) -> Charged:
+        """A prepared operation, whose cost is charged to its caller. `values`: its variables, if
+        they are coerced already. Raises RequestRejected."""
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
             self._exposure.check(operation.field_names, context)
-        try:
-            values = operation.variables.coerce(request.variables)
-        except InvalidVariables as invalid:
-            raise self._rejection(Stage.VARIABLES, invalid.errors) from None
+        if values is None:
+            values = self._coerced(operation, request)
         cost = operation.cost(values)
         _costs.observe(cost)
         if RATE_LIMIT in operation.field_names:
@@ -141,6 +144,12 @@ class EngineExecutor:
                 operation = restricted_to(operation, RATE_LIMIT)
                 cost = operation.cost(values)
         return charged_operation((operation, values, cost, self._costs.charge(cost, context)))
+
+    def _coerced(self, operation: Operation, request: GraphQLRequest) -> Values:
+        try:
+            return operation.variables.coerce(request.variables)
+        except InvalidVariables as invalid:
+            raise self._rejection(Stage.VARIABLES, invalid.errors) from None
 
     def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
         """The extensions of a response to a caller who asks for the cost."""
@@ -193,9 +202,10 @@ class EngineExecutor:
         `span` makes a span, which is current while an event is executed.
         """
         source_context = context_of()
+        values = None
         if operation.conditions:
-            await self.charge_compilation(operation, request, source_context)
-        charged = self.charged(operation, request, source_context)
+            values = await self.charge_compilation(operation, request, source_context)
+        charged = self.charged(operation, request, source_context, values)
         if charged.waiting is not None:
             await charged.waiting
         turn = _EventTurn(admission, charged.cost, self._costs, span)

@@ -158,9 +158,12 @@ class GraphQLEndpoint:
                     if operation is None:
                         operation = await self._executor.prepared(request, context)
                     if operation.kind is not _SUBSCRIPTION:
+                        values = None
                         if operation.conditions:
-                            await self._executor.charge_compilation(operation, request, context)
-                        charged = self._executor.charged(operation, request, context)
+                            values = await self._executor.charge_compilation(
+                                operation, request, context
+                            )
+                        charged = self._executor.charged(operation, request, context, values)
                         if charged.waiting is not None:
                             await charged.waiting
                         # Not before: a client that does not send its body would occupy a place.

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import orjson
 from graphql import GraphQLError
 
-from engine import Operation, Result, copied_error
+from engine import Operation, Result, Values, copied_error
 from gateway.charges import Charged
 from gateway.http_rejection import HttpRejection
 
@@ -67,14 +67,21 @@ class Executor(Protocol):
 
     async def charge_compilation(
         self, operation: Operation, request: GraphQLRequest, context: Any
-    ) -> None:
+    ) -> Values:
         """Charge an operation with conditions that is to be compiled for other values of them.
 
-        Raises RequestRejected.
+        Returns the coerced variables, for `charged`. Raises RequestRejected.
         """
 
-    def charged(self, operation: Operation, request: GraphQLRequest, context: object) -> Charged:
-        """A prepared operation, whose cost is charged to its caller. Raises RequestRejected."""
+    def charged(
+        self,
+        operation: Operation,
+        request: GraphQLRequest,
+        context: object,
+        values: Values | None = None,
+    ) -> Charged:
+        """A prepared operation, whose cost is charged to its caller. `values`: its variables, if
+        they are coerced already. Raises RequestRejected."""
 
     def run(self, charged: Charged, request: GraphQLRequest, context: object) -> Awaitable[Result]:
         """Run a charged query or mutation: all errors are in the result."""

@@ -126,9 +126,10 @@ class Streams:
         self, operation: Operation, asked: GraphQLRequest, context: object, shows_cost: bool
     ) -> FormattedResult:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
+        values = None
         if operation.conditions:
-            await self._executor.charge_compilation(operation, asked, context)
-        charged = self._executor.charged(operation, asked, context)
+            values = await self._executor.charge_compilation(operation, asked, context)
+        charged = self._executor.charged(operation, asked, context, values)
         if charged.waiting is not None:
             await charged.waiting
         waiting = self._admission.enter(charged.cost, context)

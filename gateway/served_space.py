@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine
 from gateway import freshness
+from gateway.account_export import AccountExports
 from gateway.admission import Admission
 from gateway.authentication import Authentication, Identity
 from gateway.bulk import BulkUploads, begin_results
@@ -85,6 +86,7 @@ class ServiceTransports:
     """The routes that services use besides GraphQL."""
 
     exports: ServiceStreams
+    account_exports: ServiceStreams
     changes: ServiceStreams
     bulk_uploads: BulkUploads
     bulk_results: ServiceStreams
@@ -131,16 +133,12 @@ def _served(
         config.monitoring.operation_names_max, config.monitoring.slow_operation_ms / 1000
     )
     ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
-    executor = EngineExecutor(
-        parts.engine,
-        freshness.before,
-        Costs(config.clients.costs, stores.caches.budgets),
-        config.exposure,
-    )
+    costs = Costs(config.clients.costs, stores.caches.budgets)
+    executor = EngineExecutor(parts.engine, freshness.before, costs, config.exposure)
     documents = _documents(config, stores, executor)
     connections = SpaceConnections(parts.connections)
     # A notification may arrive before the local cache of this process is invalidated.
-    fresh_context_of = _context_of(stores, config, identify, Consistency.FRESH)
+    fresh_context_of = _context_of(stores, config, identify, costs, Consistency.FRESH)
     streams = Streams(
         executor,
         fresh_context_of,
@@ -153,7 +151,7 @@ def _served(
     )
     endpoint = GraphQLEndpoint(
         executor=executor,
-        context_of=_context_of(stores, config, identify),
+        context_of=_context_of(stores, config, identify, costs),
         format_error=formatted,
         limits=config.clients.requests,
         page=parts.page_of(config.storage.space),
@@ -172,6 +170,11 @@ def _served(
     )
     services = ServiceTransports(
         open_stream("export", places=parts.limits.exports, begin=Exports(parts.engine.turns).begin),
+        open_stream(
+            "export account",
+            places=parts.limits.exports,
+            begin=AccountExports(parts.engine.turns).begin,
+        ),
         open_stream("changes", places=parts.limits.changes, begin=begin_changes),
         BulkUploads(
             authentication.authenticate,
@@ -211,9 +214,10 @@ def _context_of(
     stores: Stores,
     config: Config,
     identify: Callable[[Headers], Identity],
+    costs: Costs,
     consistency: Consistency = Consistency.CACHED,
 ) -> _ContextOf:
-    limits, scale = config.limits, config.affinity
+    limits, scale, debits = config.limits, config.affinity, costs.debits
     addresses = ClientAddresses(config.clients.trusted_proxies)
 
     def context_of(headers: Headers, identity: Identity | None = None) -> Context:
@@ -230,9 +234,15 @@ def _context_of(
         if who.client is not None:
             scope.client = who.client
         tokens = freshness.tokens_in(headers) if freshness.HEADER_NAME in headers else ()
+        caller: str | int
         if who.service:
-            return _context((scope, tokens, service_caller(who.client)))
-        return _context((scope, tokens, addresses.of(headers) if viewer is None else viewer))
+            caller, debit = service_caller(who.client), debits.services
+        elif viewer is None:
+            caller, debit = addresses.of(headers), debits.addresses
+        else:
+            caller, debit = viewer, debits.viewers
+        scope.debit = partial(debit, caller)
+        return _context((scope, tokens, caller))
 
     return context_of
 
@@ -251,6 +261,7 @@ def service_routes(
         Route(f"{head}{path}", app_of(of))
         for head in paths
         for path, of in (
+            ("/export/account/{user}", lambda space: space.services.account_exports),
             ("/export/{list}/{user}", lambda space: space.services.exports),
             ("/changes", lambda space: space.services.changes),
             ("/bulk", lambda space: space.services.bulk_uploads),

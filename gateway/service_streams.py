@@ -6,11 +6,13 @@ has received.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
+    Hashable,
     Iterator,
     Mapping,
     Sequence,
@@ -26,6 +28,7 @@ from starlette.types import Scope as HttpScope
 
 from gateway.authentication import Identity
 from gateway.connections import Connection, OpensConnections
+from gateway.costs import service_caller
 from gateway.headers import Headers, RawHeaders
 from gateway.http_rejection import HttpRejection
 from gateway.request_ids import HEADER as REQUEST_ID
@@ -68,23 +71,38 @@ class Stream:
 
 
 class Places:
-    """How many streams of one kind may be open at once."""
+    """How many streams of one kind may be open at once: in all, and for one caller.
+
+    One caller gets at most three quarters, so that a client which reads slowly leaves some places
+    to others.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._taken = 0
+        self._most_of_one = max(1, most * 3 // 4)
+        self._taken: Counter[Hashable] = Counter()
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Take a place for the block. Raises HttpRejection 503 if there is none."""
-        if self._taken >= self._most:
-            message = f"This server has {self._most} such streams, the maximum. Try again later."
-            raise HttpRejection(503, "OVERLOADED", message, {"retry-after": str(RETRY_AFTER_S)})
-        self._taken += 1
+    def taken(self, scope: Scope) -> Iterator[None]:
+        """Take a place for the block, for the caller of the request: a client in a space. Raises
+        HttpRejection 503 if there is none."""
+        caller = id(scope.stores), service_caller(scope.client)
+        if self._taken[caller] >= self._most_of_one:
+            raise _no_place(f"This client has {self._most_of_one} such streams here, the maximum.")
+        if self._taken.total() >= self._most:
+            raise _no_place(f"This server has {self._most} such streams, the maximum.")
+        self._taken[caller] += 1
         try:
             yield
         finally:
-            self._taken -= 1
+            self._taken[caller] -= 1
+            if not self._taken[caller]:
+                del self._taken[caller]
+
+
+def _no_place(reason: str) -> HttpRejection:
+    headers = {"retry-after": str(RETRY_AFTER_S)}
+    return HttpRejection(503, "OVERLOADED", f"{reason} Try again later.", headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +128,10 @@ class ServiceStreams:
                 allow = {"allow": "GET"}
                 raise HttpRejection(405, "METHOD_NOT_ALLOWED", "The method must be GET.", allow)
             identity = await self.authenticate(headers)
-            with self.places.taken(), self.connections.opened(self.name, send) as connection:
+            scope = self.scope_of(headers, identity)
+            with self.places.taken(scope), self.connections.opened(self.name, send) as connection:
                 connection.end_at(identity.expires_at)
-                stream = await self._begun(http, headers, identity)
+                stream = await self._begun(http, headers, scope)
                 packed = _is_zstd_accepted(headers)
                 await connection.send(_start(stream, own_id, packed=packed))
                 chunks = _compressed(stream.chunks) if packed else stream.chunks
@@ -120,9 +139,8 @@ class ServiceStreams:
         except HttpRejection as rejection:
             await respond(rejection_response(rejection), own_id, http, receive, send)
 
-    async def _begun(self, http: HttpScope, headers: Headers, identity: Identity) -> Stream:
-        scope, path = self.scope_of(headers, identity), http["path_params"]
-        result = "INTERNAL"
+    async def _begun(self, http: HttpScope, headers: Headers, scope: Scope) -> Stream:
+        path, result = http["path_params"], "INTERNAL"
         try:
             scope.must_see_everything()
             query = query_of(http["query_string"])
@@ -132,6 +150,9 @@ class ServiceStreams:
         except KithError as error:
             result = error.code
             raise rejection_of(error) from error
+        except HttpRejection as rejection:
+            result = rejection.code
+            raise
         finally:
             action = f"{self.name} {path['list'][:20]}" if "list" in path else self.name
             log_access(scope, action, user_id_of(path.get("user", "")), result)

@@ -6,6 +6,7 @@ from prometheus_client import Counter
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.authentication import Identity
+from gateway.client_address import ClientAddresses
 from gateway.connections import Connection
 from gateway.graphql_streams import Streams
 from gateway.headers import Headers
@@ -28,9 +29,10 @@ _rejections = Counter(
 class SpaceTransports:
     """Passes requests on to their spaces. Implements `gateway.transports.Endpoint`."""
 
-    def __init__(self, names: SpaceNames, spaces: Spaces) -> None:
+    def __init__(self, names: SpaceNames, spaces: Spaces, addresses: ClientAddresses) -> None:
         self._names = names
         self._spaces = spaces
+        self._addresses = addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.answer(scope, Headers(scope["headers"], scope.get("client")), receive, send)
@@ -101,7 +103,8 @@ class SpaceTransports:
     async def _use(self, in_path: str | None, headers: Headers) -> Use:
         """Use the space that a request names, until `leave`. Raises HttpRejection."""
         try:
-            return await self._spaces.enter(self._names.of(in_path, headers))
+            name = self._names.of(in_path, headers)
+            return await self._spaces.enter(name, self._addresses.of(headers))
         except HttpRejection as rejection:
             _rejections.labels(rejection.code).inc()
             raise

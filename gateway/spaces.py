@@ -11,6 +11,7 @@ from prometheus_client import Gauge
 from gateway.http_rejection import HttpRejection
 from gateway.served_space import ServedSpace
 from gateway.space_names import unknown_space
+from gateway.space_replacements import Replacements
 from gateway.spaces_settings import SpacesSettings
 from graph.errors import Unavailable
 from storage.postgres.spaces import (
@@ -122,6 +123,7 @@ class Spaces:
         self._retired: set[asyncio.Task[None]] = set()
         self._failed: dict[str, tuple[SpaceRecord, float]] = {}
         """By name: the record that could not be opened, and when."""
+        self._replacements = Replacements()
 
     def __iter__(self) -> Iterator[ServedSpace]:
         """The spaces that are open now."""
@@ -142,16 +144,16 @@ class Spaces:
                 self._retire(name)
             await asyncio.gather(following, *self._retired, return_exceptions=True)
 
-    async def enter(self, name: str) -> Use:
-        """Use a space. The caller must `leave` it.
+    async def enter(self, name: str, address: str) -> Use:
+        """Use a space for a request from an address. The caller must `leave` it.
 
         Raises:
             HttpRejection: 404 SPACE_UNKNOWN; 503 UNAVAILABLE if it cannot be opened; 503 OVERLOADED
-                if too many other spaces are in use.
+                if too many other spaces are in use, or were opened a short time ago.
         """
         if name == self._default.name:
             return Use(self._default)
-        opened = self._open.get(name) or await self._opened(name)
+        opened = self._open.get(name) or await self._opened(name, address)
         self._open[name] = self._open.pop(name)
         opened.uses += 1  # before the wait, so that it is not closed meanwhile
         try:
@@ -164,13 +166,13 @@ class Spaces:
             self._failed[name] = opened.record, monotonic()
             raise _unavailable(name) from error
 
-    async def _opened(self, name: str) -> _Opened:
+    async def _opened(self, name: str, address: str) -> _Opened:
         record = await self._record(name)
         if (opened := self._open.get(name)) is not None:  # another request has opened it
             return opened
         self._check_failed(record)
         if len(self._open) >= self._settings.open_max:
-            self._make_room()
+            self._make_room(address)
         opened = self._open[name] = _Opened(record, self._open_space)
         return opened
 
@@ -201,10 +203,12 @@ class Spaces:
         record = (self._records or {}).get(name)
         return record if record is not None and record.state is SpaceState.READY else None
 
-    def _make_room(self) -> None:
-        """Close the space that was used longest ago. Raises HttpRejection if all are in use."""
+    def _make_room(self, address: str) -> None:
+        """Close the space that was used longest ago. Raises HttpRejection if all are in use, or if
+        too many were closed for others."""
         for name, opened in self._open.items():
             if not opened.uses:
+                self._replacements.take(address)
                 self._retire(name)
                 return
         message = "This server serves too many other spaces at the moment. Try again later."

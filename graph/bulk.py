@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 from hashlib import blake2b
 from typing import NamedTuple
 from uuid import UUID
@@ -101,6 +101,42 @@ class BulkOperation:
     created_at: int
     started_at: int | None
     ended_at: int | None
+
+
+class BulkEventType(Enum):
+    """The type of an event about an operation."""
+
+    BULK_OPERATION_ENDED = "BULK_OPERATION_ENDED"
+
+
+class BulkEnd(NamedTuple):
+    """The event of the end of an operation, with all fields as text."""
+
+    id: str
+    """Unique to the event, and the same on every delivery."""
+    version: str
+    """When the operation ended, in microseconds."""
+    service: str
+    operation: str
+    """The id that the service has chosen."""
+    state: str
+    lines: str
+    changed: str
+    unchanged: str
+    rejected: str
+
+
+def end_of(operation: BulkOperation) -> BulkEnd:
+    """The event of the end of an operation that has ended."""
+    counts = operation.counts
+    return BulkEnd(
+        f"bulk-{operation.upload}",
+        str(operation.ended_at),
+        operation.key.service,
+        operation.key.id,
+        operation.state.name,
+        *(str(operation.lines), *map(str, counts)),
+    )
 
 
 class BulkLine(NamedTuple):

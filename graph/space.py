@@ -23,11 +23,12 @@ def current_space() -> str:
 
 def current_tag() -> int:
     """What the tokens of the running request's space hold: a number of 32 bits."""
-    return _tag_of(_space.get())
+    return tag_of(_space.get())
 
 
 @lru_cache
-def _tag_of(space: str) -> int:
+def tag_of(space: str) -> int:
+    """What the tokens of a space hold."""
     return 0 if space == DEFAULT_SPACE else crc32(space.encode())
 
 

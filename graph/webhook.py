@@ -1,10 +1,11 @@
 """Webhooks: which changes an endpoint receives, and under which event type."""
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from enum import IntEnum
 from itertools import product
 
+from graph.bulk import BulkEnd, BulkEventType
 from graph.edge import Kind, Millis, UserId, Version
 from graph.event import Event, EventType, event_type_for
 
@@ -44,8 +45,20 @@ def checked_name(name: str) -> str:
     return name
 
 
-def webhook_type(event: Event) -> EventType | None:
-    """The event type of a change, as the user sees it who made it. None: no event is sent."""
+WebhookType = EventType | BulkEventType
+"""A type of events that webhooks send: of changes, and of bulk operations."""
+
+ALL_TYPES: Mapping[str, WebhookType] = {
+    **EventType.__members__,
+    **BulkEventType.__members__,
+}
+"""The types by their names."""
+
+
+def webhook_type(event: Event | BulkEnd) -> WebhookType | None:
+    """The type of an event; of a change, as the user sees it who made it. None: it is not sent."""
+    if isinstance(event, BulkEnd):
+        return BulkEventType.BULK_OPERATION_ENDED
     return event_type_for(event, event.actor)
 
 
@@ -54,7 +67,7 @@ def change_bit(before: Kind, after: Kind, *, by_target: bool) -> int:
     return len(Kind) * len(Kind) * by_target + len(Kind) * before + after
 
 
-def change_mask(types: Set[EventType]) -> int:
+def change_mask(types: Set[WebhookType]) -> int:
     """The changes that can have one of these types, as a mask of their `change_bit`. Changes of
     flags alone are always included: their type depends on the flags."""
     return sum(
@@ -64,18 +77,18 @@ def change_mask(types: Set[EventType]) -> int:
     )
 
 
-def _type_of(before: Kind, after: Kind, *, by_target: bool) -> EventType | None:
+def _type_of(before: Kind, after: Kind, *, by_target: bool) -> WebhookType | None:
     source, target = UserId(1), UserId(2)
     actor = target if by_target else source
     return webhook_type(Event(Version(1), actor, source, target, before, after, Millis(0)))
 
 
-def types_named(names: Iterable[str]) -> frozenset[EventType]:
+def types_named(names: Iterable[str]) -> frozenset[WebhookType]:
     """The event types of these names; all types if there are none. Raises ValueError."""
     chosen = set()
     for name in names:
-        if name not in EventType.__members__:
-            allowed = ", ".join(EventType.__members__)
+        if name not in ALL_TYPES:
+            allowed = ", ".join(ALL_TYPES)
             raise ValueError(f"{name[:60]!r} is no event type. The types are {allowed}.")
-        chosen.add(EventType[name])
-    return frozenset(chosen or EventType)
+        chosen.add(ALL_TYPES[name])
+    return frozenset(chosen or ALL_TYPES.values())

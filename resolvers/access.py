@@ -1,7 +1,7 @@
 """List access: whether the viewer may open lists, and how many entries the viewer can see."""
 
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -123,7 +123,9 @@ async def _counts_as_listed(
         length = shown.lengths.get((kind, owner))
         if length is None or count is None:
             return count
-        return max(length, count) if has_blocks else length  # blocks leave out entries
+        if has_blocks and owner != scope.viewer:
+            return max(length, count)  # blocks leave out entries, but none of the viewer's own
+        return length
 
     return list(map(agreed, owners, found))
 
@@ -146,6 +148,16 @@ def plain_totals(scope: Scope, kind: AnyList, facts: Facts) -> Totals:
     if any(map(_ABSENT_OF, counts)):
         counts = _shown(scope, counts)
     return list(map(_TOTALS[kind], counts))
+
+
+async def count_unavailable(scope: Scope, viewer: UserId, kinds: Iterable[AnyList]) -> list[int]:
+    """How many entries each of the viewer's own lists leaves out because their accounts are absent.
+
+    No other entries are left out of one's own lists.
+    """
+    (counts,) = (await load_facts(scope, [viewer])).counts
+    totals = [_TOTALS[stored_kind(scope, kind, viewer, counts)] for kind in kinds]
+    return [total(counts) - total(counts.shown) for total in totals]
 
 
 async def _visible_counts(

@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 
 PART = "bulk operations"
 
-AT_ONCE = 4
-"""How many changes of a slice run concurrently: half of a process's connections."""
+REPEATED_AT_ONCE = 4
+"""How many changes of a repeated slice run concurrently: half of a process's connections, because
+the receipt of each is read. Those of other slices run all at once, and are written in batches."""
 
 
 def key_of(scope: Scope, argument: str, text: str) -> BulkKey:
@@ -186,7 +187,8 @@ async def apply(
                 except Unavailable as error:
                     failures.append(error)
 
-    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+    at_once = REPEATED_AT_ONCE if part.is_repeated else len(order)
+    await asyncio.gather(*(work() for _ in range(at_once)))
     if failures:
         raise failures[0]
     return done

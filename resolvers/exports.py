@@ -94,5 +94,5 @@ async def changes(
         while batch.more or follow:
             is_idle = not batch.more and not await subscription.news(IDLE_S)
             batch = await when_available(partial(feed.after, batch.cursor, CHANGES))
-            if batch.changes or is_idle:
+            if batch.changes or batch.bulk_ends or is_idle:
                 yield batch

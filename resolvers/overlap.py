@@ -7,6 +7,7 @@ so its total is their number.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
@@ -18,10 +19,22 @@ from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import VisiblePages, pages_of, present_only
 from resolvers.scope import PAIRS_PER_TURN, Scope
 from resolvers.totals import load_totals
-from storage.ports import Side, Whispers
+from storage.ports import OVERLAP_MAX, Side, Whispers
 
 COUNTED_MAX = 10_000
 """Totals since a date are counted up to this number, because counting reads the entries."""
+
+LOOKUPS_INCLUDED = 1_000
+"""The lookups for each list that the static cost contains: the default of the following limit."""
+
+LOOKUP_COST = 3.0
+"""The cost of a lookup, in the unit of `schema.weights`."""
+
+COUNTED_INCLUDED = 900
+"""The entries of each list whose counting the static cost contains."""
+
+COUNTED_COST = 2.0
+"""The cost of an entry that is counted."""
 
 COUNTED_AT_ONCE = 10
 """Owners whose entries are read together to be counted."""
@@ -112,6 +125,8 @@ async def filtered_totals(
     for first in range(0, len(owners), COUNTED_AT_ONCE):
         some = owners[first : first + COUNTED_AT_ONCE]
         found = await filtered_followers(scope, some, Window(COUNTED_MAX), chosen)
+        counted = [max(0, len(page.entries) - COUNTED_INCLUDED) for page in found.pages]
+        scope.debit(ceil(sum(counted) * COUNTED_COST))
         totals += [
             len(page.entries) if access is Access.VISIBLE else None
             for access, page in zip(found.accesses, found.pages, strict=True)
@@ -133,12 +148,31 @@ async def _overlaps(
             if access is Access.VISIBLE and shows_whispers(scope, kind, owner) is listed
         ]
         if group:
+            await _charge_lookups(scope, kind, group, other)
             whispers = Whispers(listed, shows_whispers(scope, ListKind.FOLLOWING, other))
             entries |= await scope.stores.reads.overlaps.followed(kind, group, other, whispers)
     return [
         Overlap(access, present_only(entries.get(owner, ()), absent))
         for owner, access in zip(owners, accesses, strict=True)
     ]
+
+
+async def _charge_lookups(
+    scope: Scope, kind: Side, owners: Sequence[UserId], other: UserId
+) -> None:
+    """Charge the lookups of long lists, which the static cost of an overlap does not contain.
+
+    Their number follows from the lengths that everybody may see, so the charge reveals no others.
+    """
+    counts = [of_user.shown for of_user in (await load_facts(scope, [*owners, other])).counts]
+    most = min(counts[-1].following, OVERLAP_MAX)
+    lengths = [
+        of_owner.followers if kind is ListKind.FOLLOWERS else of_owner.following
+        for of_owner in counts[:-1]
+    ]
+    lookups = sum([max(0, min(length, most) - LOOKUPS_INCLUDED) for length in lengths])
+    if lookups:
+        scope.debit(ceil(lookups * LOOKUP_COST))
 
 
 async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Sequence[Access]:

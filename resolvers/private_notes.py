@@ -15,19 +15,27 @@ from resolvers.scope import Scope
 SET_NOTE = "setNote"
 
 
-async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> list[str | None]:
-    """The note of each pair's first user about the second; None unless the viewer is its author.
+async def notes_of(
+    scope: Scope, sources: Sequence[UserId], targets: Sequence[UserId]
+) -> list[str | None]:
+    """The note of each of `sources` about the user in the same place of `targets`; None unless the
+    viewer is its author.
 
     Notes about absent users are hidden, as these users are. All notes take one statement.
     """
-    own = [pair.target for pair in pairs if pair.source == scope.viewer]
-    if not own or scope.viewer is None:
-        return [None] * len(pairs)
+    viewer = scope.viewer
+    if viewer is None or viewer not in sources:
+        return [None] * len(targets)
+    # A set, because a response may show one relation many times.
+    own = {target for source, target in zip(sources, targets, strict=True) if source == viewer}
+    found = await scope.stores.reads.private_notes.get_many(viewer, list(own))
     absent = await scope.absent()
-    found = await scope.stores.reads.private_notes.get_many(scope.viewer, own)
+    shown = {target: note for target, note in found.items() if target not in absent}
+    if not shown:
+        return [None] * len(targets)
     return [
-        found.get(target) if source == scope.viewer and target not in absent else None
-        for source, target in pairs
+        shown.get(target) if source == viewer else None
+        for source, target in zip(sources, targets, strict=True)
     ]
 
 

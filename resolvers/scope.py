@@ -131,6 +131,9 @@ class Scope:
     `resolvers.audit`."""
     rate_limit: Callable[[], RateLimit | None] = staticmethod(lambda: None)
     """Returns the cost of the request's operation, if it asks for it, and the caller's budget."""
+    debit: Callable[[int], None] = staticmethod(lambda _: None)
+    """Charges the caller for work that was found while the operation runs, beside its static
+    cost."""
     watermark_reading: WatermarkReading | None = None
     """The watermarks before anything was read, if the request asks for freshness."""
 

@@ -21,8 +21,12 @@ from engine import (
 )
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
+from graph.new_followers import is_new
 from graph.page import ListKind, OwnListKind, Position, Ranking
+from resolvers.access import count_unavailable
+from resolvers.follow_groups import GroupFilter, member_total
 from resolvers.freshness import freshness_of
+from resolvers.new_followers import seen_by
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from resolvers.totals import load_totals
@@ -134,7 +138,20 @@ class FollowingEdge(FollowEdge):
 @strawberry.type(description="An entry of a list of a user's followers.")
 @row_classes(tuple)
 class FollowerEdge(FollowEdge):
-    pass
+    @batched(
+        metadata=weighed(call=QUERY),
+        description="Whether the viewer has not seen this follower yet: see `markFollowersSeen`. "
+        "Null in lists of other users. Costs one database query for all edges.",
+    )
+    async def is_new(rows: Parents[EntryRow], info: Info) -> list[bool | None]:
+        scope = scope_of(info)
+        viewer = scope.viewer
+        if viewer is None or all(list_of.owner != viewer for _, list_of in rows):
+            return [None] * len(rows)
+        seen = await seen_by(scope, viewer)
+        return [
+            is_new(since, seen) if list_of.owner == viewer else None for (since, _), list_of in rows
+        ]
 
 
 @strawberry.type(description="An entry of a list of a user's friends.")
@@ -166,6 +183,29 @@ class Connection:
     def total_count(rows: Parents[ConnectionRow], info: Info) -> MaybeAwaitable[list[int]]:
         known = [row.total for row in rows if isinstance(row.total, int)]
         return known if len(known) == len(rows) else _totals(scope_of(info), rows)
+
+    @batched(
+        metadata=weighed(call=120, row=1.2),
+        description="The number of entries that this list leaves out because their accounts are "
+        "deactivated or deleted. Null for lists of other users, and for filtered followers and "
+        "overlaps. Always 0 for `blockedUsers` and `mutedUsers`, which show these accounts.",
+    )
+    async def unavailable_count(rows: Parents[ConnectionRow], info: Info) -> list[int | None]:
+        scope = scope_of(info)
+        viewer = scope.viewer
+        kinds = {
+            row.list_of.kind: None
+            for row in rows
+            if row.list_of.owner == viewer and not row.is_part
+        }
+        if viewer is None or not kinds:
+            return [None] * len(rows)
+        counts = await count_unavailable(scope, viewer, map(_whole_list, kinds))
+        found = dict(zip(kinds, counts, strict=True))
+        return [
+            None if row.list_of.owner != viewer or row.is_part else found[row.list_of.kind]
+            for row in rows
+        ]
 
     @batched(
         metadata=weighed(call=QUERY, row=2),
@@ -238,7 +278,7 @@ def dates(rows: Iterable[EntryRow]) -> list[datetime]:
 async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     """Return the totals of lists. Lists of one kind with one filter are read together."""
     asked: dict[_Counted, dict[UserId, None]] = {}
-    for list_of, *_, total_or_filter in rows:
+    for list_of, *_, total_or_filter, _ in rows:
         if not isinstance(total_or_filter, int):
             asked.setdefault((list_of.kind, total_or_filter), {})[list_of.owner] = None
     reads = [_read(scope, of, list(owners)) for of, owners in asked.items()]
@@ -249,20 +289,25 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
         total_or_filter
         if isinstance(total_or_filter, int)
         else found[list_of.kind, total_or_filter][list_of.owner]
-        for list_of, *_, total_or_filter in rows
+        for list_of, *_, total_or_filter, _ in rows
     ]
 
 
-_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | None]
+_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | GroupFilter | None]
+
+
+def _whole_list(kind: ListKind | OwnListKind | Ranking) -> ListKind | OwnListKind:
+    """Return the list of which `kind` is an order. Suggestions do not come here."""
+    return ListKind.FRIENDS if isinstance(kind, Ranking) else kind
 
 
 async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:
-    kind, chosen = counted
-    if isinstance(kind, Ranking):
-        kind = ListKind.FRIENDS  # the same list in another order; suggestions do not come here
+    kind, chosen = _whole_list(counted[0]), counted[1]
     found: Sequence[int | None]
     if chosen is None:
         found = await load_totals(scope, kind, owners)
+    elif isinstance(chosen, GroupFilter):
+        found = [await member_total(scope, chosen)]  # only the viewer has groups
     else:
         found = await filtered_totals(scope, owners, chosen)
     return {owner: length or 0 for owner, length in zip(owners, found, strict=True)}

@@ -6,9 +6,12 @@ from schema.mutations.accounts import AccountMutations
 from schema.mutations.blocks import BlockMutations
 from schema.mutations.bulk import BulkMutations
 from schema.mutations.changes import ChangeManyMutations
+from schema.mutations.follow_groups import FollowGroupMutations
 from schema.mutations.follows import FollowMutations
 from schema.mutations.interactions import InteractionMutations
+from schema.mutations.new_followers import NewFollowerMutations
 from schema.mutations.notes import NoteMutations
+from schema.mutations.pinned_following import PinnedFollowingMutations
 from schema.mutations.requests import RequestMutations
 from schema.mutations.settings import SettingsMutations
 from schema.mutations.undo import UndoMutations
@@ -24,6 +27,9 @@ class Mutation(
     RequestMutations,
     BlockMutations,
     NoteMutations,
+    FollowGroupMutations,
+    NewFollowerMutations,
+    PinnedFollowingMutations,
     SettingsMutations,
     AccountMutations,
     InteractionMutations,

@@ -11,10 +11,12 @@ from strawberry import enum_value
 
 from engine import Parents, batched, column_of, derived, row_classes, weighed
 from graph import relation as rules
-from graph.edge import Millis, Pair
+from graph.edge import Millis, Pair, UserId
+from resolvers.follow_groups import groups_of
 from resolvers.private_notes import notes_of
 from resolvers.relation_versions import versions_to
 from schema.context import Info, scope_of
+from schema.follow_group import group_text
 from schema.node import RELATION_PREFIX, LazyUser, Node
 from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, UserRow, date
 from schema.weights import QUERY
@@ -156,11 +158,17 @@ class Relation(Node):
         "has no end.",
     )
     async def muted_until(rows: Parents[RelationRow], info: Info) -> list[datetime | None]:
-        pairs = [Pair(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)]
-        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs) if pairs else {}
-        ends = {pair: note.muted_until for pair, note in notes.items()}
-        found = (ends.get(Pair(source, target)) for source, target, *_ in rows)
-        return [None if until is None else date(until) for until in found]
+        muted = {(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)}
+        if not muted:
+            return [None] * len(rows)
+        pairs = [Pair(*ends) for ends in muted]
+        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)
+        ends: dict[tuple[UserId, UserId], datetime] = {
+            pair: date(note.muted_until)
+            for pair, note in notes.items()
+            if note.muted_until is not None
+        }
+        return [ends.get((source, target)) for source, target, *_ in rows]
 
     @batched(
         metadata=weighed(call=QUERY, row=1),
@@ -168,8 +176,21 @@ class Relation(Node):
         "it; for others, also for services, it is null. Null without a note.",
     )
     async def note(rows: Parents[RelationRow], info: Info) -> list[str | None]:
-        pairs = list(map(Pair, column_of(rows, SOURCE), column_of(rows, TARGET)))
-        return await notes_of(scope_of(info), pairs)
+        return await notes_of(scope_of(info), column_of(rows, SOURCE), column_of(rows, TARGET))
+
+    @batched(
+        graphql_type=list[strawberry.ID] | None,
+        metadata=weighed(call=QUERY, row=5),
+        description="The ids of the groups of `from` that `to` is in, in the order of the groups. "
+        "Only `from` sees them; for others, also for services, it is null.",
+    )
+    async def group_ids(rows: Parents[RelationRow], info: Info) -> list[list[str] | None]:
+        sources, targets = column_of(rows, SOURCE), column_of(rows, TARGET)
+        found = await groups_of(scope_of(info), sources, targets)
+        return [
+            None if groups is None else [group_text(source, group) for group in groups]
+            for source, groups in zip(sources, found, strict=True)
+        ]
 
     @batched(
         description="When the two users became friends: the date of the later of their two "

@@ -1,13 +1,20 @@
 """The viewer, with the lists that only they can open."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import strawberry
 
 from engine import ColumnarRows, MaybeAwaitable, Parents, batched, row_classes, weighed
+from graph import follow_group
 from graph.edge import Pair
+from graph.follow_group import GROUPS_MAX
 from graph.page import OwnListKind
+from graph.pinned_following import PINNED_MAX
+from resolvers.follow_groups import viewers_groups
 from resolvers.limits import RemainingLimits, limits_of
+from resolvers.new_followers import count_new_followers
+from resolvers.pinned_following import pinned_by
 from resolvers.suggestions import SuggestionPage
 from schema import lists, weights
 from schema.arguments import Paging
@@ -22,6 +29,7 @@ from schema.connection import (
     entry_rows,
 )
 from schema.context import Info, scope_of
+from schema.follow_group import FollowGroup
 from schema.follow_request import FollowRequest
 from schema.limits import RelationshipLimits
 from schema.node import VIEWER_PREFIX, Node
@@ -136,6 +144,28 @@ class Viewer(Node):
         return await limits_of(scope_of(info), _users(viewers))
 
     @batched(
+        graphql_type=list[FollowGroup],
+        metadata=weighed(call=weights.QUERY, size=GROUPS_MAX),
+        description="The groups of users whom the viewer follows, in the viewer's order: at most "
+        "100. Costs one database query.",
+    )
+    async def follow_groups(
+        viewers: Parents[ViewerRow], info: Info
+    ) -> list[Sequence[follow_group.FollowGroup]]:
+        return [await viewers_groups(scope_of(info))] * len(viewers)
+
+    @batched(
+        metadata=weights.NEW_FOLLOWERS,
+        description="The number of the viewer's followers who have followed since the viewer "
+        "marked their followers as seen, as `followers` lists them. Counting stops at 1,000. Costs "
+        "one database query.",
+    )
+    async def new_followers_count(viewers: Parents[ViewerRow], info: Info) -> list[int]:
+        scope, users = scope_of(info), _users(viewers)
+        counts = {user: await count_new_followers(scope, user) for user in dict.fromkeys(users)}
+        return [counts[user] for user in users]
+
+    @batched(
         graphql_type=FollowingConnection,
         metadata=weights.OWN_LIST,
         description="The close follows of the viewer; the newest follow first by default.",
@@ -145,6 +175,17 @@ class Viewer(Node):
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
     ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.CLOSE_FOLLOWS, viewers, paging, order_by)
+
+    @batched(
+        graphql_type=list[User],
+        metadata=weighed(call=weights.QUERY, size=PINNED_MAX),
+        description="The users whom the viewer has pinned among those they follow, up to 10, in "
+        "the order of `setPinnedFollowing`. A pin ends with the follow. Costs one database query.",
+    )
+    async def pinned_following(viewers: Parents[ViewerRow], info: Info) -> list[list[UserRow]]:
+        scope, users = scope_of(info), _users(viewers)
+        pinned = {user: await pinned_by(scope, user) for user in dict.fromkeys(users)}
+        return [pinned[user] for user in users]
 
     @batched(
         graphql_type=MutedConnection,

@@ -5,6 +5,8 @@ of single fields stand where the fields are declared; these are shared.
 """
 
 from engine import PAGE, ListSize, weighed
+from resolvers.new_followers import COUNTED_MAX as NEW_COUNTED_MAX
+from resolvers.overlap import COUNTED_COST, COUNTED_INCLUDED, LOOKUP_COST, LOOKUPS_INCLUDED
 
 DOCUMENT = 400
 """Parsing, validating and compiling a document that is not cached, besides its tokens."""
@@ -24,17 +26,30 @@ PAGE_SIZE = ListSize(("first", "last"), default=20, most=100)
 
 DEEP = 50
 """A page after a cursor, which can be beyond the cached entries."""
+LOOKUPS = LOOKUPS_INCLUDED * LOOKUP_COST
+"""Looking up the entries of the shorter one of two lists in the other."""
+COUNTING = COUNTED_INCLUDED * COUNTED_COST
+"""Counting the entries since a date."""
 LIST = weighed(
     call=300,
     row=20,
     page=PAGE_SIZE,
     entry=0.2,
-    given={"after": DEEP, "before": DEEP, "filter": 400, "orderBy": DEEP},
+    given={
+        "after": DEEP,
+        "before": DEEP,
+        "filter": 400,
+        "filter.since": COUNTING,
+        "filter.viewerFollows": LOOKUPS,
+        "orderBy": DEEP,
+    },
 )
 """A page of a list, from the caches; with a filter, from PostgreSQL."""
 OWN_LIST = weighed(call=500, row=50, page=PAGE_SIZE, entry=1)
 """A page of a list that only the viewer can open, from PostgreSQL."""
-OVERLAP = weighed(call=QUERY, row=700, page=PAGE_SIZE, entry=1)
+NEW_FOLLOWERS = weighed(call=QUERY + NEW_COUNTED_MAX * COUNTED_COST)
+"""Finding the moment up to which followers were seen, and counting those since then."""
+OVERLAP = weighed(call=QUERY, row=LOOKUPS, page=PAGE_SIZE, entry=1)
 """A page of an intersection of two lists, from PostgreSQL."""
 RELATIONS = 150
 """The viewer's relations to all users of a level."""

@@ -11,7 +11,7 @@ from storage.cache.updates import RedisCaches
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
-from storage.ports import Budgets, DocumentStore
+from storage.ports import Budgets, DocumentStore, Edges
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import BulkQueue
@@ -50,6 +50,8 @@ class Jobs:
     drain: Drain
     mutes: PostgresMutes
     bulk: BulkQueue
+    batched_edges: Edges
+    """For bulk operations."""
     absent_follower_counts: AbsentFollowerCounts
     affinity: PostgresAffinity
     erasure: Erasure

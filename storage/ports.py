@@ -12,16 +12,27 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, o
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
+from graph.account_export import (
+    AccountEntry,
+    AffinityEntry,
+    GroupEntry,
+    MemberEntry,
+    NoteEntry,
+    OutgoingEntry,
+    PinEntry,
+    ReceiptEntry,
+)
 from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.bulk import BulkKey, BulkOperation, BulkOptions
 from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
 from graph.exported_list import Entry, ExportedList
+from graph.follow_group import FollowGroup, GroupChange, GroupId, SavedGroups
 from graph.lane import ALL_LANES, Lane
+from graph.own_change import OwnChange
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
-from graph.private_note import SavedNote
 from graph.profile import Profile
 from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
@@ -246,6 +257,43 @@ class Exports(Protocol):
         ...
 
 
+class AccountExports(Protocol):
+    """All that is stored about one user, in ranges: at most `most` entries after a key, in the
+    order of keys. Followers and requests are in `Exports`. Exact."""
+
+    async def account(self, user: UserId) -> AccountEntry:
+        """The user's settings and state."""
+        ...
+
+    async def outgoing(self, user: UserId, after: UserId, most: int) -> Sequence[OutgoingEntry]:
+        """The user's edges, and flags of users to whom there is none, by the other users' ids."""
+        ...
+
+    async def notes(self, user: UserId, after: UserId, most: int) -> Sequence[NoteEntry]:
+        """The user's private notes, by the other users' ids."""
+        ...
+
+    async def groups(self, user: UserId) -> Sequence[GroupEntry]:
+        """The user's groups, in order."""
+        ...
+
+    async def group_members(self, user: UserId, after: UserId, most: int) -> Sequence[MemberEntry]:
+        """The members of the user's groups after `after`, by id."""
+        ...
+
+    async def pins(self, user: UserId) -> Sequence[PinEntry]:
+        """All users whom the user has pinned, in order, also those whom they have unfollowed."""
+        ...
+
+    async def affinities(self, user: UserId, after: UserId, most: int) -> Sequence[AffinityEntry]:
+        """The user's ranks, by the other users' ids."""
+        ...
+
+    async def receipts(self, user: UserId, after: int, most: int) -> Sequence[ReceiptEntry]:
+        """The receipts of the user's requests, by their ids."""
+        ...
+
+
 class Overlaps(Protocol):
     """Intersections of two lists. The store looks up the entries of the shorter list in the
     longer."""
@@ -312,12 +360,99 @@ class PrivateNotes(Protocol):
         note: str | None,
         request: Request | None = None,
         pace: Pace | None = None,
-    ) -> SavedNote:
+    ) -> OwnChange:
         """Set the note of the first user about the second, durably, unless the first user exceeds
         `pace`. None deletes it.
 
         It writes nothing if the first account is not active, or, unless it deletes the note, the
         second. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class FollowGroups(Protocol):
+    """Groups of follows. Exact.
+
+    Members are the users whom the owner follows since the same date as when they were added, and
+    whose accounts are present.
+    """
+
+    async def get_many(self, owner: UserId) -> Sequence[FollowGroup]:
+        """All groups of the owner, in their order."""
+        ...
+
+    async def page(self, owner: UserId, group: GroupId, window: Window) -> Page | None:
+        """A window of the members by the date of the follow. None: there is no such group."""
+        ...
+
+    async def counts(self, owner: UserId, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
+        """The number of members of each of `groups`."""
+        ...
+
+    async def groups_of(
+        self, owner: UserId, users: Sequence[UserId]
+    ) -> Mapping[UserId, Sequence[GroupId]]:
+        """The groups that have each of `users` as a member, in their order; without users who are
+        in none."""
+        ...
+
+    async def change(
+        self,
+        owner: UserId,
+        change: GroupChange,
+        pace: Pace,
+        restorable_s: int,
+        request: Request | None = None,
+    ) -> SavedGroups:
+        """Change the owner's groups, durably, unless the owner exceeds `pace`.
+
+        It writes nothing if the owner's account is not active. A `request` is used as in
+        `AccountWrites`. For `restorable_s` seconds after the end of a follow, an undo can restore
+        it, and with it the membership.
+        """
+        ...
+
+
+class SeenFollowers(Protocol):
+    """Up to which moment users have seen their followers. Exact."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Millis]:
+        """The moment of each of `users`; NEVER_SEEN for one who has marked none."""
+        ...
+
+    async def mark(
+        self,
+        user: UserId,
+        until: Millis,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Set the user's moment, durably, unless it is later already, or the user exceeds `pace`.
+
+        It writes nothing if the account is not active. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class PinnedFollowing(Protocol):
+    """The users whom users have pinned among those they follow. Exact."""
+
+    async def pinned_by(self, user: UserId) -> Sequence[UserId]:
+        """The users whom `user` has pinned and still follows by the same follow, in order."""
+        ...
+
+    async def replace(
+        self,
+        user: UserId,
+        others: Sequence[UserId],
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Replace the users whom `user` has pinned, durably, unless `user` exceeds `pace`.
+
+        It writes nothing if the account is not active, or if `user` does not follow one of
+        `others` or that account is not active: then the outcome is NOT_ALLOWED, and this one is its
+        `reason`. A `request` is used as in `AccountWrites`.
         """
         ...
 
@@ -531,13 +666,15 @@ class Feeds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    """The next changes of the change feed, each with its fields as text, and the cursor after
+    """The next entries of the change feed, each with its fields as text, and the cursor after
     them."""
 
     changes: Sequence[Mapping[str, str]]
     cursor: str
     more: bool
-    """Whether there may be further changes now."""
+    """Whether there may be further entries now."""
+    bulk_ends: Sequence[Mapping[str, str]] = ()
+    """The ends of bulk operations."""
 
 
 class ChangeFeed(Protocol):
@@ -569,11 +706,13 @@ class Subscription(Protocol):
 class Subscriptions(Protocol):
     """The subscriptions of this process to users' news."""
 
-    def open(self, *users: UserId) -> AbstractContextManager[Subscription]:
-        """A subscription to news of any of `users`, for a block.
+    def open(
+        self, *users: UserId, viewer: UserId | None = None
+    ) -> AbstractContextManager[Subscription]:
+        """A subscription of `viewer` to news of any of `users`, for a block.
 
         Raises:
-            Overloaded: this process has its maximum number of subscriptions.
+            Overloaded: this process has its maximum number of subscriptions, or of this viewer's.
         """
         ...
 
@@ -670,10 +809,14 @@ class Reads:
     reader: Reader
     own_lists: OwnLists
     exports: Exports
+    account_exports: AccountExports
     overlaps: Overlaps
     blocks: Blocks
     edge_notes: EdgeNotes
     private_notes: PrivateNotes
+    follow_groups: FollowGroups
+    seen_followers: SeenFollowers
+    pinned_following: PinnedFollowing
     affinities: Affinities
     absences: Absences
 
@@ -687,6 +830,9 @@ class Writes:
     account_states: AccountStates
     affinities: Affinities
     private_notes: PrivateNotes
+    follow_groups: FollowGroups
+    seen_followers: SeenFollowers
+    pinned_following: PinnedFollowing
     receipts: Receipts
     usages: Usages
     bulk: BulkOperations

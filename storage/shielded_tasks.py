@@ -25,10 +25,14 @@ class ShieldedTasks:
 
     async def run(self, change: Coroutine[Any, Any, T]) -> T:
         """Return the change's result. If the caller is cancelled, the change continues."""
+        return await asyncio.shield(self.begin(change))
+
+    def begin(self, change: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """Begin a change that nobody can cancel."""
         task = asyncio.create_task(change)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
+        return task
 
     async def close(self) -> None:
         """Wait for the running changes, for `CLOSE_S` at most, then cancel them."""

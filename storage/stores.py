@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.announced_accounts import AnnouncedAccounts
 from storage.announced_edges import AnnouncedEdges
+from storage.announced_seen_followers import AnnouncedSeenFollowers
 from storage.announced_states import AnnouncedStates
+from storage.batched_edges import BatchedEdges
 from storage.cache.audit import CacheAudit
 from storage.cache.local import local_cache_of
 from storage.cache.marks import Marks
@@ -18,29 +20,34 @@ from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
 from storage.groups import Broker, Caches, Jobs, Servers, SharedServers, Webhooks
-from storage.ports import Absences, Changes, Reads, Writes
+from storage.ports import Absences, Changes, Reads, RequestStores, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
+from storage.postgres.account_exports import PostgresAccountExports
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import BulkQueue, PostgresBulkOperations
 from storage.postgres.canaries import Canaries
 from storage.postgres.connection_budget import ConnectionBudget
+from storage.postgres.edge_batches import PostgresEdgeBatches
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
 from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.exports import PostgresExports
 from storage.postgres.failed_changes import FailedChanges
+from storage.postgres.follow_groups import PostgresFollowGroups
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
+from storage.postgres.pinned_following import PostgresPinnedFollowing
 from storage.postgres.pool import Postgres
 from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
+from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification import Verification
 from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
@@ -72,6 +79,12 @@ class Stores:
     broker: Broker
     caches: Caches
     servers: Servers
+
+    @property
+    def batched(self) -> RequestStores:
+        """The same stores, for bulk operations: edges that are changed at the same time are written
+        in batches."""
+        return replace(self, writes=replace(self.writes, edges=self.jobs.batched_edges))
 
     @property
     def redis_round_trips(self) -> int:
@@ -208,10 +221,14 @@ def _reads(
         reader=CacheReader(settings, servers.redis, tables_of(postgres), caches.local),
         own_lists=PostgresOwnLists(postgres),
         exports=PostgresExports(postgres),
+        account_exports=PostgresAccountExports(postgres),
         overlaps=PostgresOverlaps(postgres),
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
         private_notes=PostgresPrivateNotes(postgres),
+        follow_groups=PostgresFollowGroups(postgres),
+        seen_followers=PostgresSeenFollowers(postgres),
+        pinned_following=PostgresPinnedFollowing(postgres),
         affinities=PostgresAffinity(postgres),
         absences=absences,
     )
@@ -270,6 +287,11 @@ def _writes(
         ),
         affinities=PostgresAffinity(postgres),
         private_notes=PostgresPrivateNotes(postgres),
+        follow_groups=PostgresFollowGroups(postgres),
+        seen_followers=AnnouncedSeenFollowers(
+            PostgresSeenFollowers(postgres), broker.events, shielded
+        ),
+        pinned_following=PostgresPinnedFollowing(postgres),
         receipts=PostgresReceipts(postgres),
         usages=PostgresUsages(postgres),
         bulk=PostgresBulkOperations(postgres),
@@ -297,6 +319,7 @@ def _jobs(
         drain=drain,
         mutes=PostgresMutes(postgres),
         bulk=BulkQueue(postgres),
+        batched_edges=_batched_edges(settings, servers, caches, broker, shielded),
         absent_follower_counts=AbsentFollowerCounts(postgres),
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
@@ -311,4 +334,31 @@ def _jobs(
             {servers.broker} if is_cluster(settings.caches_at) else {servers.broker, servers.redis},
         ),
         webhooks=Webhooks(WebhookEndpoints(postgres), WebhookDeliveries(postgres)),
+    )
+
+
+def _batched_edges(
+    settings: StorageSettings,
+    servers: Servers,
+    caches: Caches,
+    broker: Broker,
+    shielded: ShieldedTasks,
+) -> BatchedEdges:
+    postgres, marks = servers.postgres, Marks(servers.redis, Keys(settings.space))
+    delayed_writes = settings.cache.delayed_writes
+    return BatchedEdges(
+        PostgresEdgeBatches(postgres),
+        caches.updates,
+        broker.lanes,
+        shielded,
+        marks,
+        AnnouncedEdges(
+            PostgresEdges(postgres),
+            caches.updates,
+            broker.lanes,
+            shielded,
+            marks=marks,
+            delayed_writes=delayed_writes,
+        ),
+        delayed_writes=delayed_writes,
     )

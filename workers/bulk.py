@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from prometheus_client import Counter
 
-from graph.bulk import BulkSlice, BulkState, SliceResults
+from graph.bulk import BulkSlice, BulkState, SliceResults, end_of
 from graph.errors import Unavailable
 from storage.stores import Stores
 from workers.job_settings import AppliesSlices
@@ -20,6 +20,9 @@ RUN_S = 8.0
 
 FOUND = 4
 """The operations that a job tries to lease: other workers may lease some of them first."""
+
+ANNOUNCED = 20
+"""The ends of operations that are published at once."""
 
 _lines = Counter(
     "kith_bulk_lines", "Lines of bulk operations that were applied, by result.", ["result"]
@@ -48,9 +51,11 @@ class BulkJobs:
         self._is_running = True
         try:
             ends = monotonic() + RUN_S
+            await announce(stores)
             while monotonic() < ends and (found := await stores.jobs.bulk.open(FOUND)):
                 for number in found:
                     await self._advance(stores, number, ends)
+                await announce(stores)
         finally:
             self._is_running = False
 
@@ -78,6 +83,24 @@ class BulkJobs:
                     await queue.release(number, lease)
             except Unavailable:
                 log.warning("a lease on a bulk operation could not be ended; it expires soon")
+
+
+async def announce(stores: Stores) -> None:
+    """Publish the ends of operations whose changes were all published, and record them for
+    webhooks. What fails is repeated by the next job.
+
+    Raises:
+        Unavailable: a server cannot be reached.
+    """
+    ended = await stores.jobs.bulk.unannounced(ANNOUNCED)
+    if not ended:
+        return
+    oldest = (await stores.changes.progress.watermarks()).oldest_unparked.values()
+    for operation in ended:
+        assert operation.ended_at is not None
+        if all(waiting is None or waiting > operation.ended_at for waiting in oldest):
+            await stores.broker.events.publish_end(end_of(operation))
+            await stores.jobs.bulk.announced(operation)
 
 
 async def _keep_pace(part: BulkSlice, begun: float) -> None:

@@ -4,9 +4,11 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import orjson
 
+from graph.bulk import BulkEnd, BulkEventType
 from graph.event import Event
 from graph.webhook import webhook_type
 from storage.redis.events import feed_fields
@@ -26,8 +28,12 @@ class Message:
     body: bytes
 
 
-def message_of(event: Event, space: str) -> Message:
+def message_of(event: Event | BulkEnd, space: str) -> Message:
     """The message of an event that has a type."""
+    if isinstance(event, BulkEnd):
+        operation = {name: text for name, text in event._asdict().items() if name != "id"}
+        name = BulkEventType.BULK_OPERATION_ENDED.value
+        return _message(event.id, name, space, None, {"operation": operation})
     event_type = webhook_type(event)
     assert event_type is not None
     parts = feed_fields(event)
@@ -40,8 +46,15 @@ def trial(event_id: str, space: str) -> Message:
     return _message(event_id, TEST, space, None)
 
 
-def _message(event_id: str, name: str, space: str, change: Mapping[str, str] | None) -> Message:
-    body = orjson.dumps({"id": event_id, "type": name, "space": space, "change": change})
+def _message(
+    event_id: str,
+    name: str,
+    space: str,
+    change: Mapping[str, str] | None,
+    others: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> Message:
+    fields = {"id": event_id, "type": name, "space": space, "change": change, **others}
+    body = orjson.dumps(fields)
     return Message(event_id, name, body)
 
 

@@ -54,13 +54,13 @@ class Edge {
 }
 
 class Connection {
-  constructor (kind, owner, value, first) {
+  constructor (kind, owner, value, first, tag) {
     this.kind = kind
     this.owner = owner
     const held = (value.length - 1) / ENTRY
     this.more = held > first
     this.edges = []
-    const seed = listSeed(kind, owner)
+    const seed = listSeed(kind, owner, tag)
     for (let at = 1; at < value.length && this.edges.length < first; at += ENTRY) {
       this.edges.push(new Edge(value.subarray(at, at + ENTRY), seed))
     }
@@ -72,17 +72,18 @@ class Connection {
   }
 }
 
-function listSeed (kind, owner) {
+function listSeed (kind, owner, tag) {
   const list = Buffer.allocUnsafe(9)
   list[0] = KINDS[kind]
   list.writeBigInt64BE(BigInt(owner), 1)
-  return crc32(list)
+  return crc32(list, tag)
 }
 
 export function graph (url, space) {
   const { pathname, searchParams, protocol } = new URL(url)
   const options = { db: Number(searchParams.get('db') ?? 0), enableAutoPipelining: true }
   const redis = protocol === 'unix:' ? new Redis({ path: pathname, ...options }) : new Redis(url, options)
+  const tag = space === 'public' ? 0 : crc32(space) // as graph/space.py has it
   const key = (what, user) => `kith:${space}:${what}:1:{${user}}`
 
   return {
@@ -94,7 +95,7 @@ export function graph (url, space) {
     async pages (kind, owners, first) {
       const end = ENTRY * (first + 1)
       const values = await Promise.all(owners.map((owner) => redis.getrangeBuffer(key(kind, owner), 0, end)))
-      return values.map((value, turn) => new Connection(kind, owners[turn], value, first))
+      return values.map((value, turn) => new Connection(kind, owners[turn], value, first, tag))
     },
 
     async counts (users) {

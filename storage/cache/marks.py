@@ -7,6 +7,7 @@ filled later were read after the commit.
 """
 
 import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -45,20 +46,32 @@ class Marks:
 
     def begin(self, user: UserId) -> Mark:
         """Begin to set a mark. The caller reads the tables meanwhile."""
+        setting, clearing = self._commands(user)
+        return Mark(clearing, asyncio.create_task(self._set([setting])))
+
+    def begin_many(self, users: Iterable[UserId]) -> Mapping[UserId, Mark]:
+        """Begin to set the marks of several users, in one round trip."""
+        commands = {user: self._commands(user) for user in users}
+        settings = [setting for setting, _ in commands.values()]
+        marks = dict.fromkeys(commands, asyncio.create_task(self._set(settings)))
+        return {user: Mark(commands[user][1], setting) for user, setting in marks.items()}
+
+    def _commands(self, user: UserId) -> tuple[Command, Command]:
+        """The commands that set and clear a mark."""
         own, relations, mine = self._keys.pending(user), self._keys.relations(user), token()
         keys = closing(own), own, lease(own), relations, lease(relations)
-        setting = asyncio.create_task(self._set((CALL, MARK, len(keys), *keys, mine, MARK_MS)))
-        return Mark((CALL, CLEAR_MARK, 2, closing(own), relations, mine), setting)
+        setting = (CALL, MARK, len(keys), *keys, mine, MARK_MS)
+        return setting, (CALL, CLEAR_MARK, 2, closing(own), relations, mine)
 
-    async def clear(self, mark: Mark) -> None:
-        """Clear the mark of a write that has changed nothing. If that fails, it expires."""
-        if await mark.is_set():
+    async def clear(self, *marks: Mark) -> None:
+        """Clear the marks of writes that have changed nothing. If that fails, they expire."""
+        if all([await mark.is_set() for mark in marks]):
             with suppress(Unavailable):
-                await self._redis.pipe([mark.clearing])
+                await self._redis.pipe([mark.clearing for mark in marks])
 
-    async def _set(self, command: Command) -> bool:
+    async def _set(self, commands: Sequence[Command]) -> bool:
         try:
-            await self._redis.pipe([command])
+            await self._redis.pipe(commands)
         except Unavailable:
             return False
         return True

@@ -5,7 +5,7 @@ All updates are idempotent and may come late and out of order.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from graph.decision import Decision
 from graph.edge import Edge, Pair, UserId
@@ -52,13 +52,33 @@ class RedisCaches:
                 about.append((user, _forget(self._owner_keys(user))))
         if mark is not None:
             about.append((user, mark.clearing))
-        unavailable: Set[UserId] = {end for end, _ in about}  # if cancelled: maybe sent
-        try:
-            unavailable = await self._update(about)
-        finally:
-            if unavailable:
-                self._add_pending(unavailable)
-        return not unavailable
+        return await self._update_or_add_pending(about)
+
+    async def update_after_writes(
+        self, written: Sequence[tuple[Pair, Decision]], marks: Mapping[UserId, Mark]
+    ) -> bool:
+        """Like `update_after_write` for writes about different pairs, in one round trip. Clears all
+        the marks."""
+        forward: list[EdgeChange] = []
+        reverse: list[EdgeChange] = []
+        writers: dict[UserId, None] = {}
+        for pair, decision in written:
+            edge = EdgeChange(pair, decision.edge)
+            reverse_edge = EdgeChange(pair.reversed, decision.reverse)
+            forward.append(edge)
+            reverse.append(reverse_edge)
+            for is_reverse in decision.unpublished:
+                writers[pair.target if is_reverse else pair.source] = None
+                if is_reverse:
+                    forward.append(reverse_edge)
+                    reverse.append(edge)
+        about = [
+            *self._relation_updates(_stored(forward), _FORWARD),
+            *self._relation_updates(_stored(reverse), _REVERSE),
+            *_forgotten(writers, self._owner_keys),
+            *[(user, mark.clearing) for user, mark in marks.items()],
+        ]
+        return await self._update_or_add_pending(about)
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         """Update the caches after changes have reached the reverse rows.
@@ -114,6 +134,16 @@ class RedisCaches:
             ]
         )
         await invalidate(self._redis, keys, KeyKind.ACCOUNTS)
+
+    async def _update_or_add_pending(self, about: Sequence[_UserCommand]) -> bool:
+        """Run the commands of a write. Returns whether all were run; the others are pending."""
+        unavailable: Set[UserId] = {end for end, _ in about}  # if cancelled: maybe sent
+        try:
+            unavailable = await self._update(about)
+        finally:
+            if unavailable:
+                self._add_pending(unavailable)
+        return not unavailable
 
     async def _update(self, about: Sequence[_UserCommand]) -> Set[UserId]:
         """Run each user's commands. Returns the users whose server is unavailable."""
@@ -177,6 +207,11 @@ class RedisCaches:
             update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed)
             about.append((user, update))
         return about
+
+
+def _stored(changes: Iterable[EdgeChange]) -> list[EdgeChange]:
+    """The changes of edges that have ever existed."""
+    return [change for change in changes if change.edge.version]
 
 
 def _forgotten(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from graph.account import Account
+from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.visibility import Audience, Privacy
 from storage.postgres import sql
@@ -13,6 +14,7 @@ from storage.postgres.pool import Connection, Record
 class _Statements:
     ensure_account: str
     lock_account: str
+    account_state: str
 
 
 _SQL = sql.load(_Statements, "account_rows")
@@ -24,6 +26,13 @@ async def lock_account(connection: Connection, user: UserId) -> Record:
     row = await connection.row(_SQL.lock_account, user)
     assert row is not None
     return row
+
+
+async def state_and_clock(connection: Connection, user: UserId) -> tuple[AccountState, int]:
+    """The state of the user's account, and the database's clock in microseconds."""
+    row = await connection.row(_SQL.account_state, user)
+    assert row is not None
+    return AccountState(row["state"]), row["now"]
 
 
 def account_of(row: Record) -> Account:

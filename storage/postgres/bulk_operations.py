@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+import orjson
+
 from graph.bulk import (
     BulkKey,
     BulkLine,
@@ -13,6 +15,7 @@ from graph.bulk import (
     BulkState,
     LineCounts,
     SliceResults,
+    end_of,
 )
 from storage.postgres import sql
 from storage.postgres.pool import Postgres, Record
@@ -50,6 +53,10 @@ class _Statements:
     find_ended: str
     find_abandoned: str
     delete_operation: str
+    find_unannounced: str
+    new_delivery_id: str
+    new_delivery_id_on_citus: str
+    announced: str
 
 
 _SQL = sql.load(_Statements, "bulk_operations")
@@ -149,6 +156,23 @@ class BulkQueue:
     async def release(self, number: int, lease: UUID) -> None:
         """End a lease, so that any worker can continue."""
         await self._postgres.fetch(_SQL.release, number, lease)
+
+    async def unannounced(self, most: int) -> Sequence[BulkOperation]:
+        """Up to `most` operations that have ended and whose event was not published, the earliest
+        first."""
+        return list(map(_operation, await self._postgres.fetch(_SQL.find_unannounced, most)))
+
+    async def announced(self, operation: BulkOperation) -> None:
+        """Note that the event of an end was published, and record it for the endpoints of webhooks
+        in the same transaction. Does nothing if it was noted before."""
+        is_citus = await self._postgres.is_citus()
+        new_id = _SQL.new_delivery_id_on_citus if is_citus else _SQL.new_delivery_id
+        row = await self._postgres.row(new_id)
+        assert row is not None
+        event = orjson.dumps(end_of(operation)._asdict()).decode()
+        await self._postgres.fetch(
+            _SQL.announced, operation.key.number, operation.upload, row["id"], event
+        )
 
     async def purge(self, kept_s: float) -> int:
         """Delete some operations that ended more than `kept_s` ago, and uploads that were not

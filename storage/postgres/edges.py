@@ -14,6 +14,7 @@ from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
 from storage.postgres.connector import PART
+from storage.postgres.distribution import is_duplicate_key
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
 from telemetry import tracing
@@ -57,25 +58,26 @@ class PostgresEdges:
                 began = time.monotonic()
                 state, self.lanes = await _read(connection, pair)
                 decision = rule(state)
-                unpublished = _unpublished(state, decision)
+                unpublished = unpublished_edges(state, decision)
                 if not (decision.steps or decision.receipt):
                     return replace(decision, at=state.read_at, unpublished=unpublished)
                 if before_write is not None:
                     await before_write()
                 if await _write(connection, pair, state, decision):
                     took_us = int((time.monotonic() - began) * 1_000_000)
-                    at = _committed_by(state, decision, took_us)
+                    at = committed_by(state, decision, took_us)
                     return replace(decision, at=at, unpublished=unpublished)
         raise Overloaded(PART, "Too many concurrent changes of the same users. Try again later.")
 
 
-def _unpublished(state: PairState, decision: Decision) -> tuple[bool, ...]:
+def unpublished_edges(state: PairState, decision: Decision) -> tuple[bool, ...]:
+    """The edges that a cache may lack: see `Decision.unpublished`."""
     if decision.steps:
         return tuple([step.is_reverse for step in decision.steps])
     return (False,) * state.has_pending_change + (True,) * state.has_pending_reverse_change
 
 
-def _committed_by(state: PairState, decision: Decision, took_us: int) -> int:
+def committed_by(state: PairState, decision: Decision, took_us: int) -> int:
     """An upper bound of the commit's time by the database's clock, in microseconds."""
     return max(state.now + 1 + took_us, decision.edge.version, decision.reverse.version)
 
@@ -85,8 +87,8 @@ async def _read(connection: Connection, pair: Pair) -> tuple[PairState, int]:
     row = await connection.row(_SQL.read_pair, *pair)
     assert row is not None
     state = PairState(
-        edge=_edge(row["kind"], row["flags"], row["since"], row["version"]),
-        reverse=_edge(
+        edge=edge_of(row["kind"], row["flags"], row["since"], row["version"]),
+        reverse=edge_of(
             row["reverse_kind"], row["reverse_flags"], row["reverse_since"], row["reverse_version"]
         ),
         following=row["following"],
@@ -109,7 +111,8 @@ async def _read(connection: Connection, pair: Pair) -> tuple[PairState, int]:
     return state, row["lanes"]
 
 
-def _edge(kind: int | None, flags: int, since: Millis, version: Version) -> Edge:
+def edge_of(kind: int | None, flags: int, since: Millis, version: Version) -> Edge:
+    """The edge in these columns, which are null without a row."""
     return NO_EDGE if kind is None else Edge(Kind(kind), Flags(flags), since, version)
 
 
@@ -120,6 +123,20 @@ async def _write(connection: Connection, pair: Pair, state: PairState, decision:
         ReceiptExists: the receipt to write exists.
         ReceiptConsumed: the receipt to consume is consumed or deleted.
     """
+    try:
+        row = await connection.row(_SQL.write_decision, decision_parameter(pair, state, decision))
+    except (asyncpg.UniqueViolationError, asyncpg.InternalServerError) as error:
+        if not is_duplicate_key(error):
+            raise
+        raise ReceiptExists from None
+    assert row is not None
+    if row["result"] == "consumed":
+        raise ReceiptConsumed
+    return bool(row["result"] == "written")
+
+
+def decision_parameter(pair: Pair, state: PairState, decision: Decision) -> str:
+    """The decision as the function `write_decision` takes it."""
     parameter = {
         "actor": pair.source,
         "other": pair.target,
@@ -133,16 +150,7 @@ async def _write(connection: Connection, pair: Pair, state: PairState, decision:
     }
     if tracing.tracer is not None:
         parameter["trace"] = tracing.traceparent()
-    try:
-        row = await connection.row(_SQL.write_decision, orjson.dumps(parameter).decode())
-    except (asyncpg.UniqueViolationError, asyncpg.InternalServerError) as error:
-        if "duplicate key" not in str(error):  # another machine of Citus reports it without a code
-            raise
-        raise ReceiptExists from None
-    assert row is not None
-    if row["result"] == "consumed":
-        raise ReceiptConsumed
-    return bool(row["result"] == "written")
+    return orjson.dumps(parameter).decode()
 
 
 def _steps(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:

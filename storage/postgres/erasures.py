@@ -12,7 +12,7 @@ from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
 RECEIPTS = 1000
-"""Receipts or notes deleted by one statement."""
+"""Receipts, notes, pins or members of groups deleted by one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class _Statements:
     clear_tombstones: str
     clear_notes: str
     clear_notes_about: str
+    clear_members: str
+    clear_groups: str
+    clear_memberships: str
+    clear_pins: str
+    clear_pins_of: str
     finish: str
 
 
@@ -83,8 +88,9 @@ class Erasures:
         """Finish the erasure of a user without edges who was deleted more than `age_s` seconds ago.
 
         This deletes the user's receipts, the request messages in other users' receipts, the private
-        notes by and about the user, the tombstones of the user's own edges, counts and settings.
-        Returns whether the erasure is finished.
+        notes by and about the user, pins by and of the user, the user's groups, their membership in
+        those of others, the tombstones of the user's own edges, counts and settings. Returns whether
+        the erasure is finished.
         """
         for statement in (
             _SQL.clear_receipts,
@@ -92,6 +98,11 @@ class Erasures:
             _SQL.clear_tombstones,
             _SQL.clear_notes,
             _SQL.clear_notes_about,
+            _SQL.clear_members,
+            _SQL.clear_groups,
+            _SQL.clear_memberships,
+            _SQL.clear_pins,
+            _SQL.clear_pins_of,
         ):
             while await self._cleared(statement, user) == RECEIPTS:
                 pass

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from graph.account_state import AccountState
 from graph.edge import Pair, UserId
 from graph.outcome import Outcome
+from graph.own_change import OwnChange
 from graph.pace import Pace
-from graph.private_note import SavedNote
 from graph.receipt import Request
 from storage.postgres import sql
-from storage.postgres.accounts import charge_rate_limit
+from storage.postgres.own_changes import complete, in_transaction
 from storage.postgres.pool import Connection, Postgres
-from storage.postgres.receipts import write_receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,6 @@ class _Statements:
 
 
 _SQL = sql.load(_Statements, "private_notes")
-
-
-class _TooFast(Exception):
-    """Rolls the transaction back; carries the result to return."""
-
-    def __init__(self, saved: SavedNote) -> None:
-        self.saved = saved
 
 
 class PostgresPrivateNotes:
@@ -49,13 +42,9 @@ class PostgresPrivateNotes:
         note: str | None,
         request: Request | None = None,
         pace: Pace | None = None,
-    ) -> SavedNote:
-        async with self._postgres.connection() as connection:
-            try:
-                async with connection.transaction():
-                    return await _set(connection, pair, note, request, pace)
-            except _TooFast as too_fast:
-                return too_fast.saved
+    ) -> OwnChange:
+        change = partial(_set, pair=pair, note=note, request=request, pace=pace)
+        return await in_transaction(self._postgres, change)
 
 
 async def _set(
@@ -64,24 +53,18 @@ async def _set(
     note: str | None,
     request: Request | None,
     pace: Pace | None,
-) -> SavedNote:
+) -> OwnChange:
     # Either account may be deleted a moment later, so an erasure waits longer than any statement
     # takes, and then deletes the note.
     states = await connection.row(_SQL.account_states_of_note, *pair)
     assert states is not None
     if states["author"] != AccountState.ACTIVE:
-        return SavedNote(Outcome.ACCOUNT_NOT_ACTIVE)
+        return OwnChange(Outcome.ACCOUNT_NOT_ACTIVE)
     if note is not None and states["other"] != AccountState.ACTIVE:
-        return SavedNote(Outcome.NOT_ALLOWED)
+        return OwnChange(Outcome.NOT_ALLOWED)
     if note is None:
         changed = await connection.row(_SQL.delete_note, *pair)
     else:
         changed = await connection.row(_SQL.write_note, *pair, note)
-    if pace is not None and (request or changed):
-        later = await charge_rate_limit(connection, pair.source, pace, states["now"])
-        if later is not None:
-            raise _TooFast(SavedNote(Outcome.RATE_LIMITED, later))
     outcome = Outcome.UPDATED if changed else Outcome.UNCHANGED
-    if request is not None:
-        await write_receipt(connection, request, pair.target, outcome, states["now"])
-    return SavedNote(outcome)
+    return await complete(connection, *pair, outcome, states["now"], request, pace)

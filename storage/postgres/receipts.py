@@ -89,13 +89,14 @@ def receipt_parameter(receipt: Receipt) -> dict[str, Any]:
 
 
 def _stored(row: Record) -> StoredReceipt:
-    undo = _undo_record(row["taken"], row["messages"] or (None, None))
+    undo = undo_record(row["taken"], row["messages"] or (None, None))
     outcome = Outcome[row["outcome"]]
     receipt = Receipt(row["id"], row["asked"], outcome, undo, row["recorded"] or 0)
     return StoredReceipt(receipt, row["other_id"], row["age_us"])
 
 
-def _undo_record(packed: Sequence[int] | None, messages: Sequence[str | None]) -> UndoRecord | None:
+def undo_record(packed: Sequence[int] | None, messages: Sequence[str | None]) -> UndoRecord | None:
+    """The undo record of a receipt, from its columns `taken` and `messages`."""
     if packed is None:
         return None
     version, reverse_version = map(Version, packed[:2])

@@ -8,6 +8,7 @@ received and how many it holds, so a gap is found even after the entry at the cu
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
@@ -79,10 +80,12 @@ class RedisChangeFeed:
         )
         new = [_after(place, entries) for place, entries in zip(places, found, strict=True)]
         await self._check(places, found)
-        changes = [_fields(entry) for entries in new for entry in entries]
+        found_fields = [_fields(entry) for entries in new for entry in entries]
+        changes = [fields for fields in found_fields if "type" not in fields]
+        bulk_ends = [fields for fields in found_fields if "type" in fields]
         now = [_place_after(place, entries) for place, entries in zip(places, new, strict=True)]
         more = any(len(entries) >= most for entries in new)
-        return ChangeBatch(changes, self._written(now), more)
+        return ChangeBatch(changes, self._written(now), more, bulk_ends)
 
     async def _check(self, places: Sequence[Place], found: Sequence[Reply]) -> None:
         """Raise ChangesLost if a stream lacks entries between its place and what was found."""
@@ -113,7 +116,8 @@ class RedisChangeFeed:
     def _read(self, cursor: str) -> list[Place]:
         raw = b""
         if _CURSOR.fullmatch(cursor) and len(cursor) == -(-_CHECKED.size // 3) * 4:
-            raw = urlsafe_b64decode(cursor)
+            with suppress(ValueError):  # padding that is not at the end
+                raw = urlsafe_b64decode(cursor)
         if len(raw) != _CHECKED.size:
             raise BadCursor("after", NOT_A_CURSOR)
         body, check = _CHECKED.unpack(raw)

@@ -15,8 +15,10 @@ import contextlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from struct import Struct
 
+from graph.bulk import BulkEnd, BulkEventType
 from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
 from graph.event import Event
@@ -86,6 +88,21 @@ class RedisEvents:
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
         commands.append(notification(self._keys, [end for event in events for end in event.ends]))
         await self._redis.pipe(commands)
+
+    async def publish_end(self, end: BulkEnd) -> None:
+        """Append the end of a bulk operation to the change feed. It may be appended twice.
+
+        Raises:
+            Unavailable: Redis cannot be reached; it may have been appended.
+        """
+        fields = ("type", BulkEventType.BULK_OPERATION_ENDED.value, *chain(*end._asdict().items()))
+        key = self._keys.events(ALL_LANES[0])
+        await self._redis.pipe(
+            [
+                ("XADD", key, "MAXLEN", "~", self._kept.lane_entries, "*", *fields),
+                notification(self._keys, ()),
+            ]
+        )
 
     def _to_feed(self, user: UserId, packed: bytes) -> Command:
         feed, most = self._keys.feed(user), self._kept.feed_entries

@@ -1,5 +1,6 @@
 """Bulk operations: many changes for many users, by the same rules as single mutations."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -7,6 +8,7 @@ import httpx
 import pytest
 
 from gateway import bulk as gateway_bulk
+from gateway import served_space
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
 from graph import bulk as graph_bulk
 from graph.errors import Unavailable
@@ -20,6 +22,7 @@ from storage.stores import Stores
 from tests.support.bulk import apply_all, as_client, line, results, upload
 from tests.support.gateway import Gateway
 from tests.support.live_gateway import live_gateway
+from tests.support.waiting import until
 
 OPERATION = """
 query ($id: ID!) { bulkOperation(id: $id) {
@@ -476,6 +479,7 @@ async def test_starts_are_audited(gateway: Gateway, caplog: pytest.LogCaptureFix
     await upload(gateway.http, "seen", line(1, "FOLLOW", 2), headers=as_client("importer"))
     await upload(gateway.http, "seen", headers={})
     await gateway.as_service.data(CANCEL, id="seen")
+    await gateway.http.get("/bulk/unseen/results", headers=as_client("importer"))
     audited = [
         [getattr(record, name, None) for name in ("actor", "client", "action", "result")]
         for record in caplog.records
@@ -484,7 +488,46 @@ async def test_starts_are_audited(gateway: Gateway, caplog: pytest.LogCaptureFix
         ["service", "importer", "startBulkOperation", "STARTED"],
         ["anonymous", None, "startBulkOperation", "FORBIDDEN"],
         ["service", None, "cancelBulkOperation", "NOT_CANCELED"],
+        ["service", "importer", "bulk results", "NOT_FOUND"],
     ]
+
+
+async def test_one_client_leaves_a_place_for_the_uploads_of_others(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    most = served_space.UPLOADS_MAX
+    end = asyncio.Event()
+    slice_of_lines = "\n".join([line(1, "FOLLOW", 2)] * graph_bulk.SLICE_LINES).encode()
+
+    async def slow_part() -> Any:
+        yield slice_of_lines + b"\n"
+        await end.wait()
+
+    async with (
+        live_gateway(storage_settings) as live,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=60) as client,
+        asyncio.TaskGroup() as uploads,
+    ):
+        begun = [
+            uploads.create_task(
+                client.post(
+                    "/bulk", params={"id": str(n)}, content=slow_part(), headers=as_client("slow")
+                )
+            )
+            for n in range(most - 1)
+        ]
+
+        async def have_begun() -> bool:
+            counted = "SELECT count(DISTINCT upload) FROM bulk_slice"
+            return bool((await stores.servers.postgres.fetch(counted))[0][0] == most - 1)
+
+        await until(have_begun)
+        more = await upload(client, "more", line(1, "FOLLOW", 2), headers=as_client("slow"))
+        assert error_of(more) == (503, "OVERLOADED")
+        started = await upload(client, "own", line(1, "FOLLOW", 3), headers=as_client("other"))
+        assert started.status_code == 201, started.text
+        end.set()
+    assert {task.result().status_code for task in begun} == {201}
 
 
 async def test_an_upload_arrives_in_parts(

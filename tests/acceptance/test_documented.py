@@ -11,7 +11,22 @@ from tests.support.relationships import protect
 TOKENS = ("undoToken", "consistencyToken", "version")
 """What an example is given of the one before it, in a variable of that name."""
 
-PAGES = ("relationship", "errors", "whispers", "requests", "blocks", "notes", "undo", "freshness")
+GROUP_ID = "groupId"
+"""The variable for the group of the example before it."""
+
+PAGES = (
+    "relationship",
+    "errors",
+    "whispers",
+    "requests",
+    "blocks",
+    "notes",
+    "groups",
+    "new-followers",
+    "pinned",
+    "undo",
+    "freshness",
+)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -31,4 +46,6 @@ async def test_every_example_runs_and_keeps_its_promise(
         if name != "freshness":  # whose examples need no worker: that is what they show
             await drain_all(stores)
         tokens |= {of: token for of in TOKENS for token in found(data, of) if token}
+        for group in (of for of in found(data, "id") if of.startswith("group:")):
+            tokens[GROUP_ID] = group
     assert shown

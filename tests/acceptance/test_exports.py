@@ -5,7 +5,9 @@ import csv
 import io
 import json
 import logging
+import socket
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,16 +17,20 @@ import pytest
 import zstandard
 
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.connections import StreamLimits
+from gateway.export_lines import ExportLines
 from graph.edge import Flags, Kind
 from resolvers import exports
 from storage.postgres.bulk_load import bulk_load
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support.bulk import as_client
 from tests.support.edge_files import execute, write_edges
 from tests.support.edges import edges
 from tests.support.gateway import Gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import live_gateway
+from tests.support.waiting import until
 
 STAR = 17
 AS_SERVICE = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
@@ -304,6 +310,17 @@ async def test_a_cursor_of_another_space_is_rejected(gateway: Gateway) -> None:
     assert error_of(response) == (400, "BAD_USER_INPUT")
 
 
+@pytest.mark.parametrize("cursor", ["", "=", "A=", "é", "0-0"])
+async def test_a_text_that_is_no_cursor_is_rejected(gateway: Gateway, cursor: str) -> None:
+    """Also one of the right length, whose padding stands at its beginning."""
+    text = cursor + "A" * (len(await end_of(gateway)) - len(cursor))
+    for given in (cursor, text):
+        headers = [(name.encode(), value.encode()) for name, value in AS_SERVICE.items()]
+        headers.append((b"last-event-id", given.encode()))
+        response = await gateway.http.get("/changes", headers=headers)
+        assert error_of(response) == (400, "BAD_USER_INPUT")
+
+
 async def test_changes_arrive_while_the_stream_is_open(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
@@ -337,14 +354,58 @@ async def test_the_number_of_streams_is_bounded(
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
     ):
         limit = live.app._config.clients.streams.changes_max  # the test must fill it
-        opened = [client.stream("GET", "/changes", headers=AS_SERVICE) for _ in range(limit)]
-        for stream in opened:
-            assert (await stream.__aenter__()).status_code == 200
-        rejected = await client.get("/changes", headers=AS_SERVICE)
-        assert error_of(rejected) == (503, "OVERLOADED")
-        assert rejected.headers["retry-after"]
-        for stream in opened:
-            await stream.__aexit__(None, None, None)
+        async with AsyncExitStack() as opened:
+
+            async def open_streams(headers: Mapping[str, str], count: int) -> None:
+                for _ in range(count):
+                    stream = client.stream("GET", "/changes", headers=headers)
+                    assert (await opened.enter_async_context(stream)).status_code == 200
+
+            async def assert_rejected(headers: Mapping[str, str]) -> None:
+                rejected = await client.get("/changes", headers=headers)
+                assert error_of(rejected) == (503, "OVERLOADED")
+                assert rejected.headers["retry-after"]
+
+            own_limit = limit * 3 // 4
+            await open_streams(as_client("greedy"), own_limit)
+            await assert_rejected(as_client("greedy"))
+            await open_streams(as_client("other"), limit - own_limit)
+            await assert_rejected(as_client("other"))
+            await assert_rejected(AS_SERVICE)
+
+
+async def test_a_client_that_reads_nothing_loses_its_place(
+    storage_settings: StorageSettings, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ExportLines, "formatted", lambda *_: b"x" * 100_000)
+    monkeypatch.setattr(exports, "RANGE", 1)
+    await follows(stores, *((follower, STAR) for follower in range(100, 250)))
+    await drain_all(stores)
+    limits = StreamLimits(send_deadline_ms=100, exports_max=1)
+    async with (
+        live_gateway(storage_settings, streams=limits) as live,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
+    ):
+        with socket.socket() as slow:
+            slow.setblocking(False)
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(slow, ("127.0.0.1", live.port))
+            head = f"GET /export/followers/{STAR} HTTP/1.1\r\nHost: kith\r\n"
+            head += f"Authorization: {AS_SERVICE['authorization']}\r\n\r\n"
+            await loop.sock_sendall(slow, head.encode())
+            assert await loop.sock_recv(slow, 1)  # it has begun, and is not read any further
+
+            async def is_free() -> bool:
+                path = "/export/followers/1"
+                return (await client.get(path, headers=AS_SERVICE)).status_code == 200
+
+            await until(is_free)
+            size, end = 1, b""
+            while part := await loop.sock_recv(slow, 1 << 20):
+                size, end = size + len(part), (end + part)[-5:]
+            assert size < 150 * 100_000
+            assert end != b"0\r\n\r\n"
 
 
 async def test_many_friends_are_in_the_order_of_the_users_follows(

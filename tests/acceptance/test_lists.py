@@ -270,11 +270,12 @@ async def test_a_user_who_is_requested_twice_is_in_the_response_twice(
 ) -> None:
     """Also while no cache knows any list of theirs."""
     await random_world(stores, 11)
+    some = USERS[:4]
     for viewer in VIEWERS:
         query = LISTS % {"known": "null" if viewer in (NOBODY, SERVICE) else "false"}
-        variables = {"ids": list(map(str, [*USERS, *USERS])), "other": "1"}
+        variables = {"ids": list(map(str, [*some, *some])), "other": "1"}
         users = (await ask(gateway, viewer, query, **variables))["users"]
-        assert users[: len(USERS)] == users[len(USERS) :]
+        assert users[: len(some)] == users[len(some) :]
 
 
 @pytest.mark.parametrize("asker", [NOBODY, SERVICE])

@@ -10,12 +10,17 @@ import httpx
 import jwt
 import pytest
 
+from engine.variables import Variables
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE
 from gateway.client_address import read_proxies
 from gateway.costs import CostSettings
+from resolvers import overlap
+from resolvers.scope import Limits
 from storage.settings import StorageSettings
+from storage.stores import Stores
 from tests.acceptance.test_costs import METRICS, REDIS_ROUND_TRIPS
 from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import LiveGateway, live_gateway
 from tests.support.redis_proxy import proxy_to
 
@@ -301,6 +306,128 @@ async def test_each_other_combination_of_conditions_is_charged_as_a_new_document
         assert [await code(63, "1") for _ in range(8)] == [expected] * 8
         assert "RATE_LIMITED" in [await code(number, "1") for number in range(1, 60)]
         assert await code(62, "2") != "RATE_LIMITED"
+
+
+@pytest.mark.parametrize("shown", ["true", "$shown"])
+async def test_variables_are_coerced_once(
+    live: LiveGateway, monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    coerced: list[object] = []
+    coerce = Variables.coerce
+
+    def counted(variables: Variables, raw: Any) -> Any:
+        coerced.append(raw)
+        return coerce(variables, raw)
+
+    monkeypatch.setattr(Variables, "coerce", counted)
+    query = f"query ($shown: Boolean!) {{ user(id: 1) @include(if: {shown}) {{ id }} }}"
+    query = query if "$" in shown else query.replace("($shown: Boolean!) ", "")
+    async with httpx.AsyncClient() as client:
+        for shows in (True, False, True):
+            body = {"query": query, "variables": {"shown": shows}}
+            assert (await client.post(live.http, json=body)).status_code == 200
+            assert len(coerced) == 1
+            coerced.clear()
+    async with live.socket() as socket:
+        await socket.subscribe(query, shown=True)
+        await socket.data()
+        assert len(coerced) == 1
+
+
+OVERLAPS = {
+    "known": "followersYouKnow(first: 1) { nodes { id } }",
+    "filtered": "followers(first: 1, filter: { viewerFollows: true }) { nodes { id } }",
+    "common": "commonFollowing(with: 2, first: 1) { nodes { id } }",
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+async def test_an_overlap_of_long_lists_is_charged_by_its_length(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    others = range(100, 112)
+    await follows(stores, *((2, other) for other in others), *((other, 3) for other in others))
+    await follows(stores, *((3, other) for other in others), (1, 2))
+    await drain_all(stores)
+    query = f"query ($id: ID!) {{ user(id: $id) {{ {OVERLAPS[name]} }} }}"
+
+    async def spent(user: int) -> int:
+        response = await gateway.http.post(
+            "/graphql",
+            json={"query": query, "variables": {"id": user}},
+            headers={"x-viewer": "2", "kith-cost": "1"},
+        )
+        assert "errors" not in response.json()
+        cost = response.json()["extensions"]["cost"]
+        left: int = cost["remaining"]
+        return int(cost["limit"]) - left
+
+    assert await spent(3) < 1_000_000
+    monkeypatch.setattr(overlap, "LOOKUPS_INCLUDED", 2)
+    monkeypatch.setattr(overlap, "LOOKUP_COST", 1_000_000)
+    assert await spent(1) < 1_000_000
+    assert await spent(3) > 9_000_000  # of 10 lookups; the budget refills meanwhile
+
+
+async def test_counting_many_entries_is_charged_by_their_number(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await follows(stores, *((other, 3) for other in range(100, 112)))
+    await drain_all(stores)
+    filtered = 'followers(filter: { since: "2000-01-01T00:00:00Z" }) { totalCount }'
+    body = {"query": f'{{ user(id: "3") {{ {filtered} }} }}'}
+
+    async def spent() -> int:
+        headers = {"x-viewer": "2", "kith-cost": "1"}
+        response = await gateway.http.post("/graphql", json=body, headers=headers)
+        assert response.json()["data"]["user"]["followers"]["totalCount"] == 12
+        cost = response.json()["extensions"]["cost"]
+        left: int = cost["remaining"]
+        return int(cost["limit"]) - left
+
+    assert await spent() < 1_000_000
+    monkeypatch.setattr(overlap, "COUNTED_INCLUDED", 2)
+    monkeypatch.setattr(overlap, "COUNTED_COST", 1_000_000)
+    assert await spent() > 9_000_000  # of 10 entries; the budget refills meanwhile
+
+
+async def test_filters_cost_what_they_make_kith_read(gateway: Gateway) -> None:
+    dry = "rateLimit(dryRun: true) { cost }"
+    page = "{ nodes { id } }"
+
+    async def cost(arguments: str, **variables: Any) -> int:
+        query = f'{dry} user(id: "1") {{ followers(first: 1{arguments}) {page} }}'
+        declared = ", ".join(
+            f"${name}: {kind}"
+            for name, kind in (("f", "FollowerFilter"), ("d", "DateTime"))
+            if name in variables
+        )
+        query = f"query ({declared}) {{ {query} }}" if declared else f"{{ {query} }}"
+        found = await gateway.data(query, viewer=2, **variables)
+        return int(found["rateLimit"]["cost"])
+
+    date = "2020-01-01T00:00:00Z"
+    plain = await cost("")
+    since = await cost(f', filter: {{ since: "{date}" }}')
+    followed = await cost(", filter: { viewerFollows: true }")
+    assert since - plain > overlap.COUNTED_INCLUDED * overlap.COUNTED_COST
+    assert followed - plain > overlap.LOOKUPS_INCLUDED * overlap.LOOKUP_COST
+    assert await cost(", filter: $f", f={"since": date}) == since
+    assert await cost(", filter: { since: $d }", d=date) == since
+    assert await cost(", filter: $f", f={"viewerFollows": True}) == followed
+    assert await cost(", filter: { since: $d }", d=None) < since
+
+
+async def test_an_overlap_costs_as_much_as_the_default_of_the_following_limit(
+    gateway: Gateway,
+) -> None:
+    dry = "query ($ids: [ID!]!) { rateLimit(dryRun: true) { cost } users(ids: $ids) { %s } }"
+    for selection in OVERLAPS.values():
+        ids = list(map(str, range(10, 20)))
+        found = await gateway.data(dry % selection, viewer=2, ids=ids)
+        lookups = len(ids) * Limits().following_max
+        assert found["rateLimit"]["cost"] >= lookups * overlap.LOOKUP_COST
+        assert Limits().following_max == overlap.LOOKUPS_INCLUDED
 
 
 async def test_what_a_document_costs_to_prepare_is_what_the_documentation_says(

@@ -22,10 +22,13 @@ from tests.support.waiting import until
 
 ME = 1
 UNDO, FRESH, IF_UNCHANGED = "Undo", "Fresh", "IfUnchanged"
+MEMBERS, ADD_MEMBERS = "Members", "AddMembers"
 GIVEN = {
     UNDO: ("undoToken", '"…"', '"{}"'),
     FRESH: ("consistencyToken", "null", '"{}"'),
     IF_UNCHANGED: ("version", '"…"', '"{}"'),
+    MEMBERS: ("id", '"…"', '"{}"'),
+    ADD_MEMBERS: ("id", '"…"', '"{}"'),
 }
 """What a person copies from the answer before, and where to."""
 
@@ -64,6 +67,15 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "Buttons": lambda a: len(set(found(a, "code"))) == 6,
     "CloseFollows": lambda a: found(a, "totalCount") == [2],
     "Notifications": lambda a: found(a, "notify") == ["ALL", "ALL", "NONE"],
+    "Groups": lambda a: found(a, "memberCount") == [3, 2],
+    "Members": lambda a: (
+        found(a, "totalCount") == [3] and sorted(map(len, found(a, "groupIds"))) == [1, 1, 2]
+    ),
+    "NewFollowers": lambda a: (
+        a["viewer"]["newFollowersCount"] > 1 and set(found(a, "isNew")) == {True, False}
+    ),
+    "Unavailable": lambda a: found(a, "unavailableCount") == [1, 0],
+    "Pinned": lambda a: found(a, "id") == ["404", "403"],
     "Version": lambda a: len(found(a, "version")[0]) == 16,
     "Requests": lambda a: (
         found(a, "totalCount") == [2, 2]
@@ -87,6 +99,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "ClosestFriends": lambda a: found(a, "id")[:2] == ["404", "403"],
     "Affinity": lambda a: found(a, "recorded") == [2],
     "Account": lambda a: found(a, "state") == ["DEACTIVATED"],
+    "BulkProgress": lambda a: found(a, "lineCount") == [2],
     "Fresh": lambda a: str(ME) in found(a, "id") and found(a, "degraded") == [False],
 }
 """What the answers without an outcome have to hold."""

@@ -10,7 +10,7 @@ from typing import Any
 import jwt
 import pytest
 
-from gateway import spaces
+from gateway import space_replacements, spaces
 from gateway.authentication import DEVELOPMENT_SECRET
 from gateway.config import Config, read_config
 from gateway.connections import SPACE_CHANGED
@@ -19,6 +19,7 @@ from gateway.exposure import EVERYTHING
 from gateway.space_config import environment_of
 from gateway.space_names import NamedBy, SpaceSource
 from gateway.spaces_settings import ANY, SpacesSettings
+from graph.pace import Pace
 from resolvers.scope import Limits
 from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import LocalSettings, StorageSettings
@@ -424,6 +425,29 @@ async def test_more_spaces_than_may_be_open_take_turns(
         assert ids(await client.data("shop", FOLLOWING)) == [2]
         async with client.live.at("shop").socket(viewer=7):  # keeps it open
             assert await client.code("biz", FOLLOWING) == (503, "OVERLOADED")
+
+
+async def test_spaces_that_are_named_in_turn_are_not_opened_again_and_again(
+    storage_settings: StorageSettings, directory: SpaceDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del directory
+    monkeypatch.setattr(space_replacements, "OF_ADDRESS", Pace(interval_us=3_600_000_000, burst=3))
+    opened: list[str] = []
+    open_space = spaces._Opened
+
+    def counted(record: Any, *given: Any) -> Any:
+        opened.append(record.name)
+        return open_space(record, *given)
+
+    monkeypatch.setattr(spaces, "_Opened", counted)
+    async with serving(storage_settings, replace(SERVED, open_max=1)) as client:
+        for name in ("shop", "biz", "shop", "biz"):
+            assert (await client.answer(name, FOLLOWING))[0] == 200
+        for _ in range(5):
+            assert await client.code("shop", FOLLOWING) == (503, "OVERLOADED")
+            assert ids(await client.data("biz", FOLLOWING)) == []
+        assert await client.code("unknown", FOLLOWING) == (404, "SPACE_UNKNOWN")
+    assert opened == ["shop", "biz", "shop", "biz"]
 
 
 async def test_metrics_name_the_space(client: Client) -> None:

@@ -3,18 +3,25 @@
 from dataclasses import replace
 
 import httpx
+import orjson
 import pytest
 
+from bench import caches
 from bench.fallbacks import counted
 from bench.goals import left_to_graphql_core
 from bench.population import Population
+from bench.raw_answers import RawAnswers
 from bench.rounds import Outcome
-from bench.shapes import SHAPES, Shape
+from bench.shapes import BY_NAME, SHAPES, Shape
 from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
 from graph.page import ListKind, ListOf, Position
+from storage.redis.multiplexed import MultiplexedWire
 from storage.settings import StorageSettings
+from storage.stores import open_stores
 from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import follows
+from tests.support.spaces import created_spaces, in_space
 
 USERS = [*range(1, 201)]
 PEOPLE = Population(
@@ -48,6 +55,28 @@ async def test_no_read_of_the_bench_is_left_to_graphql_core(
             assert response.status_code == 200
             assert "errors" not in response.json()
         assert await fallbacks(gateway) == before
+
+
+async def test_raw_writes_cursors_of_the_space_that_the_bench_has_filled(
+    storage_settings: StorageSettings,
+) -> None:
+    settings = in_space(storage_settings, "filled")
+    shape = replace(BY_NAME["following-20"], turns=1)
+    people = replace(PEOPLE, ordinary=[1], whales=[])
+    wire = MultiplexedWire(settings.redis_url, 5)
+    async with (
+        created_spaces(storage_settings, {"filled": {}}),
+        open_stores(settings, wire) as stores,
+        running_gateway(settings) as gateway,
+    ):
+        await follows(stores, (1, 2), (1, 3))
+        await caches.fill(settings, people)
+        (question,) = shape.questions(people)
+        response = await gateway.http.post(
+            "/graphql", content=question.body, headers=question.headers
+        )
+        by_hand = await RawAnswers(wire, settings.space).following({"user": "1"}, b"")
+    assert orjson.loads(orjson.dumps(by_hand)) == response.json()["data"]
 
 
 NULL_CONDITION = """

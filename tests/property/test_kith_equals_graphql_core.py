@@ -46,7 +46,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-EXAMPLES = 170
+EXAMPLES = 240
 
 ASKERS = (
     *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, DEACTIVATED)),

@@ -14,15 +14,15 @@ Said = tuple[Kind, Flags]
 Edges = Mapping[tuple[int, int], Kind | Said]
 
 
-def becomes(kind: Kind, flags: Flags = Flags.PLAIN) -> Rule:
-    """The actor's edge is that from now on; the other's stays."""
+def becomes(kind: Kind, flags: Flags = Flags.PLAIN, since: int | None = None) -> Rule:
+    """The actor's edge is that from now on, or since that date; the other's stays."""
 
     def decide(state: PairState) -> Decision:
         edge = replace(
             state.edge,
             kind=kind,
             flags=flags,
-            since=Millis(state.now // 1000),
+            since=Millis(state.now // 1000 if since is None else since),
             version=Version(max(state.now, state.edge.version + 1)),
         )
         mutual = state.reverse.kind is Kind.FOLLOW

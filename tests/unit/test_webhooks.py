@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from graph.bulk import BulkEventType
 from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.event import Event, EventType
 from graph.webhook import change_bit, change_mask, checked_name, types_named, webhook_type
@@ -158,7 +159,7 @@ def test_a_wrong_name_is_refused(name: str) -> None:
 def test_an_unknown_type_is_refused_and_none_means_all() -> None:
     with pytest.raises(ValueError, match="'LIKED' is no event type"):
         types_named(["FOLLOWED", "LIKED"])
-    assert types_named([]) == frozenset(EventType)
+    assert types_named([]) == {*EventType, *BulkEventType}
 
 
 ALL_FLAGS = [Flags(number) for number in range(2 * max(Flags))]

@@ -101,6 +101,8 @@ def _entries(stream: str, raw: RawEntries) -> list[Entry]:
 
 
 def _readable(stream: str, at: str, fields: dict[str, str]) -> Event | None:
+    if "type" in fields:
+        return None  # about a bulk operation, not an edge
     # One entry of a newer Kith must not stop the feed: it is logged, acknowledged and left out.
     try:
         return event_of(fields)

@@ -34,15 +34,23 @@ WITH gone AS (
 SELECT count(*)::integer AS count FROM gone
 
 -- name: cancel
--- Cancels the operation $1: at once, or after the slice that a worker has begun. One row; none if it
--- has ended.
+-- Cancels the operation $1: at once, or after the slice that a worker has begun. Deletes the lines that
+-- are not applied. One row, and one for each of up to 10,000 slices; none if it has ended.
 -- shard: $1
-UPDATE bulk_operation
-SET state = CASE WHEN begun > done THEN 2 ELSE 3 END,
-    ended_at = CASE WHEN begun > done THEN NULL
-                    ELSE (extract(epoch FROM now()) * 1000000)::bigint END
-WHERE operation_key = $1 AND state < 2
-RETURNING state
+WITH canceled AS (
+    UPDATE bulk_operation
+    SET state = CASE WHEN begun > done THEN 2 ELSE 3 END,
+        ended_at = CASE WHEN begun > done THEN NULL
+                        ELSE (extract(epoch FROM now()) * 1000000)::bigint END
+    WHERE operation_key = $1 AND state < 2
+    RETURNING operation_key, upload, begun, state
+), cleared AS (
+    UPDATE bulk_slice AS s SET lines = NULL
+    FROM canceled AS c
+    WHERE s.operation_key = $1 AND c.operation_key = s.operation_key AND s.upload = c.upload
+        AND s.number >= c.begun
+)
+SELECT state FROM canceled
 
 -- name: find_open
 -- Up to $1 operations that have not ended and that no worker applies: first those that were never
@@ -136,3 +144,35 @@ ORDER BY s.uploaded_at LIMIT $2
 -- Deletes the operation $1 of the upload $2.
 -- shard: $1
 DELETE FROM bulk_operation WHERE operation_key = $1 AND upload = $2
+
+-- name: find_unannounced
+-- Up to $1 operations that have ended and whose event was not published, the earliest first.
+-- shard: fan-out
+SELECT service, id, digest, upload, per_second, ignores_rate_limit, columns, lines, slices, state,
+       changed, unchanged, rejected, created_at, started_at, ended_at
+FROM bulk_operation WHERE state >= 3 AND announced_at IS NULL ORDER BY ended_at LIMIT $1
+
+-- name: new_delivery_id
+-- The id of a delivery that is not about a change: an id that the outbox then does not use.
+-- shard: plain
+SELECT nextval(pg_get_serial_sequence('outbox', 'id')) AS id
+
+-- name: new_delivery_id_on_citus
+-- shard: local
+SELECT next_change_id() AS id
+
+-- name: announced
+-- Notes that the event $4 of the end of the operation $1, with the upload $2, was published, and inserts
+-- a delivery with the id $3 for each endpoint of a webhook that receives it.
+-- shard: fan-out
+WITH announced AS (
+    UPDATE bulk_operation SET announced_at = (extract(epoch FROM now()) * 1000000)::bigint
+    WHERE operation_key = $1 AND upload = $2 AND announced_at IS NULL
+    RETURNING operation_key
+)
+INSERT INTO webhook_delivery (endpoint, change_id, target_id, source_id, since, version, kind, flags,
+                              former, by_target, operation)
+SELECT e.name, $3::bigint, a.operation_key, 0, 0, 0, 0, 0, 0, false, $4::text::jsonb
+FROM announced a
+JOIN webhook_endpoint e ON 'BULK_OPERATION_ENDED' = ANY (e.types)
+WHERE e.state <> 2

@@ -1,0 +1,13 @@
+"""New followers: those who have followed after the moment up to which a user has seen theirs."""
+
+from graph.edge import Millis
+
+NEVER_SEEN = Millis(0)
+"""The moment of a user who has not marked any followers as seen. A follow without a known date is
+stored with this one, so it is never new."""
+
+
+def is_new(since: Millis, seen: Millis) -> bool:
+    """Whether a follower since a date is new to a user who has seen their followers up to
+    `seen`."""
+    return since > seen

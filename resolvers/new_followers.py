@@ -1,0 +1,70 @@
+"""The viewer's new followers: counting them, and marking followers as seen."""
+
+from graph.edge import Millis, UserId
+from graph.new_followers import NEVER_SEEN
+from graph.page import ListKind, Window
+from graph.receipt import Receipt
+from resolvers.audit import audited
+from resolvers.idempotency import request_of, run_idempotently
+from resolvers.overlap import Filter, filtered_followers
+from resolvers.pages import pages_of
+from resolvers.result import Result
+from resolvers.scope import Scope
+
+MARK_FOLLOWERS_SEEN = "markFollowersSeen"
+
+COUNTED_MAX = 1_000
+"""New followers are counted up to this number, because counting reads the entries."""
+
+
+async def seen_by(scope: Scope, user: UserId) -> Millis:
+    """Up to which moment a user has seen their followers. One statement."""
+    return (await scope.stores.reads.seen_followers.get_many([user]))[user]
+
+
+async def count_new_followers(scope: Scope, viewer: UserId) -> int:
+    """How many followers the viewer has not seen, of those that the viewer's list shows. At most
+    `COUNTED_MAX`."""
+    unseen = Filter(since=Millis(await seen_by(scope, viewer) + 1))
+    found = await filtered_followers(scope, [viewer], Window(COUNTED_MAX), unseen)
+    return len(found.pages[0].entries)
+
+
+async def mark_followers_seen(
+    scope: Scope, until: Millis | None, idempotency_key: str | None = None
+) -> Result:
+    """Mark the viewer's followers up to a moment as seen. None: all whom the list shows now.
+
+    Followers are never unmarked. With a key that was used before, it returns the first outcome.
+
+    Raises:
+        Unauthenticated: the request has no viewer.
+        Unavailable: a part cannot be reached. The followers may or may not be marked; repeating the
+            request is safe.
+    """
+    viewer = scope.must_have_viewer()
+    made = _mark(scope, viewer, until, idempotency_key)
+    if scope.is_service:
+        return await audited(scope, MARK_FOLLOWERS_SEEN, viewer, made)
+    return await made
+
+
+async def _mark(
+    scope: Scope, viewer: UserId, until: Millis | None, idempotency_key: str | None
+) -> Result:
+    request = request_of(viewer, idempotency_key, MARK_FOLLOWERS_SEEN, until)
+    scope.forget()  # a copy in this process may lack what another gateway has shown
+    # A follow that is on its way to the list has an earlier date than now. It must stay new, so
+    # nothing is marked beyond the newest entry.
+    newest = await _newest_follow(scope, viewer)
+    moment = newest if until is None else min(until, newest)
+    seen, pace = scope.stores.writes.seen_followers, scope.limits.pace
+    saved = await run_idempotently(scope, request, lambda: seen.mark(viewer, moment, request, pace))
+    retry_at = None if isinstance(saved, Receipt) else saved.retry_at
+    return Result(saved.outcome, retry_at=retry_at)
+
+
+async def _newest_follow(scope: Scope, viewer: UserId) -> Millis:
+    """The date of the newest entry that the viewer's followers show; NEVER_SEEN: there is none."""
+    (page,) = (await pages_of(scope, ListKind.FOLLOWERS, [viewer], Window(1))).pages
+    return page.entries[0][0] if page.entries else NEVER_SEEN  # an entry may be a plain tuple

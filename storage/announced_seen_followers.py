@@ -1,0 +1,42 @@
+"""Wakes a user's subscriptions after they have marked followers as seen."""
+
+from collections.abc import Mapping, Sequence
+
+from graph.edge import Millis, UserId
+from graph.outcome import REJECTIONS
+from graph.own_change import OwnChange
+from graph.pace import Pace
+from graph.receipt import Request
+from storage.ports import SeenFollowers
+from storage.redis.events import RedisEvents
+from storage.shielded_tasks import ShieldedTasks
+
+
+class AnnouncedSeenFollowers:
+    """Implements `storage.ports.SeenFollowers` around an inner store. No cache holds the moment."""
+
+    def __init__(self, inner: SeenFollowers, events: RedisEvents, shielded: ShieldedTasks) -> None:
+        self._inner = inner
+        self._events = events
+        self._shielded = shielded
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Millis]:
+        return await self._inner.get_many(users)
+
+    async def mark(
+        self,
+        user: UserId,
+        until: Millis,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        return await self._shielded.run(self._mark(user, until, request, pace))
+
+    async def _mark(
+        self, user: UserId, until: Millis, request: Request | None, pace: Pace | None
+    ) -> OwnChange:
+        marked = await self._inner.mark(user, until, request, pace)
+        # Also if nothing has changed: the process that changed it may have died before this.
+        if marked.outcome not in REJECTIONS:
+            await self._events.notify([user])
+        return marked

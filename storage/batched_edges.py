@@ -1,0 +1,204 @@
+"""Collects edge changes that are made at the same time, and writes them in batches.
+
+A batch is one transaction, and two round trips to Redis. Many changes cost much less than one by
+one, but each waits for its batch. So this is for bulk operations.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from graph.decision import Decision, Rule
+from graph.edge import Pair, UserId
+from graph.errors import Unavailable
+from graph.lane import lane_of
+from storage.cache.lease import delayed_edges
+from storage.cache.marks import Mark, Marks
+from storage.ports import Edges, Lanes
+from storage.redis.connection import PART as REDIS
+from storage.shielded_tasks import ShieldedTasks
+
+log = logging.getLogger(__name__)
+
+BATCH = 50
+"""The changes of one transaction. It holds the locks of its pairs and counts for some 10 ms, and
+other writers of the same users wait for it."""
+
+AT_ONCE = 2
+"""The batches that run at once: PostgreSQL writes one while this process decides the other."""
+
+SINGLE_AT_ONCE = 4
+"""The changes that are made one by one at once, because other writers were first."""
+
+
+class BatchTables(Protocol):
+    """The tables of edges."""
+
+    lanes: int
+    """The number of lanes, as of the last change."""
+
+    async def change_many(
+        self,
+        changes: Sequence[tuple[Pair, Rule]],
+        before_write: Callable[[], Awaitable[None]],
+    ) -> list[Decision | Exception | None]:
+        """Change different pairs, each if no other writer is first; None: one was. `before_write`
+        is awaited before the write; if it raises, nothing is written."""
+        ...
+
+
+class BatchCaches(Protocol):
+    """Caches of edges."""
+
+    async def update_after_writes(
+        self, written: Sequence[tuple[Pair, Decision]], marks: Mapping[UserId, Mark]
+    ) -> bool:
+        """Update the caches after writes about different pairs, and clear the marks. Returns
+        whether all caches were updated."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """A change that waits for its batch."""
+
+    pair: Pair
+    rule: Rule
+    decision: "asyncio.Future[Decision]"
+
+
+class BatchedEdges:
+    """Implements `storage.ports.Edges`. Changes that are requested in one iteration of the event
+    loop share batches, in the order of their actors."""
+
+    def __init__(
+        self,
+        tables: BatchTables,
+        caches: BatchCaches,
+        lanes: Lanes,
+        shielded: ShieldedTasks,
+        marks: Marks,
+        single: Edges,
+        *,
+        delayed_writes: bool = True,
+    ) -> None:
+        """`single`: changes the pairs that other writers change at the same time. `delayed_writes`:
+        whether to write without marks if they cannot be set."""
+        self._tables = tables
+        self._caches = caches
+        self._lanes = lanes
+        self._shielded = shielded
+        self._marks = marks
+        self._single = single
+        self._delayed_writes = delayed_writes
+        self._waiting: list[_Waiting] = []
+        self._free = asyncio.Semaphore(AT_ONCE)
+        self._single_free = asyncio.Semaphore(SINGLE_AT_ONCE)
+
+    async def change(self, pair: Pair, rule: Rule) -> Decision:
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(pair, rule, loop.create_future())
+        self._waiting.append(waiting)
+        if len(self._waiting) == 1:
+            loop.call_soon(self._begin)
+        return await waiting.decision
+
+    def _begin(self) -> None:
+        """Begin the batches of all changes that wait."""
+        waiting, self._waiting = self._waiting, []
+        for batch in _batches(waiting):
+            self._shielded.begin(self._run(batch))
+
+    async def _run(self, batch: Sequence[_Waiting]) -> None:
+        results: list[Decision | Exception | None]
+        try:
+            async with self._free:
+                results = await self._written([(one.pair, one.rule) for one in batch])
+        except Unavailable as error:
+            results = [error] * len(batch)
+        except Exception:
+            # Nothing is written, or all with its receipts. One by one, only the cause fails.
+            log.exception("a batch of changes has failed")
+            results = [None] * len(batch)
+        await asyncio.gather(*map(self._answer, batch, results))
+
+    async def _answer(self, waiting: _Waiting, result: Decision | Exception | None) -> None:
+        if result is None:
+            try:
+                async with self._single_free:
+                    result = await self._single.change(waiting.pair, waiting.rule)
+            except Exception as error:
+                result = error
+        if waiting.decision.done():  # the caller was cancelled
+            return
+        if isinstance(result, Exception):
+            waiting.decision.set_exception(result)
+        else:
+            waiting.decision.set_result(result)
+
+    async def _written(
+        self, changes: Sequence[tuple[Pair, Rule]]
+    ) -> list[Decision | Exception | None]:
+        """Make the changes of a batch, and update the caches."""
+        marks = self._marks.begin_many(dict.fromkeys(pair.source for pair, _ in changes))
+        has_begun = False
+
+        async def begin() -> None:
+            nonlocal has_begun
+            if not await _are_set(marks.values()) and not self._delayed_writes:
+                raise Unavailable(REDIS)
+            has_begun = True
+
+        try:
+            results = await self._tables.change_many(changes, begin)
+        except Exception:
+            # After an error of a write, nobody knows whether it was committed.
+            if not has_begun:
+                await self._marks.clear(*marks.values())
+            raise
+        await _are_set(marks.values())
+        published = [
+            (pair, result)
+            for (pair, _), result in zip(changes, results, strict=True)
+            if isinstance(result, Decision) and result.unpublished
+        ]
+        is_visible = await self._caches.update_after_writes(published, marks)
+        self._wake(published)
+        if is_visible:
+            return results
+        delayed_edges.inc(len(published))
+        return [
+            replace(result, is_delayed=True)
+            if isinstance(result, Decision) and result.unpublished
+            else result
+            for result in results
+        ]
+
+    def _wake(self, published: Sequence[tuple[Pair, Decision]]) -> None:
+        """Wake the lanes of the changes."""
+        lanes = self._tables.lanes
+        self._lanes.wake(
+            {
+                lane_of(pair.source if is_reverse else pair.target, lanes)
+                for pair, decision in published
+                for is_reverse in decision.unpublished
+            }
+        )
+
+
+def _batches(waiting: Sequence[_Waiting]) -> Iterable[Sequence[_Waiting]]:
+    """Batches of different pairs, in the order of the actors."""
+    while waiting:
+        first: dict[frozenset[UserId], _Waiting] = {}
+        for one in waiting:
+            first.setdefault(frozenset(one.pair), one)
+        ordered = sorted(first.values(), key=lambda one: one.pair.source)
+        for start in range(0, len(ordered), BATCH):
+            yield ordered[start : start + BATCH]
+        waiting = [one for one in waiting if first[frozenset(one.pair)] is not one]
+
+
+async def _are_set(marks: Iterable[Mark]) -> bool:
+    return all([await mark.is_set() for mark in marks])

@@ -1,0 +1,144 @@
+"""Changes the edges of many pairs of users in one transaction, for bulk operations."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from graph.account_state import AccountState
+from graph.decision import Decision, PairState, Rule
+from graph.edge import Pair
+from graph.lane import LANES
+from graph.receipt import ReceiptConsumed, ReceiptExists
+from storage.postgres import sql
+from storage.postgres.edges import committed_by, decision_parameter, edge_of, unpublished_edges
+from storage.postgres.locks import pair_key
+from storage.postgres.pool import Connection, Postgres, Record
+
+PairChange = tuple[Pair, Rule]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    read_ends: str
+    write_decisions: str
+
+
+_SQL = sql.load(_Statements, "edge_batches")
+
+
+class PostgresEdgeBatches:
+    """Changes pairs by compare-and-set, as `PostgresEdges` does, with one try for each."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+        self.lanes = LANES
+        """The number of lanes, as of the last change."""
+
+    async def change_many(
+        self, changes: Sequence[PairChange], before_write: Callable[[], Awaitable[None]]
+    ) -> list[Decision | Exception | None]:
+        """Decide changes of different pairs, and write the decisions in one transaction. Return the
+        decision of each, or the error that the rule has raised, or `ReceiptExists` or
+        `ReceiptConsumed`; None: nothing was written, because another writer was first, so change
+        the pair by `change`.
+
+        `before_write` is awaited before the write. If it raises, nothing is written.
+        """
+        async with self._postgres.connection() as connection:
+            if connection.is_citus:  # locks of several machines have no common order
+                return [None] * len(changes)
+            began = time.monotonic()
+            states, self.lanes = await _read_many(connection, [pair for pair, _ in changes])
+            decided: list[Decision | Exception | None] = []
+            writes: list[_Write] = []
+            for (pair, rule), state in zip(changes, states, strict=True):
+                try:
+                    decision = rule(state)
+                except Exception as error:
+                    decided.append(error)
+                    continue
+                unpublished = unpublished_edges(state, decision)
+                decided.append(replace(decision, at=state.read_at, unpublished=unpublished))
+                if decision.steps or decision.receipt:
+                    writes.append(_Write(len(decided) - 1, pair, state, decision))
+            if writes:
+                await before_write()
+                writes.sort(key=lambda write: write.pair.source)
+                results = await _write_many(connection, writes)
+                took_us = int((time.monotonic() - began) * 1_000_000)
+                for write, result in zip(writes, results, strict=True):
+                    decided[write.place] = _result(write, decided[write.place], result, took_us)
+        return decided
+
+
+class _Write(NamedTuple):
+    """A decision to write, and its place among the changes."""
+
+    place: int
+    pair: Pair
+    state: PairState
+    decision: Decision
+
+
+def _result(
+    write: _Write, decision: Decision | Exception | None, result: str, took_us: int
+) -> Decision | Exception | None:
+    if result == "written" and isinstance(decision, Decision):
+        return replace(decision, at=committed_by(write.state, decision, took_us))
+    if result == "repeated":
+        return ReceiptExists()
+    return ReceiptConsumed() if result == "consumed" else None
+
+
+async def _read_many(connection: Connection, pairs: Sequence[Pair]) -> tuple[list[PairState], int]:
+    """The states of pairs, and the number of lanes. A pair's edges are read one after the other,
+    and compared with the rows again when a decision is written."""
+    sources, targets = (list(column) for column in zip(*pairs, strict=True))
+    own = await connection.fetch(_SQL.read_ends, sources, targets, sources, False)
+    others = await connection.fetch(_SQL.read_ends, targets, sources, targets, True)
+    return list(map(_state, own, others)), own[0]["lanes"]
+
+
+def _state(own: Record, other: Record) -> PairState:
+    states = own["state"] or 0, other["state"] or 0
+    return PairState(
+        edge=edge_of(own["kind"], own["flags"], own["since"], own["version"]),
+        reverse=edge_of(other["kind"], other["flags"], other["since"], other["version"]),
+        following=_following(own),
+        now=own["now"],
+        blocks=own["blocks"] or 0,
+        following_limit=own["following_limit"],
+        other_following=_following(other),
+        other_following_limit=other["following_limit"],
+        protected=bool(other["protected"]),
+        present=states == (AccountState.ACTIVE, AccountState.ACTIVE),
+        active=states[0] == AccountState.ACTIVE,
+        deleted=AccountState.DELETED in states,
+        muted_until=own["muted_until"],
+        message=own["message"],
+        other_message=other["message"],
+        paced_until=own["paced_until"] or 0,
+        has_pending_change=bool(own["waits"]),
+        has_pending_reverse_change=bool(other["waits"]),
+    )
+
+
+def _following(end: Record) -> int:
+    """How many follows, whispers and requests a user has."""
+    return (end["follows"] or 0) + (end["whispers"] or 0) + (end["requests"] or 0)
+
+
+async def _write_many(connection: Connection, writes: Sequence[_Write]) -> list[str]:
+    """Write decisions, in the order of their actors, in one transaction. Returns their results."""
+    has_reverse = any(step.is_reverse for write in writes for step in write.decision.steps)
+    owners = sorted({end for write in writes for end in write.pair}) if has_reverse else []
+    row = await connection.row(
+        _SQL.write_decisions,
+        [decision_parameter(write.pair, write.state, write.decision) for write in writes],
+        sorted({pair_key(write.pair) for write in writes}),
+        owners,
+    )
+    assert row is not None
+    results: list[str] = row["results"]
+    return results

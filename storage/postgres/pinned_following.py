@@ -1,0 +1,77 @@
+"""The users whom users have pinned, each a row of the user who pins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from graph.account_state import AccountState
+from graph.edge import UserId
+from graph.outcome import Outcome
+from graph.own_change import OwnChange
+from graph.pace import Pace
+from graph.receipt import Request
+from storage.postgres import sql
+from storage.postgres.account_rows import state_and_clock
+from storage.postgres.own_changes import complete, in_transaction
+from storage.postgres.pool import Connection, Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    find_pinned: str
+    lock_count: str
+    find_follows: str
+    stored_pins: str
+    delete_pins: str
+    write_pin: str
+
+
+_SQL = sql.load(_Statements, "pinned_following")
+
+
+class PostgresPinnedFollowing:
+    """Implements `storage.ports.PinnedFollowing`."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def pinned_by(self, user: UserId) -> Sequence[UserId]:
+        return [row["other_id"] for row in await self._postgres.fetch(_SQL.find_pinned, user)]
+
+    async def replace(
+        self,
+        user: UserId,
+        others: Sequence[UserId],
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        change = partial(_replace, user=user, others=others, request=request, pace=pace)
+        return await in_transaction(self._postgres, change)
+
+
+async def _replace(
+    connection: Connection,
+    user: UserId,
+    others: Sequence[UserId],
+    request: Request | None,
+    pace: Pace | None,
+) -> OwnChange:
+    # An account may be deleted a moment later, so an erasure waits longer than any statement takes,
+    # and then deletes the pins by and of it.
+    state, now = await state_and_clock(connection, user)
+    if state is not AccountState.ACTIVE:
+        return OwnChange(Outcome.ACCOUNT_NOT_ACTIVE)
+    # One replacement at a time. A user without counts follows nobody.
+    await connection.fetch(_SQL.lock_count, user)
+    follows = dict(map(tuple, await connection.fetch(_SQL.find_follows, user, list(others))))
+    for other in others:
+        if other not in follows:
+            return OwnChange(Outcome.NOT_ALLOWED, reason=other)
+    pins = [(other, follows[other]) for other in others]
+    outcome = Outcome.UNCHANGED
+    if pins != list(map(tuple, await connection.fetch(_SQL.stored_pins, user))):
+        outcome = Outcome.UPDATED
+        await connection.fetch(_SQL.delete_pins, user)
+        for position, pin in enumerate(pins):
+            await connection.fetch(_SQL.write_pin, user, position, *pin)
+    return await complete(connection, user, user, outcome, now, request, pace)

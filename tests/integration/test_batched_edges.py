@@ -1,0 +1,264 @@
+"""Changes in batches have the results of single changes, and one transaction for many of them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from uuid import uuid4
+
+import pytest
+
+from graph.decision import Decision, PairState, Rule
+from graph.edge import Flags, Kind, Pair, UserId
+from graph.errors import Unavailable
+from graph.outcome import Outcome
+from graph.pace import Pace, paced
+from graph.receipt import ReceiptExists
+from graph.transitions import (
+    accept_request,
+    block,
+    cancel_request,
+    dismiss,
+    follow,
+    mute,
+    remove_follower,
+    unblock,
+    unfollow,
+    unmute,
+    update_follow,
+)
+from storage import batched_edges
+from storage.postgres.edge_batches import PostgresEdgeBatches
+from storage.postgres.verify import verify
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.support.edges import edges
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows, with_receipt
+
+RULES: dict[str, Callable[[], Rule]] = {
+    "follow": lambda: follow(PLENTY),
+    "mutual follow": lambda: follow(PLENTY, mutual=True),
+    "unfollow": unfollow,
+    "mutual unfollow": lambda: unfollow(mutual=True),
+    "update": lambda: update_follow(Kind.WHISPER, close_follow=True),
+    "remove": remove_follower,
+    "block": lambda: block(PLENTY),
+    "unblock": unblock,
+    "mute": mute,
+    "unmute": unmute,
+    "accept": lambda: accept_request(PLENTY),
+    "cancel": cancel_request,
+    "dismiss": dismiss,
+}
+STATES = [
+    (own, other)
+    for own in (
+        (Kind.NONE, Flags.PLAIN),
+        (Kind.NONE, Flags.MUTED),
+        *((k, Flags.PLAIN) for k in Kind if k),
+    )
+    for other in Kind
+]
+ROWS = """
+SELECT from_user_id % 100000 AS f, to_user_id % 100000 AS t, kind, flags FROM following
+WHERE from_user_id / 100000 = $1 ORDER BY 1, 2
+"""
+COUNTS = """
+SELECT user_id % 100000 AS u, follows, friends, whispers, requests, blocks, specials, mutes
+FROM following_count WHERE user_id / 100000 = $1 ORDER BY 1
+"""
+
+
+async def nothing() -> None:
+    """Before a write."""
+
+
+async def all_at_once(stores: Stores, changes: list[tuple[Pair, Rule]]) -> list[Decision]:
+    """Change pairs in batches."""
+    edges = stores.batched.writes.edges
+    return list(await asyncio.gather(*(edges.change(pair, rule) for pair, rule in changes)))
+
+
+@pytest.mark.parametrize("name", RULES)
+async def test_a_batch_does_what_single_changes_do(
+    stores: Stores, storage_settings: StorageSettings, name: str
+) -> None:
+    made: list[list[Outcome]] = []
+    for group in (1, 2):
+        said: dict[tuple[int, int], Kind | tuple[Kind, Flags]] = {}
+        reverse: dict[tuple[int, int], Kind | tuple[Kind, Flags]] = {}
+        pairs = []
+        for number, (own, other) in enumerate(STATES):
+            pair = as_pair(100_000 * group + 2 * number + 1, 100_000 * group + 2 * number + 2)
+            pairs.append(pair)
+            if own != (Kind.NONE, Flags.PLAIN):
+                said[pair] = own
+            if other:
+                reverse[pair.reversed] = (other, Flags.PLAIN)
+        await edges(stores, said)
+        await edges(stores, reverse)  # afterwards, so that the same user counts a friendship
+        changes = [(pair, RULES[name]()) for pair in pairs]
+        if group == 1:
+            made.append([(await stores.writes.edges.change(*change)).outcome for change in changes])
+        else:
+            made.append([decision.outcome for decision in await all_at_once(stores, changes)])
+    assert made[0] == made[1]
+    await drain_all(stores)
+    postgres = stores.servers.postgres
+    for statement in (ROWS, COUNTS):
+        one, many = [[tuple(row) for row in await postgres.fetch(statement, g)] for g in (1, 2)]
+        assert one == many
+    report = await verify(storage_settings)
+    assert report.clean, report.drifts
+
+
+async def test_a_batch_is_three_statements(stores: Stores) -> None:
+    postgres = stores.servers.postgres
+    await all_at_once(stores, [(as_pair(1, 2), follow(PLENTY))])
+    before = postgres.statements
+    changes = [(as_pair(user, user + 1000), follow(PLENTY)) for user in range(1, 51)]
+    decisions = await all_at_once(stores, changes)
+    assert {decision.outcome for decision in decisions} == {Outcome.FOLLOWED}
+    assert postgres.statements - before == 3
+
+
+async def test_a_batch_stops_at_a_users_limits(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    changes = [(as_pair(1, other), follow(5)) for other in range(2, 12)]
+    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    assert outcomes.count(Outcome.FOLLOWED) == 5
+    assert outcomes.count(Outcome.FOLLOWING_LIMIT_REACHED) == 5
+    pace = Pace(interval_us=3_600_000_000, burst=3)
+    changes = [(as_pair(50, o), paced(follow(PLENTY), pace, has_key=False)) for o in range(60, 70)]
+    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    assert outcomes.count(Outcome.FOLLOWED) == 3
+    assert outcomes.count(Outcome.RATE_LIMITED) == 7
+    await drain_all(stores)
+    assert (await verify(storage_settings)).clean
+
+
+async def test_changes_of_one_pair_are_made_one_after_the_other(stores: Stores) -> None:
+    pair = as_pair(1, 2)
+    changes = [(pair, follow(PLENTY)), (pair, unfollow()), (pair.reversed, follow(PLENTY))]
+    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    assert outcomes[0] is Outcome.FOLLOWED
+    (row,) = await stores.servers.postgres.fetch(
+        "SELECT count(*) FROM following WHERE from_user_id = 2 AND kind = 1"
+    )
+    assert (outcomes[2], row["count"]) == (Outcome.FOLLOWED, 1)
+
+
+async def test_a_receipt_that_exists_fails_only_its_own_change(stores: Stores) -> None:
+    used, new = uuid4(), uuid4()
+    await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), used))
+    batched = stores.batched.writes.edges
+    results = await asyncio.gather(
+        batched.change(as_pair(1, 2), with_receipt(follow(PLENTY), used)),
+        batched.change(as_pair(1, 3), with_receipt(follow(PLENTY), new)),
+        return_exceptions=True,
+    )
+    assert isinstance(results[0], ReceiptExists)
+    assert isinstance(results[1], Decision)
+    stored = await stores.writes.receipts.get_many(UserId(1), [used, new])
+    assert stored.keys() == {used, new}
+
+
+async def test_a_rule_that_fails_fails_only_its_own_change(stores: Stores) -> None:
+    def failing(_: PairState) -> Decision:
+        raise RuntimeError("a bug")
+
+    batched = stores.batched.writes.edges
+    results = await asyncio.gather(
+        batched.change(as_pair(1, 2), failing),
+        batched.change(as_pair(1, 3), follow(PLENTY)),
+        return_exceptions=True,
+    )
+    assert isinstance(results[0], RuntimeError)
+    assert isinstance(results[1], Decision)
+    assert results[1].outcome is Outcome.FOLLOWED
+
+
+@pytest.mark.plain("batches are for plain PostgreSQL")
+async def test_a_pair_that_another_writer_has_changed_is_not_written(stores: Stores) -> None:
+    async def overtaken() -> None:
+        await follows(stores, (1, 2))
+
+    tables = PostgresEdgeBatches(stores.servers.postgres)
+    changes = [(as_pair(1, 2), block(PLENTY)), (as_pair(1, 3), block(PLENTY))]
+    first, second = await tables.change_many(changes, overtaken)
+    assert first is None
+    assert isinstance(second, Decision)
+    assert second.outcome is Outcome.BLOCKED
+    kinds = await stores.servers.postgres.fetch(
+        "SELECT to_user_id, kind FROM following WHERE from_user_id = 1 ORDER BY 1"
+    )
+    assert [tuple(row) for row in kinds] == [(2, Kind.FOLLOW), (3, Kind.BLOCK)]
+
+
+async def test_a_batch_that_fails_is_made_one_by_one(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> list[Decision | Exception | None]:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(PostgresEdgeBatches, "change_many", broken)
+    changes = [(as_pair(user, user + 100), follow(PLENTY)) for user in range(1, 6)]
+    outcomes = {decision.outcome for decision in await all_at_once(stores, changes)}
+    assert outcomes == {Outcome.FOLLOWED}
+
+
+async def test_an_unavailable_server_fails_the_whole_batch(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unavailable(*_: object) -> list[Decision | Exception | None]:
+        raise Unavailable("PostgreSQL")
+
+    monkeypatch.setattr(PostgresEdgeBatches, "change_many", unavailable)
+    batched = stores.batched.writes.edges
+    results = await asyncio.gather(
+        *(batched.change(as_pair(1, other), follow(PLENTY)) for other in range(2, 5)),
+        return_exceptions=True,
+    )
+    assert {type(result) for result in results} == {Unavailable}
+
+
+async def test_batches_and_single_changes_of_the_same_users_do_not_deadlock(
+    stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batched_edges, "BATCH", 7)
+    users = range(1, 9)
+    pairs = [as_pair(a, b) for a in users for b in users if a != b]
+    kinds: list[Callable[[], Rule]] = [
+        lambda: follow(PLENTY),
+        remove_follower,
+        lambda: block(PLENTY),
+        unblock,
+        lambda: follow(PLENTY, mutual=True),
+        lambda: unfollow(mutual=True),
+    ]
+
+    async def singly(start: int) -> None:
+        for place, pair in enumerate(pairs[start:] + pairs[:start]):
+            await stores.writes.edges.change(pair, kinds[(place + start) % len(kinds)]())
+
+    def batched(start: int) -> Awaitable[list[Decision]]:
+        turned = pairs[start:] + pairs[:start]
+        return all_at_once(
+            stores,
+            [(pair, kinds[(place * start) % len(kinds)]()) for place, pair in enumerate(turned)],
+        )
+
+    for start in (5, 17, 31):
+        await asyncio.gather(singly(start), singly(start + 9), batched(start), batched(start + 3))
+    await drain_all(stores)
+    report = await verify(storage_settings)
+    assert report.clean, report.drifts
+
+
+async def test_the_writers_and_the_others_see_a_batch(stores: Stores) -> None:
+    changes = [(as_pair(user, 500), follow(PLENTY)) for user in range(1, 6)]
+    await all_at_once(stores, changes)
+    relations = await stores.reads.edge_notes.own_edges(UserId(1), [UserId(500)])
+    assert relations.keys() == {500}
+    await drain_all(stores)
+    rows = await stores.servers.postgres.fetch("SELECT 1 FROM follower WHERE to_user_id = 500")
+    assert len(rows) == 5

@@ -1,0 +1,53 @@
+"""How often spaces are opened in the place of others."""
+
+import pytest
+
+from gateway.http_rejection import HttpRejection
+from gateway.space_replacements import OF_ADDRESS, OF_PROCESS, Replacements
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def allowed(replacements: Replacements, *addresses: str) -> list[bool]:
+    return [_is_allowed(replacements, address) for address in addresses]
+
+
+def _is_allowed(replacements: Replacements, address: str) -> bool:
+    try:
+        replacements.take(address)
+    except HttpRejection as rejection:
+        return not (rejection.status == 503 and int(rejection.headers["retry-after"]) >= 1)
+    return True
+
+
+def test_one_address_causes_a_burst_and_then_one_an_interval() -> None:
+    clock = Clock()
+    replacements = Replacements(clock)
+    burst = OF_ADDRESS.burst
+    assert allowed(replacements, *["a"] * (burst + 3)) == [True] * burst + [False] * 3
+    clock.now += OF_ADDRESS.interval_us / 1_000_000
+    assert allowed(replacements, "a", "a") == [True, False]
+
+
+def test_other_addresses_have_the_rest_of_the_process() -> None:
+    clock = Clock()
+    replacements = Replacements(clock)
+    used = allowed(replacements, *["a"] * 2 * OF_ADDRESS.burst).count(True)
+    others = [str(number) for number in range(OF_PROCESS.burst)]
+    assert allowed(replacements, *others).count(True) == OF_PROCESS.burst - used > 0
+    clock.now += OF_PROCESS.interval_us / 1_000_000
+    assert allowed(replacements, "new", "newer") == [True, False]
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_what_is_rejected_does_not_count(count: int) -> None:
+    clock = Clock()
+    replacements = Replacements(clock)
+    allowed(replacements, *["a"] * (OF_ADDRESS.burst + 50))
+    clock.now += count * OF_ADDRESS.interval_us / 1_000_000
+    assert allowed(replacements, *["a"] * (count + 1)) == [True] * count + [False]
