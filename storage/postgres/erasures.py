@@ -89,8 +89,8 @@ class Erasures:
 
         This deletes the user's receipts, the request messages in other users' receipts, the private
         notes by and about the user, pins by and of the user, the user's groups, their membership in
-        those of others, the tombstones of the user's own edges, counts and settings. Returns whether
-        the erasure is finished.
+        those of others, the tombstones of the user's own edges, counts and settings. Returns
+        whether the erasure is finished.
         """
         for statement in (
             _SQL.clear_receipts,
