@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
 from storage.postgres import locks, sql
-from storage.postgres.comparison import PAIRS, Comparison
+from storage.postgres.comparison import PAIRS, Comparison, LostMember
 from storage.postgres.connector import Connection
 from storage.postgres.lanes import keep_lane_count
 from storage.postgres.session import retry, transaction
@@ -31,6 +31,7 @@ class _Statements:
     lock_count: str
     repair_counts: str
     erase_again: str
+    delete_lost_member: str
 
 
 _SQL = sql.load(_Statements, "repair")
@@ -57,6 +58,12 @@ async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
     many."""
     await connection.execute(_SQL.erase_again, users)
     return len(users)
+
+
+async def delete_lost_members(connection: Connection, members: Sequence[LostMember]) -> int:
+    """Delete members of groups that do not exist. Returns how many."""
+    await connection.executemany(_SQL.delete_lost_member, members)
+    return len(members)
 
 
 async def _repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:

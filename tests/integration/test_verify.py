@@ -305,6 +305,25 @@ async def test_an_impossible_edge_is_reported_and_left(
         assert drift.count == 4
 
 
+@pytest.mark.usefixtures("small_parts")
+async def test_members_of_groups_that_do_not_exist_are_found_and_deleted(
+    whole: StorageSettings,
+) -> None:
+    await execute(
+        whole,
+        "INSERT INTO follow_group (user_id, group_id, name) VALUES (1, 7, 'a'), (2, 7, 'b')",
+        "INSERT INTO follow_group_member (user_id, target_id, group_id, since)"
+        " SELECT u, u + t, 5 + g, 1"
+        " FROM generate_series(1, 2) u, generate_series(1, 9) t, generate_series(1, 3) g",
+    )
+    (drift,) = (await verify(whole, repair=True)).drifts
+    assert (drift.kind, drift.count) == (DriftKind.GROUP_MEMBER, 2 * 9 * 2)
+    assert drift.examples[:3] == ("1: 2 in 6", "1: 2 in 8", "1: 3 in 6")
+    assert (await verify(whole)).clean
+    rows = await fetch(whole, "SELECT DISTINCT group_id FROM follow_group_member")
+    assert rows == [(7,)]
+
+
 async def test_only_so_many_examples_are_kept_but_all_are_counted(whole: StorageSettings) -> None:
     await execute(whole, "UPDATE follower SET since = since + 1 WHERE kind = 1")
     ((edges,),) = await fetch(whole, "SELECT count(*) FROM following WHERE kind = 1")
