@@ -28,7 +28,7 @@ def score(
 
     def damped(middle: UserId) -> float:
         friends = suggestion.FRIEND_WEIGHT if middle in fans else 1
-        return friends / len(graph[middle]) ** suggestion.DAMPING
+        return friends * float(len(graph[middle])) ** -suggestion.DAMPING
 
     middles = [other for other in followed if graph.get(other)]
     known = [other for other in middles if user in graph[other]]
