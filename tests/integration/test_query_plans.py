@@ -44,6 +44,7 @@ STATEMENTS = {
         "overlaps",
         "pinned_following",
         "private_notes",
+        "present_follows",
         "profiles",
         "receipts",
         "relations",
@@ -742,8 +743,6 @@ async def test_groups_are_read_by_their_owner(planner: Planner) -> None:
     steps = await planner.steps("follow_groups", "find_groups", READER)
     assert_by_index(steps)
     assert looked_at(steps, "follow_group") == 100
-    steps = await planner.steps("follow_groups", "state_of_owner", READER)
-    assert_by_index(steps)
 
 
 CHANGES_OF_A_ROW: Mapping[str, Sequence[object]] = {
@@ -754,7 +753,6 @@ CHANGES_OF_A_ROW: Mapping[str, Sequence[object]] = {
     "remove_members": (READER, 1, [1, 2, 91]),
 }
 CHANGES_OF_ROWS: Mapping[str, tuple[Sequence[object], int]] = {
-    "follows_of": ((READER, [1, 2, 3, 5_000]), 10),
     "order_groups": ((READER, [7, 8, 9]), 200),
     "delete_members": ((READER, 1), 10),
     "delete_former_members": ((READER, [1, 2], [9, 9]), 12),
@@ -794,7 +792,7 @@ async def test_pins_are_one_range_and_a_probe_each(planner: Planner) -> None:
     assert_by_index(steps)
     assert looked_at(steps, "pinned_following") <= 10
     assert looked_at(steps, "following") <= 10
-    steps = await planner.steps("pinned_following", "find_follows", READER, list(range(1, 11)))
+    steps = await planner.steps("present_follows", "find_follows", READER, list(range(1, 11)))
     assert_by_index(steps)
     assert looked_at(steps, "following") <= 10
     assert_probed(steps, "account", 10)
