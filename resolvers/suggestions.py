@@ -18,7 +18,7 @@ from graph.edge import Millis, UserId
 from graph.errors import BadCursor
 from graph.page import ListKind, Position, Window
 from graph.suggestion import Suggestion, candidates, may_suggest, middles_of
-from resolvers.access import load_counts
+from resolvers.access import load_totals
 from resolvers.pages import pages_of
 from resolvers.scope import RankedCandidates, Scope
 
@@ -148,7 +148,7 @@ async def _middles(
         examined = sorted(newest, key=lambda u: ranks.get(u, NEVER), reverse=True)[:EXAMINED_MAX]
     if not examined:
         return {}
-    totals = await load_counts(scope, ListKind.FOLLOWING, examined)
+    totals = await load_totals(scope, ListKind.FOLLOWING, examined)
     return middles_of(newest, zip(examined, totals, strict=True), MIDDLES_MAX)
 
 

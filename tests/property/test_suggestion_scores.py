@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import exp, log
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,8 +28,8 @@ def score(
     """The score as the docstring of `graph.suggestion` describes it."""
 
     def damped(middle: UserId) -> float:
-        friends = suggestion.FRIEND_WEIGHT if middle in fans else 1
-        return friends * float(len(graph[middle])) ** -suggestion.DAMPING
+        friends = suggestion.FRIEND_WEIGHT if middle in fans else 1.0
+        return friends * exp(-suggestion.DAMPING * log(len(graph[middle])))
 
     middles = [other for other in followed if graph.get(other)]
     known = [other for other in middles if user in graph[other]]
