@@ -23,7 +23,9 @@ from gateway.service_streams import Chunks, Stream, StreamRequest, no_others
 from graph.account_export import (
     AccountEntry,
     AffinityEntry,
+    GroupEntry,
     IncomingEntry,
+    MemberEntry,
     NoteEntry,
     OutgoingEntry,
     PinEntry,
@@ -168,6 +170,21 @@ def _(entry: NoteEntry) -> Mapping[str, object]:
 @described.register
 def _(entry: PinEntry) -> Mapping[str, object]:
     return {"userId": str(entry.other), "followedAt": date_text(entry.since)}
+
+
+@described.register
+def _(entry: GroupEntry) -> Mapping[str, object]:
+    return {"groupId": str(entry.id), "name": entry.name}
+
+
+@described.register
+def _(entry: MemberEntry) -> Mapping[str, object]:
+    return {
+        "userId": str(entry.other),
+        "groups": [
+            {"groupId": str(group), "followedAt": date_text(since)} for group, since in entry.groups
+        ],
+    }
 
 
 @described.register

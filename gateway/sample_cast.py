@@ -11,10 +11,12 @@ from graph.account import PrivacyChange
 from graph.account_state import AccountState
 from graph.affinity import Interaction, InteractionKind, Scale
 from graph.edge import Kind, Millis, Pair, UserId
+from graph.follow_group import AddMembers, CreateGroup
 from graph.visibility import Audience
 from resolvers import actions
 from resolvers.accounts import change_state
 from resolvers.actions import Action
+from resolvers.follow_groups import ADD, CREATE, change_groups, viewers_groups
 from resolvers.interactions import record_interactions
 from resolvers.new_followers import mark_followers_seen
 from resolvers.pinned_following import set_pinned_following
@@ -52,6 +54,9 @@ FOLLOWS = (
 )
 """The follows that the rest builds on. The first has the newest date."""
 
+GROUPS = {"Lisbon": (CLOSE, CLOSEST, WHISPERED_TO), "Work": (CLOSE, MUTED)}
+"""The groups of user 1, and their members."""
+
 DESCRIPTIONS: Mapping[UserId, str] = {
     ME: "the viewer of the examples",
     UserId(2): "a star, followed by more than a third of all",
@@ -87,6 +92,7 @@ async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
     for actor, target, action in _changes(limits):
         await change(Scope(stores, actor, limits), target, action)
     await set_note(Scope(stores, ME, limits), CLOSE, "Met in Lisbon.")
+    await _group(Scope(stores, ME, limits))
     await set_pinned_following(Scope(stores, ME, limits), [CLOSEST, CLOSE])
     await mark_followers_seen(Scope(stores, ME, limits), SEEN)
     # Turning protection off accepts no requests: two requests to user 1 stay pending.
@@ -94,6 +100,16 @@ async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
     service = Scope(stores, None, limits, is_service=True, scale=scale)
     await record_interactions(service, list(_interactions(Millis(int(time() * 1000)))))
     await change_state(service, DEACTIVATED, AccountState.DEACTIVATED)
+
+
+async def _group(scope: Scope) -> None:
+    present = {group.name: group for group in await viewers_groups(scope)}
+    for name, members in GROUPS.items():
+        group = present.get(name)
+        if group is None:
+            group = (await change_groups(scope, CREATE, CreateGroup(name))).group
+        assert group is not None
+        await change_groups(scope, ADD, AddMembers(group.id, members))
 
 
 def _settings() -> Iterator[tuple[UserId, PrivacyChange]]:

@@ -150,6 +150,9 @@ class ServiceStreams:
         except KithError as error:
             result = error.code
             raise rejection_of(error) from error
+        except HttpRejection as rejection:
+            result = rejection.code
+            raise
         finally:
             action = f"{self.name} {path['list'][:20]}" if "list" in path else self.name
             log_access(scope, action, user_id_of(path.get("user", "")), result)

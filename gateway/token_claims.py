@@ -159,7 +159,13 @@ class ClaimMapping:
 
 
 def _client(named: Sequence[object]) -> str | None:
-    return str(named[0])[:CLIENT_CHARS_MAX] if named else None
+    """The name of the client. Raises ClaimError for one that cannot be stored."""
+    if not named:
+        return None
+    client = str(named[0])[:CLIENT_CHARS_MAX]
+    if not client.isprintable():  # as surrogates and NUL are not
+        raise ClaimError("The token's `client_id` or `azp` must be a printable text.")
+    return client
 
 
 def _path(variable: str, text: str) -> ClaimPath:

@@ -1,12 +1,14 @@
 """The entries of an account export: all that is stored about one user, as far as the user may know
 it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from graph.account import Account
 from graph.account_state import AccountState
 from graph.edge import Edge, Kind, Millis, UserId
+from graph.follow_group import GroupId
 from graph.outcome import Outcome
 from graph.receipt import UndoRecord
 
@@ -58,6 +60,21 @@ class PinEntry(NamedTuple):
 
     other: UserId
     since: Millis
+
+
+class GroupEntry(NamedTuple):
+    """A group of the user's."""
+
+    id: GroupId
+    name: str
+
+
+class MemberEntry(NamedTuple):
+    """A member of groups of the user's: each group, and since when the member was followed when
+    they were added."""
+
+    other: UserId
+    groups: Sequence[tuple[GroupId, Millis]]
 
 
 class AffinityEntry(NamedTuple):

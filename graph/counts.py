@@ -41,12 +41,12 @@ NO_COUNTS = Counts(0, 0, 0)
 
 
 class Limit(NamedTuple):
-    """The maximum number of edges a user may have, and the current number."""
+    """The maximum number of edges or groups a user may have, and the current number."""
 
     limit: int
     current: int
 
     @property
     def remaining(self) -> int:
-        """How many more edges are allowed: 0 also where a limit was lowered below `current`."""
+        """How many more are allowed: 0 also where a limit was lowered below `current`."""
         return max(0, self.limit - self.current)

@@ -34,6 +34,8 @@ class Outcome(StrEnum):
     DISMISSED = "DISMISSED"
     ALREADY_DISMISSED = "ALREADY_DISMISSED"
     RECORDED = "RECORDED"
+    CREATED = "CREATED"
+    """A group of follows was created."""
     RESTORED = "RESTORED"
     INVALID_INPUT = "INVALID_INPUT"
     """An argument is invalid, so no rule was asked."""
@@ -44,6 +46,10 @@ class Outcome(StrEnum):
     FOLLOWING_LIMIT_REACHED = "FOLLOWING_LIMIT_REACHED"
     BLOCK_LIMIT_REACHED = "BLOCK_LIMIT_REACHED"
     RATE_LIMITED = "RATE_LIMITED"
+    GROUP_NOT_FOUND = "GROUP_NOT_FOUND"
+    GROUP_LIMIT_REACHED = "GROUP_LIMIT_REACHED"
+    MEMBERS_NOT_FOLLOWED = "MEMBERS_NOT_FOLLOWED"
+    """Some users cannot be in the actor's group, because the actor does not follow them."""
     CONFLICT = "CONFLICT"
     """The relation has changed since the actor read its version."""
     CANNOT_UNDO = "CANNOT_UNDO"
@@ -81,6 +87,7 @@ CHANGES = frozenset(
         Outcome.UNMUTED,
         Outcome.DISMISSED,
         Outcome.RECORDED,
+        Outcome.CREATED,
         Outcome.RESTORED,
         Outcome.ERASED,
         Outcome.DEACTIVATED,
@@ -99,6 +106,9 @@ REJECTIONS = frozenset(
         Outcome.FOLLOWING_LIMIT_REACHED,
         Outcome.BLOCK_LIMIT_REACHED,
         Outcome.RATE_LIMITED,
+        Outcome.GROUP_NOT_FOUND,
+        Outcome.GROUP_LIMIT_REACHED,
+        Outcome.MEMBERS_NOT_FOLLOWED,
         Outcome.CONFLICT,
         Outcome.CANNOT_UNDO,
         Outcome.UNDO_EXPIRED,

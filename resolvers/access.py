@@ -123,7 +123,9 @@ async def _counts_as_listed(
         length = shown.lengths.get((kind, owner))
         if length is None or count is None:
             return count
-        return max(length, count) if has_blocks else length  # blocks leave out entries
+        if has_blocks and owner != scope.viewer:
+            return max(length, count)  # blocks leave out entries, but none of the viewer's own
+        return length
 
     return list(map(agreed, owners, found))
 

@@ -11,7 +11,9 @@ from typing import NamedTuple, Protocol, TypeVar
 from graph.account_export import (
     AccountEntry,
     AffinityEntry,
+    GroupEntry,
     IncomingEntry,
+    MemberEntry,
     NoteEntry,
     OutgoingEntry,
     PinEntry,
@@ -31,6 +33,8 @@ Entry = (
     | IncomingEntry
     | NoteEntry
     | PinEntry
+    | GroupEntry
+    | MemberEntry
     | AffinityEntry
     | ReceiptEntry
 )
@@ -53,7 +57,8 @@ E = TypeVar("E", bound=_ByOther)
 
 async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None]:
     """All that is stored about the user, in sections: `account`, `outgoing`, `incoming`, `notes`,
-    `pins`, `affinities`, `receipts`. Each section has at least one part, which may be empty.
+    `pins`, `groups`, `groupMembers`, `affinities`, `receipts`. Each section has at least one part,
+    which may be empty.
 
     Raises:
         Forbidden: the request is not from a service for itself.
@@ -75,6 +80,9 @@ async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None
         yield Part("notes", notes)
     pins = await stored.pins(user)
     yield Part("pins", [entry for entry in pins if entry.other not in absent])
+    yield Part("groups", await stored.groups(user))
+    async for members in _ranges(stored.group_members, user):
+        yield Part("groupMembers", [entry for entry in members if entry.other not in absent])
     async for ranks in _ranges(stored.affinities, user):
         yield Part("affinities", ranks)
     after = 0

@@ -30,6 +30,9 @@ Seen: TypeAlias = tuple[Relation, Millis | None]
 """The viewer's relation to a user, and when their mute ends: the relation does not hold that."""
 
 BATCH = 100
+READ_COST = 150
+"""The cost of a read that finds no change, in the unit of `schema.weights`. Others are charged as
+events."""
 READS_WHILE_KEPT = 3
 """How often an idle subscriber reads their feed during the time that it is kept after a read."""
 RETRY_S = 1.0
@@ -60,7 +63,7 @@ async def relationship_events(
     scope.since = scope.since or 0  # read the absences that this process has been notified of
     position = None if after is None else checked_feed_cursor("after", after)
     feeds = scope.stores.changes.feeds
-    with scope.stores.changes.subscriptions.open(viewer) as subscription:
+    with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
         if position is None:
             position = await feeds.open(viewer)
         while True:
@@ -107,7 +110,7 @@ async def relation_changed(
     scope.since = scope.since or 0  # read the absences that this process has been notified of
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
-    with scope.stores.changes.subscriptions.open(viewer) as subscription:
+    with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
         while True:
             await subscription.news()
             now = await when_available(partial(_relations_seen, scope, viewer, others))
@@ -115,6 +118,8 @@ async def relation_changed(
             shown |= changed
             if changed:
                 yield [(other, relation) for other, (relation, _) in changed.items()]
+            else:
+                scope.debit(READ_COST + len(others))
 
 
 async def _relations_seen(
@@ -140,14 +145,17 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     scope.since = scope.since or 0
     shown: Sequence[int | None] | None = None
     # The viewer's access depends on their relation to the user, and on their own blocks.
-    with scope.stores.changes.subscriptions.open(*deciding_users(scope, [user])) as subscription:
+    users = deciding_users(scope, [user])
+    with scope.stores.changes.subscriptions.open(*users, viewer=scope.viewer) as subscription:
         while True:
             await subscription.news()
             now = await when_available(partial(_counts_seen, scope, user))
-            if now != shown:
-                shown = now
-                yield user
-                await asyncio.sleep(scope.limits.counts_every_s)
+            if now == shown:
+                scope.debit(READ_COST)
+                continue
+            shown = now
+            yield user
+            await asyncio.sleep(scope.limits.counts_every_s)
 
 
 async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:

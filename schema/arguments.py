@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import NamedTuple, Protocol, TypeVar
+from unicodedata import category
 
 import orjson
 import strawberry
@@ -186,6 +187,18 @@ def text(argument: str, given: str, most: int) -> str:
         raise BadInput(argument, f"must have at most {most} characters, got {len(given)}.")
     if "\0" in given or (not given.isascii() and any("\ud800" <= c <= "\udfff" for c in given)):
         raise BadInput(argument, "must not contain null characters or surrogates.")
+    return given
+
+
+NOT_IN_A_LINE = frozenset({"Cc", "Zl", "Zp"})
+"""Categories of characters that a line must not contain: control characters and separators of lines
+and paragraphs."""
+
+
+def line(argument: str, given: str, most: int) -> str:
+    """Return `given`. Raises BadInput if it is too long, cannot be stored or is not one line."""
+    if any(category(character) in NOT_IN_A_LINE for character in text(argument, given, most)):
+        raise BadInput(argument, "must not contain control characters, such as line breaks.")
     return given
 
 

@@ -24,6 +24,7 @@ from graph.edge import UserId
 from graph.new_followers import is_new
 from graph.page import ListKind, OwnListKind, Position, Ranking
 from resolvers.access import count_unavailable
+from resolvers.follow_groups import GroupFilter, member_total
 from resolvers.freshness import freshness_of
 from resolvers.new_followers import seen_by
 from resolvers.overlap import Filter, filtered_totals
@@ -186,7 +187,7 @@ class Connection:
     @batched(
         metadata=weighed(call=120, row=1.2),
         description="The number of entries that this list leaves out because their accounts are "
-        "deactivated or deleted. Null for lists of other users, and for filtered followers and "
+        "deactivated or deleted. Null for lists of other users, and for filtered lists and "
         "overlaps. Always 0 for `blockedUsers` and `mutedUsers`, which show these accounts.",
     )
     async def unavailable_count(rows: Parents[ConnectionRow], info: Info) -> list[int | None]:
@@ -292,7 +293,7 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     ]
 
 
-_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | None]
+_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | GroupFilter | None]
 
 
 def _whole_list(kind: ListKind | OwnListKind | Ranking) -> ListKind | OwnListKind:
@@ -305,6 +306,8 @@ async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[U
     found: Sequence[int | None]
     if chosen is None:
         found = await load_totals(scope, kind, owners)
+    elif isinstance(chosen, GroupFilter):
+        found = [await member_total(scope, chosen)]  # only the viewer has groups
     else:
         found = await filtered_totals(scope, owners, chosen)
     return {owner: length or 0 for owner, length in zip(owners, found, strict=True)}

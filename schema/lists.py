@@ -16,7 +16,8 @@ from graph.errors import BadCursor, BadInput
 from graph.page import ListKind, ListOf, OwnListKind, Page, Ranking, Window
 from graph.visibility import Access
 from resolvers import closest_friends as closest
-from resolvers import overlap
+from resolvers import follow_groups, overlap
+from resolvers.follow_groups import GroupFilter
 from resolvers.overlap import Filter
 from resolvers.pages import VisiblePages, pages_of
 from resolvers.scope import Limits
@@ -98,23 +99,55 @@ def common_following(
     return _connection_rows(scope.limits, lists, paging, read, is_part=True)
 
 
-async def closest_friends(
+def closest_friends(
     info: Info, users: Parents[UserRow], paging: Paging, order: FriendOrder
-) -> Rows:
+) -> Awaitable[Rows]:
     """Return a page of the viewer's friends, closest first. An error for other users."""
     scope = scope_of(info)
-    viewer = scope.must_have_viewer()
     not_own = BadInput("orderBy", "can be AFFINITY only for the viewer's own friends. Use DATE.")
-    if viewer not in users:
-        return [not_own] * len(users)
 
     async def read(_: Sequence[UserId], window: Window) -> VisiblePages:
         return VisiblePages(
             [Access.VISIBLE], [await closest.closest_friends(scope, window)], [None]
         )
 
-    list_of = ListOf(Ranking.FRIENDS, viewer, is_oldest_first(order))
-    (row,) = await _connection_rows(scope.limits, [list_of], paging, read)
+    list_of = ListOf(Ranking.FRIENDS, scope.must_have_viewer(), is_oldest_first(order))
+    return _viewers_list(scope.limits, users, list_of, paging, read, not_own)
+
+
+def of_group(
+    info: Info,
+    users: Parents[UserRow],
+    paging: Paging,
+    order: ListOrder | None,
+    chosen: GroupFilter,
+) -> Awaitable[Rows]:
+    """Return a page of the members of a group of the viewer's. An error for other users."""
+    scope = scope_of(info)
+    not_own = BadInput("filter.groupId", "can be used only for the viewer's own list.")
+
+    async def read(_: Sequence[UserId], window: Window) -> VisiblePages:
+        return await follow_groups.members(scope, window, chosen)
+
+    (list_of,) = _lists(ListKind.FOLLOWING, [scope.must_have_viewer()], order)
+    return _viewers_list(scope.limits, users, list_of, paging, read, not_own, chosen)
+
+
+async def _viewers_list(
+    limits: Limits,
+    users: Parents[UserRow],
+    list_of: ListOf,
+    paging: Paging,
+    read: Read,
+    not_own: BadInput,
+    chosen: GroupFilter | None = None,
+) -> Rows:
+    """Return a page of a list of the viewer's, its owner. `not_own` for other users."""
+    viewer = list_of.owner
+    if viewer not in users:
+        return [not_own] * len(users)
+    is_part = chosen is not None
+    (row,) = await _connection_rows(limits, [list_of], paging, read, chosen, is_part=is_part)
     return [row if user == viewer else not_own for user in users]
 
 
@@ -135,7 +168,7 @@ async def _connection_rows(
     lists: Sequence[ListOf],
     paging: Paging,
     read: Read,
-    follower_filter: Filter | None = None,
+    chosen: Filter | GroupFilter | None = None,
     *,
     is_part: bool = False,
 ) -> Rows:
@@ -149,7 +182,7 @@ async def _connection_rows(
         except BadCursor as error:
             return [error]  # there is one list
         visible = await read(list(map(_OWNER, lists)), shared_window)
-        return _rows_of_pages(lists, paging, visible, follower_filter, is_part)
+        return _rows_of_pages(lists, paging, visible, chosen, is_part)
     windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
     valid = [
         (list_of, of_list)
@@ -161,7 +194,7 @@ async def _connection_rows(
         lists = [list_of for list_of, _ in valid]
         (_, shared_window), *_ = valid  # the cursor matches one list only
         visible = await read(list(map(_OWNER, lists)), shared_window)
-        rows = iter(_rows_of_pages(lists, paging, visible, follower_filter, is_part))
+        rows = iter(_rows_of_pages(lists, paging, visible, chosen, is_part))
     return [next(rows) if isinstance(of_list, Window) else of_list for of_list in windows]
 
 
@@ -179,7 +212,7 @@ def _rows_of_pages(
     lists: Sequence[ListOf],
     paging: Paging,
     visible: VisiblePages,
-    follower_filter: Filter | None,
+    chosen: Filter | GroupFilter | None,
     is_part: bool,
 ) -> list[ConnectionRow]:
     """Return the connections of lists that are all read in one order."""
@@ -187,7 +220,7 @@ def _rows_of_pages(
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
-    totals_or_filters = totals if follower_filter is None else repeat(follower_filter)
+    totals_or_filters = totals if chosen is None else repeat(chosen)
     from_start, bounds = repeat(last is None), repeat((after, before))
     rows = zip(lists, pages, from_start, bounds, accesses, totals_or_filters, repeat(is_part))
     return list(map(_connection_row, rows))

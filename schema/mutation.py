@@ -6,6 +6,7 @@ from schema.mutations.accounts import AccountMutations
 from schema.mutations.blocks import BlockMutations
 from schema.mutations.bulk import BulkMutations
 from schema.mutations.changes import ChangeManyMutations
+from schema.mutations.follow_groups import FollowGroupMutations
 from schema.mutations.follows import FollowMutations
 from schema.mutations.interactions import InteractionMutations
 from schema.mutations.new_followers import NewFollowerMutations
@@ -26,6 +27,7 @@ class Mutation(
     RequestMutations,
     BlockMutations,
     NoteMutations,
+    FollowGroupMutations,
     NewFollowerMutations,
     PinnedFollowingMutations,
     SettingsMutations,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 """`User` in the modules that `schema.user` imports."""
 
+GROUP_PREFIX = "group"
 LIMITS_PREFIX = "limits"
 RELATION_PREFIX = "relation"
 REQUEST_PREFIX = "request"
@@ -25,6 +26,7 @@ VIEWER_PREFIX = "viewer"
 """The prefixes of ids. A user's id has no prefix."""
 
 USERS_IN_ID = {
+    GROUP_PREFIX: 2,
     LIMITS_PREFIX: 1,
     RELATION_PREFIX: 2,
     REQUEST_PREFIX: 2,
@@ -32,7 +34,8 @@ USERS_IN_ID = {
     SUGGESTION_PREFIX: 2,
     VIEWER_PREFIX: 1,
 }
-"""How many user ids follow each prefix, separated by colons."""
+"""How many user ids follow each prefix, separated by colons. The second number in the id of a
+group is not a user's, but has the same form."""
 
 
 @strawberry.interface(description="An object that `node(id)` can fetch by its id.")

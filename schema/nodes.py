@@ -1,4 +1,5 @@
-"""Fetches objects by their ids: users, relations, follow requests, suggestions and the viewer."""
+"""Fetches objects by their ids: users, relations, follow requests, groups, suggestions and the
+viewer."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -6,14 +7,17 @@ from typing import TypeAlias
 from engine import ItemOrError
 from graph.edge import Pair, UserId, user_id_of
 from graph.errors import BadInput
+from graph.follow_group import FollowGroup, GroupId
 from graph.suggestion import Suggestion
 from resolvers import relations
+from resolvers.follow_groups import viewers_groups
 from resolvers.limits import RemainingLimits, limits_of
 from resolvers.scope import Scope
 from resolvers.suggestions import suggestions_among
 from schema import arguments
 from schema.follow_request import requests_of
 from schema.node import (
+    GROUP_PREFIX,
     LIMITS_PREFIX,
     RELATION_PREFIX,
     REQUEST_PREFIX,
@@ -26,7 +30,14 @@ from schema.rows import RelationRow, RequestRow, UserRow, ViewerRow, relation_ro
 from schema.settings import SettingsRow, settings_rows
 
 NodeRow: TypeAlias = (
-    UserRow | RelationRow | RequestRow | Suggestion | SettingsRow | RemainingLimits | ViewerRow
+    UserRow
+    | RelationRow
+    | RequestRow
+    | FollowGroup
+    | Suggestion
+    | SettingsRow
+    | RemainingLimits
+    | ViewerRow
 )
 """The row of an object of any type."""
 
@@ -100,7 +111,14 @@ async def _limits(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | 
     return [rows.get(user) for (user,) in objects]
 
 
+async def _groups(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
+    own = any(owner == scope.viewer for owner, _ in objects)
+    found = {(group.owner, group.id): group for group in await viewers_groups(scope)} if own else {}
+    return [found.get((owner, GroupId(group))) for owner, group in objects]
+
+
 _FETCHERS: Mapping[str, FetchRows] = {
+    GROUP_PREFIX: _groups,
     LIMITS_PREFIX: _limits,
     RELATION_PREFIX: _relations,
     REQUEST_PREFIX: _requests,

@@ -83,6 +83,15 @@ class FollowerFilter:
         )
 
 
+@strawberry.input(description="A filter for the users whom a user follows.")
+class FollowingFilter:
+    group_id: strawberry.ID | None = strawberry.field(
+        default=None,
+        description="Only members of this group of the viewer's. Only for the viewer's own list; "
+        "otherwise, and if the viewer has no such group, the error is `BAD_USER_INPUT`.",
+    )
+
+
 def is_oldest_first(order: ListOrder | FriendOrder) -> bool:
     """Whether the oldest entries come first."""
     return order.direction is OrderDirection.ASC

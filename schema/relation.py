@@ -12,9 +12,11 @@ from strawberry import enum_value
 from engine import Parents, batched, column_of, derived, row_classes, weighed
 from graph import relation as rules
 from graph.edge import Millis, Pair, UserId
+from resolvers.follow_groups import groups_of
 from resolvers.private_notes import notes_of
 from resolvers.relation_versions import versions_to
 from schema.context import Info, scope_of
+from schema.follow_group import group_text
 from schema.node import RELATION_PREFIX, LazyUser, Node
 from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, UserRow, date
 from schema.weights import QUERY
@@ -175,6 +177,20 @@ class Relation(Node):
     )
     async def note(rows: Parents[RelationRow], info: Info) -> list[str | None]:
         return await notes_of(scope_of(info), column_of(rows, SOURCE), column_of(rows, TARGET))
+
+    @batched(
+        graphql_type=list[strawberry.ID] | None,
+        metadata=weighed(call=QUERY, row=5),
+        description="The ids of the groups of `from` that `to` is in, in the order of the groups. "
+        "Only `from` sees them; for others, also for services, it is null.",
+    )
+    async def group_ids(rows: Parents[RelationRow], info: Info) -> list[list[str] | None]:
+        sources, targets = column_of(rows, SOURCE), column_of(rows, TARGET)
+        found = await groups_of(scope_of(info), sources, targets)
+        return [
+            None if groups is None else [group_text(source, group) for group in groups]
+            for source, groups in zip(sources, found, strict=True)
+        ]
 
     @batched(
         description="When the two users became friends: the date of the later of their two "

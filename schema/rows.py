@@ -13,6 +13,7 @@ from graph.edge import Millis, Pair, UserId
 from graph.page import ListOf, Page, Position
 from graph.relation import Relation, RelationColumn
 from graph.visibility import Access
+from resolvers.follow_groups import GroupFilter
 from resolvers.overlap import Filter
 
 UserRow: TypeAlias = UserId
@@ -35,7 +36,7 @@ class ConnectionRow(NamedTuple):
     bounds: tuple[str | None, str | None]
     """The arguments `after` and `before`."""
     access: Access = Access.VISIBLE
-    total: int | Filter | None = None
+    total: int | Filter | GroupFilter | None = None
     """The number of entries, or the filter to count them by; None: the total of the whole list."""
     is_part: bool = False
     """Whether the list is a part of `list_of`: it is filtered, or an overlap with another list."""

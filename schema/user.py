@@ -9,13 +9,15 @@ import strawberry
 from engine import ItemOrError, MaybeAwaitable, Parents, batched, deferred, row_classes, weighed
 from graph.page import ListKind
 from resolvers import access
+from resolvers.follow_groups import GroupFilter
 from resolvers.new_followers import count_new_followers
 from schema import arguments, lists, weights
 from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
 from schema.context import Info, scope_of
+from schema.follow_group import group_id
 from schema.node import Node
-from schema.order import FollowerFilter, FriendOrder, FriendOrderField, Order
+from schema.order import FollowerFilter, FollowingFilter, FriendOrder, FriendOrderField, Order
 from schema.paging import paged
 from schema.rows import ConnectionRow, UserRow
 from schema.user_relations import Related
@@ -26,6 +28,10 @@ With = Annotated[
 FriendsOrder = Annotated[
     FriendOrder | None,
     strawberry.argument(description="The order of the list: newest friendship first by default."),
+]
+FollowingFilterArgument = Annotated[
+    FollowingFilter | None,
+    strawberry.argument(description="Returns only users that match the filter."),
 ]
 FilterArgument = Annotated[
     FollowerFilter | None,
@@ -83,8 +89,16 @@ class User(Related, Node):
     )
     @paged
     def following(
-        users: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+        users: Parents[UserRow],
+        info: Info,
+        paging: Paging,
+        order_by: Order = None,
+        filter: FollowingFilterArgument = None,
     ) -> MaybeAwaitable[lists.Rows]:
+        if filter and filter.group_id is not None:
+            viewer = scope_of(info).must_have_viewer()
+            group = group_id("filter.groupId", filter.group_id, viewer)
+            return lists.of_group(info, users, paging, order_by, GroupFilter(group))
         return lists.pages(info, ListKind.FOLLOWING, users, paging, order_by)
 
     @batched(

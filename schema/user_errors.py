@@ -15,6 +15,7 @@ from strawberry import enum_value
 from strawberry.types.lazy_type import LazyType
 
 from engine import derived
+from graph.edge import UserId
 from graph.outcome import Outcome
 from resolvers.result import Result
 from schema.rows import date
@@ -23,6 +24,7 @@ INPUT = ("input",)
 """The path of a mutation's input."""
 
 USER, KEY, TOKEN, IF_VERSION = "userId", "idempotencyKey", "undoToken", "ifVersion"
+GROUP, USERS = "groupId", "userIds"
 """The fields of inputs that rejections name."""
 
 
@@ -70,6 +72,10 @@ def rejection(
         return made
 
     return declare
+
+
+def _ids(users: tuple[UserId, ...]) -> list[strawberry.ID]:
+    return [strawberry.ID(str(user)) for user in users]
 
 
 @rejection(
@@ -149,6 +155,43 @@ class BlockLimitReached(UserError):
     )
     current: int = derived(
         "result.limit.current", int, description="The number of users that the viewer blocks."
+    )
+
+
+@rejection(
+    "The viewer has no such group.",
+    {Outcome.GROUP_NOT_FOUND: "This group does not exist any more."},
+    field=GROUP,
+)
+class GroupNotFound(UserError):
+    pass
+
+
+@rejection(
+    "The viewer has reached the limit on groups.",
+    {Outcome.GROUP_LIMIT_REACHED: "You can have at most {result.limit.limit} groups."},
+)
+class GroupLimitReached(UserError):
+    limit: int = derived(
+        "result.limit.limit",
+        int,
+        description="The maximum number of groups that the viewer can have.",
+    )
+    current: int = derived(
+        "result.limit.current", int, description="The number of groups that the viewer has."
+    )
+
+
+@rejection(
+    "The viewer does not follow all of the users, so none of them was added to the group.",
+    {Outcome.MEMBERS_NOT_FOLLOWED: "You can only add users whom you follow."},
+    field=USERS,
+)
+class MembersNotFollowed(UserError):
+    user_ids: list[strawberry.ID] = derived(
+        "result.not_followed",
+        _ids,
+        description="The users whom the viewer does not follow, or whose accounts are unavailable.",
     )
 
 

@@ -1,13 +1,17 @@
 """The viewer, with the lists that only they can open."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import strawberry
 
 from engine import ColumnarRows, MaybeAwaitable, Parents, batched, row_classes, weighed
+from graph import follow_group
 from graph.edge import Pair
+from graph.follow_group import GROUPS_MAX
 from graph.page import OwnListKind
 from graph.pinned_following import PINNED_MAX
+from resolvers.follow_groups import viewers_groups
 from resolvers.limits import RemainingLimits, limits_of
 from resolvers.new_followers import count_new_followers
 from resolvers.pinned_following import pinned_by
@@ -25,6 +29,7 @@ from schema.connection import (
     entry_rows,
 )
 from schema.context import Info, scope_of
+from schema.follow_group import FollowGroup
 from schema.follow_request import FollowRequest
 from schema.limits import RelationshipLimits
 from schema.node import VIEWER_PREFIX, Node
@@ -137,6 +142,17 @@ class Viewer(Node):
     )
     async def limits(viewers: Parents[ViewerRow], info: Info) -> list[RemainingLimits]:
         return await limits_of(scope_of(info), _users(viewers))
+
+    @batched(
+        graphql_type=list[FollowGroup],
+        metadata=weighed(call=weights.QUERY, size=GROUPS_MAX),
+        description="The groups of users whom the viewer follows, in the viewer's order: at most "
+        "100. Costs one database query.",
+    )
+    async def follow_groups(
+        viewers: Parents[ViewerRow], info: Info
+    ) -> list[Sequence[follow_group.FollowGroup]]:
+        return [await viewers_groups(scope_of(info))] * len(viewers)
 
     @batched(
         metadata=weights.NEW_FOLLOWERS,

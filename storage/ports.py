@@ -15,6 +15,8 @@ from graph.account import Account, PrivacyChange, Saved
 from graph.account_export import (
     AccountEntry,
     AffinityEntry,
+    GroupEntry,
+    MemberEntry,
     NoteEntry,
     OutgoingEntry,
     PinEntry,
@@ -26,6 +28,7 @@ from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
 from graph.exported_list import Entry, ExportedList
+from graph.follow_group import FollowGroup, GroupChange, GroupId, SavedGroups
 from graph.lane import ALL_LANES, Lane
 from graph.own_change import OwnChange
 from graph.pace import Pace
@@ -270,6 +273,14 @@ class AccountExports(Protocol):
         """The user's private notes, by the other users' ids."""
         ...
 
+    async def groups(self, user: UserId) -> Sequence[GroupEntry]:
+        """The user's groups, in order."""
+        ...
+
+    async def group_members(self, user: UserId, after: UserId, most: int) -> Sequence[MemberEntry]:
+        """The members of the user's groups after `after`, by id."""
+        ...
+
     async def pins(self, user: UserId) -> Sequence[PinEntry]:
         """All users whom the user has pinned, in order, also those whom they have unfollowed."""
         ...
@@ -350,6 +361,49 @@ class PrivateNotes(Protocol):
 
         It writes nothing if the first account is not active, or, unless it deletes the note, the
         second. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class FollowGroups(Protocol):
+    """Groups of follows. Exact.
+
+    Members are the users whom the owner follows since the same date as when they were added, and
+    whose accounts are present.
+    """
+
+    async def get_many(self, owner: UserId) -> Sequence[FollowGroup]:
+        """All groups of the owner, in their order."""
+        ...
+
+    async def page(self, owner: UserId, group: GroupId, window: Window) -> Page | None:
+        """A window of the members by the date of the follow. None: there is no such group."""
+        ...
+
+    async def counts(self, owner: UserId, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
+        """The number of members of each of `groups`."""
+        ...
+
+    async def groups_of(
+        self, owner: UserId, users: Sequence[UserId]
+    ) -> Mapping[UserId, Sequence[GroupId]]:
+        """The groups that have each of `users` as a member, in their order; without users who are
+        in none."""
+        ...
+
+    async def change(
+        self,
+        owner: UserId,
+        change: GroupChange,
+        pace: Pace,
+        restorable_s: int,
+        request: Request | None = None,
+    ) -> SavedGroups:
+        """Change the owner's groups, durably, unless the owner exceeds `pace`.
+
+        It writes nothing if the owner's account is not active. A `request` is used as in
+        `AccountWrites`. For `restorable_s` seconds after the end of a follow, an undo can restore
+        it, and with it the membership.
         """
         ...
 
@@ -647,11 +701,13 @@ class Subscription(Protocol):
 class Subscriptions(Protocol):
     """The subscriptions of this process to users' news."""
 
-    def open(self, *users: UserId) -> AbstractContextManager[Subscription]:
-        """A subscription to news of any of `users`, for a block.
+    def open(
+        self, *users: UserId, viewer: UserId | None = None
+    ) -> AbstractContextManager[Subscription]:
+        """A subscription of `viewer` to news of any of `users`, for a block.
 
         Raises:
-            Overloaded: this process has its maximum number of subscriptions.
+            Overloaded: this process has its maximum number of subscriptions, or of this viewer's.
         """
         ...
 
@@ -753,6 +809,7 @@ class Reads:
     blocks: Blocks
     edge_notes: EdgeNotes
     private_notes: PrivateNotes
+    follow_groups: FollowGroups
     seen_followers: SeenFollowers
     pinned_following: PinnedFollowing
     affinities: Affinities
@@ -768,6 +825,7 @@ class Writes:
     account_states: AccountStates
     affinities: Affinities
     private_notes: PrivateNotes
+    follow_groups: FollowGroups
     seen_followers: SeenFollowers
     pinned_following: PinnedFollowing
     receipts: Receipts

@@ -36,6 +36,7 @@ from storage.postgres.erasures import Erasures
 from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.exports import PostgresExports
 from storage.postgres.failed_changes import FailedChanges
+from storage.postgres.follow_groups import PostgresFollowGroups
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
@@ -225,6 +226,7 @@ def _reads(
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
         private_notes=PostgresPrivateNotes(postgres),
+        follow_groups=PostgresFollowGroups(postgres),
         seen_followers=PostgresSeenFollowers(postgres),
         pinned_following=PostgresPinnedFollowing(postgres),
         affinities=PostgresAffinity(postgres),
@@ -285,6 +287,7 @@ def _writes(
         ),
         affinities=PostgresAffinity(postgres),
         private_notes=PostgresPrivateNotes(postgres),
+        follow_groups=PostgresFollowGroups(postgres),
         seen_followers=AnnouncedSeenFollowers(
             PostgresSeenFollowers(postgres), broker.events, shielded
         ),

@@ -15,6 +15,7 @@ from storage.postgres.outbox import NO_USER
 from storage.postgres.webhooks import (
     Attempt,
     Delivery,
+    DeliveryKey,
     Endpoint,
     WebhookDeliveries,
     WebhookEndpoints,
@@ -148,11 +149,11 @@ class EndpointSender:
     ) -> None:
         """Send the deliveries of one target until one fails, and record what has been sent."""
         sent: list[Attempt] = []
-        unwanted: list[int] = []
+        unwanted: list[DeliveryKey] = []
         try:
             for delivery in deliveries:
                 if webhook_type(delivery.event) not in self.endpoint.types:
-                    unwanted.append(delivery.id)
+                    unwanted.append(delivery.key)
                     continue
                 if not self._is_held():
                     break
@@ -180,7 +181,7 @@ class EndpointSender:
         doubled = times.retry_first_s * 2.0 ** min(delivery.attempts, 30)
         wait_s = jittered(min(times.retry_max_s, doubled))
         return Attempt(
-            delivery.id,
+            delivery.key,
             response.succeeded,
             response.status,
             response.error,
@@ -196,7 +197,7 @@ class EndpointSender:
         headers = headers_of(message, host, secrets, int(time.time()), delivery.attempts + 1)
         return await client.post(endpoint.url, headers, message.body)
 
-    async def _record(self, sent: Sequence[Attempt], unwanted: Sequence[int]) -> None:
+    async def _record(self, sent: Sequence[Attempt], unwanted: Sequence[DeliveryKey]) -> None:
         name, times = self.endpoint.name, self._settings.times
         if unwanted:
             await self._deliveries.delete(name, unwanted)
@@ -205,9 +206,9 @@ class EndpointSender:
         states = await self._deliveries.record(name, sent, times.retried_s)
         for state in states.values():
             _attempts.labels(_RESULTS[state]).inc()
-        for number, state in states.items():
+        for key, state in states.items():
             if state is DeliveryState.PARKED:
-                log.error("delivery %d of webhook %s was parked", number, name)
+                log.error("delivery %d of webhook %s was parked", key.id, name)
         last = sent[-1]
         if last.error is not None:
             await self._note_failure(last.error)

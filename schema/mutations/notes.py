@@ -2,7 +2,6 @@
 
 from enum import Enum
 from typing import Annotated
-from unicodedata import category
 
 import strawberry
 from strawberry import UNSET, enum_value
@@ -22,10 +21,6 @@ from schema.mutations.payload import (
     RepeatableInput,
     relationship_payload,
 )
-
-NOT_ALLOWED = frozenset({"Cc", "Zl", "Zp"})
-"""Categories of characters that a note must not contain: control characters and separators of lines
-and paragraphs."""
 
 
 @strawberry.enum(description="The outcome of `setNote`.")
@@ -67,19 +62,11 @@ class NoteMutations:
         viewer = scope.must_have_viewer()
         try:
             user = arguments.user_id("userId", input.user_id)
-            note = _note(arguments.given(input.note))
+            given = arguments.given(input.note)
+            note = arguments.line("note", given, NOTE_CHARS_MAX) if given else None
             key = input.key
         except BadInput as bad:
             result = Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
             result = await private_notes.set_note(scope, user, note, key)
         return relationship_payload(SetNotePayload, SetNoteOutcome, viewer, result, input.echo)
-
-
-def _note(given: str | None) -> str | None:
-    if not given:
-        return None
-    note = arguments.text("note", given, NOTE_CHARS_MAX)
-    if any(category(character) in NOT_ALLOWED for character in note):
-        raise BadInput("note", "must not contain control characters, such as line breaks.")
-    return note

@@ -8,6 +8,8 @@ from uuid import UUID
 from graph.account_export import (
     AccountEntry,
     AffinityEntry,
+    GroupEntry,
+    MemberEntry,
     NoteEntry,
     OutgoingEntry,
     PinEntry,
@@ -38,6 +40,11 @@ EXPORTED: Mapping[str, Mapping[str, str]] = MappingProxyType(
         ),
         "private_note": {},
         "pinned_following": {"position": "the entries are in this order"},
+        "follow_group": {
+            "position": "the entries are in this order",
+            "request_id": "it is the id of a receipt",
+        },
+        "follow_group_member": {},
         "affinity": {},
         "receipt": {"asked": "it is a digest of the request"},
     }
@@ -75,6 +82,8 @@ class _Statements:
     outgoing: str
     notes: str
     pins: str
+    groups: str
+    group_members: str
     affinities: str
     receipts: str
 
@@ -113,6 +122,17 @@ class PostgresAccountExports:
     async def pins(self, user: UserId) -> Sequence[PinEntry]:
         rows = await self._postgres.fetch(_SQL.pins, user)
         return [PinEntry(row["id"], row["since"]) for row in rows]
+
+    async def groups(self, user: UserId) -> Sequence[GroupEntry]:
+        rows = await self._postgres.fetch(_SQL.groups, user)
+        return [GroupEntry(row["id"], row["name"]) for row in rows]
+
+    async def group_members(self, user: UserId, after: UserId, most: int) -> Sequence[MemberEntry]:
+        rows = await self._postgres.fetch(_SQL.group_members, user, after, most)
+        return [
+            MemberEntry(row["id"], list(zip(row["groups"], row["dates"], strict=True)))
+            for row in rows
+        ]
 
     async def affinities(self, user: UserId, after: UserId, most: int) -> Sequence[AffinityEntry]:
         rows = await self._postgres.fetch(_SQL.affinities, user, after, most)

@@ -19,6 +19,7 @@ from graph.errors import Unavailable
 from storage.edge_file import Batch, EdgeFile
 from storage.postgres import load_segment, locks, sql
 from storage.postgres.connections import Connection
+from storage.postgres.distribution import is_coordinator, is_distributed
 from storage.postgres.load_report import LoadReport, OnBad, OnProgress, Progress, Tally
 from storage.postgres.session import session
 from storage.settings import StorageSettings
@@ -35,6 +36,11 @@ ANALYZE_FROM = 10_000
 ANALYZE_SHARE = 0.2
 """Nor do those that are a smaller share of the edges of the last ANALYZE. Each takes seconds, and
 autovacuum analyzes a table after as much growth."""
+
+NOT_COORDINATOR = (
+    "The database URL names a worker of Citus: a graph can only be loaded at the coordinator. Set "
+    "KITH_DIRECT_DATABASE_URL."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ async def bulk_load(
 
     Raises:
         BadInput: it has another format or is damaged; lines before the damage may have been loaded.
+        ValueError: the machine is a worker of Citus.
         Unavailable: PostgreSQL failed, or another load of this space is running.
     """
     file = await asyncio.to_thread(EdgeFile, path)
@@ -126,10 +133,14 @@ class _Load:
         self._batches = file.batches()
         self._newest: _Segment | None = None
         self._expects_existing = False
+        self._on_citus = False
 
     async def run(self, settings: StorageSettings, connections: int) -> LoadReport:
         name = await asyncio.to_thread(self._file.fingerprint)
         async with session(settings, "load") as ledger:
+            self._on_citus = await is_distributed(ledger)
+            if self._on_citus and not await is_coordinator(ledger):
+                raise ValueError(NOT_COORDINATOR)
             await _claim(ledger, settings.space)
             row = await ledger.fetchrow(_SQL.begin, name)
             assert row is not None
@@ -175,10 +186,14 @@ class _Load:
         for part, slots in enumerate(load_segment.parts()):
             if segment.previous is not None:
                 await segment.previous.merged[part].wait()
-            merged = await load_segment.merge(connection, slots, self._expects_existing)
+            merged = await load_segment.merge(
+                connection, slots, self._expects_existing, on_citus=self._on_citus
+            )
             if merged is None:
                 self._expects_existing = True
-                merged = await load_segment.merge(connection, slots, expects_existing=True)
+                merged = await load_segment.merge(
+                    connection, slots, expects_existing=True, on_citus=self._on_citus
+                )
                 assert merged is not None
             segment.merged[part].set()
             segment.loaded += merged.loaded

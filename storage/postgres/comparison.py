@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from graph.edge import Pair, UserId
+from graph.follow_group import GroupId
 from storage.postgres import sql
 from storage.postgres.connector import Connection
 from storage.postgres.distribution import is_distributed
@@ -49,6 +50,7 @@ class _Statements:
     next_reverse: str
     next_erased: str
     find_unerased: str
+    find_lost_members: str
 
 
 _SQL = sql.load(_Statements, "verify")
@@ -142,6 +144,14 @@ class UserRange(NamedTuple):
     is_end: bool
 
 
+class LostMember(NamedTuple):
+    """A member of a group that does not exist."""
+
+    owner: UserId
+    member: UserId
+    group: GroupId
+
+
 class Comparison:
     """Comparisons on one connection."""
 
@@ -215,6 +225,18 @@ class Comparison:
         users = [row["user_id"] for row in erased]
         wrong |= {row["user_id"] for row in await self.connection.fetch(_SQL.find_unerased, users)}
         return sorted(wrong), UserId(users[-1])
+
+    async def find_lost_members(self, after: Key) -> tuple[list[LostMember], Key | None]:
+        """Of the next members of groups after `after`, an owner and a member, those whose group
+        does not exist; and the last owner and member, None at the end."""
+        rows = await self.connection.fetch(_SQL.find_lost_members, *after, ROWS)
+        end = Key(rows[-1]["user_id"], rows[-1]["target_id"]) if len(rows) == ROWS else None
+        # The other groups of the last member may be in the next part, so that it begins before it.
+        whole = [row for row in rows if (row["user_id"], row["target_id"]) != end] or rows
+        if end is not None:
+            end = Key(whole[-1]["user_id"], whole[-1]["target_id"])
+        lost = [LostMember(*list(row)[:3]) for row in whole if row["is_lost"]]
+        return lost, end
 
     async def forward_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, "ForwardRow"]:
         """The forward rows of at most `PAIRS` pairs, or that they have a pending change."""

@@ -2,6 +2,8 @@
 
 import re
 
+import asyncpg
+
 from storage.postgres.connector import IS_CITUS, Connection
 from storage.postgres.placement import DISTRIBUTED, REFERENCE
 
@@ -42,6 +44,20 @@ ALTER TABLE outbox ALTER id DROP IDENTITY IF EXISTS, ALTER id SET DEFAULT next_c
 """Each machine would take ids from a sequence of its own, so that a later change could have a lower
 id: see functions/next_change_id.sql."""
 
+_IS_COORDINATOR = "SELECT groupid = 0 FROM pg_catalog.pg_dist_local_group"
+
+_DELIVERY_KEY = """
+SELECT count(*) FROM pg_constraint c CROSS JOIN unnest(c.conkey)
+WHERE c.conrelid = 'webhook_delivery'::text::regclass AND c.contype = 'p'
+"""
+_WIDEN_DELIVERY_KEY = (
+    "ALTER TABLE webhook_delivery DROP CONSTRAINT webhook_delivery_pkey",
+    """ALTER TABLE webhook_delivery ADD CONSTRAINT webhook_delivery_pkey
+    PRIMARY KEY (endpoint, change_id, source_id)""",
+)
+"""An id of the outbox is unique for its user only: see functions/next_change_id.sql."""
+_DELIVERY_KEY_COLUMNS = 3
+
 _FUNCTIONS = """
 SELECT p.oid::regprocedure::text AS signature FROM pg_proc p
 WHERE p.pronamespace = current_schema()::regnamespace AND NOT EXISTS (
@@ -50,6 +66,17 @@ WHERE p.pronamespace = current_schema()::regnamespace AND NOT EXISTS (
 )
 """
 _DISTRIBUTE_FUNCTION = "SELECT create_distributed_function($1)"
+
+
+def is_duplicate_key(error: asyncpg.PostgresError) -> bool:
+    """Whether an INSERT has found a row with its key. Another machine of Citus reports it without a
+    code."""
+    return isinstance(error, asyncpg.UniqueViolationError) or "duplicate key" in str(error)
+
+
+async def is_coordinator(connection: Connection) -> bool:
+    """Whether this machine of Citus is the coordinator."""
+    return bool(await connection.fetchval(_IS_COORDINATOR))
 
 
 async def is_distributed(connection: Connection) -> bool:
@@ -74,6 +101,9 @@ async def distribute(connection: Connection, shards: int) -> list[str]:
     copies = sorted(REFERENCE - placed)
     if "outbox" in missing:
         await connection.execute(_ORDER_OUTBOX)
+    if await connection.fetchval(_DELIVERY_KEY) < _DELIVERY_KEY_COLUMNS:
+        for statement in _WIDEN_DELIVERY_KEY:
+            await connection.execute(statement)
     for table in copies:
         await connection.execute(_COPY_TO_ALL, table)
     for table in missing:

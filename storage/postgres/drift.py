@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.edge import UserId
-from storage.postgres.comparison import Numbers, OddPair, Tally
+from storage.postgres.comparison import LostMember, Numbers, OddPair, Tally
 
 
 class DriftKind(Enum):
@@ -30,6 +30,7 @@ class DriftKind(Enum):
     MUTE_COUNT = "count of mutes"
     ABSENT_COUNT = "count of absent followers"
     ERASED_ACCOUNT = "data left of an erased account"
+    GROUP_MEMBER = "member of a group that does not exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,10 @@ class Drifts:
     def of_erased(self, user: UserId) -> None:
         """Record remaining data of an erased account."""
         self._note(DriftKind.ERASED_ACCOUNT, f"{user}")
+
+    def of_member(self, lost: LostMember) -> None:
+        """Record a member of a group that does not exist."""
+        self._note(DriftKind.GROUP_MEMBER, f"{lost.owner}: {lost.member} in {lost.group}")
 
     def found(self) -> tuple[Drift, ...]:
         return tuple(

@@ -14,6 +14,7 @@ from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
 from storage.postgres.connector import PART
+from storage.postgres.distribution import is_duplicate_key
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
 from telemetry import tracing
@@ -125,7 +126,7 @@ async def _write(connection: Connection, pair: Pair, state: PairState, decision:
     try:
         row = await connection.row(_SQL.write_decision, decision_parameter(pair, state, decision))
     except (asyncpg.UniqueViolationError, asyncpg.InternalServerError) as error:
-        if "duplicate key" not in str(error):  # another machine of Citus reports it without a code
+        if not is_duplicate_key(error):
             raise
         raise ReceiptExists from None
     assert row is not None

@@ -12,7 +12,7 @@ from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
 RECEIPTS = 1000
-"""Receipts, notes or pins deleted by one statement."""
+"""Receipts, notes, pins or members of groups deleted by one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,9 @@ class _Statements:
     clear_messages: str
     clear_notes: str
     clear_notes_about: str
+    clear_members: str
+    clear_groups: str
+    clear_memberships: str
     clear_pins: str
     clear_pins_of: str
     finish: str
@@ -84,14 +87,17 @@ class Erasures:
         """Finish the erasure of a user without edges who was deleted more than `age_s` seconds ago.
 
         This deletes the user's receipts, the request messages in other users' receipts, the private
-        notes by and about the user, pins by and of the user, counts and settings. Returns whether
-        the erasure is finished.
+        notes by and about the user, pins by and of the user, the user's groups, their membership in
+        those of others, counts and settings. Returns whether the erasure is finished.
         """
         for statement in (
             _SQL.clear_receipts,
             _SQL.clear_messages,
             _SQL.clear_notes,
             _SQL.clear_notes_about,
+            _SQL.clear_members,
+            _SQL.clear_groups,
+            _SQL.clear_memberships,
             _SQL.clear_pins,
             _SQL.clear_pins_of,
         ):

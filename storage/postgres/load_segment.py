@@ -17,8 +17,9 @@ import asyncpg
 
 from storage.postgres import locks, sql
 from storage.postgres.connections import Connection
+from storage.postgres.distribution import is_duplicate_key
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.session import retry
+from storage.postgres.session import retry, transaction
 
 PARTS = 8
 """At least the number of connections, which process the parts one behind the other. A part blocks
@@ -34,11 +35,15 @@ class _Statements:
     unindex: str
     index: str
     lock_slots: str
+    find_forward_on_citus: str
     pick: str
+    pick_on_citus: str
     write_forward: str
     reopen_forward: str
     lock_lanes: str
+    find_reverse_on_citus: str
     mirror: str
+    mirror_on_citus: str
     write_reverse: str
     reopen_reverse: str
     count_following: str
@@ -81,30 +86,53 @@ class Merged(NamedTuple):
     kept: int
 
 
-async def merge(connection: Connection, slots: Slots, expects_existing: bool) -> Merged | None:
+async def merge(
+    connection: Connection, slots: Slots, expects_existing: bool, *, on_citus: bool
+) -> Merged | None:
     """Load one part of the staged rows in one transaction.
 
     Unless `expects_existing`, it assumes that no edge exists yet, which saves two probes per edge.
     If one does, it changes nothing and returns None.
     """
     try:
-        return await retry(_merge, connection, slots, expects_existing)
-    except asyncpg.UniqueViolationError:
-        if expects_existing:
+        return await retry(_merge, connection, slots, expects_existing, on_citus)
+    except (asyncpg.UniqueViolationError, asyncpg.InternalServerError) as error:
+        if expects_existing or not is_duplicate_key(error):
             raise
         return None
 
 
-async def _merge(connection: Connection, slots: Slots, expects_existing: bool) -> Merged:
-    async with connection.transaction():
+async def _merge(
+    connection: Connection, slots: Slots, expects_existing: bool, on_citus: bool
+) -> Merged:
+    try:
+        return await _merged(connection, slots, expects_existing, on_citus)
+    except (asyncpg.UniqueViolationError, asyncpg.InternalServerError) as error:
+        if on_citus and expects_existing and is_duplicate_key(error):
+            # A writer had released the lock of the pair, and its edge was not committed yet on the
+            # machine that has it: see docs/adr/0031.
+            raise asyncpg.SerializationError("an edge was committed meanwhile") from error
+        raise
+
+
+async def _merged(
+    connection: Connection, slots: Slots, expects_existing: bool, on_citus: bool
+) -> Merged:
+    async with transaction(connection):
         await connection.execute(_SQL.lock_slots, *slots)
-        picked = await connection.fetchrow(_SQL.pick, *slots, expects_existing)
+        if on_citus:
+            await connection.execute(_SQL.find_forward_on_citus, *slots)
+        pick = _SQL.pick_on_citus if on_citus else _SQL.pick
+        picked = await connection.fetchrow(pick, *slots, expects_existing)
         assert picked is not None
         await connection.execute(_SQL.write_forward)
         await connection.execute(_SQL.reopen_forward)
         await keep_lane_count(connection)
         await connection.execute(_SQL.lock_lanes, locks.LANE)
-        await connection.execute(_SQL.mirror, expects_existing)
+        if on_citus:
+            await connection.execute(_SQL.find_reverse_on_citus, expects_existing)
+        mirror = _SQL.mirror_on_citus if on_citus else _SQL.mirror
+        await connection.execute(mirror, expects_existing)
         for statement in (
             _SQL.write_reverse,
             _SQL.reopen_reverse,

@@ -11,6 +11,7 @@ LOAD = 4
 ABSENT_FOLLOWER_COUNTS = 5
 JOB = 6
 LANE_COUNT = 7
+ISOLATION = 8
 
 PAIR_SLOTS = 4093
 """Number of slots: few enough for a bulk load to lock many of them, enough for concurrent writes to

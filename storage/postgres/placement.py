@@ -18,6 +18,8 @@ DISTRIBUTED: Mapping[str, str] = MappingProxyType(
         "affinity": "user_id",
         "affinity_count": "user_id",
         "private_note": "author_id",
+        "follow_group": "user_id",
+        "follow_group_member": "user_id",
         "pinned_following": "user_id",
         "bulk_operation": "operation_key",
         "bulk_slice": "operation_key",

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
 from storage.postgres import locks, sql
-from storage.postgres.comparison import PAIRS, Comparison
+from storage.postgres.comparison import PAIRS, Comparison, LostMember
 from storage.postgres.connector import Connection
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.session import retry
+from storage.postgres.session import retry, transaction
 
 BATCH = PAIRS
 """Pairs or users locked at once."""
@@ -31,6 +31,7 @@ class _Statements:
     lock_count: str
     repair_counts: str
     erase_again: str
+    delete_lost_member: str
 
 
 _SQL = sql.load(_Statements, "repair")
@@ -59,9 +60,15 @@ async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
     return len(users)
 
 
+async def delete_lost_members(connection: Connection, members: Sequence[LostMember]) -> int:
+    """Delete members of groups that do not exist. Returns how many."""
+    await connection.executemany(_SQL.delete_lost_member, members)
+    return len(members)
+
+
 async def _repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:
     connection = rows.connection
-    async with connection.transaction():
+    async with transaction(connection):
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         await connection.execute(_SQL.lock_pairs, sources, targets)
         await _lock_lanes(connection, targets)
@@ -88,7 +95,7 @@ async def _repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:
 
 async def _repair_users(rows: Comparison, users: Sequence[UserId]) -> None:
     connection = rows.connection
-    async with connection.transaction():
+    async with transaction(connection):
         await _lock_lanes(connection, users)
         await connection.execute(_SQL.ensure_counts, sorted(users))
         for user in sorted(users):

@@ -5,12 +5,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import asyncpg
-
 from graph.edge import UserId
-from storage.postgres import sql
+from graph.errors import Unavailable
+from storage.postgres import locks, sql
 from storage.postgres.connector import Connection
-from storage.postgres.distribution import is_distributed
+from storage.postgres.distribution import is_coordinator, is_distributed
 from storage.postgres.session import session
 from storage.settings import StorageSettings
 
@@ -19,6 +18,10 @@ NOT_DISTRIBUTED = (
 )
 NOT_COORDINATOR = (
     "DATABASE_URL is a worker of Citus: shards can only be changed at the coordinator."
+)
+ANOTHER_RUNS = (
+    "Another user is being isolated in this database. Try again when that is finished, because its "
+    "end would undo the preparations of the second isolation."
 )
 NOT_PREPARED = (
     "The machines could not be prepared for the copy of the shards. The role needs to be a "
@@ -48,6 +51,7 @@ class _Statements:
     edges: str
     whales: str
     shard_of: str
+    try_isolation: str
     isolate: str
     identify_new_shards: str
     reset_identity: str
@@ -125,21 +129,21 @@ async def isolate(settings: StorageSettings, user: UserId) -> int | None:
     Raises:
         ValueError: the tables of the space are not on Citus, this is not the coordinator, the role
             is no superuser, or Citus cannot apply the changes that were made during the copy.
-        Unavailable: PostgreSQL cannot be reached.
+        Unavailable: PostgreSQL cannot be reached, or another isolation in this database is running.
     """
     groups = {group.shard_id: group for group in await shard_groups(settings)}
     async with session(settings, "shards") as connection, session(settings, "shards") as other:
+        if not await is_coordinator(connection):
+            raise ValueError(NOT_COORDINATOR)
         if groups[await connection.fetchval(_SQL.shard_of, user)].is_of_one:
             return None
+        if not await connection.fetchval(_SQL.try_isolation, locks.ISOLATION):
+            raise Unavailable("shards", ANOTHER_RUNS)
         await connection.execute(f"SET statement_timeout = '{ISOLATION_TIMEOUT}'")
         await connection.execute(f"SET lock_timeout = '{ISOLATION_LOCK_TIMEOUT}'")
         try:
             await _identify_new_shards(other)
             return await _isolated(connection, other, user)
-        except asyncpg.InternalServerError as error:
-            if "not allowed on this node" in str(error):
-                raise ValueError(NOT_COORDINATOR) from error
-            raise
         finally:
             await _reset_identity(other)
 

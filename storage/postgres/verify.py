@@ -1,4 +1,4 @@
-"""Verifies that the forward rows, reverse rows and counts of a whole graph agree.
+"""Verifies that the forward rows, reverse rows, counts and groups of a whole graph agree.
 
 It reads each direction once, side by side, and hashes its rows into digests of cells of pairs. Rows
 are compared one by one only in the cells whose digests differ: because of a drift, or of a change
@@ -99,6 +99,7 @@ async def verify(
         ranges = _Ranges()
         await _side_by_side(partial(run.count, first, ranges), partial(run.count, second, ranges))
         await run.compare(first, Position(Phase.ERASED, FIRST), None)
+        await run.compare(first, Position(Phase.GROUPS, FIRST), None)
         return run.report()
 
 
@@ -133,11 +134,12 @@ class Phase(IntEnum):
     REVERSE = 1
     COUNTS = 2
     ERASED = 3
+    GROUPS = 4
 
 
 class Position(NamedTuple):
     """How far a run has come: the key after which the phase goes on. For counts and erased accounts
-    it is a user, and the second half is unused."""
+    it is a user, and the second half is unused. For groups it is an owner and a member."""
 
     phase: Phase
     after: Key
@@ -226,12 +228,14 @@ class VerifyRun:
             end = await self._compare_rows(rows, Direction.REVERSE, after, cells)
         elif phase is Phase.COUNTS:
             end = await self._compare_counts(rows, UserId(after.owner))
-        else:
+        elif phase is Phase.ERASED:
             end = await self._compare_erased(rows, UserId(after.owner))
+        else:
+            end = await self._compare_groups(rows, after)
         await self._report_progress()
         if end is not None:
             return Position(phase, end)
-        return None if phase is Phase.ERASED else Position(Phase(phase + 1), FIRST)
+        return None if phase is Phase.GROUPS else Position(Phase(phase + 1), FIRST)
 
     async def _compare_rows(
         self, rows: Comparison, direction: Direction, after: Key, cells: bytes | None
@@ -267,6 +271,15 @@ class VerifyRun:
         if self._repair and wrong:
             self._repaired += await repair.erase_again(rows.connection, wrong)
         return None if end is None else Key(end, 0)
+
+    async def _compare_groups(self, rows: Comparison, after: Key) -> Key | None:
+        """Look for members of groups that do not exist."""
+        lost, end = await rows.find_lost_members(after)
+        for member in lost:
+            self._drifts.of_member(member)
+        if self._repair and lost:
+            self._repaired += await repair.delete_lost_members(rows.connection, lost)
+        return end
 
     async def _check_pairs(self, rows: Comparison, pairs: Sequence[OddPair]) -> None:
         applied = [odd for odd in pairs if not odd.pending]

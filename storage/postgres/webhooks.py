@@ -88,11 +88,18 @@ class EndpointBacklog:
     oldest_s: float
 
 
+class DeliveryKey(NamedTuple):
+    """Names a delivery of an endpoint. On Citus, two users' changes may have the same id."""
+
+    id: int
+    source: UserId
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """An event that waits for an endpoint."""
 
-    id: int
+    key: DeliveryKey
     event: Event | BulkEnd
     attempts: int
     is_due: bool
@@ -117,7 +124,7 @@ class LoggedDelivery:
 class Attempt(NamedTuple):
     """The result of an attempt. `wait_s`: when to try again, if it has failed."""
 
-    id: int
+    key: DeliveryKey
     succeeded: bool
     status: int | None
     error: str | None
@@ -201,24 +208,26 @@ class WebhookDeliveries:
         order of their ids."""
         found: dict[UserId, list[Delivery]] = {}
         for row in await self._postgres.fetch(_SQL.heads, endpoint, after, targets, each):
-            delivery = Delivery(row["change_id"], _event(row), row["attempts"], row["is_due"])
+            delivery = Delivery(_key(row), _event(row), row["attempts"], row["is_due"])
             found.setdefault(UserId(row["target_id"]), []).append(delivery)
         return found
 
     async def record(
         self, endpoint: str, attempts: Sequence[Attempt], retried_s: float
-    ) -> Mapping[int, DeliveryState]:
+    ) -> Mapping[DeliveryKey, DeliveryState]:
         """Record attempts. Failed deliveries that have waited for `retried_s` are parked. Returns
         the states of those that were waiting."""
-        ids, succeeded, statuses, errors, took, waits = zip(*attempts, strict=True)
+        keys, succeeded, statuses, errors, took, waits = zip(*attempts, strict=True)
         cut = [None if error is None else error[:ERROR_MAX] for error in errors]
-        columns = (list(ids), list(succeeded), list(statuses), cut, list(took), list(waits))
-        rows = await self._postgres.fetch(_SQL.record, endpoint, *columns, retried_s)
-        return {row["change_id"]: DeliveryState(row["state"]) for row in rows}
+        columns = (list(succeeded), list(statuses), cut, list(took), list(waits))
+        rows = await self._postgres.fetch(
+            _SQL.record, endpoint, *_columns(keys), *columns, retried_s
+        )
+        return {_key(row): DeliveryState(row["state"]) for row in rows}
 
-    async def delete(self, endpoint: str, ids: Iterable[int]) -> None:
+    async def delete(self, endpoint: str, keys: Sequence[DeliveryKey]) -> None:
         """Delete deliveries that the endpoint does not want."""
-        await self._postgres.fetch(_SQL.delete, endpoint, list(ids))
+        await self._postgres.fetch(_SQL.delete, endpoint, *_columns(keys))
 
     async def park_overdue(self, endpoint: str, older_s: float, reason: str, most: int) -> int:
         """Park deliveries that have waited for `older_s`, about `most` at most. Returns how
@@ -226,9 +235,8 @@ class WebhookDeliveries:
         done = 0
         while done < most:
             rows = await self._postgres.fetch(_SQL.overdue, endpoint, older_s, BATCH)
-            await self._postgres.fetch(
-                _SQL.park, endpoint, [row["change_id"] for row in rows], reason
-            )
+            keys = list(map(_key, rows))
+            await self._postgres.fetch(_SQL.park, endpoint, *_columns(keys), reason)
             done += len(rows)
             if len(rows) < BATCH:
                 break
@@ -252,8 +260,8 @@ class WebhookDeliveries:
         for _ in range(most // BATCH):
             rows = await self._postgres.fetch(_SQL.orphans, BATCH)
             for endpoint in {row["endpoint"] for row in rows}:
-                ids = [row["change_id"] for row in rows if row["endpoint"] == endpoint]
-                await self.delete(endpoint, ids)
+                keys = [_key(row) for row in rows if row["endpoint"] == endpoint]
+                await self.delete(endpoint, keys)
             gone += len(rows)
             if len(rows) < BATCH:
                 break
@@ -268,7 +276,7 @@ class WebhookDeliveries:
         while gone < most:
             last = () if state is None else (state,)
             rows = await self._postgres.fetch(find, endpoint, *args, BATCH, *last)
-            await self.delete(endpoint, [row["change_id"] for row in rows])
+            await self.delete(endpoint, list(map(_key, rows)))
             gone += len(rows)
             if len(rows) < BATCH:
                 break
@@ -295,7 +303,7 @@ class WebhookDeliveries:
         return [row["change_id"] for row in rows]
 
     async def replay(self, endpoint: str, ids: Iterable[int]) -> Sequence[int]:
-        """Let deliveries wait again, as new ones. Returns those found."""
+        """Let the deliveries with these ids wait again, as new ones. Returns the ids found."""
         rows = await self._postgres.fetch(_SQL.replay, endpoint, list(ids))
         return [row["change_id"] for row in rows]
 
@@ -313,6 +321,15 @@ def _endpoint(row: Record) -> Endpoint:
         row["failing_s"],
         row["last_error"],
     )
+
+
+def _key(row: Record) -> DeliveryKey:
+    return DeliveryKey(row["change_id"], UserId(row["source_id"]))
+
+
+def _columns(keys: Sequence[DeliveryKey]) -> tuple[list[int], list[UserId]]:
+    """The parameters that name deliveries."""
+    return [key.id for key in keys], [key.source for key in keys]
 
 
 def _event(row: Record) -> Event | BulkEnd:

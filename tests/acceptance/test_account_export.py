@@ -13,6 +13,7 @@ from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.config import Config
 from graph.edge import Flags, Kind, UserId
 from graph.errors import BadInput
+from graph.follow_group import AddMembers, CreateGroup, GroupId
 from resolvers import account_export as resolvers_account_export
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
@@ -174,6 +175,37 @@ async def test_pins_and_what_the_user_has_seen_are_exported(
     assert document["pins"] == [{"userId": user, "followedAt": since[user]} for user in ("2", "1")]
 
 
+@pytest.mark.usefixtures("graph")
+async def test_groups_and_their_members_are_exported(gateway: Gateway, stores: Stores) -> None:
+    groups, pace = stores.writes.follow_groups, Limits().pace
+    made: list[GroupId] = []
+    for owner, name, members in (
+        (SUBJECT, "Work", (1, 2)),
+        (SUBJECT, "Family", (2, 20)),
+        (1, "Theirs", (SUBJECT,)),
+    ):
+        created = await groups.change(UserId(owner), CreateGroup(name), pace, 900)
+        assert created.created is not None
+        made.append(created.created)
+        added = AddMembers(created.created, tuple(map(UserId, members)))
+        await groups.change(UserId(owner), added, pace, 900)
+    await gateway.as_service.data(DEACTIVATE, id="20")
+    document = await exported(gateway)
+    work, family, _ = map(str, made)
+    assert document["groups"] == [
+        {"groupId": work, "name": "Work"},
+        {"groupId": family, "name": "Family"},
+    ]
+    since = {entry["userId"]: entry["since"] for entry in document["outgoing"]}
+    assert document["groupMembers"] == [
+        {
+            "userId": user,
+            "groups": [{"groupId": group, "followedAt": since[user]} for group in of_user],
+        }
+        for user, of_user in (("1", [work]), ("2", [work, family]))
+    ]
+
+
 @pytest.mark.parametrize(("hidden", "kind"), [(False, "WHISPER"), (True, "NONE")])
 async def test_an_undo_record_does_not_show_a_hidden_whisper_or_anothers_flags(
     storage_settings: StorageSettings, stores: Stores, hidden: bool, kind: str
@@ -190,8 +222,9 @@ async def test_an_undo_record_does_not_show_a_hidden_whisper_or_anothers_flags(
 
 async def test_a_user_without_rows_has_an_empty_export(gateway: Gateway) -> None:
     document = await exported(gateway)
-    sections = ("outgoing", "incoming", "notes", "pins", "affinities", "receipts")
-    assert [document[name] for name in sections] == [[]] * 6
+    sections = [name for name, value in document.items() if isinstance(value, list)]
+    assert len(sections) == 8
+    assert [document[name] for name in sections] == [[]] * 8
     assert document["account"]["followersSeenUntil"] is None
     assert document["account"]["followingAudience"] == "EVERYONE"
 

@@ -479,6 +479,7 @@ async def test_starts_are_audited(gateway: Gateway, caplog: pytest.LogCaptureFix
     await upload(gateway.http, "seen", line(1, "FOLLOW", 2), headers=as_client("importer"))
     await upload(gateway.http, "seen", headers={})
     await gateway.as_service.data(CANCEL, id="seen")
+    await gateway.http.get("/bulk/unseen/results", headers=as_client("importer"))
     audited = [
         [getattr(record, name, None) for name in ("actor", "client", "action", "result")]
         for record in caplog.records
@@ -487,6 +488,7 @@ async def test_starts_are_audited(gateway: Gateway, caplog: pytest.LogCaptureFix
         ["service", "importer", "startBulkOperation", "STARTED"],
         ["anonymous", None, "startBulkOperation", "FORBIDDEN"],
         ["service", None, "cancelBulkOperation", "NOT_CANCELED"],
+        ["service", "importer", "bulk results", "NOT_FOUND"],
     ]
 
 

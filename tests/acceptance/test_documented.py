@@ -11,6 +11,9 @@ from tests.support.relationships import protect
 TOKENS = ("undoToken", "consistencyToken", "version")
 """What an example is given of the one before it, in a variable of that name."""
 
+GROUP_ID = "groupId"
+"""The variable for the group of the example before it."""
+
 PAGES = (
     "relationship",
     "errors",
@@ -18,6 +21,7 @@ PAGES = (
     "requests",
     "blocks",
     "notes",
+    "groups",
     "new-followers",
     "pinned",
     "undo",
@@ -42,4 +46,6 @@ async def test_every_example_runs_and_keeps_its_promise(
         if name != "freshness":  # whose examples need no worker: that is what they show
             await drain_all(stores)
         tokens |= {of: token for of in TOKENS for token in found(data, of) if token}
+        for group in (of for of in found(data, "id") if of.startswith("group:")):
+            tokens[GROUP_ID] = group
     assert shown

@@ -22,10 +22,13 @@ from tests.support.waiting import until
 
 ME = 1
 UNDO, FRESH, IF_UNCHANGED = "Undo", "Fresh", "IfUnchanged"
+MEMBERS, ADD_MEMBERS = "Members", "AddMembers"
 GIVEN = {
     UNDO: ("undoToken", '"…"', '"{}"'),
     FRESH: ("consistencyToken", "null", '"{}"'),
     IF_UNCHANGED: ("version", '"…"', '"{}"'),
+    MEMBERS: ("id", '"…"', '"{}"'),
+    ADD_MEMBERS: ("id", '"…"', '"{}"'),
 }
 """What a person copies from the answer before, and where to."""
 
@@ -64,6 +67,10 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "Buttons": lambda a: len(set(found(a, "code"))) == 6,
     "CloseFollows": lambda a: found(a, "totalCount") == [2],
     "Notifications": lambda a: found(a, "notify") == ["ALL", "ALL", "NONE"],
+    "Groups": lambda a: found(a, "memberCount") == [3, 2],
+    "Members": lambda a: (
+        found(a, "totalCount") == [3] and sorted(map(len, found(a, "groupIds"))) == [1, 1, 2]
+    ),
     "NewFollowers": lambda a: (
         a["viewer"]["newFollowersCount"] > 1 and set(found(a, "isNew")) == {True, False}
     ),

@@ -131,6 +131,15 @@ async def test_a_block_ends_everything_at_once(gateway: Gateway, stores: Stores)
     assert relations == ["SELF", "NONE", "FRIENDS"]
 
 
+async def test_the_own_counts_of_a_viewer_with_a_block_agree_with_lists_that_lag(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """The friend is no follower yet, so the response shows no friend, and counts none."""
+    await change(gateway, 1, "blockUser", 2)
+    await follows(stores, (1, 3), (3, 1))  # not applied yet
+    assert (await own(gateway, 1))[0] == [["3"], [], []]
+
+
 async def test_a_protected_user_is_asked(gateway: Gateway, stores: Stores) -> None:
     await protect(stores, 2)
     asked = await change(gateway, 1, "followUser", 2, message="It is me!", closeFollow=True)

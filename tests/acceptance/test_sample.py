@@ -69,6 +69,15 @@ async def test_user_1_has_a_note(gateway: Gateway) -> None:
 
 
 @pytest.mark.usefixtures("sampled")
+async def test_user_1_has_groups(gateway: Gateway) -> None:
+    query = "{ viewer { followGroups { name memberCount } } }"
+    assert (await gateway.data(query, ME))["viewer"]["followGroups"] == [
+        {"name": "Lisbon", "memberCount": 3},
+        {"name": "Work", "memberCount": 2},
+    ]
+
+
+@pytest.mark.usefixtures("sampled")
 async def test_every_audience_and_every_kind_of_access_is_met(
     gateway: Gateway, stores: Stores
 ) -> None:

@@ -17,6 +17,7 @@ from graph.edge import UserId
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support.advisory_locks import LOCK_PAIR, waiting
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
 from tests.support.own_writes import changes, seen, stopped_after_commit, write
@@ -275,23 +276,19 @@ async def committed_without_replies(
     before = await changes(stores)
     async with stores.servers.postgres.connection() as locks, locks.transaction():
         for pair in pairs:
-            await locks.fetch("SELECT pg_advisory_xact_lock(1, pair_slot($1, $2))", *pair)
+            await locks.fetch(LOCK_PAIR, *pair)
+
+        async def all_wait() -> bool:
+            return await waiting(stores.servers.postgres) == len(pairs)
+
         yield
-        await until(lambda: waiting(stores, len(pairs)), "all writes wait for their locks")
+        await until(all_wait, "all writes wait for their locks")
         proxy.replies = Replies.SWALLOWED
 
     async def committed() -> bool:
         return await changes(stores) == before + len(pairs)
 
     await until(committed, "all writes are committed")
-
-
-async def waiting(stores: Stores, writes: int) -> bool:
-    row = await stores.servers.postgres.row(
-        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-    )
-    assert row is not None
-    return bool(row["count"] == writes)
 
 
 def in_cluster(settings: StorageSettings, cluster: Cluster) -> StorageSettings:

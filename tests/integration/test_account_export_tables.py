@@ -41,6 +41,8 @@ READ = {
     "following_count": {"user_id", "paced_until", "followers_seen"},
     "private_note": {"author_id", "other_id", "note"},
     "pinned_following": {"user_id", "other_id", "since"},
+    "follow_group": {"user_id", "group_id", "name"},
+    "follow_group_member": {"user_id", "target_id", "group_id", "since"},
     "affinity": {"user_id", "other_id", "rank"},
     "receipt": {
         *("actor_id", "id", "other_id", "made_at", "outcome", "taken", "messages", "recorded"),

@@ -271,6 +271,7 @@ async def test_progress_ends_with_the_whole_file(
     assert result[-1] == Progress(False, 2401, path.stat().st_size, path.stat().st_size, 2400, 0, 0)
 
 
+@pytest.mark.plain("a load of Citus cannot know when the shards were analyzed")
 async def test_the_tables_are_analyzed_only_if_they_have_grown_by_a_share(
     storage_settings: StorageSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

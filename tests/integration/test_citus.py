@@ -4,17 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from pathlib import Path
 
 import asyncpg
 import pytest
 
 from graph.lane import POSSIBLE_LANES, Lane
 from graph.transitions import follow, unfollow
+from storage.postgres.bulk_load import bulk_load
 from storage.postgres.lanes import set_lanes
 from storage.postgres.outbox import LaneTaken
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support import citus
+from tests.support.edge_files import assert_whole, ring, write_edges
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 
 pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: make citus-test")
@@ -102,6 +105,20 @@ async def test_lanes_move_with_all_that_waits(
     await drain_all(gateways[2])
     (row,) = await stores.servers.postgres.fetch(DIFFERENCES)
     assert (row["followers"], row["waiting"]) == (39, 0)
+
+
+async def test_a_graph_is_loaded_at_the_coordinator(
+    gateways: list[Stores], storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    """Its lock, which lets one load run at a time, is not that of another machine."""
+    path = write_edges(tmp_path / "edges.csv", ring(60, 4))
+    for url in (await machines(storage_settings.database_url))[1:]:
+        with pytest.raises(ValueError, match="only be loaded at the coordinator"):
+            await bulk_load(replace(storage_settings, database_url=url), path)
+    assert (await bulk_load(storage_settings, path)).loaded == 240
+    (row,) = await gateways[2].servers.postgres.fetch(DIFFERENCES)
+    assert tuple(row) == (240, 240, 240, 120, 0)
+    await assert_whole(storage_settings)
 
 
 async def test_the_generation_is_that_of_all_machines(gateways: list[Stores]) -> None:

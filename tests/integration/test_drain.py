@@ -23,6 +23,7 @@ from storage.ports import Check, Consistency, PagesOf, RelationsOf
 from storage.postgres import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests.support.advisory_locks import LOCK_LANE, waiting
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
 from tests.support.waiting import until
@@ -369,18 +370,11 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
     connection = await asyncpg.connect(database_url)
     try:
         async with connection.transaction():
-            await connection.execute("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, LANE)
+            await connection.execute(LOCK_LANE, locks.LANE, LANE)
             held = asyncio.create_task(stores.jobs.drain.lane(LANE))
 
             async def it_waits() -> bool:
-                return bool(
-                    await connection.fetchval(
-                        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
-                        " AND NOT granted AND classid = $1 AND objid = $2",
-                        locks.LANE,
-                        LANE,
-                    )
-                )
+                return await waiting(stores.servers.postgres) == 1
 
             await until(it_waits)
             await stores.jobs.drain.lane(lane_of(UserId(other)))

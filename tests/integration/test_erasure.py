@@ -11,6 +11,7 @@ from graph.account_state import AccountState
 from graph.decision import Decision, PairState, Rule
 from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.event import event_type_for
+from graph.follow_group import AddMembers, CreateGroup, GroupId
 from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.receipt import Request
@@ -54,6 +55,8 @@ UNION ALL SELECT 'following_count' FROM following_count WHERE user_id = $1
 UNION ALL SELECT 'follower_count' FROM follower_count WHERE user_id = $1
 UNION ALL SELECT 'affinity' FROM affinity WHERE $1 IN (user_id, other_id)
 UNION ALL SELECT 'private_note' FROM private_note WHERE $1 IN (author_id, other_id)
+UNION ALL SELECT 'follow_group' FROM follow_group WHERE user_id = $1
+UNION ALL SELECT 'follow_group_member' FROM follow_group_member WHERE $1 IN (user_id, target_id)
 UNION ALL SELECT 'pinned_following' FROM pinned_following WHERE $1 IN (user_id, other_id)
 UNION ALL SELECT 'receipt' FROM receipt
 WHERE actor_id = $1 OR (other_id = $1 AND messages IS NOT NULL)
@@ -75,6 +78,15 @@ def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0)
         stores.jobs.affinity,
         in_flight_s,
     )
+
+
+async def new_group(stores: Stores, owner: UserId, *members: UserId) -> GroupId:
+    groups, pace = stores.writes.follow_groups, Pace(60, 10)
+    made = await groups.change(owner, CreateGroup("Work"), pace, 900)
+    assert made.created is not None
+    added = await groups.change(owner, AddMembers(made.created, members), pace, 900)
+    assert added.outcome is Outcome.UPDATED
+    return made.created
 
 
 async def delete(stores: Stores, user: UserId = GONE) -> None:
@@ -106,10 +118,13 @@ async def test_nothing_is_left_of_a_deleted_account(
     await stores.jobs.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
     for pair in (as_pair(1, GONE), as_pair(GONE, 1), as_pair(1, 2)):
         await stores.writes.private_notes.set_note(pair, "Met at work")
+    for owner, members in ((UserId(1), (UserId(2), GONE)), (GONE, (UserId(1),))):
+        await new_group(stores, owner, *members)
     for user, pinned in ((1, [2, GONE]), (GONE, [2])):
         await stores.writes.pinned_following.replace(UserId(user), list(map(UserId, pinned)))
     await drain_all(stores)
     assert {"private_note", "pinned_following"} < {*await left(stores)}
+    assert {"follow_group", "follow_group_member"} < {*await left(stores)}
     await delete(stores)
     await erase_all(stores, at_once)
     await drain_all(stores)
@@ -117,6 +132,8 @@ async def test_nothing_is_left_of_a_deleted_account(
     assert await stores.reads.private_notes.get_many(UserId(1), [UserId(2), GONE]) == {
         UserId(2): "Met at work"
     }
+    (kept,) = await stores.reads.follow_groups.get_many(UserId(1))
+    assert await stores.reads.follow_groups.counts(UserId(1), [kept.id]) == {kept.id: 1}
     assert await stores.reads.pinned_following.pinned_by(UserId(1)) == [2]
     report = await verify(storage_settings)
     assert report.clean, report.drifts
@@ -381,6 +398,10 @@ async def test_nothing_comes_back_after_an_erasure(
         "VALUES (1, gen_random_uuid(), '', 50, 'REQUEST_DECLINED', 1, '{NULL, Please!}')",
         "INSERT INTO private_note (author_id, other_id, note) VALUES (50, 1, 'Tall')",
         "INSERT INTO private_note (author_id, other_id, note) VALUES (1, 50, 'Tall')",
+        "INSERT INTO follow_group (user_id, group_id, name) VALUES (50, 1, 'Work')",
+        "WITH made AS (INSERT INTO follow_group (user_id, group_id, name) VALUES (1, 1, 'Work')) "
+        "INSERT INTO follow_group_member (user_id, target_id, group_id, since) "
+        "VALUES (1, 50, 1, 1)",
         "INSERT INTO pinned_following (user_id, position, other_id, since) VALUES (50, 0, 1, 1)",
         "INSERT INTO pinned_following (user_id, position, other_id, since) VALUES (1, 3, 50, 1)",
         "UPDATE account SET protected = true WHERE user_id = 50",

@@ -12,6 +12,7 @@ from graph.lane import lane_of
 from storage.postgres import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests.support.advisory_locks import LOCK_LANE, waiting
 from tests.support.graphs import follows
 from tests.support.waiting import until
 from workers import main
@@ -53,14 +54,11 @@ async def test_one_sweep_at_a_time_runs_in_a_space(
     lane = lane_of(UserId(2))
     async with open_stores(storage_settings) as other:
         async with other.servers.postgres.connection() as held, held.transaction():
-            await held.row("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, lane)
+            await held.row(LOCK_LANE, locks.LANE, lane)
             first = asyncio.create_task(main._sweep({"metrics": JobMetrics(), "stores": stores}))
 
             async def waits() -> bool:
-                row = await other.servers.postgres.row(
-                    "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-                )
-                return row is not None
+                return await waiting(other.servers.postgres) == 1
 
             await until(waits)
             before = other.servers.postgres.statements

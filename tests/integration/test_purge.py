@@ -73,6 +73,22 @@ async def test_a_note_about_a_stranger_stays(
     await assert_whole(storage_settings)
 
 
+async def test_the_members_of_groups_go_with_their_tombstones(
+    left: Postgres, storage_settings: StorageSettings
+) -> None:
+    for member in (2, 3, 4):
+        await execute(
+            storage_settings,
+            "INSERT INTO follow_group_member (user_id, target_id, group_id, since)"
+            f" VALUES (1, {member}, 7, 1), (2, {member + 1}, 7, 1)",
+        )
+    await age(storage_settings, "to_user_id = 3")
+    assert await purge(left, DAY_S) == Purged(1, 1)
+    assert await fetch(
+        storage_settings, "SELECT user_id, target_id FROM follow_group_member ORDER BY 1, 2"
+    ) == [(1, 2), (1, 4), (2, 3), (2, 4), (2, 5)]
+
+
 async def test_old_tombstones_go_on_both_sides(
     left: Postgres, storage_settings: StorageSettings
 ) -> None:

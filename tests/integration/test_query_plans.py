@@ -7,7 +7,7 @@ that a prepared statement ends up with.
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
@@ -37,12 +37,14 @@ STATEMENTS = {
         "edges",
         "erasures",
         "exports",
+        "follow_groups",
         "lists",
         "mutes",
         "outbox",
         "overlaps",
         "pinned_following",
         "private_notes",
+        "present_follows",
         "profiles",
         "receipts",
         "relations",
@@ -50,7 +52,15 @@ STATEMENTS = {
     )
 }
 
-CLEAR_OWN = ("clear_notes", "clear_notes_about", "clear_pins", "clear_pins_of")
+CLEAR_OWN = (
+    "clear_notes",
+    "clear_notes_about",
+    "clear_pins",
+    "clear_pins_of",
+    "clear_members",
+    "clear_groups",
+    "clear_memberships",
+)
 
 USERS, FOLLOWS = 50_000, 6
 STAR = USERS + 1
@@ -130,6 +140,16 @@ SELECT u, {USERS} + o, o FROM generate_series({CROWDED} + 1, {USERS}) u, generat
 INSERT INTO private_note (author_id, other_id, note)
 SELECT u, u % {USERS} + 1, 'x' FROM generate_series(1, {USERS}) u;
 
+INSERT INTO follow_group (user_id, group_id, name)
+SELECT u, g, 'x' FROM generate_series(1, {USERS}) u, generate_series(1, 2) g
+UNION ALL SELECT {READER}, g, 'x' FROM generate_series(1, 100) g;
+
+INSERT INTO follow_group_member (user_id, target_id, group_id, since)
+SELECT from_user_id, to_user_id, 1, since FROM following
+WHERE from_user_id <= {USERS} AND to_user_id <= {USERS} AND kind = 1
+UNION ALL SELECT {READER}, u, 1, 1000000 + u FROM generate_series(91, 1000, 91) u
+UNION ALL SELECT {READER}, u, 2, 1000000 + u FROM generate_series(1, 1000) u
+UNION ALL SELECT {READER}, u, 3, 7 FROM generate_series(1, 1000) u;
 INSERT INTO pinned_following (user_id, position, other_id, since)
 SELECT from_user_id, position, to_user_id, since
 FROM (
@@ -677,6 +697,84 @@ async def test_a_note_is_deleted_by_a_probe(planner: Planner) -> None:
     assert looked_at(steps, "private_note") <= 2
 
 
+PAGE = (*NEWEST, *OLDEST)
+
+
+@pytest.mark.parametrize("end", ["older", "newer"])
+@pytest.mark.parametrize(("group", "members"), [(1, 10), (2, 21)])
+async def test_a_page_of_a_group_is_a_range_and_probes(
+    planner: Planner, end: str, group: int, members: int
+) -> None:
+    """Of 10 members among 1,000 follows, and of 1,000."""
+    steps = await planner.steps("follow_groups", f"group_page_{end}", READER, *PAGE, 21, group)
+    assert_by_index(steps)
+    assert members <= looked_at(steps, "follow_group_member") <= members + 1
+    assert looked_at(steps, "following") <= members + 1
+    assert looked_at(steps, "account") <= members + 1
+
+
+async def test_a_page_of_a_group_after_a_cursor_is_a_range(planner: Planner) -> None:
+    between = (1_000_500, 500, 1_000_490, 490)
+    steps = await planner.steps("follow_groups", "group_page_older", READER, *between, 21, 2)
+    assert_by_index(steps)
+    assert looked_at(steps, "follow_group_member") <= 10
+
+
+async def test_members_are_counted_by_probes(planner: Planner) -> None:
+    steps = await planner.steps("follow_groups", "member_counts", READER, [1, 4, 5])
+    assert_by_index(steps)
+    assert looked_at(steps, "follow_group_member") <= 10
+    assert looked_at(steps, "following") <= 10
+
+
+async def test_the_groups_of_users_are_found_by_probes(planner: Planner) -> None:
+    steps = await planner.steps(
+        "follow_groups", "groups_of_members", READER, list(range(1_500, 1_600))
+    )
+    assert_by_index(steps)
+    assert looked_at(steps, "follow_group_member") == 0
+    steps = await planner.steps("follow_groups", "groups_of_members", READER, [5, 6])
+    assert_by_index(steps)
+    assert looked_at(steps, "follow_group_member") <= 4
+    assert looked_at(steps, "following") <= 4
+
+
+async def test_groups_are_read_by_their_owner(planner: Planner) -> None:
+    steps = await planner.steps("follow_groups", "find_groups", READER)
+    assert_by_index(steps)
+    assert looked_at(steps, "follow_group") == 100
+
+
+CHANGES_OF_A_ROW: Mapping[str, Sequence[object]] = {
+    "create_group": (READER, 7_000, "x", uuid4()),
+    "rename_group": (READER, 7, "y"),
+    "delete_group": (READER, 7),
+    "add_members": (READER, 1, [1, 2, 91], [1_000_001, 1_000_002, 1_000_091]),
+    "remove_members": (READER, 1, [1, 2, 91]),
+}
+CHANGES_OF_ROWS: Mapping[str, tuple[Sequence[object], int]] = {
+    "order_groups": ((READER, [7, 8, 9]), 200),
+    "delete_members": ((READER, 1), 10),
+    "delete_former_members": ((READER, [1, 2], [9, 9]), 12),
+    "is_crowded": ((READER, 1, 2_000), 20),
+    "delete_ended_members": ((READER, 1, 900.0), 50),
+}
+"""The parameters, and how many rows they may read."""
+
+
+async def test_changes_of_a_group_read_its_own_rows(planner: Planner) -> None:
+    for name, given in CHANGES_OF_A_ROW.items():
+        touched = await planner.touched("follow_groups", name, *given)
+        assert not any(reads.end_to_end for reads in touched.values()), name
+        # PostgreSQL may count several transactions together.
+        assert sum(reads.rows for reads in touched.values()) <= 16, name
+    for name, (given, most) in CHANGES_OF_ROWS.items():
+        steps = await planner.steps("follow_groups", name, *given)
+        assert_by_index(steps)
+        tables = ("follow_group", "follow_group_member", "following")
+        assert sum(looked_at(steps, table) for table in tables) <= most, name
+
+
 async def test_what_a_user_has_seen_is_read_and_written_by_a_probe(planner: Planner) -> None:
     steps = await planner.steps("seen_followers", "find_seen", [STAR])
     assert_by_index(steps)
@@ -694,7 +792,7 @@ async def test_pins_are_one_range_and_a_probe_each(planner: Planner) -> None:
     assert_by_index(steps)
     assert looked_at(steps, "pinned_following") <= 10
     assert looked_at(steps, "following") <= 10
-    steps = await planner.steps("pinned_following", "find_follows", READER, list(range(1, 11)))
+    steps = await planner.steps("present_follows", "find_follows", READER, list(range(1, 11)))
     assert_by_index(steps)
     assert looked_at(steps, "following") <= 10
     assert_probed(steps, "account", 10)
@@ -970,6 +1068,9 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         "clear_messages",
         "finish",
         *CLEAR_OWN,
+        "group_page_newer",  # beside "group_page_older"
+        *CHANGES_OF_A_ROW,
+        *CHANGES_OF_ROWS,
     }
     lane_only = {"has_pending_change"}
     assert unplanned == others | one_row | by_variable_names | lane_only, (

@@ -7,8 +7,10 @@ import pytest
 
 from gateway.shards import report
 from graph.edge import UserId
-from storage.postgres import shards
+from graph.errors import Unavailable
+from storage.postgres import locks, shards
 from storage.postgres.pool import Postgres
+from storage.postgres.session import session
 from storage.postgres.shards import ShardGroup
 from storage.settings import StorageSettings
 from tests.support import citus
@@ -75,6 +77,17 @@ async def test_an_isolated_user_has_a_shard_group_alone(
     (rows,) = await postgres.fetch(f"SELECT count(*) FROM follower WHERE to_user_id = {star}")
     assert rows["count"] == FOLLOWERS, "all of the user's rows have moved"
     assert await shards.isolate(storage_settings, star) is None, "it is alone already"
+
+
+@on_citus
+async def test_one_isolation_runs_at_a_time(
+    storage_settings: StorageSettings, star: UserId
+) -> None:
+    async with session(storage_settings, "test") as first:
+        await first.execute("SELECT pg_advisory_lock($1, 0)", locks.ISOLATION)
+        with pytest.raises(Unavailable, match="Another user is being isolated"):
+            await shards.isolate(storage_settings, star)
+    assert await shards.isolate(storage_settings, star) is not None
 
 
 @on_citus

@@ -1,6 +1,8 @@
 """Subscriptions as clients meet them, over web sockets and event streams, on real servers."""
 
+import asyncio
 from collections import defaultdict
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -15,15 +17,16 @@ from gateway.authentication import DEVELOPMENT_SECRET, mint
 from gateway.authentication_settings import AcceptedTokens
 from gateway.config import Config
 from gateway.connections import EXPIRED, StreamLimits
-from graph.edge import Millis
+from graph.edge import Millis, UserId
 from graph.transitions import mute
-from resolvers.scope import Limits
+from resolvers import live as live_events
+from resolvers.scope import Limits, Scope
 from storage.postgres.bulk_load import OnBad
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edge_files import execute, write_edges
 from tests.support.gateway import DEVELOPMENT, Gateway
-from tests.support.graphs import as_pair, drain_all, follows, unfollows
+from tests.support.graphs import as_pair, drain_all, follows, unfollows, users
 from tests.support.live_gateway import LiveGateway, Socket, has_feed, live_gateway, parsed
 from tests.support.waiting import until
 
@@ -701,3 +704,21 @@ async def test_an_event_tells_how_fresh_it_is(live: LiveGateway) -> None:
         await socket.subscribe(HOW_FRESH)
         result = (await socket.data())["countsChanged"]
         assert result == {"followers": {"freshness": {"degraded": False}}}
+
+
+async def test_a_read_that_finds_no_change_is_charged(stores: Stores) -> None:
+    """Each change of a viewer's relations makes all of the viewer's subscriptions read."""
+    scope, charged = Scope(stores, UserId(1), Limits()), list[int]()
+    scope.debit = charged.append
+    async with aclosing(live_events.relation_changed(scope, users(2, 3))) as changes:
+        assert len(await anext(changes)) == 2
+        assert not charged
+        waiting = asyncio.ensure_future(anext(changes))
+        await settled(stores, (1, 9))
+
+        async def is_charged() -> bool:
+            return set(charged) == {live_events.READ_COST + 2}
+
+        await until(is_charged)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)

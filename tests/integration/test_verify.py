@@ -23,6 +23,7 @@ from storage.postgres.session import session
 from storage.postgres.verify import VerifyProgress, users_of_graph, verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support.advisory_locks import LOCK_LANE, LOCK_PAIR
 from tests.support.edge_files import assert_whole, drain_reverse, execute, fetch
 from tests.support.edges import Edges, edges
 from tests.support.graphs import drain_all
@@ -304,6 +305,25 @@ async def test_an_impossible_edge_is_reported_and_left(
         assert drift.count == 4
 
 
+@pytest.mark.usefixtures("small_parts")
+async def test_members_of_groups_that_do_not_exist_are_found_and_deleted(
+    whole: StorageSettings,
+) -> None:
+    await execute(
+        whole,
+        "INSERT INTO follow_group (user_id, group_id, name) VALUES (1, 7, 'a'), (2, 7, 'b')",
+        "INSERT INTO follow_group_member (user_id, target_id, group_id, since)"
+        " SELECT u, u + t, 5 + g, 1"
+        " FROM generate_series(1, 2) u, generate_series(1, 9) t, generate_series(1, 3) g",
+    )
+    (drift,) = (await verify(whole, repair=True)).drifts
+    assert (drift.kind, drift.count) == (DriftKind.GROUP_MEMBER, 2 * 9 * 2)
+    assert drift.examples[:3] == ("1: 2 in 6", "1: 2 in 8", "1: 3 in 6")
+    assert (await verify(whole)).clean
+    rows = await fetch(whole, "SELECT DISTINCT group_id FROM follow_group_member")
+    assert rows == [(7,)]
+
+
 async def test_only_so_many_examples_are_kept_but_all_are_counted(whole: StorageSettings) -> None:
     await execute(whole, "UPDATE follower SET since = since + 1 WHERE kind = 1")
     ((edges,),) = await fetch(whole, "SELECT count(*) FROM following WHERE kind = 1")
@@ -338,7 +358,7 @@ async def test_a_change_on_its_way_is_no_drift_and_repair_leaves_it(
 
 # One transaction that holds the lanes: it locks rows in another order than a drain would.
 DAMAGE = f"""
-SELECT pg_advisory_xact_lock({locks.LANE}, lane) FROM generate_series(0, {LANES - 1}) lane;
+SELECT lock_at(lane, {locks.LANE}, lane) FROM generate_series(0, {LANES - 1}) lane;
 UPDATE follower SET version = 3, kind = 1 WHERE from_user_id = 4;
 UPDATE follower_count SET follows = 50, friends = 70;
 """
@@ -375,22 +395,30 @@ async def test_writes_in_between_are_no_drift_and_survive_a_repair(
 
 
 @pytest.mark.parametrize(
-    ("planted", "subject", "key"),
+    ("planted", "lock", "keys"),
     [
-        (f"DELETE FROM follower {EDGE}", locks.PAIR, locks.pair_key(pair(3, 2))),
-        (f"DELETE FROM follower {EDGE}", locks.LANE, lane_of(UserId(2))),
-        ("UPDATE follower_count SET follows = 9 WHERE user_id = 3", locks.LANE, lane_of(UserId(3))),
+        (f"DELETE FROM follower {EDGE}", LOCK_PAIR, pair(3, 2)),
+        (f"DELETE FROM follower {EDGE}", LOCK_LANE, (locks.LANE, lane_of(UserId(2)))),
+        (
+            "UPDATE follower_count SET follows = 9 WHERE user_id = 3",
+            LOCK_LANE,
+            (locks.LANE, lane_of(UserId(3))),
+        ),
     ],
 )
 async def test_a_repair_waits_for_who_is_writing(
-    whole: StorageSettings, monkeypatch: pytest.MonkeyPatch, planted: str, subject: int, key: int
+    whole: StorageSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    planted: str,
+    lock: str,
+    keys: tuple[int, int],
 ) -> None:
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "LOCK_TIMEOUT_S", 0.2)
     await execute(whole, planted)
     broken = await fetch(whole, REVERSE_SIDE)
-    async with session(whole, "test") as writer:
-        await writer.execute("SELECT pg_advisory_lock($1, $2)", subject, key)
+    async with session(whole, "test") as writer, writer.transaction():
+        await writer.execute(lock, *keys)
         with pytest.raises(Unavailable):
             await verify(whole, repair=True)
     assert await fetch(whole, REVERSE_SIDE) == broken

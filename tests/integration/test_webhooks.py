@@ -21,10 +21,17 @@ from graph.event import EventType
 from graph.transitions import block, mute
 from graph.webhook import DeliveryState, EndpointState, types_named
 from storage.postgres import sql
-from storage.postgres.webhooks import Attempt, Delivery, Endpoint, WebhookDeliveries
+from storage.postgres.webhooks import (
+    Attempt,
+    Delivery,
+    DeliveryKey,
+    Endpoint,
+    WebhookDeliveries,
+)
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from storage.webhook_secrets import SecretBox, new_secret
+from tests.support import citus
 from tests.support.documentation import blocks
 from tests.support.graphs import as_pair, drain_all, follows, unfollows
 from tests.support.tls import certificate
@@ -504,9 +511,13 @@ async def test_the_log_shows_the_newest_of_each_state(stores: Stores) -> None:
     deliveries = stores.jobs.webhooks.deliveries
     await stores.servers.postgres.fetch(FILLED, NAME, 6)
     for number in (2, 1):
-        await deliveries.record(NAME, [Attempt(number, True, 200, None, 1, 0)], 3_600)
+        await deliveries.record(
+            NAME, [Attempt(DeliveryKey(number, UserId(1)), True, 200, None, 1, 0)], 3_600
+        )
     for number in (4, 3):
-        await deliveries.record(NAME, [Attempt(number, False, 500, "HTTP 500", 1, 0)], 0)
+        await deliveries.record(
+            NAME, [Attempt(DeliveryKey(number, UserId(1)), False, 500, "HTTP 500", 1, 0)], 0
+        )
 
     async def shown(state: DeliveryState | None, most: int) -> list[int]:
         return [one.id for one in await deliveries.log(NAME, state, most)]
@@ -515,6 +526,25 @@ async def test_the_log_shows_the_newest_of_each_state(stores: Stores) -> None:
     assert await shown(DeliveryState.DELIVERED, 5) == [1, 2]
     assert await shown(DeliveryState.PARKED, 1) == [3]
     assert sorted(await shown(DeliveryState.WAITING, 5)) == [5, 6]
+
+
+@pytest.mark.skipif(citus.prefix() is None, reason="on plain PostgreSQL, no two ids are equal")
+async def test_changes_of_two_users_with_one_id_are_two_deliveries(
+    stores: Stores, receiver: Receiver
+) -> None:
+    await add(stores, receiver.url)
+    await follows(stores, (1, 3), (2, 3))
+    await stores.servers.postgres.fetch("UPDATE outbox SET id = 7")
+    await drain_all(stores)
+    failed = Attempt(DeliveryKey(7, UserId(1)), False, 500, "HTTP 500", 1, 0)
+    recorded = await stores.jobs.webhooks.deliveries.record(NAME, [failed], 0)
+    assert recorded == {failed.key: DeliveryState.PARKED}
+    async with sending(stores):
+        await until(lambda: _is_drained(stores))
+    assert sorted(await states(stores)) == [DeliveryState.DELIVERED, DeliveryState.PARKED]
+    (request,) = receiver.received
+    assert orjson.loads(request.body)["change"]["source"] == "2"
+    assert await stores.jobs.webhooks.deliveries.replay(NAME, [7]) == [7, 7]
 
 
 async def test_what_is_recorded_while_deliveries_are_read_is_not_sent_again(

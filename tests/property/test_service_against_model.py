@@ -115,7 +115,15 @@ TABLES = (
     "outbox",
     "receipt",
     "pinned_following",
+    "follow_group",
+    "follow_group_member",
 )
+GROUP = 7
+"""Every user has a group with this number."""
+GROUPS = f"""
+INSERT INTO follow_group (user_id, group_id, name)
+SELECT user_id, {GROUP}, 'Some' FROM unnest($1::bigint[]) AS u (user_id)
+"""
 ALL_HERE = """
 UPDATE account SET
     protected = false, following_audience = 0, followers_audience = 0, state = 0,
@@ -164,6 +172,26 @@ fragment relation on Relation {
   from { id } to { id } state following followedBy followedAt followedByAt friendsSince
   requestedAt requestedByAt blockedAt mutedUntil whispering requested requestedBy blocking muted
   closeFollow notify
+}
+"""
+
+MEMBERS = """
+query ($id: ID!, $group: ID!, $others: [ID!]!) {
+  user(id: $id) {
+    following(first: 100, filter: {groupId: $group}) {
+      totalCount edges { since: followedAt node { id } }
+    }
+    relationWith(ids: $others) { groupIds }
+  }
+  viewer { followGroups { id memberCount } }
+}
+"""
+
+CHANGE_MEMBER = """
+mutation ($group: ID!, $users: [ID!]!) {
+  payload: %s(input: {groupId: $group, userIds: $users}) {
+    outcome changed userErrors { code } group { memberCount }
+  }
 }
 """
 
@@ -441,6 +469,19 @@ class Service(RuleBasedStateMachine):
         assert payload["outcome"] == ("UPDATED" if is_later else "UNCHANGED")
         self.model.seen[user] = seen
 
+    @rule(entry=gateways, arrow=arrows, adds=st.sampled_from([True, True, False]))
+    def group(self, entry: int, arrow: Arrow, adds: bool) -> None:
+        """Somebody adds another user to their group, or removes them from it."""
+        query = CHANGE_MEMBER % ("addToFollowGroup" if adds else "removeFromFollowGroup")
+        gateway = self.world.gateways[entry].gateway
+        asked = gateway.data(
+            query, arrow.source, group=group_of(arrow.source), users=[str(arrow.target)]
+        )
+        payload = self.world.run(asked)["payload"]
+        change = self.model.add_member if adds else self.model.remove_member
+        check_made(payload, change(arrow))
+        assert payload["group"]["memberCount"] == len(self.model.group(arrow.source))
+
     @rule(question=st.builds(Question, gateways, viewers, some_users, some_users))
     def look(self, question: Question) -> None:
         self._compare(question)
@@ -535,6 +576,24 @@ class Service(RuleBasedStateMachine):
                 assert shown["viewerRelation"] is None
         if viewer:
             compare_own_lists(onlooker, answer["viewer"])
+            self._compare_group(question.entry, viewer)
+
+    def _compare_group(self, entry: int, viewer: int) -> None:
+        """The viewer's group is at once what it is, through every gateway."""
+        gateway, group = self.world.gateways[entry].gateway, group_of(viewer)
+        others = self.model.others(viewer)
+        ids = [str(other) for other in others]
+        answer = self.world.run(
+            gateway.data(MEMBERS, viewer, id=str(viewer), group=group, others=ids)
+        )
+        page, members = answer["user"]["following"], self.model.group(viewer)
+        assert entries_of(page) == members
+        assert page["totalCount"] == len(members)
+        assert answer["viewer"]["followGroups"] == [{"id": group, "memberCount": len(members)}]
+        inside = {user for _, user in members}
+        assert [relation["groupIds"] for relation in answer["user"]["relationWith"]] == [
+            [group] if other in inside else [] for other in others
+        ]
 
     def _said(self, entry: int, user: int, privacy: Privacy) -> None:
         self.model.say(user, privacy, result=self.world.gateways[entry].cached)
@@ -625,13 +684,23 @@ class Service(RuleBasedStateMachine):
                 walk.must.pop(other, None)
 
 
+def group_of(user: int) -> str:
+    """The id of the user's group."""
+    return f"group:{user}:{GROUP}"
+
+
 def check_outcome(payload: Any, decision: Decision) -> None:
     """The outcome is what the rule says, or the reason why not."""
-    rejected = decision.outcome in REJECTIONS
-    assert payload["outcome"] == ("REJECTED" if rejected else decision.outcome.name)
-    assert payload["changed"] == (decision.outcome in CHANGES)
+    check_made(payload, decision.outcome)
+
+
+def check_made(payload: Any, outcome: Outcome) -> None:
+    """The payload has this outcome, or it as the reason why not."""
+    rejected = outcome in REJECTIONS
+    assert payload["outcome"] == ("REJECTED" if rejected else outcome.name)
+    assert payload["changed"] == (outcome in CHANGES)
     codes = [error["code"] for error in payload["userErrors"]]
-    assert codes == ([decision.outcome.name] if rejected else [])
+    assert codes == ([outcome.name] if rejected else [])
 
 
 def check_rejected(payload: Any, code: str) -> None:
@@ -827,6 +896,7 @@ async def empty(stores: Stores) -> None:
     """A graph without edges: cheaper than a new database for every example."""
     for table in TABLES:
         await stores.servers.postgres.fetch(f"DELETE FROM {table}")
+    await stores.servers.postgres.fetch(GROUPS, USERS)
     await stores.servers.postgres.fetch(ALL_HERE)  # not deleted: every process hears of it
     await stores.servers.broker.pipe([("FLUSHDB",)])
     if stores.servers.redis is not stores.servers.broker:

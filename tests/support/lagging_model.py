@@ -13,7 +13,8 @@ from itertools import permutations, product
 from typing import NamedTuple
 
 from graph.decision import Decision, PairState, Rule
-from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind
+from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis
+from graph.outcome import Outcome
 from graph.page import ListKind
 from graph.relation import kinds_of
 from graph.transitions import among_active
@@ -87,6 +88,8 @@ class Model:
     """The users whom each has pinned, with the dates of the follows."""
     seen: dict[int, datetime] = field(default_factory=lambda: defaultdict(lambda: BEGINNING))
     """Up to when each has seen their followers."""
+    members: dict[Arrow, Millis] = field(default_factory=dict)
+    """Each user has one group: its members, with the dates of the follows when they were added."""
 
     def __post_init__(self) -> None:
         self.edges = {Arrow(*pair): [NO_EDGE] for pair in permutations(self.users, 2)}
@@ -134,6 +137,30 @@ class Model:
             for since, other in self.pins[user]
             if (since, other) in (self.pinned(user, [other]) or [])
         ]
+
+    def add_member(self, arrow: Arrow) -> Outcome:
+        edge = self.now(arrow)
+        if not self.is_here(arrow.source):
+            return Outcome.ACCOUNT_NOT_ACTIVE
+        if edge.kind not in FOLLOWS or not self.is_here(arrow.target):
+            return Outcome.MEMBERS_NOT_FOLLOWED
+        before, self.members[arrow] = self.members.get(arrow), edge.since
+        return Outcome.UNCHANGED if before == edge.since else Outcome.UPDATED
+
+    def remove_member(self, arrow: Arrow) -> Outcome:
+        if not self.is_here(arrow.source):
+            return Outcome.ACCOUNT_NOT_ACTIVE
+        return Outcome.UNCHANGED if self.members.pop(arrow, None) is None else Outcome.UPDATED
+
+    def group(self, owner: int) -> list[Entry]:
+        """The members whom the owner has followed ever since, newest first. It never lags."""
+        entries = [
+            (date_of(edge), arrow.target)
+            for arrow, since in self.members.items()
+            for edge in [self.now(arrow)]
+            if arrow.source == owner and edge.kind in FOLLOWS and edge.since == since
+        ]
+        return sorted((entry for entry in entries if self.is_here(entry[1])), reverse=True)
 
     def become(self, arrow: Arrow, expected: Edge, stored: Edge, *, result: bool) -> None:
         """The edge is what the database says; and that is what the rule has said."""

@@ -1,12 +1,14 @@
 """Waiting for news: woken once however much there is, and never for nothing."""
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
 
 from graph.edge import UserId
 from graph.errors import Overloaded
-from storage.subscriptions import Subscription, Subscriptions
+from storage.subscriptions import WOKEN_AT_ONCE, Subscription, Subscriptions
+from tests.support.loop_ticks import LoopTicks, loop_ticks
 
 ONE, TWO = UserId(1), UserId(2)
 
@@ -60,6 +62,44 @@ async def test_there_are_never_more_waiters_than_allowed() -> None:
             raise AssertionError
         with subscriptions.open(TWO):
             assert len(subscriptions) == 2
+    await subscriptions.close()
+
+
+async def test_a_viewer_leaves_subscriptions_to_others() -> None:
+    subscriptions = Subscriptions(Ear().listen, 20_000)
+    with ExitStack() as opened:
+        for _ in range(200):
+            opened.enter_context(subscriptions.open(ONE, viewer=ONE))
+        with pytest.raises(Overloaded), subscriptions.open(TWO, viewer=ONE):
+            raise AssertionError
+        with subscriptions.open(ONE, viewer=TWO), subscriptions.open(ONE):
+            assert len(subscriptions) == 202
+    with subscriptions.open(ONE, viewer=ONE):
+        assert len(subscriptions) == 1
+    await subscriptions.close()
+
+
+async def test_many_waiters_are_woken_in_turns() -> None:
+    subscriptions = Subscriptions(Ear().listen, 1_000)
+    woken = 0
+
+    async def wait(ticks: LoopTicks) -> None:
+        nonlocal woken
+        with subscriptions.open(ONE) as subscription:
+            await subscription.news()  # that of the beginning
+            await subscription.news()
+            ticks.add("woken", 1)
+            woken += 1
+
+    async with loop_ticks() as ticks, asyncio.TaskGroup() as waiters:
+        for _ in range(500):
+            waiters.create_task(wait(ticks))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        subscriptions.wake([ONE])
+        subscriptions.wake([ONE])
+    assert woken == 500
+    assert ticks.most["woken"] <= WOKEN_AT_ONCE
     await subscriptions.close()
 
 

@@ -79,6 +79,12 @@ def test_a_token_of_a_client_itself_is_a_service_or_nobody(name: str, client: ob
         ClaimMapping().identity(own, 0)
 
 
+@pytest.mark.parametrize("client", ["\ud800", "a\0", "a\nb"])
+def test_the_name_of_a_client_can_be_stored_and_logged(client: str) -> None:
+    with pytest.raises(ClaimError, match="printable"):
+        ClaimMapping().identity({"scope": "service", "azp": client}, 0)
+
+
 def test_the_word_that_makes_a_service_is_set() -> None:
     mapping = ClaimMapping(scope="role", service_scope="service_role")
     assert mapping.identity({"role": "service_role"}, 0) == Identity(None, True)

@@ -34,6 +34,19 @@ WHERE author_id = $1 AND other_id > $2 ORDER BY other_id LIMIT $3
 -- shard: $1
 SELECT other_id AS id, since FROM pinned_following WHERE user_id = $1 ORDER BY position
 
+-- name: groups
+-- All groups of the user, which are at most 100, in order.
+-- shard: $1
+SELECT group_id AS id, name FROM follow_group WHERE user_id = $1 ORDER BY position, group_id
+
+-- name: group_members
+-- The members of the user's groups, each with at most 100 groups.
+-- shard: $1
+SELECT target_id AS id, array_agg(group_id ORDER BY group_id) AS groups,
+       array_agg(since ORDER BY group_id) AS dates
+FROM follow_group_member
+WHERE user_id = $1 AND target_id > $2 GROUP BY target_id ORDER BY target_id LIMIT $3
+
 -- name: affinities
 -- shard: $1
 SELECT other_id AS id, rank FROM affinity

@@ -127,6 +127,39 @@ WITH gone AS (
 )
 SELECT count(*) FROM gone
 
+-- name: clear_members
+-- Deletes at most $2 members of groups of the user $1: one index range.
+-- shard: fan-out
+WITH gone AS (
+    DELETE FROM follow_group_member WHERE (user_id, target_id, group_id) IN (
+        SELECT user_id, target_id, group_id FROM follow_group_member WHERE user_id = $1 LIMIT $2
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
+-- name: clear_groups
+-- Deletes at most $2 groups of the user $1: one index range.
+-- shard: fan-out
+WITH gone AS (
+    DELETE FROM follow_group WHERE (user_id, group_id) IN (
+        SELECT user_id, group_id FROM follow_group WHERE user_id = $1 LIMIT $2
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
+-- name: clear_memberships
+-- Deletes the user $1 from groups of other users, at most $2 times: one range of an index.
+-- shard: fan-out
+WITH gone AS (
+    DELETE FROM follow_group_member WHERE (user_id, target_id, group_id) IN (
+        SELECT user_id, target_id, group_id FROM follow_group_member WHERE target_id = $1 LIMIT $2
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
 -- name: finish
 -- Finishes the erasure of the user $1 if they were deleted more than $2 seconds ago: deletes their
 -- count rows and resets their settings. Three probes. Returns whether it did.

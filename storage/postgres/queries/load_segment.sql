@@ -1,6 +1,7 @@
 -- name: prepare
 -- Temporary tables of a connection: the segment as read, the new edges of the current slots, and
--- the same with the state of the reverse side.
+-- the same with the state of the reverse side. On Citus, the other machines' rows of these edges are
+-- copied into `known_forward` and `known_reverse`.
 -- shard: local
 CREATE TEMP TABLE loading (
     from_user_id bigint, to_user_id bigint, since bigint,
@@ -13,6 +14,14 @@ CREATE TEMP TABLE fresh (
 CREATE TEMP TABLE mirrored (
     from_user_id bigint, to_user_id bigint, since bigint, version bigint, known boolean,
     flags smallint, previous_kind smallint, friends integer, is_absent boolean
+) ON COMMIT DELETE ROWS;
+CREATE TEMP TABLE known_forward (
+    from_user_id bigint, to_user_id bigint, kind smallint, flags smallint, version bigint,
+    PRIMARY KEY (from_user_id, to_user_id)
+) ON COMMIT DELETE ROWS;
+CREATE TEMP TABLE known_reverse (
+    to_user_id bigint, from_user_id bigint, kind smallint, version bigint,
+    PRIMARY KEY (to_user_id, from_user_id)
 ) ON COMMIT DELETE ROWS;
 
 -- name: clear
@@ -36,12 +45,26 @@ CREATE INDEX loading_slot ON loading (slot)
 -- shard: local
 SELECT lock_slots($1, $2)
 
--- name: pick
+-- name: find_forward_on_citus
+-- Copies the forward rows of both directions of the edges of the slots $1 to $2. These are sent to all
+-- machines: a probe of each direction for each edge.
+-- shard: fan-out
+INSERT INTO known_forward (from_user_id, to_user_id, kind, flags, version)
+WITH pair AS MATERIALIZED (
+    SELECT from_user_id, to_user_id FROM loading WHERE slot BETWEEN $1::smallint AND $2::smallint
+    UNION
+    SELECT to_user_id, from_user_id FROM loading WHERE slot BETWEEN $1 AND $2
+)
+SELECT f.from_user_id, f.to_user_id, f.kind, f.flags, f.version
+FROM pair p
+JOIN following f ON f.from_user_id = p.from_user_id AND f.to_user_id = p.to_user_id
+
+-- name: pick{,_on_citus}
 -- Picks the edges of the slots $1 to $2 that become follows, and counts those that may not; if
 -- existing edges are expected ($3), it leaves out existing follows. A probe of each direction and two
 -- of the accounts for each edge that is not a follow yet. If lines repeat an edge, the first one counts. Edges of
 -- other kinds are users' decisions and stay; so do the flags of a tombstone.
--- shard: fan-out
+-- shard: {plain,local}
 WITH judged AS MATERIALIZED (
     SELECT l.from_user_id, l.to_user_id, l.since, f.kind, f.flags, f.version, b.kind AS back_kind,
            coalesce(f.kind, 0) > 1 OR coalesce(b.kind, 0) = 4
@@ -52,12 +75,12 @@ WITH judged AS MATERIALIZED (
         ORDER BY from_user_id, to_user_id, ctid
     ) l
     LEFT JOIN LATERAL (
-        SELECT f.kind, f.flags, f.version FROM following f
+        SELECT f.kind, f.flags, f.version FROM {following,known_forward} f
         WHERE $3::boolean AND f.from_user_id = l.from_user_id AND f.to_user_id = l.to_user_id
         OFFSET 0 -- keeps this a probe: a hash join would read the whole graph
     ) f ON true
     LEFT JOIN LATERAL (
-        SELECT b.kind FROM following b
+        SELECT b.kind FROM {following,known_forward} b
         WHERE coalesce(f.kind, 0) = 0
           AND b.from_user_id = l.to_user_id AND b.to_user_id = l.from_user_id
         OFFSET 0
@@ -102,12 +125,22 @@ SET since = excluded.since, version = excluded.version, kind = excluded.kind,
 -- shard: local
 SELECT count(lock_at(lane, $1, lane, true)) FROM generate_series(0, count_lanes() - 1) AS lane
 
--- name: mirror
+-- name: find_reverse_on_citus
+-- Copies the reverse rows of the new edges, which are sent to all machines: a probe each. Unless existing
+-- edges are expected ($1), an edge without a forward row has no reverse row.
+-- shard: fan-out
+INSERT INTO known_reverse (to_user_id, from_user_id, kind, version)
+WITH edge AS MATERIALIZED (SELECT to_user_id, from_user_id FROM fresh WHERE known OR $1::boolean)
+SELECT r.to_user_id, r.from_user_id, r.kind, r.version
+FROM edge e
+JOIN follower r ON r.to_user_id = e.to_user_id AND r.from_user_id = e.from_user_id
+
+-- name: mirror{,_on_citus}
 -- Computes what each new edge adds to the counts, in the order of the reverse rows: one probe each.
 -- `previous_kind` is the kind in the reverse row before, which may be any while a lane lags; 1 if the
 -- row is not written. If both edges of a pair of friends are new, one of them counts the friendship.
 -- Unless existing edges are expected ($1), an edge without a forward row has no reverse row.
--- shard: fan-out
+-- shard: {plain,local}
 INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, previous_kind,
                       friends, is_absent)
 SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL, n.flags,
@@ -116,7 +149,7 @@ SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL, 
        coalesce(a.is_counted, false)
 FROM (SELECT * FROM fresh ORDER BY to_user_id, from_user_id) n
 LEFT JOIN LATERAL (
-    SELECT r.kind, r.version FROM follower r
+    SELECT r.kind, r.version FROM {follower,known_reverse} r
     WHERE (n.known OR $1::boolean)
       AND r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
     OFFSET 0

@@ -163,7 +163,7 @@ FROM published p
 JOIN webhook_endpoint e
     ON (e.changes >> (25 * p.by_target::integer + 5 * (p.former & 15) + p.kind)) & 1 = 1
 WHERE e.state <> 2 AND p.to_user_id > 0
-ON CONFLICT (endpoint, change_id) DO NOTHING
+ON CONFLICT DO NOTHING -- the key has another column on Citus: see distribution.py
 
 -- name: acknowledge_parked
 -- Deletes the changes $2 of the lane $1, which were parked, after they were published.

@@ -22,7 +22,7 @@ SELECT count(*) FROM gone
 
 -- name: purge_forward
 -- Deletes forward tombstones in the same way, except those with notes: a user can mute another
--- without following.
+-- without following. With each it deletes the user's members of groups that it ended.
 -- shard: plain
 WITH dead AS MATERIALIZED (
     SELECT f.from_user_id, f.to_user_id
@@ -39,6 +39,9 @@ WITH dead AS MATERIALIZED (
     DELETE FROM following f USING dead d
     WHERE f.from_user_id = d.from_user_id AND f.to_user_id = d.to_user_id AND f.kind = 0 AND f.flags = 0
     RETURNING 1
+), members AS (
+    DELETE FROM follow_group_member m USING dead d
+    WHERE m.user_id = d.from_user_id AND m.target_id = d.to_user_id
 )
 SELECT count(*) FROM gone
 
@@ -140,6 +143,9 @@ WITH dead AS MATERIALIZED (
     WHERE f.from_user_id = d.from_user_id AND f.to_user_id = d.to_user_id
       AND f.from_user_id = ANY ($1)
     RETURNING 1
+), members AS (
+    DELETE FROM follow_group_member m USING dead d
+    WHERE m.user_id = d.from_user_id AND m.target_id = d.to_user_id AND m.user_id = ANY ($1)
 )
 SELECT count(*) FROM gone
 

@@ -89,3 +89,10 @@ UPDATE account
 SET erased_at = NULL, changed_at = clock.now
 FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) clock
 WHERE user_id = ANY ($1::bigint[]) AND state = 2
+
+-- name: delete_lost_member
+-- Deletes the member $2 of the group $3 of the user $1, if the group does not exist: two probes.
+-- shard: $1
+DELETE FROM follow_group_member
+WHERE user_id = $1 AND target_id = $2 AND group_id = $3
+  AND NOT EXISTS (SELECT 1 FROM follow_group WHERE user_id = $1 AND group_id = $3)

@@ -38,6 +38,12 @@ FROM follower_count ORDER BY edges DESC, user_id LIMIT $1
 -- shard: local
 SELECT get_shard_id_for_distribution_column('following'::text::regclass, $1::bigint) AS shard_id
 
+-- name: try_isolation
+-- Takes the lock $1 of isolations in the database until the session ends, unless another one holds it.
+-- Returns whether it did. Only the coordinator isolates, so its lock is that of all machines.
+-- shard: local
+SELECT pg_try_advisory_lock($1, 0) AS held
+
 -- name: isolate
 -- Moves the rows of the user $1 into a shard group of their own, and the other users of the group
 -- into two more, while writes go on. Returns the number of the new shard of `following`.

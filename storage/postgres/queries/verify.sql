@@ -446,7 +446,7 @@ ORDER BY user_id LIMIT $2
 
 -- name: find_unerased
 -- Those of the erased accounts $1 that have remaining data: ranges that are empty, one of each
--- partition for affinities, receipts, notes and pins that name them.
+-- partition for affinities, receipts, notes, pins and groups that name them.
 -- shard: fan-out
 WITH own AS MATERIALIZED (
     SELECT user_id
@@ -475,6 +475,10 @@ WITH own AS MATERIALIZED (
         UNION ALL
         SELECT author_id FROM private_note WHERE author_id = ANY ($1::bigint[])
         UNION ALL
+        SELECT user_id FROM follow_group WHERE user_id = ANY ($1::bigint[])
+        UNION ALL
+        SELECT user_id FROM follow_group_member WHERE user_id = ANY ($1::bigint[])
+        UNION ALL
         SELECT user_id FROM pinned_following WHERE user_id = ANY ($1::bigint[])
     ) each
     GROUP BY user_id
@@ -485,6 +489,8 @@ WITH own AS MATERIALIZED (
     WHERE other_id = ANY ($1::bigint[]) AND messages IS NOT NULL
 ), noted AS MATERIALIZED (
     SELECT DISTINCT other_id FROM private_note WHERE other_id = ANY ($1::bigint[])
+), grouped AS MATERIALIZED (
+    SELECT DISTINCT target_id FROM follow_group_member WHERE target_id = ANY ($1::bigint[])
 ), pinned AS MATERIALIZED (
     SELECT DISTINCT other_id FROM pinned_following WHERE other_id = ANY ($1::bigint[])
 )
@@ -492,4 +498,17 @@ SELECT user_id FROM own
 UNION SELECT other_id FROM ranked
 UNION SELECT other_id FROM mentioned
 UNION SELECT other_id FROM noted
+UNION SELECT target_id FROM grouped
 UNION SELECT other_id FROM pinned
+
+-- name: find_lost_members
+-- The next $3 members of groups after the user $1 and the member $2, and whether their group does not
+-- exist: one range, and a probe for each.
+-- shard: fan-out
+SELECT m.user_id, m.target_id, m.group_id, NOT EXISTS (
+           SELECT 1 FROM follow_group g WHERE g.user_id = m.user_id AND g.group_id = m.group_id
+       ) AS is_lost
+FROM follow_group_member m
+WHERE (m.user_id, m.target_id) > ($1::bigint, $2::bigint)
+ORDER BY m.user_id, m.target_id, m.group_id
+LIMIT $3

@@ -65,9 +65,9 @@ WITH RECURSIVE present (name) AS (
     WHERE p.name IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.name = p.name)
 )
-SELECT d.endpoint, d.change_id FROM gone g
+SELECT d.endpoint, d.change_id, d.source_id FROM gone g
 CROSS JOIN LATERAL (
-    SELECT w.endpoint, w.change_id FROM webhook_delivery w
+    SELECT w.endpoint, w.change_id, w.source_id FROM webhook_delivery w
     WHERE w.endpoint = g.name ORDER BY w.change_id LIMIT $1
 ) d
 LIMIT $1
@@ -111,31 +111,36 @@ CROSS JOIN LATERAL (
 ORDER BY d.target_id, d.change_id
 
 -- name: record
--- Records attempts of deliveries $2 to the endpoint $1: whether they succeeded, the status, the error,
--- how long they took, and after how many seconds to try again. A failed delivery that has waited for
--- $8 seconds is parked. Returns the new states.
+-- Records attempts of deliveries ($2, $3) to the endpoint $1: whether they succeeded, the status, the
+-- error, how long they took, and after how many seconds to try again. A failed delivery that has
+-- waited for $9 seconds is parked. Returns the new states.
 -- shard: local
+WITH attempt AS MATERIALIZED ( -- Citus refuses functions of the time beside columns in an UPDATE
+    SELECT a.change_id, a.source_id, a.succeeded, a.status, a.error, a.took_ms, now() AS ended_at,
+           now() + make_interval(secs => a.wait_s) AS retry_at,
+           now() - make_interval(secs => $9) AS parked_until
+    FROM unnest($2::bigint[], $3::bigint[], $4::boolean[], $5::smallint[], $6::text[], $7::integer[],
+                $8::float8[])
+        AS a (change_id, source_id, succeeded, status, error, took_ms, wait_s)
+)
 UPDATE webhook_delivery d
 SET state = CASE
         WHEN r.succeeded THEN 1
-        WHEN d.queued_at <= now() - make_interval(secs => $8) THEN 2
+        WHEN d.queued_at <= r.parked_until THEN 2
         ELSE 0 END,
     attempts = d.attempts + 1, status = r.status, error = r.error, took_ms = r.took_ms,
     retry_at = r.retry_at,
-    finished_at = CASE
-        WHEN r.succeeded OR d.queued_at <= now() - make_interval(secs => $8) THEN now() END
-FROM (
-    SELECT a.*, now() + make_interval(secs => a.wait_s) AS retry_at
-    FROM unnest($2::bigint[], $3::boolean[], $4::smallint[], $5::text[], $6::integer[], $7::float8[])
-        AS a (change_id, succeeded, status, error, took_ms, wait_s)
-) AS r
-WHERE d.endpoint = $1 AND d.change_id = r.change_id AND d.state = 0
-RETURNING d.change_id, d.state
+    finished_at = CASE WHEN r.succeeded OR d.queued_at <= r.parked_until THEN r.ended_at END
+FROM attempt r
+WHERE d.endpoint = $1 AND d.change_id = r.change_id AND d.source_id = r.source_id AND d.state = 0
+RETURNING d.change_id, d.source_id, d.state
 
 -- name: delete
--- Deletes deliveries $2 of the endpoint $1: a probe each.
+-- Deletes deliveries ($2, $3) of the endpoint $1: a probe each.
 -- shard: local
-DELETE FROM webhook_delivery WHERE endpoint = $1 AND change_id = ANY ($2::bigint[])
+DELETE FROM webhook_delivery d
+USING unnest($2::bigint[], $3::bigint[]) AS gone (change_id, source_id)
+WHERE d.endpoint = $1 AND d.change_id = gone.change_id AND d.source_id = gone.source_id
 
 -- name: succeeded
 -- Forgets the failures of the endpoint $1.
@@ -147,30 +152,35 @@ WHERE name = $1 AND failing_since IS NOT NULL
 -- Notes the error $2 of the endpoint $1, and disables it if every attempt of the last $3 seconds has
 -- failed, for the reason $4. Returns its state.
 -- shard: local
+WITH moment AS MATERIALIZED ( -- as in `record`
+    SELECT now() AS at, now() - make_interval(secs => $3) AS disabled_until
+)
 UPDATE webhook_endpoint e
-SET failing_since = coalesce(e.failing_since, now()), last_error = $2,
-    state = CASE WHEN e.failing_since <= now() - make_interval(secs => $3) THEN 2 ELSE e.state END,
-    reason = CASE WHEN e.failing_since <= now() - make_interval(secs => $3)
-        THEN $4 ELSE e.reason END
+SET failing_since = coalesce(e.failing_since, m.at), last_error = $2,
+    state = CASE WHEN e.failing_since <= m.disabled_until THEN 2 ELSE e.state END,
+    reason = CASE WHEN e.failing_since <= m.disabled_until THEN $4 ELSE e.reason END
+FROM moment m
 WHERE e.name = $1 AND e.state = 0 RETURNING e.state
 
 -- name: overdue
 -- At most $3 deliveries of the endpoint $1 that have waited for $2 seconds, the oldest first.
 -- shard: local
-SELECT endpoint, change_id FROM webhook_delivery
+SELECT change_id, source_id FROM webhook_delivery
 WHERE endpoint = $1 AND state = 0 AND queued_at <= now() - make_interval(secs => $2)
 ORDER BY queued_at LIMIT $3
 
 -- name: park
--- Parks deliveries $2 of the endpoint $1: a probe each.
+-- Parks deliveries ($2, $3) of the endpoint $1 for the reason $4: a probe each.
 -- shard: local
-UPDATE webhook_delivery SET state = 2, finished_at = now(), error = coalesce(error, $3)
-WHERE endpoint = $1 AND change_id = ANY ($2::bigint[]) AND state = 0
+UPDATE webhook_delivery d SET state = 2, finished_at = now(), error = coalesce(d.error, $4)
+FROM unnest($2::bigint[], $3::bigint[]) AS late (change_id, source_id)
+WHERE d.endpoint = $1 AND d.change_id = late.change_id AND d.source_id = late.source_id
+  AND d.state = 0
 
 -- name: finished
 -- At most $3 deliveries of the endpoint $1 in the state $4 that ended more than $2 seconds ago.
 -- shard: local
-SELECT endpoint, change_id FROM webhook_delivery
+SELECT change_id, source_id FROM webhook_delivery
 WHERE endpoint = $1 AND state = $4 AND state <> 0
   AND finished_at <= now() - make_interval(secs => $2)
 ORDER BY finished_at LIMIT $3
@@ -208,7 +218,8 @@ WHERE endpoint = $1 AND state = $2 AND state <> 0
 ORDER BY finished_at LIMIT $4
 
 -- name: replay
--- Lets deliveries $2 of the endpoint $1 wait again, as new ones: a probe each. Returns those found.
+-- Lets deliveries with the ids $2 of the endpoint $1 wait again, as new ones: a probe each. Returns
+-- the ids found.
 -- shard: local
 UPDATE webhook_delivery
 SET state = 0, attempts = 0, queued_at = now(), retry_at = now(), finished_at = NULL

@@ -4,10 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from tests.support.shards.rules import Violation
 
-EXCEPTIONS: Mapping[str, frozenset[str]] = {
-    "load_segment.mirror": frozenset({"outer_join"}),
-    "load_segment.pick": frozenset({"join", "outer_join"}),
-}
+EXCEPTIONS: Mapping[str, frozenset[str]] = {}
 
 
 def unexpected(violations: Iterable[Violation]) -> list[str]:

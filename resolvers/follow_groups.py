@@ -1,0 +1,148 @@
+"""Groups of follows: reading those of the viewer, and changing them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graph.edge import UserId
+from graph.errors import BadInput
+from graph.follow_group import CreateGroup, FollowGroup, GroupChange, GroupId, OrderGroups
+from graph.page import Window
+from graph.receipt import Receipt, Request
+from graph.visibility import Access
+from resolvers import result
+from resolvers.audit import audited
+from resolvers.idempotency import request_of, run_idempotently
+from resolvers.pages import VisiblePages
+from resolvers.scope import Scope
+
+CREATE = "createFollowGroup"
+RENAME = "renameFollowGroup"
+REORDER = "reorderFollowGroups"
+DELETE = "deleteFollowGroup"
+ADD = "addToFollowGroup"
+REMOVE = "removeFromFollowGroup"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFilter:
+    """A filter of the viewer's following: the members of one group."""
+
+    group: GroupId
+
+
+@dataclass(frozen=True, slots=True)
+class Result(result.Result):
+    """The result of a change of groups, and the viewer's groups after it."""
+
+    groups: Sequence[FollowGroup] = ()
+    group: FollowGroup | None = None
+    """The group that was changed, if it exists."""
+    not_followed: tuple[UserId, ...] = ()
+    """The users who were not added because the viewer does not follow them."""
+
+
+async def viewers_groups(scope: Scope) -> Sequence[FollowGroup]:
+    """The viewer's groups, in order."""
+    return await scope.stores.reads.follow_groups.get_many(scope.must_have_viewer())
+
+
+async def member_counts(scope: Scope, groups: Sequence[FollowGroup]) -> list[int]:
+    """The number of members of each of the viewer's groups: one statement."""
+    ids = [group.id for group in groups]
+    found = await scope.stores.reads.follow_groups.counts(scope.must_have_viewer(), ids)
+    return [found[group] for group in ids]
+
+
+async def members(scope: Scope, window: Window, chosen: GroupFilter) -> VisiblePages:
+    """A window of the members of one of the viewer's groups.
+
+    Raises:
+        BadInput: the viewer has no such group.
+    """
+    viewer = scope.must_have_viewer()
+    page = await scope.stores.reads.follow_groups.page(viewer, chosen.group, window)
+    if page is None:
+        raise BadInput("filter.groupId", "is not the id of one of the viewer's groups.")
+    return VisiblePages([Access.VISIBLE], [page], [None])
+
+
+async def member_total(scope: Scope, chosen: GroupFilter) -> int:
+    """How many members of one of their groups the viewer can page through."""
+    viewer = scope.must_have_viewer()
+    found = await scope.stores.reads.follow_groups.counts(viewer, [chosen.group])
+    return found[chosen.group]
+
+
+async def groups_of(
+    scope: Scope, sources: Sequence[UserId], targets: Sequence[UserId]
+) -> list[Sequence[GroupId] | None]:
+    """The groups of each of `sources` that the user in the same place of `targets` is in; None
+    unless the viewer is the source. All of them take one statement."""
+    viewer = scope.viewer
+    if viewer is None or viewer not in sources:
+        return [None] * len(targets)
+    # A set, because a response may show one relation many times.
+    own = {target for source, target in zip(sources, targets, strict=True) if source == viewer}
+    found = await scope.stores.reads.follow_groups.groups_of(viewer, list(own))
+    absent = await scope.absent()
+    return [
+        (() if target in absent else found.get(target, ())) if source == viewer else None
+        for source, target in zip(sources, targets, strict=True)
+    ]
+
+
+async def change_groups(
+    scope: Scope, name: str, change: GroupChange, idempotency_key: str | None = None
+) -> Result:
+    """Change the viewer's groups. `name` is the mutation's.
+
+    With a key that was used before, it returns the first outcome.
+
+    Raises:
+        Unauthenticated: the request has no viewer.
+        Unavailable: PostgreSQL cannot be reached. The change may or may not be made; except for a
+            creation without a key, repeating it is safe.
+    """
+    made = _change(scope, name, change, idempotency_key)
+    return await audited(scope, name, None, made) if scope.is_service else await made
+
+
+async def _change(
+    scope: Scope, name: str, change: GroupChange, idempotency_key: str | None
+) -> Result:
+    viewer, limits = scope.must_have_viewer(), scope.limits
+    request = request_of(viewer, idempotency_key, name, change)
+    store = scope.stores.writes.follow_groups
+    saved = await run_idempotently(
+        scope, request, lambda: store.change(viewer, change, limits.pace, limits.undo_s, request)
+    )
+    groups = await viewers_groups(scope)
+    if isinstance(saved, Receipt):
+        return Result(saved.outcome, groups, _group(groups, change, None, request))
+    return Result(
+        saved.outcome,
+        groups,
+        _group(groups, change, saved.created, request),
+        saved.not_followed,
+        limit=saved.limit,
+        retry_at=saved.retry_at,
+    )
+
+
+def _group(
+    groups: Sequence[FollowGroup],
+    change: GroupChange,
+    created: GroupId | None,
+    request: Request | None,
+) -> FollowGroup | None:
+    """The group that was changed."""
+    if isinstance(change, OrderGroups):
+        return None
+    if isinstance(change, CreateGroup):
+        if created is None and request is not None:  # the first request has created it
+            made = [group.id for group in groups if group.made_by == request.id]
+            created = max(made, default=None)
+        wanted = created
+    else:
+        wanted = change.group
+    return next((group for group in groups if group.id == wanted), None)

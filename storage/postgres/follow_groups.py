@@ -1,0 +1,222 @@
+"""Groups of follows, each with its members in the shard of its owner."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graph.account_state import AccountState
+from graph.counts import Limit
+from graph.edge import UserId
+from graph.follow_group import (
+    GROUPS_MAX,
+    AddMembers,
+    CreateGroup,
+    DeleteGroup,
+    FollowGroup,
+    GroupChange,
+    GroupId,
+    OrderGroups,
+    RemoveMembers,
+    RenameGroup,
+    SavedGroups,
+    ordered,
+)
+from graph.outcome import REJECTIONS, Outcome
+from graph.pace import Pace
+from graph.page import Page, Position, Window, cut
+from graph.receipt import Request
+from storage.postgres import sql
+from storage.postgres.account_rows import state_and_clock
+from storage.postgres.accounts import charge_rate_limit
+from storage.postgres.pool import Connection, Postgres
+from storage.postgres.present_follows import present_follows
+from storage.postgres.receipts import write_receipt
+
+ENDED_MAX = 2_000
+"""Members of a group whose follow has ended that may be stored: an undo restores their follows, or
+the purge deletes them. With more, the next addition deletes those that no undo can restore."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    find_groups: str
+    group_page_older: str
+    group_page_newer: str
+    member_counts: str
+    groups_of_members: str
+    create_group: str
+    rename_group: str
+    order_groups: str
+    delete_members: str
+    delete_group: str
+    add_members: str
+    remove_members: str
+    delete_former_members: str
+    is_crowded: str
+    delete_ended_members: str
+
+
+_SQL = sql.load(_Statements, "follow_groups")
+
+
+class _NotSaved(Exception):
+    """Rolls the transaction back; carries the result to return."""
+
+    def __init__(self, result: SavedGroups) -> None:
+        self.result = result
+
+
+class PostgresFollowGroups:
+    """Implements `storage.ports.FollowGroups`."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def get_many(self, owner: UserId) -> Sequence[FollowGroup]:
+        async with self._postgres.connection() as connection:
+            return await _groups(connection, owner)
+
+    async def page(self, owner: UserId, group: GroupId, window: Window) -> Page | None:
+        statement = _SQL.group_page_newer if window.backward else _SQL.group_page_older
+        rows = await self._postgres.fetch(
+            statement, owner, *window.after, *window.before, window.size + 1, group
+        )
+        if not rows:
+            return None
+        return cut([Position(since, user) for since, user in rows if since is not None], window)
+
+    async def counts(self, owner: UserId, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
+        rows = await self._postgres.fetch(_SQL.member_counts, owner, list(groups))
+        found = {row["group_id"]: row["members"] for row in rows}
+        return {group: found.get(group, 0) for group in groups}
+
+    async def groups_of(
+        self, owner: UserId, users: Sequence[UserId]
+    ) -> Mapping[UserId, Sequence[GroupId]]:
+        rows = await self._postgres.fetch(_SQL.groups_of_members, owner, users)
+        found: defaultdict[UserId, list[GroupId]] = defaultdict(list)
+        for user, group in rows:
+            found[user].append(group)
+        return found
+
+    async def change(
+        self,
+        owner: UserId,
+        change: GroupChange,
+        pace: Pace,
+        restorable_s: int,
+        request: Request | None = None,
+    ) -> SavedGroups:
+        async with self._postgres.connection() as connection:
+            try:
+                async with connection.transaction():
+                    changing = _Changing(connection, owner, request, restorable_s)
+                    return await _saved(changing, change, pace)
+            except _NotSaved as not_saved:
+                return not_saved.result
+
+
+@dataclass(frozen=True, slots=True)
+class _Changing:
+    """A transaction that changes the groups of one owner."""
+
+    connection: Connection
+    owner: UserId
+    request: Request | None
+    restorable_s: int
+
+
+async def _saved(changing: _Changing, change: GroupChange, pace: Pace) -> SavedGroups:
+    connection, owner, request = changing.connection, changing.owner, changing.request
+    # The account may be deleted a moment later, so an erasure waits longer than any statement
+    # takes, and then deletes the groups.
+    state, now = await state_and_clock(connection, owner)
+    if state is not AccountState.ACTIVE:
+        return SavedGroups(Outcome.ACCOUNT_NOT_ACTIVE)
+    # It locks the owner's count until the end of the transaction, as changes of the owner's follows
+    # do. So these and the changes of the owner's groups are made one after the other.
+    later = await charge_rate_limit(connection, owner, pace, now)
+    result = await _made(changing, change, now)
+    if result.outcome in REJECTIONS or (request is None and result.outcome is Outcome.UNCHANGED):
+        raise _NotSaved(result)
+    if later is not None:
+        raise _NotSaved(SavedGroups(Outcome.RATE_LIMITED, retry_at=later))
+    if request is not None:
+        await write_receipt(connection, request, owner, result.outcome, now)
+    return result
+
+
+async def _made(changing: _Changing, change: GroupChange, now: int) -> SavedGroups:
+    groups = await _groups(changing.connection, changing.owner)
+    match change:
+        case CreateGroup(name):
+            return await _create(changing, groups, name, now)
+        case OrderGroups(first):
+            return await _order(changing, groups, first)
+    found = next((group for group in groups if group.id == change.group), None)
+    if found is None:
+        is_deletion = isinstance(change, DeleteGroup)
+        return SavedGroups(Outcome.UNCHANGED if is_deletion else Outcome.GROUP_NOT_FOUND)
+    connection, owner = changing.connection, changing.owner
+    match change:
+        case RenameGroup(group, name):
+            if found.name == name:
+                return SavedGroups(Outcome.UNCHANGED)
+            await connection.fetch(_SQL.rename_group, owner, group, name)
+            return SavedGroups(Outcome.UPDATED)
+        case DeleteGroup(group):
+            await connection.fetch(_SQL.delete_members, owner, group)
+            await connection.fetch(_SQL.delete_group, owner, group)
+            return SavedGroups(Outcome.DELETED)
+        case AddMembers():
+            return await _add(changing, change)
+        case RemoveMembers(group, users):
+            removed = await connection.fetch(_SQL.remove_members, owner, group, list(users))
+            return SavedGroups(Outcome.UPDATED if removed else Outcome.UNCHANGED)
+
+
+async def _create(
+    changing: _Changing, groups: Sequence[FollowGroup], name: str, now: int
+) -> SavedGroups:
+    if len(groups) >= GROUPS_MAX:
+        return SavedGroups(Outcome.GROUP_LIMIT_REACHED, limit=Limit(GROUPS_MAX, len(groups)))
+    group = GroupId(max([now, *(of.id + 1 for of in groups)]))
+    made_by = None if changing.request is None else changing.request.id
+    await changing.connection.fetch(_SQL.create_group, changing.owner, group, name, made_by)
+    return SavedGroups(Outcome.CREATED, created=group)
+
+
+async def _order(
+    changing: _Changing, groups: Sequence[FollowGroup], first: Sequence[GroupId]
+) -> SavedGroups:
+    wanted = ordered(groups, first)
+    if wanted == [group.id for group in groups]:
+        return SavedGroups(Outcome.UNCHANGED)
+    await changing.connection.fetch(_SQL.order_groups, changing.owner, wanted)
+    return SavedGroups(Outcome.UPDATED)
+
+
+async def _add(changing: _Changing, change: AddMembers) -> SavedGroups:
+    connection, owner, group = changing.connection, changing.owner, change.group
+    users = list(dict.fromkeys(change.users))
+    dates = await present_follows(connection, owner, users)
+    if len(dates) < len(users):
+        missing = tuple(user for user in users if user not in dates)
+        return SavedGroups(Outcome.MEMBERS_NOT_FOLLOWED, not_followed=missing)
+    columns = list(dates), list(dates.values())
+    added = await connection.fetch(_SQL.add_members, owner, group, *columns)
+    if not added:
+        return SavedGroups(Outcome.UNCHANGED)
+    await connection.fetch(_SQL.delete_former_members, owner, *columns)
+    crowded = await connection.row(_SQL.is_crowded, owner, group, ENDED_MAX)
+    if crowded is not None and crowded["is_crowded"]:
+        await connection.fetch(_SQL.delete_ended_members, owner, group, changing.restorable_s)
+    return SavedGroups(Outcome.UPDATED)
+
+
+async def _groups(connection: Connection, owner: UserId) -> list[FollowGroup]:
+    rows = await connection.fetch(_SQL.find_groups, owner)
+    return [
+        FollowGroup(owner, row["group_id"], row["name"], place, row["request_id"])
+        for place, row in enumerate(rows)
+    ]
