@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graph.account_state import AccountState
 from graph.counts import Limit
-from graph.edge import Millis, UserId
+from graph.edge import UserId
 from graph.follow_group import (
     GROUPS_MAX,
     AddMembers,
@@ -26,8 +26,10 @@ from graph.pace import Pace
 from graph.page import Page, Position, Window, cut
 from graph.receipt import Request
 from storage.postgres import sql
+from storage.postgres.account_rows import state_and_clock
 from storage.postgres.accounts import charge_rate_limit
 from storage.postgres.pool import Connection, Postgres
+from storage.postgres.present_follows import present_follows
 from storage.postgres.receipts import write_receipt
 
 ENDED_MAX = 2_000
@@ -42,13 +44,11 @@ class _Statements:
     group_page_newer: str
     member_counts: str
     groups_of_members: str
-    state_of_owner: str
     create_group: str
     rename_group: str
     order_groups: str
     delete_members: str
     delete_group: str
-    follows_of: str
     add_members: str
     remove_members: str
     delete_former_members: str
@@ -130,11 +130,9 @@ async def _saved(changing: _Changing, change: GroupChange, pace: Pace) -> SavedG
     connection, owner, request = changing.connection, changing.owner, changing.request
     # The account may be deleted a moment later, so an erasure waits longer than any statement
     # takes, and then deletes the groups.
-    state = await connection.row(_SQL.state_of_owner, owner)
-    assert state is not None
-    if state["state"] != AccountState.ACTIVE:
+    state, now = await state_and_clock(connection, owner)
+    if state is not AccountState.ACTIVE:
         return SavedGroups(Outcome.ACCOUNT_NOT_ACTIVE)
-    now: int = state["now"]
     # It locks the owner's count until the end of the transaction, as changes of the owner's follows
     # do. So these and the changes of the owner's groups are made one after the other.
     later = await charge_rate_limit(connection, owner, pace, now)
@@ -201,8 +199,7 @@ async def _order(
 async def _add(changing: _Changing, change: AddMembers) -> SavedGroups:
     connection, owner, group = changing.connection, changing.owner, change.group
     users = list(dict.fromkeys(change.users))
-    follows = await connection.fetch(_SQL.follows_of, owner, users)
-    dates: dict[UserId, Millis] = dict(map(tuple, follows))
+    dates = await present_follows(connection, owner, users)
     if len(dates) < len(users):
         missing = tuple(user for user in users if user not in dates)
         return SavedGroups(Outcome.MEMBERS_NOT_FOLLOWED, not_followed=missing)

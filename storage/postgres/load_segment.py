@@ -19,7 +19,7 @@ from storage.postgres import locks, sql
 from storage.postgres.connections import Connection
 from storage.postgres.distribution import is_duplicate_key
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.session import retry
+from storage.postgres.session import retry, transaction
 
 PARTS = 8
 """At least the number of connections, which process the parts one behind the other. A part blocks
@@ -118,7 +118,7 @@ async def _merge(
 async def _merged(
     connection: Connection, slots: Slots, expects_existing: bool, on_citus: bool
 ) -> Merged:
-    async with connection.transaction():
+    async with transaction(connection):
         await connection.execute(_SQL.lock_slots, *slots)
         if on_citus:
             await connection.execute(_SQL.find_forward_on_citus, *slots)

@@ -14,13 +14,13 @@ from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
 from storage.postgres.own_changes import complete, in_transaction
 from storage.postgres.pool import Connection, Postgres
+from storage.postgres.present_follows import present_follows
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     find_pinned: str
     lock_count: str
-    find_follows: str
     stored_pins: str
     delete_pins: str
     write_pin: str
@@ -63,7 +63,7 @@ async def _replace(
         return OwnChange(Outcome.ACCOUNT_NOT_ACTIVE)
     # One replacement at a time. A user without counts follows nobody.
     await connection.fetch(_SQL.lock_count, user)
-    follows = dict(map(tuple, await connection.fetch(_SQL.find_follows, user, list(others))))
+    follows = await present_follows(connection, user, others)
     for other in others:
         if other not in follows:
             return OwnChange(Outcome.NOT_ALLOWED, reason=other)

@@ -13,7 +13,7 @@ from storage.postgres import locks, sql
 from storage.postgres.comparison import PAIRS, Comparison, LostMember
 from storage.postgres.connector import Connection
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.session import retry
+from storage.postgres.session import retry, transaction
 
 BATCH = PAIRS
 """Pairs or users locked at once."""
@@ -68,7 +68,7 @@ async def delete_lost_members(connection: Connection, members: Sequence[LostMemb
 
 async def _repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:
     connection = rows.connection
-    async with connection.transaction():
+    async with transaction(connection):
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         await connection.execute(_SQL.lock_pairs, sources, targets)
         await _lock_lanes(connection, targets)
@@ -95,7 +95,7 @@ async def _repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:
 
 async def _repair_users(rows: Comparison, users: Sequence[UserId]) -> None:
     connection = rows.connection
-    async with connection.transaction():
+    async with transaction(connection):
         await _lock_lanes(connection, users)
         await connection.execute(_SQL.ensure_counts, sorted(users))
         for user in sorted(users):

@@ -22,6 +22,11 @@ IDLE_IN_TRANSACTION_TIMEOUT_S = 30
 ATTEMPTS = 20
 PAUSE_S = 0.2
 
+_LOCK_TIMEOUT_ON_ALL_MACHINES = """
+SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = '{}s'
+"""
+"""Plain PostgreSQL ignores the first setting."""
+
 _RETRYABLE = (
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
@@ -48,6 +53,15 @@ async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connecti
             yield connection
         finally:
             await _close(connection)
+
+
+@asynccontextmanager
+async def transaction(connection: Connection) -> AsyncIterator[None]:
+    """A transaction of a session. It waits for a lock as briefly on other machines of Citus,
+    which do not have the settings of the session."""
+    async with connection.transaction():
+        await connection.execute(_LOCK_TIMEOUT_ON_ALL_MACHINES.format(LOCK_TIMEOUT_S))
+        yield
 
 
 async def retry(transaction: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -76,12 +76,6 @@ CROSS JOIN LATERAL (
 JOIN follow_group g ON g.user_id = $1 AND g.group_id = m.group_id
 ORDER BY g.position, g.group_id
 
--- name: state_of_owner
--- The state of the account $1, and the clock in microseconds: one probe.
--- shard: local
-SELECT coalesce((SELECT state FROM account WHERE user_id = $1), 0) AS state,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
-
 -- name: create_group
 -- Creates a group of the user $1, after the others: one row.
 -- shard: $1
@@ -95,10 +89,8 @@ UPDATE follow_group SET name = $3 WHERE user_id = $1 AND group_id = $2
 -- name: order_groups
 -- Puts the groups of the user $1 in the order of $2: at most 100 rows.
 -- shard: $1
-UPDATE follow_group g
-SET position = o.position
-FROM unnest($2::bigint[]) WITH ORDINALITY AS o (group_id, position)
-WHERE g.user_id = $1 AND g.group_id = o.group_id AND g.position <> o.position
+UPDATE follow_group SET position = array_position($2::bigint[], group_id)
+WHERE user_id = $1 AND group_id = ANY ($2) AND position <> array_position($2, group_id)
 
 -- name: delete_members
 -- Deletes all members of the group $2 of the user $1: one index range.
@@ -109,18 +101,6 @@ DELETE FROM follow_group_member WHERE user_id = $1 AND group_id = $2
 -- Deletes the group $2 of the user $1: one row.
 -- shard: $1
 DELETE FROM follow_group WHERE user_id = $1 AND group_id = $2
-
--- name: follows_of
--- Those of the users $2 whom $1 follows and whose accounts are present: two probes for each.
--- shard: $1
-SELECT f.to_user_id AS id, f.since
-FROM following f
-WHERE f.from_user_id = $1 AND f.to_user_id = ANY ($2::bigint[])
-  AND f.kind IN (1, 2) AND f.version > 0
-  AND NOT EXISTS (
-      SELECT 1 FROM account a
-      WHERE a.user_id = f.to_user_id AND a.state <> 0 AND a.erased_at IS NULL
-  )
 
 -- name: add_members
 -- Adds the users $3, followed since $4, to the group $2 of the user $1: a probe for each. Returns those
