@@ -19,7 +19,7 @@ from graph.event import Event, EventType, event_type_for, is_hidden_by_absence
 from graph.page import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
-from resolvers.access import deciding_users, load_counts
+from resolvers.access import deciding_users, load_totals
 from resolvers.new_followers import count_new_followers
 from resolvers.scope import Scope
 from storage.ports import Check, FeedBatch
@@ -160,7 +160,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
 
 async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
     scope.forget()
-    kinds = map(partial(load_counts, scope), ListKind, repeat([user]))
+    kinds = map(partial(load_totals, scope), ListKind, repeat([user]))
     counts = [count for (count,) in await asyncio.gather(*kinds)]
     if user == scope.viewer:
         # It can change while the number of followers does not.

@@ -15,7 +15,7 @@ from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.rate_limit import RateLimit
 from graph.relation import SELF, Relation
-from graph.suggestion import Suggestion
+from graph.suggestion import Candidates
 from resolvers.loader import ACCOUNTS, PROFILES, VIEWER_RELATIONS, ColumnLoader
 from resolvers.memo import Memo
 from resolvers.profiles import ProfileLoader
@@ -93,11 +93,14 @@ class WatermarkReading(NamedTuple):
     redis_failures: int
 
 
-class Candidates(NamedTuple):
-    """The candidates for suggestions, best first, and those of them whom the viewer follows."""
+class RankedCandidates(NamedTuple):
+    """The candidates for suggestions to a viewer."""
 
-    best_first: Sequence[Suggestion]
-    followed: Set[UserId]
+    candidates: Candidates
+    order: Sequence[UserId]
+    """Best first, as many as there may be suggestions, and those among them who are left out."""
+    left_out: Set[UserId]
+    """The viewer, whom the viewer follows, and with whom the viewer has ended a relation."""
 
 
 class Scope:
@@ -116,7 +119,7 @@ class Scope:
     `resolvers.blocks`."""
     shown_pages: ShownPages | None = None
     """The pages that were read, with which counts and relations must agree."""
-    _candidates: Memo[Candidates] | None = None
+    _candidates: Memo[RankedCandidates] | None = None
     _suggestion_total: Memo[int] | None = None
     since: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
@@ -212,7 +215,7 @@ class Scope:
         return self._viewer_relations
 
     @property
-    def candidates(self) -> Memo[Candidates]:
+    def candidates(self) -> Memo[RankedCandidates]:
         """The candidates for suggestions: finding them costs the same for one page as for all."""
         if self._candidates is None:
             self._candidates = Memo()

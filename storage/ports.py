@@ -341,6 +341,11 @@ class EdgeNotes(Protocol):
         """The versions of the edges of `user` to those of `others` to whom there is a row."""
         ...
 
+    async def ended(self, user: UserId, since: Millis, most: int) -> Set[UserId]:
+        """Users to whom `user` had an edge or a flag that has ended after `since`: the latest
+        `most`, as long as the tombstones are kept."""
+        ...
+
 
 class PrivateNotes(Protocol):
     """Private notes of users about others. Exact."""
