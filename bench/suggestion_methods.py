@@ -9,15 +9,15 @@ of a user is one whom the user follows.
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from heapq import nsmallest
 from math import log
 
 from bench.suggestion_data import Split
 from graph.edge import Millis, UserId
 from graph.page import Position
-from graph.suggestion import suggestions
-from resolvers.suggestions import CIRCLE_MAX, FOLLOWERS_MAX, MIDDLES_MAX
+from graph.suggestion import candidates, middles_of
+from resolvers.suggestions import CIRCLE_MAX, EXAMINED_MAX, FOLLOWERS_MAX, MIDDLES_MAX
 
 SHOWN = 10
 POPULAR = 10_000
@@ -120,14 +120,18 @@ def _page_rank(split: Split, restart: float) -> Callable[[UserId], Scores]:
 def _kith(split: Split, _: float) -> Callable[[UserId], Scores]:
     """Kith's ranking, with the lists of the split in place of the stores, and without affinity."""
 
+    @cache
+    def circle(middle: UserId) -> list[Position]:
+        return _entries(split.follows(middle)[:CIRCLE_MAX])
+
     def scores(user: UserId) -> Scores:
+        newest = split.follows(user)
+        examined = ((middle, len(split.follows(middle))) for middle in newest[:EXAMINED_MAX])
+        middles = middles_of(newest, examined, MIDDLES_MAX)
+        circles = {middle: circle(middle) for middle in middles}
         followers = _entries(split.fans(user)[:FOLLOWERS_MAX])
-        circles = {
-            middle: _entries(split.follows(middle)[:CIRCLE_MAX])
-            for middle in split.follows(user)[:MIDDLES_MAX]
-        }
-        ranked = suggestions(followers, circles, {})
-        return {candidate.user: -place for place, candidate in enumerate(ranked)}
+        found = candidates(followers, frozenset(newest), middles, circles, {})
+        return {candidate: -place for place, candidate in enumerate(found.best_first)}
 
     return scores
 

@@ -63,7 +63,8 @@ RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidat
 
 Container: TypeAlias = Node | tuple[Node, ...]
 Child: TypeAlias = tuple[Node, Container, tuple[str | int, ...]]
-"""A node, what contains it, and its keys from the next outer node."""
+"""A node, what contains it (a node, or a tuple of nodes), and the keys that lead to it from the
+node around it."""
 
 _Methods: TypeAlias = tuple[int, Callable[..., Any] | None, Callable[..., Any] | None]
 """The place of a rule, and its methods that enter and leave a kind of node."""
@@ -268,13 +269,14 @@ class _Walk:
 
 
 def _children(node: Node) -> list[Child]:
+    """The children that validation visits, in order."""
     children: list[Child] = []
     for name in query_document_keys_to_validate.get(node.kind, ()):
-        child: Any = getattr(node, name, None)
-        if type(child) is tuple:
-            children += [(item, child, (name, index)) for index, item in enumerate(child)]
-        elif child is not None:
-            children.append((child, node, (name,)))
+        value: Any = getattr(node, name, None)
+        if type(value) is tuple:
+            children += [(item, value, (name, index)) for index, item in enumerate(value)]
+        elif value is not None:
+            children.append((value, node, (name,)))
     return children
 
 

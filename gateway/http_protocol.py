@@ -139,16 +139,19 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._reject(self._rejection)
         else:
             cycle = self.cycle
-            # uvicorn sets the method when all headers have arrived.
-            if cycle is None or cycle.response_complete or "method" not in self.scope:
+            if cycle is None or cycle.response_complete or self._is_reading_head():
                 self._await_head(len(data))
             elif cycle.more_body:
                 self._limit_framing(len(data) - len(cycle.body))
 
+    def _is_reading_head(self) -> bool:
+        # uvicorn sets the method when all headers have arrived.
+        return self.scope is not None and "method" not in self.scope
+
     def _await_head(self, size: int) -> None:
         """Limit a head that is incomplete, or has not begun since the last request ended."""
         self._expect_head()
-        if self.scope is None or "method" in self.scope:
+        if not self._is_reading_head():
             return  # empty lines between requests, or the rest of a rejected body
         self._head_bytes += size
         if self._head_bytes > self._limits.head_bytes_max + self._slice:
@@ -163,12 +166,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _expect_head(self) -> None:
         if self._head_timer is None:
             seconds = self._limits.head_deadline_ms / 1000
-            self._head_timer = self.loop.call_later(seconds, self._head_late)
+            self._head_timer = self.loop.call_later(seconds, self._on_head_timeout)
 
-    def _head_late(self) -> None:
+    def _on_head_timeout(self) -> None:
+        """Reject an incomplete head, and close a connection that has sent nothing of one."""
         self._head_timer = None
-        has_begun = self.scope is not None and "method" not in self.scope
-        if not has_begun:
+        if not self._is_reading_head():
             rejections.labels("silent").inc()
             self._is_closing = True
             self.transport.abort()

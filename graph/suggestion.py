@@ -1,15 +1,45 @@
-"""Suggestions: the candidates to follow, and their order."""
+"""Suggestions: the candidates to follow, their scores, and the reasons.
 
-from collections.abc import Mapping, Sequence
+The score of a candidate is the sum of
+
+* the current strength of the viewer's affinity to the candidate, times `INTERACTION_WORTH`;
+* the weights of those users whom the viewer follows and who follow the candidate. The more users
+  somebody follows, the less they weigh, by the power `DAMPING`; friends of the viewer weigh
+  `FRIEND_WEIGHT` times as much; the mean weight is 1. Damping by 1 is resource allocation (T. Zhou,
+  L. Lü and Y.-C. Zhang, "Predicting Missing Links via Local Information", 2009), by 0 the number
+  of common neighbours;
+* if the candidate follows the viewer: `FOLLOW_BACK_WORTH`, times the part of the newest followers
+  whom the viewer follows back.
+
+`python -m bench.suggestions` has chosen the parameters: see docs/affinity.md.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
-from graph.edge import Flags, Kind, Millis, UserId
+from graph.edge import Flags, Kind, UserId
 from graph.page import Position
 from graph.relation import REVERSE_KIND_MASK
 
-FOLLOWS_YOU_WORTH = 4.0
-"""More than three known followers: people follow back more often than they follow anybody else."""
+DAMPING = 0.3
+FRIEND_WEIGHT = 2.0
+FOLLOW_BACK_WORTH = 28.0
+"""The worth of a follower to a viewer who follows back everybody."""
+
+INTERACTION_WORTH = 4.0
+"""The worth of an interaction of weight 1 made now: with it, a message counts nearly as much as a
+follower of a viewer who follows back everybody."""
+
+PRIOR_FOLLOWED_BACK, PRIOR_FOLLOWERS = 1, 3
+"""Added to what is known of a viewer, so that the first followers do not decide alone."""
+
+_USER = itemgetter(1)
+"""The user of an entry."""
 
 
 class Reason(Enum):
@@ -20,7 +50,7 @@ class Reason(Enum):
 
 
 class Suggestion(NamedTuple):
-    """A suggested user and the reason. A tuple, because there may be thousands of candidates."""
+    """A suggested user and the reason."""
 
     user: UserId
     reason: Reason
@@ -28,33 +58,94 @@ class Suggestion(NamedTuple):
     """The users followed by the viewer who follow that user."""
 
 
-def suggestions(
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates, and the lists that they come from."""
+
+    best_first: Sequence[UserId]
+    followers: frozenset[UserId]
+    circles: Mapping[UserId, Sequence[Position]]
+
+    def explained(self, users: Sequence[UserId]) -> list[Suggestion]:
+        """These candidates with their reasons, in the given order.
+
+        Reasons are built for the candidates that are shown only: for all, they would take several
+        times as long as the order.
+        """
+        known: dict[UserId, list[UserId]] = {user: [] for user in users}
+        wanted = frozenset(users)
+        for middle, circle in self.circles.items():
+            for user in wanted.intersection(map(_USER, circle)):
+                known[user].append(middle)
+        return [
+            Suggestion(
+                user,
+                Reason.FOLLOWS_YOU if user in self.followers else Reason.FRIENDS_OF_FRIENDS,
+                known[user],
+            )
+            for user in users
+        ]
+
+
+def middles_of(
+    newest: Iterable[UserId], examined: Iterable[tuple[UserId, int | None]], most: int
+) -> dict[UserId, int]:
+    """The users between the viewer and the candidates, and how many users each follows.
+
+    `examined` are some of those whom the viewer follows, best first, with the number of their
+    follows, None if the viewer may not see it. The first `most` who follow anybody are returned in
+    the order of `newest`, all whom the viewer follows: an order by affinity would show through the
+    known followers.
+    """
+    middles = dict(islice(((user, total) for user, total in examined if total), most))
+    return {user: middles[user] for user in newest if user in middles}
+
+
+def candidates(
     followers: Sequence[Position],
+    followed: frozenset[UserId],
+    middles: Mapping[UserId, int],
     circles: Mapping[UserId, Sequence[Position]],
     strengths: Mapping[UserId, float],
-) -> list[Suggestion]:
+) -> Candidates:
     """All candidates, best first.
 
-    `followers` are the viewer's own. `circles` maps each user the viewer follows to the users whom
-    that user follows. A candidate's score is its affinity (`strengths`) plus 1 for each known
-    follower, the weight of one interaction of weight 1 made now.
+    `followers` are the viewer's own, newest first, and `followed` whom the viewer follows.
+    `middles` are from `middles_of`, and `circles` maps them to entries of the lists of whom they
+    follow. Candidates with the same score are in the order in which the lists name them, the
+    followers first.
     """
-    since = {user: begun for begun, user in followers}
-    known: dict[UserId, list[UserId]] = {user: [] for user in since}
+    fans = list(map(_USER, followers))
+    is_fan = frozenset(fans)
+    follower_score = follow_back_worth(fans, followed)
+    scores: defaultdict[UserId, float] = defaultdict(float, dict.fromkeys(fans, follower_score))
+    weights = weights_of(middles, is_fan)
     for middle, circle in circles.items():
+        weight = weights[middle]
         for _, user in circle:
-            known.setdefault(user, []).append(middle)
+            scores[user] += weight
+    for user in scores.keys() & strengths.keys():
+        scores[user] += INTERACTION_WORTH * strengths[user]
+    best_first = sorted(scores, key=scores.__getitem__, reverse=True)  # keeps the order of equals
+    return Candidates(best_first, is_fan, circles)
 
-    def order(user: UserId) -> tuple[float, Millis, UserId]:
-        worth = strengths.get(user, 0.0) + len(known[user]) + (user in since) * FOLLOWS_YOU_WORTH
-        return worth, since.get(user, Millis(0)), user
 
-    return [
-        Suggestion(
-            user, Reason.FOLLOWS_YOU if user in since else Reason.FRIENDS_OF_FRIENDS, known[user]
-        )
-        for user in sorted(known, key=order, reverse=True)
-    ]
+def follow_back_worth(followers: Collection[UserId], followed: frozenset[UserId]) -> float:
+    """What a follower is worth to a viewer with these newest followers, who follows `followed`."""
+    back = len(followed.intersection(followers)) + PRIOR_FOLLOWED_BACK
+    return FOLLOW_BACK_WORTH * back / (len(followers) + PRIOR_FOLLOWERS)
+
+
+def weights_of(
+    middles: Mapping[UserId, int], followers: frozenset[UserId]
+) -> Mapping[UserId, float]:
+    """The weight of each middle, by how many users it follows and whether it follows the viewer."""
+    damped = {
+        user: total**-DAMPING * (FRIEND_WEIGHT if user in followers else 1.0)
+        for user, total in middles.items()
+    }
+    mean = sum(damped.values()) / max(1, len(damped))
+    return {user: weight / mean for user, weight in damped.items()}
 
 
 def may_suggest(kinds: int) -> bool:

@@ -93,15 +93,19 @@ def stored_kind(scope: Scope, kind: AnyList, owner: UserId, counts: Counts) -> A
     return kind
 
 
-async def load_counts(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
+async def load_totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
     """The length of each list, also for a viewer with blocks between them and its users."""
     await load_facts(scope, owners)
-    found = counts(scope, kind, owners)
+    found = loaded_totals(scope, kind, owners)
     return found if isinstance(found, list) else await found
 
 
-def counts(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals | Awaitable[Totals]:
-    """The same after the facts are loaded: without awaiting where nothing is hidden."""
+def loaded_totals(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId]
+) -> Totals | Awaitable[Totals]:
+    """The length of each list, after the facts are loaded. Waits for the pages that this request is
+    reading, so that its counts agree with its lists.
+    """
     shown = scope.shown_pages
     if shown is not None and (shown.reads_in_progress or shown.lengths):
         return _counts_as_listed(scope, shown, kind, owners)
@@ -111,7 +115,9 @@ def counts(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals | A
 async def _counts_as_listed(
     scope: Scope, shown: ShownPages, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals:
-    """The counts; for lists that this response shows whole, their lengths."""
+    """The stored counts, replaced by the lengths of the lists that this response shows whole. With
+    blocks, the larger of both.
+    """
     await shown.wait()
     stored = _stored_counts(scope, kind, owners)
     found = stored if isinstance(stored, list) else await stored
@@ -157,7 +163,7 @@ async def count_unavailable(scope: Scope, viewer: UserId, kinds: Iterable[AnyLis
     """
     (counts,) = (await load_facts(scope, [viewer])).counts
     totals = [_TOTALS[stored_kind(scope, kind, viewer, counts)] for kind in kinds]
-    return [total(counts) - total(counts.shown) for total in totals]
+    return [total(counts) - total(counts.without_absent) for total in totals]
 
 
 async def _visible_counts(
@@ -172,7 +178,7 @@ async def _visible_counts(
 
 def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
     """The counts without absent users, unless the viewer may see these."""
-    return counts if scope.sees_everything else [count.shown for count in counts]
+    return counts if scope.sees_everything else [count.without_absent for count in counts]
 
 
 _ABSENT_OF = attrgetter("absent")

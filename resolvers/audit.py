@@ -70,7 +70,8 @@ async def audited(
 def require_service(scope: Scope, action: str, target: UserId | None = None, **counts: int) -> None:
     """Raise Forbidden, and log it, unless a service sent the request.
 
-    One request causes one entry for each action: a document may repeat a field many times.
+    One request causes at most one entry for each action, as a document may repeat a field many
+    times.
     """
     try:
         scope.must_be_service()

@@ -19,7 +19,7 @@ from graph.event import Event, EventType, event_type_for, is_hidden_by_absence
 from graph.page import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
-from resolvers.access import deciding_users, load_counts
+from resolvers.access import deciding_users, load_totals
 from resolvers.new_followers import count_new_followers
 from resolvers.scope import Scope
 from storage.ports import Check, FeedBatch
@@ -60,7 +60,9 @@ async def relationship_events(
         Unavailable: Redis cannot be reached at the start. Later the subscription waits for it.
     """
     viewer = scope.must_have_viewer()
-    scope.since = scope.since or 0  # read the absences that this process has been notified of
+    scope.absences_as_of_us = (
+        scope.absences_as_of_us or 0
+    )  # read the absences that this process has been notified of
     position = None if after is None else checked_feed_cursor("after", after)
     feeds = scope.stores.changes.feeds
     with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
@@ -107,7 +109,9 @@ async def relation_changed(
     Raises as `relationship_events` does.
     """
     viewer = scope.must_have_viewer()
-    scope.since = scope.since or 0  # read the absences that this process has been notified of
+    scope.absences_as_of_us = (
+        scope.absences_as_of_us or 0
+    )  # read the absences that this process has been notified of
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
     with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
@@ -142,7 +146,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     At most once in `scope.limits.counts_every_s`; the last change is always reported. Raises as
     `relationship_events` does, but does not require a viewer.
     """
-    scope.since = scope.since or 0
+    scope.absences_as_of_us = scope.absences_as_of_us or 0
     shown: Sequence[int | None] | None = None
     # The viewer's access depends on their relation to the user, and on their own blocks.
     users = deciding_users(scope, [user])
@@ -160,7 +164,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
 
 async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
     scope.forget()
-    kinds = map(partial(load_counts, scope), ListKind, repeat([user]))
+    kinds = map(partial(load_totals, scope), ListKind, repeat([user]))
     counts = [count for (count,) in await asyncio.gather(*kinds)]
     if user == scope.viewer:
         # It can change while the number of followers does not.

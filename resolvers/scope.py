@@ -15,7 +15,7 @@ from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.rate_limit import RateLimit
 from graph.relation import SELF, Relation
-from graph.suggestion import Suggestion
+from graph.suggestion import Candidates
 from resolvers.loader import ACCOUNTS, PROFILES, VIEWER_RELATIONS, ColumnLoader
 from resolvers.memo import Memo
 from resolvers.profiles import ProfileLoader
@@ -93,11 +93,14 @@ class WatermarkReading(NamedTuple):
     redis_failures: int
 
 
-class Candidates(NamedTuple):
-    """The candidates for suggestions, best first, and those of them whom the viewer follows."""
+class RankedCandidates(NamedTuple):
+    """The candidates for suggestions to a viewer."""
 
-    best_first: Sequence[Suggestion]
-    followed: Set[UserId]
+    candidates: Candidates
+    order: Sequence[UserId]
+    """Best first, as many as there may be suggestions, and those among them who are left out."""
+    left_out: Set[UserId]
+    """The viewer, whom the viewer follows, and with whom the viewer has ended a relation."""
 
 
 class Scope:
@@ -116,9 +119,9 @@ class Scope:
     `resolvers.blocks`."""
     shown_pages: ShownPages | None = None
     """The pages that were read, with which counts and relations must agree."""
-    _candidates: Memo[Candidates] | None = None
+    _candidates: Memo[RankedCandidates] | None = None
     _suggestion_total: Memo[int] | None = None
-    since: int | None = None
+    absences_as_of_us: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
     0: as of the last notification of this process. None: some moments old is enough."""
     client: str | None = None
@@ -212,7 +215,7 @@ class Scope:
         return self._viewer_relations
 
     @property
-    def candidates(self) -> Memo[Candidates]:
+    def candidates(self) -> Memo[RankedCandidates]:
         """The candidates for suggestions: finding them costs the same for one page as for all."""
         if self._candidates is None:
             self._candidates = Memo()
@@ -227,15 +230,15 @@ class Scope:
 
     def absent(self) -> Awaitable[Set[UserId]]:
         """The absent users to hide from the viewer."""
-        if self.since is None and not self.sees_everything:
+        if self.sees_everything:
+            return _nobody()
+        if self.absences_as_of_us is None:
             return self.stores.reads.absences.now()  # the usual case
-        return self._absent()
+        return self._absent_as_of(self.absences_as_of_us)
 
-    async def _absent(self) -> Set[UserId]:
-        if self.sees_everything or self.since is None:
-            return NOBODY
-        absent = await self.stores.reads.absences.since(self.since)
-        self.since = 0  # what is known only gets newer, so it is awaited once
+    async def _absent_as_of(self, as_of_us: int) -> Set[UserId]:
+        absent = await self.stores.reads.absences.as_of(as_of_us)
+        self.absences_as_of_us = 0  # what is known only gets newer, so it is awaited once
         return absent
 
     def forget(self) -> None:
@@ -319,3 +322,7 @@ async def _read_viewer_relations(
         user: SELF if user == viewer else relation
         for user, relation in zip(users, found, strict=True)
     }
+
+
+async def _nobody() -> Set[UserId]:
+    return NOBODY

@@ -13,29 +13,39 @@ from functools import partial
 from itertools import islice
 from time import time
 
-from graph.affinity import NEVER
+from graph.affinity import DAY_MS, NEVER
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor
 from graph.page import ListKind, Position, Window
-from graph.suggestion import Suggestion, may_suggest, suggestions
+from graph.suggestion import Suggestion, candidates, may_suggest, middles_of
+from resolvers.access import load_totals
 from resolvers.pages import pages_of
-from resolvers.scope import Candidates, Scope
+from resolvers.scope import RankedCandidates, Scope
 
 FOLLOWINGS_MAX = 5_000
 """As many follows as are cached. The lists of users followed earlier are not read."""
-FOLLOWERS_MAX = 200
+FOLLOWERS_MAX = 500
 """The newest followers are candidates: older ones are unlikely to be followed back."""
-MIDDLES_MAX = 50
-"""Users followed by the viewer whose follows are read: the closest ones, then the newest. Six times
-the average number of follows, in one round trip."""
-CIRCLE_MAX = 100
-"""Follows that are read of each of these users, the newest: 5,000 entries in all, some milliseconds
-of work."""
+EXAMINED_MAX = 300
+"""Users followed by the viewer whose numbers of follows are read: the closest ones, then the
+newest. On some networks half of them follow nobody."""
+MIDDLES_MAX = 75
+"""Those of them whose follows are read: the first who follow anybody, as far as the viewer may
+see."""
+CIRCLE_MAX = 200
+"""Follows that are read of each of these users, the newest: 15,000 entries in all, a few
+milliseconds of work."""
+ENDED_MAX = 1_000
+"""Users with whom the viewer has ended a relation, the latest: they are not suggested."""
+ENDED_FOR_MS = 90 * DAY_MS
+"""How long they stay away. The purge keeps their rows for as long."""
+SUGGESTED_MAX = 1_000
+"""Suggestions of a viewer, the best: a list in which nobody pages to the end."""
 CHECKED_AT_ONCE = 200
 """Candidates in one relation check: enough for a page, unless the viewer has dismissed a hundred.
 """
 COUNTED_AT_ONCE = 1_000
-"""The same for the total, of at most 5,200 candidates."""
+"""The same for the total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,52 +67,71 @@ async def suggested(scope: Scope, window: Window) -> SuggestionPage:
         BadCursor: a user that a position names is not among the candidates any more.
     """
     viewer = scope.must_have_viewer()
-    candidates, followed = await _candidates(scope)
-    start = _place("after", window.after.id, candidates) + 1 if window.has_after else 0
-    end = _place("before", window.before.id, candidates) if window.has_before else None
-    inside = candidates[start:end]
+    ranked = await _ranked(scope)
+    order = ranked.order
+    start = _place("after", window.after.id, order) + 1 if window.has_after else 0
+    end = _place("before", window.before.id, order) if window.has_before else None
+    inside = order[start:end]
     ordered = reversed(inside) if window.backward else iter(inside)
-    unfollowed = (candidate for candidate in ordered if candidate.user not in followed)
-    found = await _allowed(scope, unfollowed, window.size + 1, CHECKED_AT_ONCE)
+    found = await _allowed(scope, ranked, ordered, window.size + 1, CHECKED_AT_ONCE)
     entries = found[: window.size]
     if window.backward:
         entries.reverse()
-    return SuggestionPage(viewer, entries, len(found) > window.size, window)
+    explained = ranked.candidates.explained(entries)
+    return SuggestionPage(viewer, explained, len(found) > window.size, window)
 
 
 async def suggestions_among(scope: Scope, users: Set[UserId]) -> Mapping[UserId, Suggestion]:
     """Return the viewer's present suggestions of these users, by user."""
-    candidates, followed = await _candidates(scope)
-    asked = [c for c in candidates if c.user in users and c.user not in followed]
-    found = await _allowed(scope, iter(asked), len(asked), CHECKED_AT_ONCE)
-    return {suggestion.user: suggestion for suggestion in found}
+    ranked = await _ranked(scope)
+    asked = [user for user in ranked.order if user in users]
+    found = await _allowed(scope, ranked, iter(asked), len(asked), CHECKED_AT_ONCE)
+    return {suggestion.user: suggestion for suggestion in ranked.candidates.explained(found)}
 
 
 async def suggestion_total(scope: Scope) -> int:
     """The number of suggestions, consistent with this request's pages."""
 
     async def total() -> int:
-        everybody, _ = await _candidates(scope)
-        return len(await _allowed(scope, iter(everybody), len(everybody), COUNTED_AT_ONCE))
+        ranked = await _ranked(scope)
+        everybody = iter(ranked.order)
+        return len(await _allowed(scope, ranked, everybody, SUGGESTED_MAX, COUNTED_AT_ONCE))
 
     return await scope.suggestion_total.get(total)
 
 
-def _candidates(scope: Scope) -> Awaitable[Candidates]:
-    return scope.candidates.get(partial(_read_candidates, scope, scope.must_have_viewer()))
+def _ranked(scope: Scope) -> Awaitable[RankedCandidates]:
+    return scope.candidates.get(partial(_rank_candidates, scope, scope.must_have_viewer()))
 
 
-async def _read_candidates(scope: Scope, viewer: UserId) -> Candidates:
-    followings, followers, ranks = await asyncio.gather(
+async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
+    now = Millis(int(time() * 1000))
+    reads = scope.stores.reads
+    followings, followers, ranks, ended = await asyncio.gather(
         _own(scope, viewer, ListKind.FOLLOWING, FOLLOWINGS_MAX),
         _own(scope, viewer, ListKind.FOLLOWERS, FOLLOWERS_MAX),
-        scope.stores.reads.affinities.closest(viewer),
+        reads.affinities.closest(viewer),
+        reads.edge_notes.ended(viewer, Millis(now - ENDED_FOR_MS), ENDED_MAX),
     )
-    circles = await _circles(scope, followings, ranks)
-    now = Millis(int(time() * 1000))
+    newest = [user for _, user in followings]
+    followed = frozenset(newest)
+    middles = await _middles(scope, newest, ranks)
+    circles = await _circles(scope, list(middles))
     strengths = {user: scope.scale.strength(rank, now) for user, rank in ranks.items()}
-    followed = {user for _, user in followings}
-    return Candidates(suggestions(followers, circles, strengths), followed)
+    found = candidates(followers, followed, middles, circles, strengths)
+    left_out = followed | ended | {viewer}
+    return RankedCandidates(found, _best(found.best_first, left_out), left_out)
+
+
+def _best(best_first: Sequence[UserId], left_out: Set[UserId]) -> Sequence[UserId]:
+    """The candidates up to the last suggestion. Those who are left out keep their places, for
+    cursors that name them."""
+    found = 0
+    for place, user in enumerate(best_first, 1):
+        found += user not in left_out
+        if found == SUGGESTED_MAX:
+            return best_first[:place]
+    return best_first
 
 
 async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Sequence[Position]:
@@ -110,42 +139,50 @@ async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Seque
     return page.entries
 
 
-async def _circles(
-    scope: Scope, followings: Sequence[Position], ranks: Mapping[UserId, float]
-) -> Mapping[UserId, Sequence[Position]]:
-    """The follows of the users whom the viewer follows, as far as the viewer may see them."""
-    newest = [user for _, user in followings]
-    middles = set(sorted(newest, key=lambda u: ranks.get(u, NEVER), reverse=True)[:MIDDLES_MAX])
-    # Ordered by follow date, not by affinity: known followers must not reveal the hidden order.
-    owners = [user for user in newest if user in middles]
+async def _middles(
+    scope: Scope, newest: Sequence[UserId], ranks: Mapping[UserId, float]
+) -> Mapping[UserId, int]:
+    """The users followed by the viewer whose follows are read, and how many users each follows."""
+    examined = newest[:EXAMINED_MAX]
+    if ranks:
+        examined = sorted(newest, key=lambda u: ranks.get(u, NEVER), reverse=True)[:EXAMINED_MAX]
+    if not examined:
+        return {}
+    totals = await load_totals(scope, ListKind.FOLLOWING, examined)
+    return middles_of(newest, zip(examined, totals, strict=True), MIDDLES_MAX)
+
+
+async def _circles(scope: Scope, owners: Sequence[UserId]) -> Mapping[UserId, Sequence[Position]]:
+    """The newest follows of these users, as far as the viewer may see them."""
     if not owners:
         return {}
     found = await pages_of(scope, ListKind.FOLLOWING, owners, Window(CIRCLE_MAX))
     return {owner: page.entries for owner, page in zip(owners, found.pages, strict=True)}
 
 
-def _place(argument: str, user: UserId, candidates: Sequence[Suggestion]) -> int:
-    for place, candidate in enumerate(candidates):
-        if candidate.user == user:
-            return place
-    raise BadCursor(
-        argument, "is the cursor of a user who is no longer suggested. Start without a cursor."
-    )
+def _place(argument: str, user: UserId, order: Sequence[UserId]) -> int:
+    try:
+        return order.index(user)
+    except ValueError:
+        raise BadCursor(
+            argument, "is the cursor of a user who is no longer suggested. Start without a cursor."
+        ) from None
 
 
 async def _allowed(
-    scope: Scope, candidates: Iterator[Suggestion], most: int, at_once: int
-) -> list[Suggestion]:
+    scope: Scope, ranked: RankedCandidates, users: Iterator[UserId], most: int, at_once: int
+) -> list[UserId]:
     """The first `most` whose accounts are present and whom the rules allow to suggest."""
-    found: list[Suggestion] = []
-    while len(found) < most and (some := list(islice(candidates, at_once))):
-        users = [candidate.user for candidate in some]
+    left_out = ranked.left_out
+    left = (user for user in users if user not in left_out)
+    found: list[UserId] = []
+    while len(found) < most and (some := list(islice(left, at_once))):
         viewer_relations, accounts = await asyncio.gather(
-            scope.viewer_relations.get_many(users), scope.accounts.get_many(users)
+            scope.viewer_relations.get_many(some), scope.accounts.get_many(some)
         )
         found += [
-            candidate
-            for candidate, relation, account in zip(some, viewer_relations, accounts, strict=True)
+            user
+            for user, relation, account in zip(some, viewer_relations, accounts, strict=True)
             if account.privacy.present and may_suggest(relation.kinds)
         ]
     return found[:most]

@@ -11,7 +11,7 @@ from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Window
 from graph.relation import has_block
-from resolvers.access import AnyList, Totals, counts, is_plain, load_facts, plain_totals
+from resolvers.access import AnyList, Totals, is_plain, load_facts, loaded_totals, plain_totals
 from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import present_only
 from resolvers.profiles import Facts
@@ -35,7 +35,7 @@ async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> 
     facts = await load_facts(scope, owners)
     if isinstance(kind, OwnListKind) or is_plain(scope, owners, facts):
         return plain_totals(scope, kind, facts)
-    found = counts(scope, kind, owners)
+    found = loaded_totals(scope, kind, owners)
     totals = found if isinstance(found, list) else await found
     if not facts.blocks:
         return totals

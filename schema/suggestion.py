@@ -26,7 +26,7 @@ from schema.rows import ConnectionRow, EntryRow, UserRow, ViewerRow
 from schema.weights import ENTRIES, QUERY
 
 KNOWN_MAX = 50
-"""The largest page of known followers: no more followed users are examined."""
+"""The largest page of known followers. Some more followed users are examined."""
 
 KnownFirst = Annotated[
     int,
@@ -83,7 +83,7 @@ class FollowSuggestion(Node):
 
     @batched(
         description="How many users whom the viewer follows are known to follow this user. There "
-        "can be more, because only the newest 100 follows of at most 50 users are examined."
+        "can be more, because only the newest 200 follows of at most 75 users are examined."
     )
     def known_follower_count(rows: Parents[SuggestionRow]) -> list[int]:
         return [len(row.known) for row in rows]
@@ -133,8 +133,8 @@ class FollowSuggestionConnection:
 
     @batched(
         metadata=weighed(call=4_000),
-        description="The number of all suggestions, the same for every page. Examines all "
-        "candidates, up to 5,200: request it once, not with every page.",
+        description="The number of all suggestions, at most 1,000, the same for every page. Checks "
+        "all of them: request it once, not with every page.",
     )
     async def total_count(rows: Parents[SuggestionPage], info: Info) -> list[int]:
         return [await suggestion_total(scope_of(info))] * len(rows)

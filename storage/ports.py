@@ -341,6 +341,11 @@ class EdgeNotes(Protocol):
         """The versions of the edges of `user` to those of `others` to whom there is a row."""
         ...
 
+    async def ended(self, user: UserId, since: Millis, most: int) -> Set[UserId]:
+        """Users to whom `user` had an edge or a flag that has ended after `since`: the latest
+        `most`, as long as the tombstones are kept."""
+        ...
+
 
 class PrivateNotes(Protocol):
     """Private notes of users about others. Exact."""
@@ -543,7 +548,7 @@ class Absences(Protocol):
         """All absent users, as of a few moments ago. Callers must not modify or keep the set."""
         ...
 
-    async def since(self, at_us: int) -> Set[UserId]:
+    async def as_of(self, at_us: int) -> Set[UserId]:
         """All absent users, as of `at_us` (database clock, microseconds) or later if that moment
         has passed, and including every change up to the last `expire`.
 

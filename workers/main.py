@@ -60,6 +60,9 @@ RECEIPTS_KEPT_S = 86_400
 BULK_KEPT_S = 3 * 86_400
 """How long the results of a bulk operation can be read, and its id is known."""
 
+FORWARD_TOMBSTONES_KEPT_S = 90 * 86_400
+"""How long users with whom somebody has ended a relation are not suggested to them."""
+
 PURGED_TOMBSTONES = 5_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
@@ -206,7 +209,12 @@ async def _end_mutes(ctx: dict[str, Any]) -> None:
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     with _retried_later("the purge"), _measured(ctx, "purge"):
-        purged = await purge(stores.servers.postgres, TOMBSTONES_KEPT_S, PURGED_TOMBSTONES)
+        purged = await purge(
+            stores.servers.postgres,
+            TOMBSTONES_KEPT_S,
+            PURGED_TOMBSTONES,
+            forward_s=FORWARD_TOMBSTONES_KEPT_S,
+        )
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
         affinities = await stores.jobs.affinity.prune(PURGED_AFFINITIES)

@@ -61,7 +61,7 @@ def _message(
 def headers_of(
     message: Message, host: str, secrets: Sequence[str], now_s: int, attempt: int
 ) -> dict[str, str]:
-    """The headers of a request, signed with each of the secrets."""
+    """The headers of a request, signed with each of the secrets. `attempt` begins with 1."""
     return {
         "Host": host,
         "Content-Type": "application/json",

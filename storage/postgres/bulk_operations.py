@@ -207,9 +207,10 @@ def _operation(row: Record) -> BulkOperation:
     )
 
 
-async def _delete_slices(postgres: Postgres, number: int, upload: UUID) -> None:
+async def _delete_slices(postgres: Postgres, operation_key: int, upload: UUID) -> None:
+    """Delete the slices of an upload, a bounded number with each statement."""
     deleted = _DELETED_AT_ONCE
     while deleted == _DELETED_AT_ONCE:
-        row = await postgres.row(_SQL.delete_slices, number, upload)
+        row = await postgres.row(_SQL.delete_slices, operation_key, upload)
         assert row is not None
         deleted = row["count"]

@@ -117,7 +117,8 @@ def edge_of(kind: int | None, flags: int, since: Millis, version: Version) -> Ed
 
 
 async def _write(connection: Connection, pair: Pair, state: PairState, decision: Decision) -> bool:
-    """Write the decision if it still holds. Returns whether it did.
+    """Write the decision. Returns False, and writes nothing, if an edge has changed since it was
+    read, a condition no longer holds, or an account is deleted.
 
     Raises:
         ReceiptExists: the receipt to write exists.

@@ -26,6 +26,7 @@ class _Statements:
     has_pending_change: str
     clear_receipts: str
     clear_messages: str
+    clear_tombstones: str
     clear_notes: str
     clear_notes_about: str
     clear_members: str
@@ -88,11 +89,13 @@ class Erasures:
 
         This deletes the user's receipts, the request messages in other users' receipts, the private
         notes by and about the user, pins by and of the user, the user's groups, their membership in
-        those of others, counts and settings. Returns whether the erasure is finished.
+        those of others, the tombstones of the user's own edges, counts and settings. Returns
+        whether the erasure is finished.
         """
         for statement in (
             _SQL.clear_receipts,
             _SQL.clear_messages,
+            _SQL.clear_tombstones,
             _SQL.clear_notes,
             _SQL.clear_notes_about,
             _SQL.clear_members,

@@ -158,9 +158,11 @@ class Outbox:
     async def apply(
         self, lane: Lane, most: int, *, after_id: int = 0, waits: bool = True
     ) -> Applied:
-        """Apply the oldest changes of a lane, at most `most`, with ids above `after_id`.
+        """Apply a lane's oldest changes, at most `most`, with ids above `after_id`, to the reverse
+        rows and the counts. With `waits`, wait for the drain that has the lane.
 
-        Returns the changes to publish, including any that a worker applied before it died.
+        Returns all of these changes, to be published. A drain that ended before it acknowledged
+        them may have applied some already.
 
         Raises:
             LaneTaken: another process is draining the lane, and `waits` is false.
@@ -329,8 +331,8 @@ def _lowest(
     """The lowest version of the lanes of each group."""
     lowest: dict[Lane, Version | None] = dict.fromkeys(groups)
     for lane, version in lanes.items():
-        before = lowest[group_of(lane)]
-        if version is not None and (before is None or version < before):
+        previous = lowest[group_of(lane)]
+        if version is not None and (previous is None or version < previous):
             lowest[group_of(lane)] = version
     return lowest
 

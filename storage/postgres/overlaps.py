@@ -1,10 +1,10 @@
 """Intersections of lists, and the notes beside edges."""
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from graph.edge import Kind, Pair, UserId
+from graph.edge import Kind, Millis, Pair, UserId
 from graph.page import ListKind, Position
 from graph.relation import kinds_of
 from graph.relation_version import OwnEdge
@@ -23,6 +23,7 @@ class _Statements:
     blocked_counts: str
     notes: str
     own_edges: str
+    ended: str
 
 
 _SQL = sql.load(_Statements, "overlaps")
@@ -118,6 +119,10 @@ class PostgresEdgeNotes:
     async def own_edges(self, user: UserId, others: Sequence[UserId]) -> Mapping[UserId, OwnEdge]:
         rows = await self._postgres.fetch(_SQL.own_edges, user, list(others))
         return {other: OwnEdge(*edge) for other, *edge in rows}
+
+    async def ended(self, user: UserId, since: Millis, most: int) -> Set[UserId]:
+        rows = await self._postgres.fetch(_SQL.ended, user, since, most)
+        return {UserId(row["to_user_id"]) for row in rows}
 
 
 def _by_source(pairs: Sequence[Pair]) -> Iterable[Sequence[Pair]]:

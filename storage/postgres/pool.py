@@ -50,7 +50,7 @@ _durations = Histogram(
 ).labels()
 
 
-class Statements:
+class StatementCounter:
     """The number of statements that a pool has sent. The cost tests read it."""
 
     __slots__ = ("sent",)
@@ -63,16 +63,19 @@ class Connection:
     """An acquired connection."""
 
     def __init__(
-        self, connection: connections.Connection, statements: Statements, is_citus: bool = False
+        self,
+        connection: connections.Connection,
+        statement_counter: StatementCounter,
+        is_citus: bool = False,
     ) -> None:
         self._connection = connection
-        self._statements = statements
+        self._statement_counter = statement_counter
         self.is_citus = is_citus
 
     async def fetch(self, sql: str, *args: Any, timeout: float | None = None) -> list[Record]:
         """Run one statement. `timeout`: the client's, in seconds, if not the default; the server's
         timeout is separate."""
-        self._statements.sent += 1
+        self._statement_counter.sent += 1
         begun = perf_counter()
         try:
             if tracing.tracer is None:
@@ -90,7 +93,7 @@ class Connection:
         return [row for user in users for row in await self.fetch(sql, [user], *args)]
 
     async def row(self, sql: str, *args: Any) -> Record | None:
-        self._statements.sent += 1
+        self._statement_counter.sent += 1
         begun = perf_counter()
         try:
             if tracing.tracer is None:
@@ -123,12 +126,12 @@ class Postgres:
         self._budget = budget
         self._connector = Connector(settings, settings.database_url, _parameters(settings))
         self._pool = _pool(settings, self._connector, budget)
-        self._statements = Statements()
+        self._statement_counter = StatementCounter()
 
     @property
     def statements(self) -> int:
         """Number of statements sent. The cost tests read it."""
-        return self._statements.sent
+        return self._statement_counter.sent
 
     @property
     def usage(self) -> PoolUsage:
@@ -163,7 +166,7 @@ class Postgres:
 
     def connection(self) -> "AcquireContext":
         """A block with one connection for several statements, each in its own transaction."""
-        return AcquireContext(self._pool, self._statements, self._connector)
+        return AcquireContext(self._pool, self._statement_counter, self._connector)
 
 
 def _pool(
@@ -188,14 +191,16 @@ class AcquireContext:
     statement.
     """
 
-    __slots__ = ("_acquired", "_connector", "_pool", "_statements")
+    __slots__ = ("_acquired", "_connector", "_pool", "_statement_counter")
 
     _acquired: connections.Connection
 
-    def __init__(self, pool: ConnectionPool, statements: Statements, connector: Connector) -> None:
+    def __init__(
+        self, pool: ConnectionPool, statement_counter: StatementCounter, connector: Connector
+    ) -> None:
         self._pool = pool
         self._connector = connector
-        self._statements = statements
+        self._statement_counter = statement_counter
 
     async def __aenter__(self) -> Connection:
         try:
@@ -206,7 +211,7 @@ class AcquireContext:
             ) from error
         except _CONVERTED as error:
             _raise_domain_error(error)
-        return Connection(self._acquired, self._statements, self._connector.is_citus)
+        return Connection(self._acquired, self._statement_counter, self._connector.is_citus)
 
     async def __aexit__(
         self,

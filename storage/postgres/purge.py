@@ -4,7 +4,8 @@ A forward tombstone gives the next change of its edge a higher version than any 
 pending. Nothing is pending once the outbox has no row of the pair. A follow after the purge takes
 its version from the clock, which is ahead of every version older than the retention. So the
 retention must be longer than the life of any cache entry, and than the clock is ever set back.
-Reverse rows are deleted first, so that no reverse row outlives its forward row.
+Reverse rows are deleted first, so that no reverse row outlives its forward row. Forward rows may be
+kept for longer: they show with whom a user has ended a relation.
 """
 
 from dataclasses import dataclass
@@ -69,14 +70,17 @@ class Purged:
     reverse: int
 
 
-async def purge(postgres: Postgres, retention_s: float, most: int = 100_000) -> Purged:
-    """Delete tombstones older than `retention_s`, about `most` at most in each direction.
+async def purge(
+    postgres: Postgres, retention_s: float, most: int = 100_000, *, forward_s: float = 0
+) -> Purged:
+    """Delete tombstones older than `retention_s`, about `most` at most in each direction. Forward
+    ones are kept for `forward_s`, if that is longer.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
     reverse = await _purge(postgres, _REVERSE, retention_s, most)
-    forward = await _purge(postgres, _FORWARD, retention_s, most)
+    forward = await _purge(postgres, _FORWARD, max(retention_s, forward_s), most)
     return Purged(forward, reverse)
 
 

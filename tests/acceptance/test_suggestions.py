@@ -6,19 +6,22 @@ from typing import Any
 import pytest
 
 from graph.account import PrivacyChange
+from graph.affinity import DAY_MS
 from graph.edge import Flags, Kind, UserId
-from graph.suggestion import suggestions
+from graph.suggestion import candidates
 from graph.visibility import Audience
 from resolvers import suggestions as resolver
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since
+from tests.support.edge_files import execute
 from tests.support.edges import Said, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows, unfollows
 from tests.support.interactions import interaction, record
-from tests.support.relationships import change, deactivate, outcome
+from tests.support.relationships import change, deactivate, outcome, protect
+from workers.main import FORWARD_TOMBSTONES_KEPT_S
 
 SUGGESTIONS = """
 query Suggestions($first: Int, $after: String) {
@@ -205,6 +208,49 @@ async def test_a_dismissed_user_is_not_suggested_again(gateway: Gateway) -> None
 
 
 @pytest.mark.usefixtures("graph")
+async def test_a_user_who_was_unfollowed_is_not_suggested_for_three_months(
+    gateway: Gateway, stores: Stores, storage_settings: StorageSettings
+) -> None:
+    cursor = (await suggested(gateway, first=1))["pageInfo"]["endCursor"]
+    await change(gateway, 1, "followUser", 5)
+    await change(gateway, 1, "unfollowUser", 5)
+    await change(gateway, 1, "unfollowUser", 2)
+    assert await ids(gateway) == [9]
+    assert (await suggested(gateway))["totalCount"] == 1
+    assert await ids(gateway, after=cursor) == []
+    days = resolver.ENDED_FOR_MS // DAY_MS
+    assert days * 86_400 == FORWARD_TOMBSTONES_KEPT_S
+    for older, expected in ((days - 1, [9]), (2, [2, 5, 9])):
+        await execute(
+            storage_settings,
+            f"UPDATE following SET since = since - {older * DAY_MS} WHERE kind = 0",
+        )
+        assert sorted(await ids(gateway)) == expected
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_request_that_was_declined_is_not_suggested_again(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await protect(stores, 5)
+    await change(gateway, 1, "followUser", 5)
+    assert await ids(gateway) == [9, 6]
+    await change(gateway, 5, "declineFollowRequest", 1)
+    assert await ids(gateway) == [9, 6]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_there_are_not_more_suggestions_than_the_bound(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "SUGGESTED_MAX", 2)
+    page = await suggested(gateway)
+    assert [edge["node"]["user"]["id"] for edge in page["edges"]] == ["9", "5"]
+    assert page["totalCount"] == 2
+    assert page["pageInfo"]["hasNextPage"] is False
+
+
+@pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize(("gone", "rest"), [(9, [5, 6]), (5, [9, 6]), (2, [9, 5])])
 async def test_an_absent_account_is_neither_suggested_nor_a_reason(
     gateway: Gateway, stores: Stores, gone: int, rest: list[int]
@@ -266,7 +312,7 @@ async def test_a_whispered_follow_is_a_reason_for_the_viewer_only(
     await follows(stores, (30, 31))
     await edges(stores, {(1, 30): Kind.WHISPER})
     await drain_all(stores)
-    assert await ids(gateway) == [9, 5, 31, 6]
+    assert await ids(gateway) == [9, 5, 6, 31]
     assert 30 not in await ids(gateway, viewer=9)  # who follows 1
 
 
@@ -302,8 +348,8 @@ async def test_suggestions_cost_the_same_however_many_are_followed(
         assert (await gateway.data(query, viewer))["viewer"]["suggestions"]["nodes"]
         costs.append(await since(gateway, before))
     assert costs[0] == costs[1]
-    assert costs[0].statements == 1  # the viewer's ranks
-    # Three reads of lists, each with the viewer's own writes; the checks.
+    assert costs[0].statements == 2  # the viewer's ranks, and ended relations
+    # The own lists, the numbers of follows, the circles; the checks.
     assert costs[0].round_trips <= 6 + more
 
 
@@ -317,9 +363,9 @@ async def test_a_hundred_pages_in_one_request_cost_what_one_does(
 
     def counted(*lists: Any) -> Any:
         found.append(lists)
-        return suggestions(*lists)
+        return candidates(*lists)
 
-    monkeypatch.setattr(resolver, "suggestions", counted)
+    monkeypatch.setattr(resolver, "candidates", counted)
     costs = []
     for count in (1, 1, 100):
         found.clear()
@@ -358,3 +404,26 @@ async def test_only_so_many_lists_are_looked_into(
     assert set(await ids(gateway)) == {13, 14}  # of the newest two
     await record(gateway, interaction(1, 2))
     assert set(await ids(gateway)) == {12, 14}  # of the closest, then the newest
+
+
+async def test_users_who_follow_nobody_or_hide_whom_take_no_place_among_these(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "MIDDLES_MAX", 1)
+    await follows(stores, (1, 2), (1, 3), (1, 4), (2, 12), (3, 13))
+    await drain_all(stores)
+    assert await ids(gateway) == [13]
+    await stores.writes.accounts.set_privacy(UserId(3), PrivacyChange(following=Audience.ONLY_ME))
+    assert await ids(gateway) == [12]
+
+
+async def test_of_each_list_only_the_newest_entries_are_read(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "CIRCLE_MAX", 2)
+    monkeypatch.setattr(resolver, "FOLLOWERS_MAX", 1)
+    await follows(stores, (1, 2), (2, 11), (2, 12), (2, 13), (21, 1), (22, 1))
+    await drain_all(stores)
+    found = await ids(gateway)
+    assert len(found) == 3
+    assert len({11, 12, 13} & set(found)) == 2

@@ -6,8 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from graph.account import PrivacyChange
 from graph.decision import Decision, PairState, Rule
-from graph.edge import Flags, Kind, Pair, UserId
+from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.errors import Unavailable
 from graph.outcome import Outcome
 from graph.pace import Pace, paced
@@ -134,6 +135,68 @@ async def test_a_batch_stops_at_a_users_limits(
     assert outcomes.count(Outcome.RATE_LIMITED) == 7
     await drain_all(stores)
     assert (await verify(storage_settings)).clean
+
+
+@pytest.mark.parametrize("before", [0, 2])
+async def test_changes_that_just_fit_a_limit_are_made_in_the_batch(
+    stores: Stores, storage_settings: StorageSettings, before: int
+) -> None:
+    await follows(stores, *((1, other) for other in range(2, 2 + before)))
+    postgres = stores.servers.postgres
+    sent = postgres.statements
+    changes = [(as_pair(1, other), follow(5)) for other in range(10, 15 - before)]
+    outcomes = {decision.outcome for decision in await all_at_once(stores, changes)}
+    assert outcomes == {Outcome.FOLLOWED}
+    assert postgres.statements - sent == 3
+    more = [(as_pair(1, other), follow(5)) for other in range(20, 23)]
+    assert {d.outcome for d in await all_at_once(stores, more)} == {Outcome.FOLLOWING_LIMIT_REACHED}
+    await drain_all(stores)
+    assert (await verify(storage_settings)).clean
+
+
+async def test_blocks_stop_at_their_limit(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await stores.writes.edges.change(as_pair(1, 2), block(3))
+    changes = [(as_pair(1, other), block(3)) for other in range(3, 9)]
+    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    assert outcomes.count(Outcome.BLOCKED) == 2
+    await drain_all(stores)
+    assert (await verify(storage_settings)).clean
+
+
+async def test_a_batch_is_charged_as_its_changes_would_be(stores: Stores) -> None:
+    pace = Pace(interval_us=3_600_000_000, burst=100)
+    rule = paced(follow(PLENTY), pace, has_key=False)
+    for place, user in enumerate((1, 2)):
+        changes = [(as_pair(user, other), rule) for other in range(10, 16)]
+        if place == 0:
+            for change in changes:
+                await stores.writes.edges.change(*change)
+        else:
+            await all_at_once(stores, changes[:1])
+            await all_at_once(stores, changes[1:])
+    used = await stores.writes.usages.get_many([UserId(1), UserId(2)])
+    until = [used[UserId(user)].paced_until - used[UserId(user)].now for user in (1, 2)]
+    assert all(5 * pace.interval_us < left <= 6 * pace.interval_us for left in until)
+
+
+async def test_the_notes_of_edges_are_written(stores: Stores) -> None:
+    await stores.writes.accounts.set_privacy(UserId(9), PrivacyChange(protected=True))
+    changes = [
+        (as_pair(1, 9), follow(PLENTY, message="May I?")),
+        (as_pair(1, 8), mute(Millis(4_000_000_000_000))),
+    ]
+    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    assert outcomes == [Outcome.REQUESTED, Outcome.MUTED]
+    pairs = [pair for pair, _ in changes]
+    notes = await stores.reads.edge_notes.get_many(pairs)
+    assert notes[pairs[0]].message == "May I?"
+    assert notes[pairs[1]].muted_until == 4_000_000_000_000
+    await all_at_once(stores, [(pairs[0], mute(None)), (pairs[1], unmute())])
+    notes = await stores.reads.edge_notes.get_many(pairs)
+    assert notes[pairs[0]].message == "May I?"
+    assert pairs[1] not in notes
 
 
 async def test_changes_of_one_pair_are_made_one_after_the_other(stores: Stores) -> None:

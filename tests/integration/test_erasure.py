@@ -48,7 +48,8 @@ AROUND: Said = {
 LEFT = """
 SELECT 'following' FROM following
 WHERE $1 IN (from_user_id, to_user_id)
-  AND (kind <> 0 OR flags <> 0 OR message IS NOT NULL OR muted_until IS NOT NULL)
+  AND (kind <> 0 OR flags <> 0 OR message IS NOT NULL OR muted_until IS NOT NULL
+       OR from_user_id = $1)
 UNION ALL SELECT 'follower' FROM follower
 WHERE $1 IN (from_user_id, to_user_id) AND (kind <> 0 OR flags <> 0)
 UNION ALL SELECT 'following_count' FROM following_count WHERE user_id = $1

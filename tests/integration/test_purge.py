@@ -100,6 +100,16 @@ async def test_old_tombstones_go_on_both_sides(
     await assert_whole(storage_settings)
 
 
+async def test_forward_tombstones_can_be_kept_for_longer(
+    left: Postgres, storage_settings: StorageSettings
+) -> None:
+    await age(storage_settings)
+    assert await purge(left, DAY_S, forward_s=3 * DAY_S) == Purged(0, 2)
+    assert await purge(left, DAY_S, forward_s=3 * DAY_S) == NOTHING
+    assert await purge(left, DAY_S) == Purged(2, 0)
+    await assert_whole(storage_settings)
+
+
 async def test_an_old_edge_that_is_no_tombstone_stays(
     left: Postgres, storage_settings: StorageSettings
 ) -> None:

@@ -53,6 +53,7 @@ STATEMENTS = {
 }
 
 CLEAR_OWN = (
+    "clear_tombstones",
     "clear_notes",
     "clear_notes_about",
     "clear_pins",
@@ -420,6 +421,13 @@ async def test_versions_of_relations_are_a_probe_a_user(planner: Planner) -> Non
     assert_by_index(steps)
     assert_one_partition(steps, "following")
     assert looked_at(steps, "following") <= SIZE
+
+
+async def test_ended_relations_are_one_range_of_tombstones(planner: Planner) -> None:
+    steps = await planner.steps("overlaps", "ended", OWNER, 0, 1_000)
+    assert_by_index(steps)
+    assert_one_partition(steps, "following")
+    assert all("kind_since" in step.index for step in scans(steps, "following") if step.rows)
 
 
 async def test_an_export_of_notified_followers_reads_no_others(planner: Planner) -> None:
@@ -993,7 +1001,7 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
         args = (1,) if name == "is_unfinished" else (1, 1000)
         steps = await planner.steps("erasures", name, *args)
         assert_by_index(steps)
-        assert sum(step.rows for step in steps if step.relation) <= 10
+        assert sum(step.rows for step in steps if step.relation) <= 10, name
 
 
 async def test_recording_interactions_is_two_probes_a_pair(planner: Planner) -> None:

@@ -7,9 +7,20 @@ import pytest
 from graph.edge import Kind, Millis, UserId
 from graph.page import Position
 from graph.relation import SELF, STRANGERS, kinds_of
-from graph.suggestion import Reason, Suggestion, may_suggest, suggestions
+from graph.suggestion import (
+    FOLLOW_BACK_WORTH,
+    Candidates,
+    Reason,
+    Suggestion,
+    candidates,
+    follow_back_worth,
+    may_suggest,
+    middles_of,
+    weights_of,
+)
 
 ANN, BEN, CAT, DAN, EVE = map(UserId, range(1, 6))
+NOBODY: frozenset[UserId] = frozenset()
 
 
 def entries(*users: UserId) -> list[Position]:
@@ -17,45 +28,107 @@ def entries(*users: UserId) -> list[Position]:
     return [Position(Millis(100 - place), user) for place, user in enumerate(users)]
 
 
-def order(found: list[Suggestion]) -> list[UserId]:
-    return [suggestion.user for suggestion in found]
+def found(
+    followers: list[Position],
+    circles: dict[UserId, list[Position]],
+    strengths: dict[UserId, float] | None = None,
+    totals: dict[UserId, int] | None = None,
+) -> Candidates:
+    """The candidates of a viewer who follows the owners of the circles. Unless there are `totals`,
+    each of these follows ten users."""
+    middles = totals or dict.fromkeys(circles, 10)
+    return candidates(followers, frozenset(circles), middles, circles, strengths or {})
 
 
-def test_a_follower_comes_before_a_friend_of_friends() -> None:
+def order(
+    followers: list[Position],
+    circles: dict[UserId, list[Position]],
+    strengths: dict[UserId, float] | None = None,
+) -> list[UserId]:
+    return list(found(followers, circles, strengths).best_first)
+
+
+def test_reasons_name_who_is_known() -> None:
     circles = {user: entries(EVE) for user in (ANN, BEN, CAT)}
-    assert suggestions(entries(DAN), circles, {}) == [
-        Suggestion(DAN, Reason.FOLLOWS_YOU, []),
+    both = found(entries(DAN), circles)
+    assert both.best_first == [DAN, EVE]
+    assert both.explained([EVE, DAN]) == [
         Suggestion(EVE, Reason.FRIENDS_OF_FRIENDS, [ANN, BEN, CAT]),
+        Suggestion(DAN, Reason.FOLLOWS_YOU, []),
     ]
 
 
 def test_more_known_followers_come_first() -> None:
-    circles = {ANN: entries(EVE, DAN), BEN: entries(DAN)}
-    assert order(suggestions([], circles, {})) == [DAN, EVE]
+    assert order([], {ANN: entries(EVE, DAN), BEN: entries(DAN)}) == [DAN, EVE]
 
 
 def test_a_follower_may_have_known_followers_too() -> None:
-    (first, _) = suggestions(entries(EVE, DAN), {ANN: entries(DAN)}, {})
+    (first, _) = found(entries(EVE, DAN), {ANN: entries(DAN)}).explained([DAN, EVE])
     assert first == Suggestion(DAN, Reason.FOLLOWS_YOU, [ANN])
 
 
-def test_closeness_counts_as_much_as_known_followers() -> None:
+def test_who_follows_few_users_chooses_them() -> None:
+    circles = {ANN: entries(DAN), BEN: entries(EVE)}
+    assert found([], circles, totals={ANN: 500, BEN: 5}).best_first == [EVE, DAN]
+    assert found([], circles, totals={ANN: 5, BEN: 500}).best_first == [DAN, EVE]
+
+
+def test_whom_a_friend_follows_comes_before_whom_a_follow_follows() -> None:
+    circles = {ANN: entries(DAN), BEN: entries(EVE)}
+    assert order(entries(BEN), circles) == [BEN, EVE, DAN]
+
+
+def test_weights_are_one_on_average() -> None:
+    assert weights_of({}, NOBODY) == {}
+    weights = weights_of({ANN: 3, BEN: 700, CAT: 20}, frozenset({CAT}))
+    assert sum(weights.values()) == pytest.approx(3)
+
+
+def test_a_follower_counts_as_much_as_the_viewer_follows_back() -> None:
+    fans = [UserId(user) for user in range(10, 110)]
+    assert follow_back_worth([], NOBODY) == FOLLOW_BACK_WORTH / 3, "nothing is known"
+    assert follow_back_worth(fans, NOBODY) < 1
+    assert follow_back_worth(fans, frozenset(fans)) > 0.98 * FOLLOW_BACK_WORTH
+    half = follow_back_worth(fans, frozenset(fans[::2]))
+    assert half == pytest.approx(FOLLOW_BACK_WORTH / 2, rel=0.01)
+
+
+def test_who_never_follows_back_is_shown_friends_of_friends_first() -> None:
+    fans = entries(*(UserId(user) for user in range(10, 110)))
+    assert order(fans, {ANN: entries(EVE)})[0] == EVE
+
+
+def test_an_interaction_counts_as_much_as_four_known_followers() -> None:
     circles = {ANN: entries(EVE, DAN), BEN: entries(DAN)}
-    assert order(suggestions([], circles, {EVE: 0.9})) == [DAN, EVE]
-    assert order(suggestions([], circles, {EVE: 1.1})) == [EVE, DAN]
+    assert order([], circles, {EVE: 0.9 / 4}) == [DAN, EVE]
+    assert order([], circles, {EVE: 1.1 / 4}) == [EVE, DAN]
+
+
+def test_closeness_makes_nobody_a_candidate() -> None:
+    assert order([], {ANN: entries(DAN)}, {EVE: 50.0}) == [DAN]
 
 
 def test_of_equals_the_newest_follower_comes_first() -> None:
-    assert order(suggestions(entries(CAT, ANN, BEN), {}, {})) == [CAT, ANN, BEN]
+    assert order(entries(CAT, ANN, BEN), {}) == [CAT, ANN, BEN]
 
 
 def test_closeness_changes_the_order_and_nothing_else() -> None:
     circles = {ANN: entries(EVE, DAN), BEN: entries(DAN, CAT)}
-    plain = suggestions(entries(CAT), circles, {})
-    close = suggestions(entries(CAT), circles, {EVE: 50.0, DAN: 3.0})
-    assert plain != close
-    by_user = {suggestion.user: suggestion for suggestion in plain}
-    assert {suggestion.user: suggestion for suggestion in close} == by_user
+    plain = found(entries(CAT), circles)
+    close = found(entries(CAT), circles, {EVE: 50.0, DAN: 3.0})
+    assert plain.best_first != close.best_first
+    users = sorted(plain.best_first)
+    assert sorted(close.best_first) == users
+    assert close.explained(users) == plain.explained(users)
+
+
+def test_users_who_follow_nobody_or_hide_whom_take_no_place() -> None:
+    newest = [ANN, BEN, CAT, DAN, EVE]
+    examined: list[tuple[UserId, int | None]] = [
+        (EVE, 7), (ANN, 0), (BEN, None), (DAN, 2), (CAT, 9),
+    ]  # fmt: skip
+    assert list(middles_of(newest, examined, 2).items()) == [(DAN, 2), (EVE, 7)]
+    assert list(middles_of(newest, examined, 9)) == [CAT, DAN, EVE]
 
 
 @pytest.mark.parametrize(("kind", "back"), list(product(Kind, Kind)))

@@ -29,4 +29,4 @@ ORDER BY pair.place
 -- name: write_decisions
 -- Writes decisions about different pairs in one transaction: see functions/write_decisions.sql.
 -- shard: local
-SELECT write_decisions($1::text[]::jsonb[], $2::integer[], $3::bigint[]) AS results
+SELECT write_decisions($1::jsonb, $2::text[]::jsonb[], $3::integer[], $4::bigint[]) AS results

@@ -83,6 +83,19 @@ WITH cleared AS (
 )
 SELECT count(*) FROM cleared
 
+-- name: clear_tombstones
+-- Deletes at most $2 forward tombstones of the user $1: one index range. No edge of a deleted account
+-- begins again, and none of its changes is pending, so no version depends on them.
+-- shard: fan-out
+WITH gone AS (
+    DELETE FROM following WHERE (from_user_id, to_user_id) IN (
+        SELECT from_user_id, to_user_id FROM following
+        WHERE from_user_id = $1 AND kind = 0 AND flags = 0 LIMIT $2
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
 -- name: clear_notes
 -- Deletes at most $2 private notes of the user $1: one index range.
 -- shard: fan-out

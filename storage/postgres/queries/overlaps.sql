@@ -142,3 +142,11 @@ CROSS JOIN LATERAL (
     WHERE f.from_user_id = $1 AND f.to_user_id = other.id
     OFFSET 0 -- keeps this a probe
 ) f
+
+-- name: ended
+-- The latest $3 users to whom the user $1 has ended an edge after $2 (milliseconds): one index range of
+-- tombstones.
+-- shard: $1
+SELECT to_user_id FROM following
+WHERE from_user_id = $1 AND kind = 0 AND since > $2::bigint
+ORDER BY since DESC, to_user_id DESC LIMIT $3

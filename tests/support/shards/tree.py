@@ -50,7 +50,11 @@ def _functions() -> Iterator[Violation]:
 
 
 def check_function(name: str, text: str) -> Iterator[Violation]:
-    """The violations of the statements in a function's body."""
+    """The violations of the statements in a function's body. Only plain PostgreSQL calls one that
+    declares it."""
+    declaration = declared(text)
+    if declaration is not None and declaration.is_plain:
+        return
     (statement,) = parse_sql(text)
     options = {option.defname: option.arg for option in statement.stmt.options or ()}
     parameters = {parameter.name for parameter in statement.stmt.parameters or ()}
