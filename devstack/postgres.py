@@ -66,7 +66,7 @@ async def postgres_command(
 ) -> Command:
     """Create the data if there is none. `settings` override SETTINGS. Raises a DevstackError."""
     data = postgres_data(directories)
-    binary = await find_postgres(directories.user, _major(data))
+    binary = await find_postgres(directories.user, _major_version(data))
     if not data.exists():
         await _initdb(binary, directories)
 
@@ -138,8 +138,8 @@ async def _initdb(binary: Binary, directories: Directories) -> None:
     _sync(directories.data)
 
 
-def _major(data: Path) -> int | None:
-    """The PostgreSQL version of existing data."""
+def _major_version(data: Path) -> int | None:
+    """The major version of PostgreSQL of existing data. None if there is no data yet."""
     try:
         return int((data / "PG_VERSION").read_text(encoding="ascii"))
     except FileNotFoundError:

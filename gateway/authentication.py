@@ -106,7 +106,7 @@ class Authentication:
             return None
         if not self._may_be_new(algorithm, key_id):
             return None
-        return self._remote.wait() if self._remote.want() else None
+        return self._remote.wait() if self._remote.request_fetch() else None
 
     def _may_be_new(self, algorithm: str, key_id: str | None) -> bool:
         """Whether the JWKS URL may have a key for such a token that is not known here."""

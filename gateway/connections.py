@@ -7,22 +7,26 @@ whose client does not read in time.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter as MetricCounter
+from prometheus_client import Gauge
 from starlette.types import Message, Receive, Send
 
 from gateway.http_rejection import HttpRejection
+from gateway.token_claims import Identity
 
 _connections = Gauge(
     "kith_stream_connections",
     "Open web sockets, event streams, exports and streams of the change feed.",
     ["transport"],
 )
-_slow = Counter(
+_slow = MetricCounter(
     "kith_slow_consumers_dropped", "Clients disconnected because they did not read in time."
 )
 
@@ -131,10 +135,18 @@ class Connection:
         return True
 
 
+OF_VIEWER_SHARE = 10
+OF_VIEWER_MIN = 100
+"""A viewer has at most 1/10 of the connections of a process, and may always have 100."""
+
+
 class OpensConnections(Protocol):
     """Opens connections within limits."""
 
     limits: StreamLimits
+
+    def claim(self, connection: Connection, identity: Identity) -> None:
+        """Count an open connection for its viewer. Raises HttpRejection 503 above the limit."""
 
     def opened(self, transport: str, send: Send) -> AbstractContextManager[Connection]:
         """Open a connection for the block. Raises HttpRejection 503 above the limit."""
@@ -146,6 +158,8 @@ class Connections:
     def __init__(self, limits: StreamLimits) -> None:
         self.limits = limits
         self._open: set[Connection] = set()
+        self._most_of_viewer = max(OF_VIEWER_MIN, limits.connections_max // OF_VIEWER_SHARE)
+        self._of_viewers: Counter[Hashable] = Counter()
         self._stopped = False
         self._none_open = asyncio.Event()
         self._none_open.set()
@@ -168,6 +182,19 @@ class Connections:
             connection.close()
             if not self._open:
                 self._none_open.set()
+
+    def claim(self, connection: Connection, viewer: Hashable) -> None:
+        """Count an open connection for a viewer. Raises HttpRejection 503 above the limit."""
+        if self._of_viewers[viewer] >= self._most_of_viewer:
+            message = f"You have {self._most_of_viewer} open streams here. Close some of them."
+            raise HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
+        self._of_viewers[viewer] += 1
+        connection.at_close(partial(self._release, viewer))
+
+    def _release(self, viewer: Hashable) -> None:
+        self._of_viewers[viewer] -= 1
+        if not self._of_viewers[viewer]:
+            del self._of_viewers[viewer]
 
     async def hang_up(self) -> None:
         """End all connections and reject new ones. Return when all are closed, or at a deadline."""
@@ -194,6 +221,12 @@ class SpaceConnections:
         with self._all.opened(transport, send) as connection:
             self.add(connection)
             yield connection
+
+    def claim(self, connection: Connection, identity: Identity) -> None:
+        """Count an open connection for its viewer, if a user and no service has opened it. Raises
+        HttpRejection 503 above the limit."""
+        if identity.user_id is not None and not identity.service:
+            self._all.claim(connection, (id(self), identity.user_id))
 
     def add(self, connection: Connection) -> None:
         """Add a connection that is open already."""

@@ -58,6 +58,7 @@ class GraphQLEventStream:
         try:
             identity = self._identify(headers)
             with self._connections.opened("sse", send) as connection:
+                self._connections.claim(connection, identity)
                 connection.end_at(identity.expires_at)
                 answers = self._streams.answers(asked, identity, headers)
                 await self._serve(connection, answers, receive)

@@ -1,4 +1,4 @@
-"""The keys of a JWKS URL: fetched at the start, refreshed in the background, cached on failure.
+"""The keys of a JWKS URL: fetched at the start, refreshed in the background, kept if a fetch fails.
 
 One task makes all requests, one at a time, so any number of callers share a fetch.
 """
@@ -45,10 +45,10 @@ class RemoteKeys:
         self._failures = 0
         self._fetching = False
         self._waiting = 0
-        self._wanted = asyncio.Event()
-        self._wanted_at = self._fetched_at = -float("inf")
+        self._requested = asyncio.Event()
+        self._requested_at = self._fetched_at = -float("inf")
         self._attempt: asyncio.Future[None] | None = None
-        """Done after the current attempt, or else after the next one."""
+        """Done after the current attempt, or else after the next one. None outside `refreshing`."""
 
     @contextlib.asynccontextmanager
     async def refreshing(self) -> AsyncIterator[None]:
@@ -58,7 +58,7 @@ class RemoteKeys:
         """
         # httpx would log the URL of each request.
         logging.getLogger("httpx").setLevel(logging.WARNING)
-        self._wanted = asyncio.Event()
+        self._requested = asyncio.Event()
         self._attempt = asyncio.get_running_loop().create_future()
         async with self._client() as client:
             task = asyncio.create_task(self._refresh(client))
@@ -73,7 +73,7 @@ class RemoteKeys:
     @property
     def uncertain(self) -> bool:
         """Whether the URL may have unknown keys: the last fetch failed, or one is running."""
-        return self._failure is not None or self._fetching or self._wanted.is_set()
+        return self._failure is not None or self._fetching or self._requested.is_set()
 
     async def wait(self) -> None:
         """Wait for the running or requested attempt, at most `wait_ms`."""
@@ -85,16 +85,18 @@ class RemoteKeys:
         finally:
             self._waiting -= 1
 
-    def want(self) -> bool:
-        """Request a fetch because of an unknown `kid`. Return whether there is one to wait for."""
+    def request_fetch(self) -> bool:
+        """Request a fetch because of an unknown `kid`, at most one in `unknown_key_every_s`.
+        Returns whether a fetch is requested or running.
+        """
         if self._attempt is None:
             return False
-        if not self._fetching and not self._wanted.is_set():
+        if not self._fetching and not self._requested.is_set():
             now = asyncio.get_running_loop().time()
-            if now < self._wanted_at + self._settings.unknown_key_every_s:
+            if now < self._requested_at + self._settings.unknown_key_every_s:
                 return False
-            self._wanted_at = now
-            self._wanted.set()
+            self._requested_at = now
+            self._requested.set()
         return True
 
     async def probe_keys(self) -> None:
@@ -127,13 +129,13 @@ class RemoteKeys:
     async def _refresh(self, client: httpx.AsyncClient) -> None:
         while True:
             self._fetching = True
-            self._wanted.clear()
+            self._requested.clear()
             await self._try_once(client)
             self._fetching = False
             self._end_attempt()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause_s()):
-                    await self._wanted.wait()
+                    await self._requested.wait()
 
     def _end_attempt(self) -> None:
         ended, self._attempt = self._attempt, asyncio.get_running_loop().create_future()

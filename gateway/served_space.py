@@ -273,8 +273,10 @@ def service_routes(
 def only_space(space: ServedSpace) -> Enter:
     """Let all web sockets into the only space of this process."""
 
-    async def enter(_: Connection, __: str, headers: Headers) -> tuple[Identity, Streams]:
-        return await space.authentication.authenticate(headers), space.streams
+    async def enter(connection: Connection, _: str, headers: Headers) -> tuple[Identity, Streams]:
+        identity = await space.authentication.authenticate(headers)
+        space.connections.claim(connection, identity)
+        return identity, space.streams
 
     return enter
 

@@ -3,7 +3,7 @@
 import logging
 from hashlib import sha256
 
-from graphql import FieldNode, FragmentSpreadNode, SelectionSetNode
+from graphql import FieldNode, FragmentSpreadNode, InlineFragmentNode, SelectionSetNode
 
 from engine import InvalidVariables, Operation, Unsupported
 from gateway.graphql_request import GraphQLRequest
@@ -63,15 +63,18 @@ def _fields_by_level(operation: Operation) -> list[int]:
             selections = [one for selected in sets for one in selected.selections]
             fields += [one for one in selections if isinstance(one, FieldNode)]
             sets = [
-                _fragment(operation, one) for one in selections if not isinstance(one, FieldNode)
+                _selections_of_fragment(operation, one)
+                for one in selections
+                if isinstance(one, FragmentSpreadNode | InlineFragmentNode)
             ]
         counts.append(len(fields))
         level = [one.selection_set for one in fields if one.selection_set is not None]
     return counts
 
 
-def _fragment(operation: Operation, node: object) -> SelectionSetNode:
+def _selections_of_fragment(
+    operation: Operation, node: FragmentSpreadNode | InlineFragmentNode
+) -> SelectionSetNode:
     if isinstance(node, FragmentSpreadNode):
         return operation.fragments[node.name.value].selection_set
-    selected: SelectionSetNode = node.selection_set  # type: ignore[attr-defined]
-    return selected
+    return node.selection_set

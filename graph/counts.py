@@ -24,10 +24,12 @@ class Counts(NamedTuple):
     """How many of each belong to deactivated or deleted accounts. None: none of them."""
 
     @property
-    def shown(self) -> "Counts":
-        """The totals without absent accounts: what everybody except a service can page through."""
+    def without_absent(self) -> "Counts":
+        """The totals without absent accounts: for every reader except a service that acts for no
+        user."""
         if self.absent is None:
             return self
+        # The two were read at different moments, so more may be absent than were counted.
         pairs = zip(self.numbers, self.absent.numbers, strict=True)
         return Counts._make([*(max(0, of_all - absent) for of_all, absent in pairs), None])
 

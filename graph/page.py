@@ -64,7 +64,8 @@ OLDEST = Position(Millis(-1), UserId(0))
 
 
 class Window(NamedTuple):
-    """At most `size` entries strictly between `after` and `before`.
+    """At most `size` entries strictly between `after`, the newer end, and `before`, the older one:
+    lists are newest first.
 
     `backward` takes them from the old end (Relay's `last`), else from the new end (`first`).
     """
@@ -103,7 +104,7 @@ class Page(NamedTuple):
 EMPTY_PAGE = Page((), False)
 
 
-def since(date: Millis) -> Position:
+def boundary_at(date: Millis) -> Position:
     """The position between entries from `date` on and older entries."""
     return Position(date, UserId(0))
 

@@ -19,7 +19,7 @@ from graph.steps import (
 
 
 def undo_record(state: PairState, decision: Decision) -> UndoRecord:
-    """Return the input of an undo of this decision."""
+    """The undo record of a decision: both edges before it, and their versions after it."""
     versions = decision.edge.version, decision.reverse.version
     messages = state.message, state.other_message
     return UndoRecord(*versions, state.edge, state.reverse, state.protected, *messages)

@@ -163,7 +163,7 @@ async def count_unavailable(scope: Scope, viewer: UserId, kinds: Iterable[AnyLis
     """
     (counts,) = (await load_facts(scope, [viewer])).counts
     totals = [_TOTALS[stored_kind(scope, kind, viewer, counts)] for kind in kinds]
-    return [total(counts) - total(counts.shown) for total in totals]
+    return [total(counts) - total(counts.without_absent) for total in totals]
 
 
 async def _visible_counts(
@@ -178,7 +178,7 @@ async def _visible_counts(
 
 def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
     """The counts without absent users, unless the viewer may see these."""
-    return counts if scope.sees_everything else [count.shown for count in counts]
+    return counts if scope.sees_everything else [count.without_absent for count in counts]
 
 
 _ABSENT_OF = attrgetter("absent")

@@ -50,7 +50,9 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
     if uncached is not None:
         now = (await scope.stores.changes.progress.watermarks()).now
         reached = reached and now - uncached > _UNCACHED_US
-    scope.since = max((moment.at for moment in moments if not moment.lanes), default=None)
+    scope.absences_as_of_us = max(
+        (moment.at for moment in moments if not moment.lanes), default=None
+    )
     # A cache that could not be updated may be reachable again soon, with outdated entries.
     scope.read_from(Consistency.FRESH if reached else Consistency.ROWS)
 

@@ -11,7 +11,7 @@ from math import ceil
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
-from graph.page import ListKind, Page, Position, Window, cut, since
+from graph.page import ListKind, Page, Position, Window, boundary_at, cut
 from graph.relation import has_block
 from graph.visibility import Access
 from resolvers.access import accesses_of, load_facts, shows_whispers
@@ -47,11 +47,11 @@ class Filter:
     viewer_follows: bool | None = None
     since: Millis | None = None
 
-    def cut(self, window: Window) -> Window:
-        """The part of a window that is not older than `since`."""
+    def narrowed(self, window: Window) -> Window:
+        """The window without the entries that are older than `since`."""
         if self.since is None:
             return window
-        return window._replace(before=max(window.before, since(self.since)))
+        return window._replace(before=max(window.before, boundary_at(self.since)))
 
 
 class Overlap(NamedTuple):
@@ -101,7 +101,7 @@ async def filtered_followers(
     scope: Scope, owners: Sequence[UserId], window: Window, chosen: Filter
 ) -> VisiblePages:
     """A window of each owner's followers that match the filter."""
-    narrow = chosen.cut(window)
+    narrow = chosen.narrowed(window)
     if chosen.viewer_follows:
         return await pages_of_overlaps(await known_followers(scope, owners), narrow)
     unfollowed = chosen.viewer_follows is False and scope.viewer is not None
@@ -164,7 +164,9 @@ async def _charge_lookups(
 
     Their number follows from the lengths that everybody may see, so the charge reveals no others.
     """
-    counts = [of_user.shown for of_user in (await load_facts(scope, [*owners, other])).counts]
+    counts = [
+        of_user.without_absent for of_user in (await load_facts(scope, [*owners, other])).counts
+    ]
     most = min(counts[-1].following, OVERLAP_MAX)
     lengths = [
         of_owner.followers if kind is ListKind.FOLLOWERS else of_owner.following

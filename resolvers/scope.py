@@ -121,7 +121,7 @@ class Scope:
     """The pages that were read, with which counts and relations must agree."""
     _candidates: Memo[RankedCandidates] | None = None
     _suggestion_total: Memo[int] | None = None
-    since: int | None = None
+    absences_as_of_us: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
     0: as of the last notification of this process. None: some moments old is enough."""
     client: str | None = None
@@ -230,15 +230,15 @@ class Scope:
 
     def absent(self) -> Awaitable[Set[UserId]]:
         """The absent users to hide from the viewer."""
-        if self.since is None and not self.sees_everything:
+        if self.sees_everything:
+            return _nobody()
+        if self.absences_as_of_us is None:
             return self.stores.reads.absences.now()  # the usual case
-        return self._absent()
+        return self._absent_as_of(self.absences_as_of_us)
 
-    async def _absent(self) -> Set[UserId]:
-        if self.sees_everything or self.since is None:
-            return NOBODY
-        absent = await self.stores.reads.absences.since(self.since)
-        self.since = 0  # what is known only gets newer, so it is awaited once
+    async def _absent_as_of(self, as_of_us: int) -> Set[UserId]:
+        absent = await self.stores.reads.absences.as_of(as_of_us)
+        self.absences_as_of_us = 0  # what is known only gets newer, so it is awaited once
         return absent
 
     def forget(self) -> None:
@@ -322,3 +322,7 @@ async def _read_viewer_relations(
         user: SELF if user == viewer else relation
         for user, relation in zip(users, found, strict=True)
     }
+
+
+async def _nobody() -> Set[UserId]:
+    return NOBODY

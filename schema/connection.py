@@ -187,7 +187,7 @@ class Connection:
     @batched(
         metadata=weighed(call=120, row=1.2),
         description="The number of entries that this list leaves out because their accounts are "
-        "deactivated or deleted. Null for lists of other users, and for filtered followers and "
+        "deactivated or deleted. Null for lists of other users, and for filtered lists and "
         "overlaps. Always 0 for `blockedUsers` and `mutedUsers`, which show these accounts.",
     )
     async def unavailable_count(rows: Parents[ConnectionRow], info: Info) -> list[int | None]:

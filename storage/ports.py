@@ -548,7 +548,7 @@ class Absences(Protocol):
         """All absent users, as of a few moments ago. Callers must not modify or keep the set."""
         ...
 
-    async def since(self, at_us: int) -> Set[UserId]:
+    async def as_of(self, at_us: int) -> Set[UserId]:
         """All absent users, as of `at_us` (database clock, microseconds) or later if that moment
         has passed, and including every change up to the last `expire`.
 

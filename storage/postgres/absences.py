@@ -76,7 +76,7 @@ class PostgresAbsences:
                         )
         return self._known
 
-    async def since(self, at_us: int) -> Set[UserId]:
+    async def as_of(self, at_us: int) -> Set[UserId]:
         if self._lacks(at_us):
             async with self._reading:
                 if self._lacks(at_us):

@@ -22,7 +22,7 @@ from graph.outcome import Outcome
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of
 from storage.postgres.pool import Postgres, Record
-from storage.postgres.receipts import undo_record
+from storage.postgres.receipts import read_undo_record
 
 _DERIVED = "it is computed from columns that are exported"
 _OWNERS = "only the owner of the edge may see it"
@@ -156,6 +156,6 @@ def _receipt(row: Record) -> ReceiptEntry:
         row["other_id"] or None,
         row["made_at"],
         Outcome[row["outcome"]],
-        undo_record(row["taken"], row["messages"] or (None, None)),
+        read_undo_record(row["taken"], row["messages"] or (None, None)),
         row["recorded"],
     )

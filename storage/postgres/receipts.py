@@ -89,13 +89,15 @@ def receipt_parameter(receipt: Receipt) -> dict[str, Any]:
 
 
 def _stored(row: Record) -> StoredReceipt:
-    undo = undo_record(row["taken"], row["messages"] or (None, None))
+    undo = read_undo_record(row["taken"], row["messages"] or (None, None))
     outcome = Outcome[row["outcome"]]
     receipt = Receipt(row["id"], row["asked"], outcome, undo, row["recorded"] or 0)
     return StoredReceipt(receipt, row["other_id"], row["age_us"])
 
 
-def undo_record(packed: Sequence[int] | None, messages: Sequence[str | None]) -> UndoRecord | None:
+def read_undo_record(
+    packed: Sequence[int] | None, messages: Sequence[str | None]
+) -> UndoRecord | None:
     """The undo record of a receipt, from its columns `taken` and `messages`."""
     if packed is None:
         return None

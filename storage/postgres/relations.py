@@ -41,7 +41,7 @@ class Neighbourhood:
     reverse: Mapping[UserId, StoredEdge] | None
 
 
-_NOTHING: StoredEdge = (0, 0, 0, 0)
+_NO_STORED_EDGE: StoredEdge = (0, 0, 0, 0)
 
 
 @dataclass(slots=True)
@@ -77,17 +77,19 @@ class PostgresRelations:
             else:
                 for user in others:
                     rows += await connection.fetch(_SQL.relations, user, others[user])
-            return await self._with_back(connection, rows)
+            return await self._with_pending_reverse_edges(connection, rows)
 
     async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
         """The neighbourhood of each of `users`, with at most `most` edges in each direction."""
         async with self._postgres.connection() as connection:
-            rows = await self._with_back(
+            rows = await self._with_pending_reverse_edges(
                 connection, await connection.fetch(_SQL.all_relations, list(users), most)
             )
         return await self._slices.run(_neighbourhoods(users, rows, most))
 
-    async def _with_back(self, connection: Connection, rows: list[Record]) -> list[Record]:
+    async def _with_pending_reverse_edges(
+        self, connection: Connection, rows: list[Record]
+    ) -> list[Record]:
         """`rows` with the forward rows of the users to whom the first users have pending
         changes."""
         pending = await self._slices.run(_pending(rows))
@@ -167,8 +169,11 @@ def _neighbourhoods(
 def _relation(
     newest: Mapping[tuple[UserId, UserId, bool], StoredEdge], user: UserId, other: UserId
 ) -> Relation:
-    kind, flags, since, _ = newest.get((user, other, True), _NOTHING)
-    reverse_kind, _, reverse_since, _ = newest.get((user, other, False), _NOTHING)
+    """The relation of `user` to `other`. `newest` has an edge for each (user, other, forward): with
+    True the edge of `user` to `other`, with False that of `other` to `user`.
+    """
+    kind, flags, since, _ = newest.get((user, other, True), _NO_STORED_EDGE)
+    reverse_kind, _, reverse_since, _ = newest.get((user, other, False), _NO_STORED_EDGE)
     return relation(
         Kind(kind), Millis(since), Kind(reverse_kind), Millis(reverse_since), Flags(flags)
     )

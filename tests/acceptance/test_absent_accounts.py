@@ -271,8 +271,8 @@ async def test_absences_are_read_again_after_a_cancelled_and_a_failed_read(
         patched.setattr(stores.servers.postgres, "fetch", busy)
         assert await absences.now() == set(), "what was known holds on"
         with pytest.raises(Unavailable):
-            await absences.since(0)
-    assert await absences.since(0) == {GONE} == await absences.now()
+            await absences.as_of(0)
+    assert await absences.as_of(0) == {GONE} == await absences.now()
 
 
 async def test_a_moment_that_never_comes_is_looked_for_once_a_request(stores: Stores) -> None:
@@ -296,14 +296,14 @@ async def test_operators_see_how_many_are_absent(gateway: Gateway) -> None:
 async def test_absences_are_as_fresh_as_required(stores: Stores) -> None:
     await stores.reads.absences.now()
     before = (await stores.jobs.outbox.watermarks()).now
-    assert await stores.reads.absences.since(before) == set()
+    assert await stores.reads.absences.as_of(before) == set()
     (row,) = await stores.servers.postgres.fetch(
         "INSERT INTO account (user_id, state, changed_at)"
         " VALUES (9, 1, extract(epoch FROM clock_timestamp()) * 1000000) RETURNING changed_at"
     )
-    assert await stores.reads.absences.since(before) == set()
-    assert await stores.reads.absences.since(row["changed_at"]) == {GONE}
-    assert await stores.reads.absences.since(2**63 - 1) == {GONE}, (
+    assert await stores.reads.absences.as_of(before) == set()
+    assert await stores.reads.absences.as_of(row["changed_at"]) == {GONE}
+    assert await stores.reads.absences.as_of(2**63 - 1) == {GONE}, (
         "what has not come is not waited for"
     )
 

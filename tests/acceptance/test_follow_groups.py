@@ -445,6 +445,41 @@ async def test_changes_of_groups_are_rate_limited(stores: Stores) -> None:
     assert [group.name for group in await stores.reads.follow_groups.get_many(UserId(1))] == ["One"]
 
 
+async def test_concurrent_changes_leave_no_member_without_a_group(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, *((1, user) for user in range(2, 6)))
+    for _ in range(5):
+        group = await created(gateway, 1, "Some", 2)
+        changes = (
+            add(gateway, 1, group, 3, 4),
+            outcome(gateway, 1, "deleteFollowGroup", groupId=group),
+            add(gateway, 1, group, 4, 5),
+            remove(gateway, 1, group, 2),
+        )
+        results = await asyncio.gather(*changes)
+        assert results[1] == ("DELETED", [])
+        missing = ("REJECTED", [("GROUP_NOT_FOUND", "groupId")])
+        assert all(result in (("UPDATED", []), missing) for result in (results[0], results[2]))
+        assert not await stores.servers.postgres.fetch("SELECT 1 FROM follow_group_member")
+
+
+async def test_an_unfollow_during_an_addition_leaves_no_member(
+    gateway: Gateway, stores: Stores
+) -> None:
+    group = await created(gateway, 1, "Some")
+    for user in range(2, 7):
+        await follows(stores, (1, user))
+        added, _ = await asyncio.gather(
+            add(gateway, 1, group, user), change(gateway, 1, "unfollowUser", user)
+        )
+        assert added in (
+            ("UPDATED", []),
+            ("REJECTED", [("MEMBERS_NOT_FOLLOWED", "userIds")]),
+        )
+        assert await members(gateway, 1, group) == []
+
+
 async def test_members_that_left_for_good_are_deleted_when_there_are_many(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,11 +14,13 @@ from engine.lookup_tables import SharedObjects
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
 from gateway import graphql_sse, graphql_ws, json_parts
+from graph import relation as rules
 from graph.relation import RelationColumn
 from resolvers import visibility
 from resolvers.scope import PAIRS_PER_TURN
 from storage.ports import Check
 from storage.postgres.pool import Connection, Postgres
+from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.slices import ROWS_PER_SLICE
 from storage.stores import Stores
 from tests.support.gateway import Gateway
@@ -85,6 +87,33 @@ async def test_the_largest_response_of_a_service_is_built_and_written_in_slices(
     assert ticks.most["rows"] <= ROWS_MAX
     assert ticks.most["shared"] <= ROWS_MAX
     assert ticks.most["bytes"] <= 2 * json_parts.PART_BYTES
+
+
+@pytest.mark.usefixtures("graph")
+async def test_mutes_and_notes_of_many_relations_are_found_by_few_tests(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A response may show one relation many times."""
+    tested: list[int] = []
+    looked_up: list[int] = []
+    mutes, get_many = rules.mutes, PostgresPrivateNotes.get_many
+
+    def counted_mutes(kinds: int) -> bool:
+        tested.append(kinds)
+        return mutes(kinds)
+
+    async def counted_notes(store: Any, author: Any, others: Sequence[Any]) -> Any:
+        looked_up.extend(others)
+        return await get_many(store, author, others)
+
+    monkeypatch.setattr(rules, "mutes", counted_mutes)
+    monkeypatch.setattr(PostgresPrivateNotes, "get_many", counted_notes)
+    query = """query($ids: [ID!]!, $others: [ID!]!) {
+        users(ids: $ids) { relationWith(ids: $others) { mutedUntil note } }
+    }"""
+    await gateway.data(query, viewer=1, ids=["1"] * 20, others=OTHERS[:200])
+    assert 0 < len(tested) == len(set(tested))
+    assert len(looked_up) == 200
 
 
 @pytest.mark.usefixtures("graph")

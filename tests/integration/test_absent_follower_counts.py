@@ -36,7 +36,7 @@ LOOK_AT_EACH = 1_000_000
 async def totals(stores: Stores, followers_max: int = -1) -> Mapping[UserId, Counts]:
     """Of everybody, from the tables: by default as they are counted."""
     found = await PostgresProfiles(stores.servers.postgres, followers_max).get_many(PEOPLE, None)
-    return {user: profile.counts.shown for user, profile in found.items()}
+    return {user: profile.counts.without_absent for user, profile in found.items()}
 
 
 async def looked_up(stores: Stores) -> Mapping[UserId, Counts]:

@@ -823,7 +823,9 @@ async def test_invalidations_that_no_drain_repeats_are_kept_beyond_the_bound_of_
     account = (await stores.reads.reader.read(None, AccountsOf([TWO])))[TWO]
     assert account.privacy.protected
     assert not account.privacy.present
-    assert (await Totals(stores.reads.reader).get_many([ONE], None))[ONE].shown.following == 0
+    assert (await Totals(stores.reads.reader).get_many([ONE], None))[
+        ONE
+    ].without_absent.following == 0
 
 
 async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(

@@ -11,8 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed
 
-from gateway import load, verify
+from gateway import connections, load, verify
 from gateway.authentication import DEVELOPMENT_SECRET, mint
 from gateway.authentication_settings import AcceptedTokens
 from gateway.config import Config
@@ -722,3 +723,34 @@ async def test_a_read_that_finds_no_change_is_charged(stores: Stores) -> None:
         await until(is_charged)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_viewer_leaves_connections_to_others(
+    storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "OF_VIEWER_MIN", 2)
+    async with live_gateway(storage_settings, StreamLimits(connections_max=10)) as live:
+        async with live.socket(viewer=1), live.events(COUNTS, viewer=1) as events:
+            assert (await anext(events))[0] == "next"
+            async with live.raw_socket(viewer=1) as raw:
+                await raw.send('{"type": "connection_init"}')
+                assert (await Socket(raw).closed())[0] == 1013
+            async with httpx.AsyncClient(timeout=20) as client:
+                headers = {"x-viewer": "1", "accept": "text/event-stream"}
+                rejected = await client.post(live.http, json={"query": COUNTS}, headers=headers)
+                assert rejected.status_code == 503
+            async with live.socket(viewer=2), live.socket():
+                pass
+
+        async def is_released() -> bool:
+            async with live.raw_socket(viewer=1) as one, live.raw_socket(viewer=1) as other:
+                answers = []
+                for raw in (one, other):
+                    await raw.send('{"type": "connection_init"}')
+                    try:
+                        answers.append(await raw.recv())
+                    except ConnectionClosed:
+                        return False
+                return len(answers) == 2
+
+        await until(is_released)

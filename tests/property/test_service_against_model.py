@@ -114,6 +114,7 @@ TABLES = (
     "follower_count",
     "outbox",
     "receipt",
+    "pinned_following",
     "follow_group",
     "follow_group_member",
 )
@@ -133,9 +134,16 @@ EVERYTHING = """
 query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
   users(ids: $ids) {
     id followingCount followerCount friendCount
-    following(first: 100) { access totalCount edges { since: followedAt node { id } } }
-    followers(first: 100) { access totalCount edges { since: followedAt node { id } } }
-    friends(first: 100) { access totalCount edges { since: friendsSince node { id } } }
+    following(first: 100) {
+      access totalCount unavailableCount edges { since: followedAt node { id } }
+    }
+    followers(first: 100) {
+      access totalCount unavailableCount edges { since: followedAt isNew node { id } }
+    }
+    friends(first: 100) {
+      access totalCount unavailableCount edges { since: friendsSince node { id } }
+    }
+    newFollowersCount
     relationWith(ids: $others) { ...relation }
     relationMask(ids: $others)
     viewerRelation { ...relation }
@@ -144,6 +152,8 @@ query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
     }
   }
   viewer @include(if: $signedIn) {
+    newFollowersCount
+    pinnedFollowing { id }
     closeFollows(first: 100) { totalCount edges { since: followedAt node { id } } }
     blockedUsers(first: 100) { totalCount edges { since: blockedAt node { id } } }
     mutedUsers(first: 100) { totalCount edges { node { id } } }
@@ -197,6 +207,22 @@ mutation ($protected: Boolean!, $following: ListAudience!, $followers: ListAudie
     protected: $protected, followingAudience: $following, followersAudience: $followers
   }) { settings { protected followingAudience followersAudience } }
 }
+"""
+
+PIN = """
+mutation ($ids: [ID!]!) { payload: setPinnedFollowing(input: { userIds: $ids }) {
+  outcome userErrors { code } viewer { pinnedFollowing { id } }
+} }
+"""
+
+MARK_SEEN = """
+mutation { payload: markFollowersSeen(input: {}) {
+  outcome userErrors { code }
+  viewer {
+    newFollowersCount
+    user { followers(first: 100) { edges { since: followedAt isNew node { id } } } }
+  }
+} }
 """
 
 PAGE = """
@@ -408,6 +434,41 @@ class Service(RuleBasedStateMachine):
             if self.walk:
                 self.walk.must.pop(user, None)
 
+    @rule(entry=gateways, user=users, others=st.lists(users, max_size=2, unique=True))
+    def pin(self, entry: int, user: int, others: list[int]) -> None:
+        """Also users whom they do not follow, themselves, or nobody."""
+        gateway, pins = self.world.gateways[entry].gateway, self.model.pinned(user, others)
+        ids = list(map(str, others))
+        payload = self.world.run(gateway.data(PIN, user, ids=ids))["payload"]
+        if not self.model.is_here(user):
+            check_rejected(payload, "ACCOUNT_NOT_ACTIVE")
+        elif pins is None:
+            check_rejected(payload, "INVALID_INPUT")
+        else:
+            is_other = pins != self.model.pins[user]
+            assert payload["outcome"] == ("UPDATED" if is_other else "UNCHANGED")
+            assert payload["viewer"]["pinnedFollowing"] == [{"id": other} for other in ids]
+            self.model.pins[user] = pins
+
+    @rule(entry=gateways, user=users)
+    def see_followers(self, entry: int, user: int) -> None:
+        """All whom the list shows there, which may lag."""
+        payload = self.world.run(self.world.gateways[entry].gateway.data(MARK_SEEN, user))[
+            "payload"
+        ]
+        if not self.model.is_here(user):
+            check_rejected(payload, "ACCOUNT_NOT_ACTIVE")
+            return
+        viewer = payload["viewer"]
+        assert viewer["newFollowersCount"] == 0
+        edges = viewer["user"]["followers"]["edges"]
+        assert not any(edge["isNew"] for edge in edges)
+        dates = [since for since, _ in entries_of(viewer["user"]["followers"])]
+        seen = max([self.model.seen[user], *dates])
+        is_later = seen > self.model.seen[user]
+        assert payload["outcome"] == ("UPDATED" if is_later else "UNCHANGED")
+        self.model.seen[user] = seen
+
     @rule(entry=gateways, arrow=arrows, adds=st.sampled_from([True, True, False]))
     def group(self, entry: int, arrow: Arrow, adds: bool) -> None:
         """Somebody adds another user to their group, or removes them from it."""
@@ -501,6 +562,8 @@ class Service(RuleBasedStateMachine):
             assert shown["id"] == str(user)
             for kind, total in zip(LISTS, ("following", "follower", "friend"), strict=True):
                 compare_list(onlooker, kind, user, shown[kind], shown[f"{total}Count"])
+                compare_unavailable(onlooker, kind, user, shown[kind]["unavailableCount"])
+            compare_new_followers(onlooker, user, shown)
             for other, relation in zip(question.others, shown["relationWith"], strict=True):
                 compare_relation(
                     onlooker, user, other, relation, is_other_shown=other in question.ids
@@ -640,6 +703,11 @@ def check_made(payload: Any, outcome: Outcome) -> None:
     assert codes == ([outcome.name] if rejected else [])
 
 
+def check_rejected(payload: Any, code: str) -> None:
+    assert payload["outcome"] == "REJECTED"
+    assert [error["code"] for error in payload["userErrors"]] == [code]
+
+
 def compare_list(onlooker: Onlooker, kind: str, user: int, page: Any, total: int | None) -> None:
     assert Access[page["access"]] in onlooker.accesses(kind, user)
     if page["access"] != "VISIBLE":
@@ -660,6 +728,28 @@ def compare_list(onlooker: Onlooker, kind: str, user: int, page: Any, total: int
         assert total >= 0
 
 
+def compare_unavailable(onlooker: Onlooker, kind: str, user: int, unavailable: int | None) -> None:
+    if user != onlooker.viewer:
+        assert unavailable is None
+        return
+    assert unavailable is not None
+    if kind != "friends" or onlooker.knows_all_of(user):
+        possible = onlooker.unavailable(kind, user)
+        check_total(unavailable, possible.values(), onlooker.astray(kind, user))
+
+
+def compare_new_followers(onlooker: Onlooker, user: int, shown: Any) -> None:
+    edges = shown["followers"]["edges"]
+    if user != onlooker.viewer:
+        assert shown["newFollowersCount"] is None
+        assert all(edge["isNew"] is None for edge in edges)
+        return
+    seen = onlooker.model.seen[user]
+    for edge, (since, _) in zip(edges, entries_of(shown["followers"]), strict=True):
+        assert edge["isNew"] == (since > seen)
+    check_total(shown["newFollowersCount"], onlooker.new_followers(user).values())
+
+
 def compare_known(onlooker: Onlooker, user: int, page: Any) -> None:
     assert Access[page["access"]] in onlooker.accesses("followers", user)
     entries = entries_of(page)
@@ -671,6 +761,11 @@ def compare_known(onlooker: Onlooker, user: int, page: Any) -> None:
 
 
 def compare_own_lists(onlooker: Onlooker, shown: Any) -> None:
+    viewer = onlooker.viewer
+    assert viewer
+    check_total(shown["newFollowersCount"], onlooker.new_followers(viewer).values())
+    pinned = [int(user["id"]) for user in shown["pinnedFollowing"]]
+    assert pinned == onlooker.model.shown_pins(viewer)
     lists = {
         "closeFollows": onlooker.own(
             lambda edge: edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags

@@ -22,7 +22,7 @@ from storage.settings import ConnectionSettings
 from tests.support.servers import process_with_urls, until_parent_ends
 from tests.support.standby import Node
 
-VARIABLE = "KITH_TEST_CITUS"
+VARIABLE = "TEST_CITUS"
 """Where PostgreSQL with Citus is installed. Without it, tests run on plain PostgreSQL."""
 
 WORKERS = 3

@@ -38,6 +38,8 @@ Entry = tuple[datetime, int]
 NOW = 2**60
 """What the model says instead of a date, which only the database can know."""
 
+BEGINNING = datetime.fromtimestamp(0, UTC)
+
 LISTS = {
     "following": ListKind.FOLLOWING,
     "followers": ListKind.FOLLOWERS,
@@ -82,6 +84,10 @@ class Model:
     privacy: dict[int, list[Privacy]] = field(default_factory=lambda: defaultdict(lambda: [OPEN]))
     pending: set[Arrow] = field(default_factory=set)
     """Changed by a gateway that could not reach the caches, and not drained since."""
+    pins: dict[int, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+    """The users whom each has pinned, with the dates of the follows."""
+    seen: dict[int, datetime] = field(default_factory=lambda: defaultdict(lambda: BEGINNING))
+    """Up to when each has seen their followers."""
     members: dict[Arrow, Millis] = field(default_factory=dict)
     """Each user has one group: its members, with the dates of the follows when they were added."""
 
@@ -116,6 +122,21 @@ class Model:
 
     def decided(self, arrow: Arrow, rule: Rule) -> Decision:
         return among_active(rule)(self.before(arrow))
+
+    def pinned(self, user: int, others: Iterable[int]) -> list[Entry] | None:
+        """What these pins of a user would be; None if one of them is not possible."""
+        edges = {other: self.edges.get(Arrow(user, other), [NO_EDGE])[-1] for other in others}
+        if not all(edge.kind in FOLLOWS and self.is_here(to) for to, edge in edges.items()):
+            return None
+        return [(date_of(edge), other) for other, edge in edges.items()]
+
+    def shown_pins(self, user: int) -> list[int]:
+        """The users whom a user has pinned and still follows by the same follow."""
+        return [
+            other
+            for since, other in self.pins[user]
+            if (since, other) in (self.pinned(user, [other]) or [])
+        ]
 
     def add_member(self, arrow: Arrow) -> Outcome:
         edge = self.now(arrow)
@@ -240,6 +261,21 @@ class Onlooker:
                 for walled in self.walls(other)
             }
             for other in self.model.others(owner)
+        }
+
+    def unavailable(self, kind: str, owner: int) -> dict[int, set[State]]:
+        """Since when those who are not here would stand in a list of the viewer's own."""
+        return {
+            other: self._entry(kind, owner, other) if self.misses(other) else {None}
+            for other in self.model.others(owner)
+        }
+
+    def new_followers(self, owner: int) -> dict[int, set[State]]:
+        """Since when each other user may be a new follower of the viewer."""
+        seen = self.model.seen[owner]
+        return {
+            other: {state if state and state > seen else None for state in states}
+            for other, states in self.entries("followers", owner).items()
         }
 
     def everybody(self, kind: str, owner: int) -> dict[int, set[State]]:

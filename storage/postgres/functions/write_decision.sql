@@ -1,6 +1,9 @@
 -- Writes a decision about two users: the edges that it changes, each with its owner's count and an
 -- outbox row, and a receipt. `decision` is built by storage/postgres/edges.py:
 --
+-- functions/write_decisions.sql does the same for many decisions: tests/integration/test_batched_edges.py
+-- compares the two.
+--
 -- * actor, other: the two users; version, reverse_version: the versions of the actor's edge and of
 --   the other user's edge that it was made from, 0 without a row; now: its clock in microseconds;
 -- * begins: whether a step adds a kind or a flag;

@@ -37,11 +37,13 @@ SELECT count(*)::integer AS count FROM gone
 -- Cancels the operation $1: at once, or after the slice that a worker has begun. Deletes the lines that
 -- are not applied. One row, and one for each of up to 10,000 slices; none if it has ended.
 -- shard: $1
-WITH canceled AS (
+WITH moment AS MATERIALIZED ( -- Citus refuses functions of the time in CASE and coalesce
+    SELECT (extract(epoch FROM now()) * 1000000)::bigint AS at
+), canceled AS (
     UPDATE bulk_operation
     SET state = CASE WHEN begun > done THEN 2 ELSE 3 END,
-        ended_at = CASE WHEN begun > done THEN NULL
-                        ELSE (extract(epoch FROM now()) * 1000000)::bigint END
+        ended_at = CASE WHEN begun > done THEN NULL ELSE moment.at END
+    FROM moment
     WHERE operation_key = $1 AND state < 2
     RETURNING operation_key, upload, begun, state
 ), cleared AS (
@@ -71,12 +73,14 @@ SELECT count(*)::integer AS count FROM (
 -- Leases the operation $1 to the worker $2 for $3 microseconds, and begins its next slice: one row;
 -- none if another worker has it, or it has ended.
 -- shard: $1
+WITH moment AS MATERIALIZED ( -- Citus refuses functions of the time in CASE and coalesce
+    SELECT (extract(epoch FROM now()) * 1000000)::bigint AS at
+)
 UPDATE bulk_operation
-SET state = CASE state WHEN 0 THEN 1 ELSE state END, begun = done + 1, is_repeated = begun > done,
-    lease = $2, leased_until = (extract(epoch FROM now()) * 1000000)::bigint + $3::bigint,
-    started_at = coalesce(started_at, (extract(epoch FROM now()) * 1000000)::bigint)
-WHERE operation_key = $1 AND state < 3
-    AND (lease = $2 OR leased_until < (extract(epoch FROM now()) * 1000000)::bigint)
+SET state = CASE WHEN state = 0 THEN 1 ELSE state END, begun = done + 1, is_repeated = begun > done,
+    lease = $2, leased_until = moment.at + $3::bigint, started_at = coalesce(started_at, moment.at)
+FROM moment
+WHERE operation_key = $1 AND state < 3 AND (lease = $2 OR leased_until < moment.at)
 RETURNING service, id, digest, upload, per_second, ignores_rate_limit, columns, lines, slices, state,
           changed, unchanged, rejected, created_at, started_at, ended_at, done, is_repeated
 
@@ -91,13 +95,15 @@ WHERE operation_key = $1 AND upload = $2 AND number = $3
 -- something, $6 nothing, and $7 were rejected, if the worker $2 still has its lease. Two rows.
 -- Returns the state of the operation.
 -- shard: $1
-WITH finished AS (
+WITH moment AS MATERIALIZED ( -- Citus refuses functions of the time in CASE and coalesce
+    SELECT (extract(epoch FROM now()) * 1000000)::bigint AS at
+), finished AS (
     UPDATE bulk_operation
     SET done = done + 1, changed = changed + $5, unchanged = unchanged + $6,
         rejected = rejected + $7,
         state = CASE WHEN done + 1 = slices THEN 4 WHEN state = 2 THEN 3 ELSE state END,
-        ended_at = CASE WHEN done + 1 = slices OR state = 2
-                        THEN (extract(epoch FROM now()) * 1000000)::bigint END
+        ended_at = CASE WHEN done + 1 = slices OR state = 2 THEN moment.at END
+    FROM moment
     WHERE operation_key = $1 AND lease = $2 AND done = $3 AND state < 3
     RETURNING operation_key, upload, state
 )

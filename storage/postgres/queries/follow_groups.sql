@@ -89,10 +89,8 @@ UPDATE follow_group SET name = $3 WHERE user_id = $1 AND group_id = $2
 -- name: order_groups
 -- Puts the groups of the user $1 in the order of $2: at most 100 rows.
 -- shard: $1
-UPDATE follow_group g
-SET position = o.position
-FROM unnest($2::bigint[]) WITH ORDINALITY AS o (group_id, position)
-WHERE g.user_id = $1 AND g.group_id = o.group_id AND g.position <> o.position
+UPDATE follow_group SET position = array_position($2::bigint[], group_id)
+WHERE user_id = $1 AND group_id = ANY ($2) AND position <> array_position($2, group_id)
 
 -- name: delete_members
 -- Deletes all members of the group $2 of the user $1: one index range.
