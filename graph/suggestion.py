@@ -8,14 +8,16 @@ The score of a candidate is the sum of
   `FRIEND_WEIGHT` times as much; the mean weight is 1. Damping by 1 is resource allocation (T. Zhou,
   L. Lü and Y.-C. Zhang, "Predicting Missing Links via Local Information", 2009), by 0 the number
   of common neighbours;
+* for a viewer whose follows show no follows of their own: `PEER_WEIGHT` for each peer who follows
+  the candidate. Peers are users who follow the same users as the viewer;
 * if the candidate follows the viewer: `FOLLOW_BACK_WORTH`, times the part of the newest followers
   whom the viewer follows back.
 
 `python -m bench.suggestions` has chosen the parameters: see docs/affinity.md.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -30,6 +32,9 @@ DAMPING = 0.3
 FRIEND_WEIGHT = 2.0
 FOLLOW_BACK_WORTH = 28.0
 """The worth of a follower to a viewer who follows back everybody."""
+
+PEER_WEIGHT = 0.5
+"""Less than that of a user whom the viewer has chosen to follow."""
 
 INTERACTION_WORTH = 4.0
 """The worth of an interaction of weight 1 made now: with it, a message counts nearly as much as a
@@ -47,6 +52,7 @@ class Reason(Enum):
 
     FOLLOWS_YOU = "FOLLOWS_YOU"
     FRIENDS_OF_FRIENDS = "FRIENDS_OF_FRIENDS"
+    FOLLOWED_BY_PEERS = "FOLLOWED_BY_PEERS"
 
 
 class Suggestion(NamedTuple):
@@ -77,14 +83,12 @@ class Candidates:
         for middle, circle in self.circles.items():
             for user in wanted.intersection(map(_USER, circle)):
                 known[user].append(middle)
-        return [
-            Suggestion(
-                user,
-                Reason.FOLLOWS_YOU if user in self.followers else Reason.FRIENDS_OF_FRIENDS,
-                known[user],
-            )
-            for user in users
-        ]
+        return [Suggestion(user, self._reason(user, known[user]), known[user]) for user in users]
+
+    def _reason(self, user: UserId, known: Sequence[UserId]) -> Reason:
+        if user in self.followers:
+            return Reason.FOLLOWS_YOU
+        return Reason.FRIENDS_OF_FRIENDS if known else Reason.FOLLOWED_BY_PEERS
 
 
 def middles_of(
@@ -107,13 +111,14 @@ def candidates(
     middles: Mapping[UserId, int],
     circles: Mapping[UserId, Sequence[Position]],
     strengths: Mapping[UserId, float],
+    peers: Iterable[Sequence[Position]] = (),
 ) -> Candidates:
     """All candidates, best first.
 
     `followers` are the viewer's own, newest first, and `followed` whom the viewer follows.
     `middles` are from `middles_of`, and `circles` maps them to entries of the lists of whom they
-    follow. Candidates with the same score are in the order in which the lists name them, the
-    followers first.
+    follow. `peers` are such entries of the viewer's peers. Candidates with the same score are in
+    the order in which the lists name them, the followers first.
     """
     fans = list(map(_USER, followers))
     is_fan = frozenset(fans)
@@ -124,10 +129,20 @@ def candidates(
         weight = weights[middle]
         for _, user in circle:
             scores[user] += weight
+    for circle in peers:
+        for _, user in circle:
+            scores[user] += PEER_WEIGHT
     for user in scores.keys() & strengths.keys():
         scores[user] += INTERACTION_WORTH * strengths[user]
     best_first = sorted(scores, key=scores.__getitem__, reverse=True)  # keeps the order of equals
     return Candidates(best_first, is_fan, circles)
+
+
+def peers_of(lists: Iterable[Sequence[Position]], left_out: Set[UserId], most: int) -> list[UserId]:
+    """The users who are in most of these lists of followers, at most `most`. Of equals, those whom
+    the lists name first."""
+    shared = Counter(user for entries in lists for _, user in entries if user not in left_out)
+    return [user for user, _ in shared.most_common(most)]
 
 
 def follow_back_worth(followers: Collection[UserId], followed: frozenset[UserId]) -> float:

@@ -17,7 +17,7 @@ from graph.affinity import DAY_MS, NEVER
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor
 from graph.page import ListKind, Position, Window
-from graph.suggestion import Suggestion, candidates, may_suggest, middles_of
+from graph.suggestion import Suggestion, candidates, may_suggest, middles_of, peers_of
 from resolvers.access import load_totals
 from resolvers.pages import pages_of
 from resolvers.scope import RankedCandidates, Scope
@@ -35,6 +35,13 @@ see."""
 CIRCLE_MAX = 200
 """Follows that are read of each of these users, the newest: 15,000 entries in all, a few
 milliseconds of work."""
+SHARED_MAX = 20
+"""The viewer's newest follows whose followers are read, for a viewer whose follows show no follows
+of their own."""
+SHARING_MAX = 50
+"""Followers that are read of each of these, the newest."""
+PEERS_MAX = 50
+"""Those of them whose follows are read: the ones who follow most of the same users."""
 ENDED_MAX = 1_000
 """Users with whom the viewer has ended a relation, the latest: they are not suggested."""
 ENDED_FOR_MS = 90 * DAY_MS
@@ -118,7 +125,10 @@ async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
     middles = await _middles(scope, newest, ranks)
     circles = await _circles(scope, list(middles))
     strengths = {user: scope.scale.strength(rank, now) for user, rank in ranks.items()}
-    found = candidates(followers, followed, middles, circles, strengths)
+    peers = (
+        [] if middles else await _circles_of_peers(scope, newest[:SHARED_MAX], followed | {viewer})
+    )
+    found = candidates(followers, followed, middles, circles, strengths, peers)
     left_out = followed | ended | {viewer}
     return RankedCandidates(found, _best(found.best_first, left_out), left_out)
 
@@ -158,6 +168,17 @@ async def _circles(scope: Scope, owners: Sequence[UserId]) -> Mapping[UserId, Se
         return {}
     found = await pages_of(scope, ListKind.FOLLOWING, owners, Window(CIRCLE_MAX))
     return {owner: page.entries for owner, page in zip(owners, found.pages, strict=True)}
+
+
+async def _circles_of_peers(
+    scope: Scope, shared: Sequence[UserId], left_out: Set[UserId]
+) -> Sequence[Sequence[Position]]:
+    """The newest follows of followers of `shared`, as far as the viewer may see them."""
+    if not shared:
+        return []
+    found = await pages_of(scope, ListKind.FOLLOWERS, shared, Window(SHARING_MAX))
+    peers = peers_of([page.entries for page in found.pages], left_out, PEERS_MAX)
+    return list((await _circles(scope, peers)).values())
 
 
 def _place(argument: str, user: UserId, order: Sequence[UserId]) -> int:

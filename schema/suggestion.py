@@ -45,6 +45,11 @@ class FollowSuggestionReason(Enum):
     FRIENDS_OF_FRIENDS = enum_value(
         "FRIENDS_OF_FRIENDS", description="Users whom the viewer follows also follow this user."
     )
+    FOLLOWED_BY_PEERS = enum_value(
+        "FOLLOWED_BY_PEERS",
+        description="Users who follow the same users as the viewer also follow this user. Only for "
+        "viewers whose follows follow nobody, or do not let the viewer see whom.",
+    )
 
 
 @strawberry.type(description="A user whom the viewer might want to follow, and the reason.")
@@ -64,7 +69,7 @@ class FollowSuggestion(Node):
     def user(rows: Parents[SuggestionRow]) -> list[UserRow]:
         return [row.user for row in rows]
 
-    @batched(description="Why the user is suggested. FOLLOWS_YOU if both reasons apply.")
+    @batched(description="Why the user is suggested. The first reason of the enum that applies.")
     def reason(rows: Parents[SuggestionRow]) -> list[FollowSuggestionReason]:
         return [FollowSuggestionReason[row.reason.name] for row in rows]
 

@@ -417,6 +417,27 @@ async def test_users_who_follow_nobody_or_hide_whom_take_no_place_among_these(
     assert await ids(gateway) == [12]
 
 
+async def test_a_newcomer_is_shown_whom_users_follow_who_follow_the_same(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (1, 2), (1, 3), (11, 2), (12, 2), (12, 3), (13, 3), (11, 20), (12, 20))
+    await follows(stores, (12, 21), (13, 22), (14, 20), (14, 23))
+    await drain_all(stores)
+    nodes = [edge["node"] for edge in (await suggested(gateway))["edges"]]
+    assert nodes[0]["user"]["id"] == "20"
+    assert {node["user"]["id"] for node in nodes} == {"20", "21", "22"}
+    for node in nodes:
+        assert node["reason"] == "FOLLOWED_BY_PEERS"
+        assert (node["knownFollowers"], node["knownFollowerCount"]) == ([], 0)
+    await edges(stores, {(13, 1): Kind.BLOCK, (1, 21): (Kind.NONE, Flags.MUTED)})
+    await drain_all(stores)
+    assert await ids(gateway) == [20]
+    await stores.writes.accounts.set_privacy(UserId(11), PrivacyChange(following=Audience.ONLY_ME))
+    await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(followers=Audience.ONLY_ME))
+    await stores.writes.accounts.set_privacy(UserId(3), PrivacyChange(followers=Audience.ONLY_ME))
+    assert await ids(gateway) == []
+
+
 async def test_of_each_list_only_the_newest_entries_are_read(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

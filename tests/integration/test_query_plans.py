@@ -1001,7 +1001,7 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
         args = (1,) if name == "is_unfinished" else (1, 1000)
         steps = await planner.steps("erasures", name, *args)
         assert_by_index(steps)
-        assert sum(step.rows for step in steps if step.relation) <= 10, name
+        assert sum(step.rows for step in steps if step.relation) <= 6 * FOLLOWS, name
 
 
 async def test_recording_interactions_is_two_probes_a_pair(planner: Planner) -> None:

@@ -21,7 +21,7 @@ from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import Said, edges
-from tests.support.gateway import Gateway, running_gateway
+from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all
 
 PEOPLE = range(5)
@@ -234,7 +234,11 @@ async def kith(stores: Stores, storage_settings: StorageSettings) -> AsyncIterat
     async with AsyncExitStack() as stack:
         gateways = {
             hidden: await stack.enter_async_context(
-                running_gateway(storage_settings, Limits(following_max=3, whispers_hidden=hidden))
+                running_gateway(
+                    storage_settings,
+                    Limits(following_max=3, whispers_hidden=hidden),
+                    costs=ANY_COST,
+                )
             )
             for hidden in (True, False)
         }

@@ -16,6 +16,7 @@ from graph.suggestion import (
     follow_back_worth,
     may_suggest,
     middles_of,
+    peers_of,
     weights_of,
 )
 
@@ -120,6 +121,21 @@ def test_closeness_changes_the_order_and_nothing_else() -> None:
     users = sorted(plain.best_first)
     assert sorted(close.best_first) == users
     assert close.explained(users) == plain.explained(users)
+
+
+def test_whom_peers_follow_is_suggested_with_that_reason() -> None:
+    peers = [entries(EVE, DAN), entries(DAN, CAT)]
+    both = candidates(entries(CAT), NOBODY, {}, {}, {}, peers)
+    assert both.best_first == [CAT, DAN, EVE]
+    assert both.explained([CAT, DAN]) == [
+        Suggestion(CAT, Reason.FOLLOWS_YOU, []),
+        Suggestion(DAN, Reason.FOLLOWED_BY_PEERS, []),
+    ]
+
+
+def test_peers_are_in_most_lists_of_followers() -> None:
+    lists = [entries(ANN, BEN), entries(CAT, BEN), entries(DAN, EVE)]
+    assert peers_of(lists, frozenset({DAN}), 3) == [BEN, ANN, CAT]
 
 
 def test_users_who_follow_nobody_or_hide_whom_take_no_place() -> None:

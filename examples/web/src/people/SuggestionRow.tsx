@@ -34,6 +34,7 @@ export function SuggestionRow({ suggestion }: { suggestion: SuggestionItemFragme
 /** Why somebody is suggested. Nothing for those who follow the viewer: the badge and the button say that. */
 function reasonInWords({ reason, knownFollowers: [first], knownFollowerCount }: SuggestionItemFragment) {
   if (reason === "FOLLOWS_YOU") return undefined;
+  if (reason === "FOLLOWED_BY_PEERS") return "Followed by people who follow the same accounts";
   if (!first) return "Followed by people you follow";
   const others = knownFollowerCount - 1;
   return others > 0 ? `Followed by ${first.displayName} and ${others} more you follow` : `Followed by ${first.displayName}`;
