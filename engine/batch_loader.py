@@ -87,13 +87,17 @@ class BatchLoader:
         info: Info[Any],
     ) -> list[Any]:
         """The items of `parents`, batched with equal calls in this tick."""
-        plain = {name: arg for name, arg in arguments.items() if not isinstance(arg, Info)}
-        # The one object that is new in every execution. The batch keeps it alive.
+        plain_arguments = {
+            name: arg for name, arg in arguments.items() if not isinstance(arg, Info)
+        }
+        # This object is new in every execution, so its id identifies the execution. The batch
+        # refers to it, so that the id is not used again while the batch is open.
         execution = info._raw_info.variable_values
-        key = (id(execution), resolver, hashable(plain))
+        key = (id(execution), resolver, hashable(plain_arguments))
         if key not in self._open:
             batch = ColumnBatch(resolver, arguments, lambda: self._open.pop(key, execution))
-            # Columns are lists, which have no hash; the loader drops failed keys by cache key.
+            # A column is a list, which cannot be the key of a dict. Although it caches nothing, the
+            # loader needs a key to remove a failed column.
             loader: DataLoader[Any, Any] = DataLoader(batch.resolve, cache=False, get_cache_key=id)
             self._open[key] = batch, loader
         batch, loader = self._open[key]

@@ -96,9 +96,10 @@ def _at_all(nodes: Sequence[Node], error: GraphQLError) -> GraphQLError:
 def copied_error(
     error: GraphQLError, message: str, extensions: dict[str, Any] | None = None
 ) -> GraphQLError:
-    """The error with another message and other extensions, and without its nodes.
+    """Copy an error with another message and other extensions, without its nodes, which would keep
+    the whole document in memory.
 
-    Its locations are copied: graphql-core's constructor would read the text for them again.
+    The locations are copied too, because the constructor would compute them from the source again.
     """
     copy = GraphQLError(
         message, path=error.path, original_error=error.original_error, extensions=extensions

@@ -42,7 +42,7 @@ class SharedMetrics(Collector):
         backlog = (await self.stores.jobs.outbox.backlog()).lanes
         changes = GaugeMetricFamily(
             "kith_outbox_changes",
-            "Changes that are not yet applied to the reverse rows, by lane.",
+            "Changes that are not yet applied and published, by lane; counted up to 4,000 each.",
             labels=["lane"],
         )
         oldest = GaugeMetricFamily(

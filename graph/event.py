@@ -121,18 +121,18 @@ def _end_event_type(event: Event, viewer: UserId, before: Kind) -> EventType:
 
 
 def _flags_event_type(event: Event) -> EventType | None:
-    """The type of a change of flags, which only the source sees."""
+    """The type of a change of flags. Only the owner of the edge may see it."""
     before, after = event.flags_before, event.flags_after
     if (before ^ after) & FOLLOW_FLAGS:
         return EventType.FOLLOW_CHANGED
     if Flags.DISMISSED in after & ~before:
         return EventType.SUGGESTION_DISMISSED
     if before == after:
-        # The mute stays, so its end date has changed.
+        # Of equal flags, only the end date of a mute can have changed.
         return EventType.MUTED if Flags.MUTED in after else None
     if Flags.MUTED in before ^ after:
         return EventType.MUTED if Flags.MUTED in after else EventType.UNMUTED
-    return None  # a withdrawn dismissal, or another flag of a request
+    return None  # a withdrawn dismissal, or a flag of a request
 
 
 def _is_accepted(event: Event) -> bool:

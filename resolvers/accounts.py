@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
+from graph.outcome import REJECTIONS
 from graph.receipt import SERVICES, ReceiptExists
 from resolvers import result
 from resolvers.audit import audited, require_service
@@ -46,14 +47,19 @@ async def _change_state(
     scope: Scope, user: UserId, state: AccountState, idempotency_key: str | None
 ) -> Result:
     request = request_of(SERVICES, idempotency_key, "changeState", user, state.name)
-    # Always call the store, even for a repeated key: it publishes again what an interrupted first
-    # request did not.
+    # Call the store even for a repeated key: the first request may have been interrupted between
+    # its commit and the update of the caches, which the store does also before ReceiptExists.
     try:
         change = await scope.stores.writes.account_states.change(user, state, request)
     except ReceiptExists as exists:
         first = await result_of_first(scope, request)
         assert first is not None
         change = StateChange(first.outcome, exists.is_delayed)
+    else:
+        # The first request may have been possible where its repeat is not.
+        first = await result_of_first(scope, request) if change.outcome in REJECTIONS else None
+        if first is not None:
+            change = StateChange(first.outcome, change.is_delayed)
     finally:
         scope.forget()
     (status,) = await statuses(scope, [user])

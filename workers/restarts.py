@@ -47,7 +47,7 @@ class RestartedWorker:
         self._start_s = start_s
         self._stopping = asyncio.Event()
         self._worker: Worker | None = None
-        self._interrupted: set[str] = set()
+        self._interrupted_jobs: set[str] = set()
         """The jobs of the last worker that had not ended. arq hides them from all workers."""
         self._has_started = False
         """Whether the last worker has reached Redis."""
@@ -87,9 +87,9 @@ class RestartedWorker:
         on_startup = worker.on_startup
 
         async def started(ctx: dict[Any, Any]) -> None:
-            if self._interrupted:
-                await worker.pool.delete(*_in_progress(self._interrupted))
-                self._interrupted = set()
+            if self._interrupted_jobs:
+                await worker.pool.delete(*_in_progress(self._interrupted_jobs))
+                self._interrupted_jobs = set()
             if on_startup is not None:
                 await on_startup(ctx)
             self._has_started = True
@@ -105,8 +105,9 @@ class RestartedWorker:
             await self._close(worker)
 
     async def _close(self, worker: Worker) -> None:
-        """Cancel what is running, and close the connections. Redis may be unavailable."""
-        self._interrupted.update(job for job, task in worker.tasks.items() if not task.done())
+        """Cancel the running jobs, delete the health key and close the connections. Redis may be
+        unavailable."""
+        self._interrupted_jobs.update(job for job, task in worker.tasks.items() if not task.done())
         for task in worker.tasks.values():
             task.cancel()
         if worker.tasks:

@@ -176,15 +176,15 @@ class VerifyRun:
         self._repair = repair
         self._drifts, self._on_progress = Drifts(examples), on_progress
         self._rows: Counter[Direction] = Counter()
-        self._users = self._pending = self._repaired = 0
-        self._odd_users: set[UserId] = set()
+        self._users = self._pending_edges = self._repaired = 0
+        self._users_to_recount: set[UserId] = set()
 
     def report(self) -> VerifyReport:
         return VerifyReport(
             self._rows[Direction.FORWARD],
             self._rows[Direction.REVERSE],
             self._users,
-            self._pending,
+            self._pending_edges,
             self._drifts.found(),
             self._repaired,
         )
@@ -257,8 +257,8 @@ class VerifyRun:
     async def _compare_range(self, rows: Comparison, users: UserRange) -> None:
         suspects = await rows.counts_may_differ(users)
         self._users += users.counted
-        odd = {user for user in self._odd_users if users.after < user <= users.last}
-        self._odd_users -= odd
+        odd = {user for user in self._users_to_recount if users.after < user <= users.last}
+        self._users_to_recount -= odd
         suspects = sorted(odd.union(suspects))
         for first in range(0, len(suspects), comparison.USERS):
             await self._check_counts(rows, suspects[first : first + comparison.USERS])
@@ -283,13 +283,13 @@ class VerifyRun:
 
     async def _check_pairs(self, rows: Comparison, pairs: Sequence[OddPair]) -> None:
         applied = [odd for odd in pairs if not odd.pending]
-        self._pending += len(pairs) - len(applied)
+        self._pending_edges += len(pairs) - len(applied)
         wrong = [
             odd.pair for odd in applied if self._drifts.of_pair(odd) is not DriftKind.INVALID_EDGE
         ]
         # Their counts may agree with a reverse row that is wrong.
-        if len(self._odd_users) < ODD_USERS_MAX:
-            self._odd_users.update(user for pair in wrong for user in pair)
+        if len(self._users_to_recount) < ODD_USERS_MAX:
+            self._users_to_recount.update(user for pair in wrong for user in pair)
         if self._repair and wrong:
             self._repaired += await repair.repair_pairs(rows, wrong)
 

@@ -131,6 +131,16 @@ async def test_a_repeat_switches_nothing_off_again(gateway: Gateway) -> None:
         assert payload["account"]["state"] == "ACTIVE"
 
 
+async def test_a_repeat_that_would_be_rejected_now_has_the_first_result(gateway: Gateway) -> None:
+    await put(gateway, "deactivateAccount", 1, idempotencyKey="k")
+    await put(gateway, "deleteAccount", 1)
+    again = await put(gateway, "deactivateAccount", 1, idempotencyKey="k")
+    assert (again["outcome"], again["userErrors"]) == ("DEACTIVATED", [])
+    assert again["account"]["state"] == "DELETED"
+    other = await put(gateway, "reactivateAccount", 1, idempotencyKey="k")
+    assert [error["code"] for error in other["userErrors"]] == ["IDEMPOTENCY_KEY_REUSED"]
+
+
 async def test_a_rejected_change_of_an_account_does_not_use_up_its_key(gateway: Gateway) -> None:
     await put(gateway, "deleteAccount", 1, idempotencyKey="gone")
     for user, outcome in ((1, "REJECTED"), (2, "DEACTIVATED")):
