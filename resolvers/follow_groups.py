@@ -1,7 +1,8 @@
 """Groups of follows: reading those of the viewer, and changing them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from graph.edge import UserId
 from graph.errors import BadInput
@@ -21,6 +22,12 @@ REORDER = "reorderFollowGroups"
 DELETE = "deleteFollowGroup"
 ADD = "addToFollowGroup"
 REMOVE = "removeFromFollowGroup"
+
+MEMBERS_INCLUDED = 50
+"""The members of each group whose counting the static cost contains."""
+
+MEMBER_COST = 2.0
+"""The cost of a further member, in the unit of `schema.weights`: two probes of an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ async def viewers_groups(scope: Scope) -> Sequence[FollowGroup]:
 async def member_counts(scope: Scope, groups: Sequence[FollowGroup]) -> list[int]:
     """The number of members of each of the viewer's groups: one statement."""
     ids = [group.id for group in groups]
-    found = await scope.stores.reads.follow_groups.counts(scope.must_have_viewer(), ids)
+    found = await _counted(scope, ids)
     return [found[group] for group in ids]
 
 
@@ -68,9 +75,16 @@ async def members(scope: Scope, window: Window, chosen: GroupFilter) -> VisibleP
 
 async def member_total(scope: Scope, chosen: GroupFilter) -> int:
     """How many members of one of their groups the viewer can page through."""
-    viewer = scope.must_have_viewer()
-    found = await scope.stores.reads.follow_groups.counts(viewer, [chosen.group])
-    return found[chosen.group]
+    return (await _counted(scope, [chosen.group]))[chosen.group]
+
+
+async def _counted(scope: Scope, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
+    """Count the members of the viewer's groups, and charge those of large groups."""
+    found = await scope.stores.reads.follow_groups.counts(scope.must_have_viewer(), groups)
+    more = sum([max(0, members - MEMBERS_INCLUDED) for members in found.values()])
+    if more:
+        scope.debit(ceil(more * MEMBER_COST))
+    return found
 
 
 async def groups_of(

@@ -33,6 +33,9 @@ BATCH = 100
 READ_COST = 150
 """The cost of a read that finds no change, in the unit of `schema.weights`. Others are charged as
 events."""
+NEW_FOLLOWERS_COST = 1_000
+"""The cost of counting the viewer's new followers, besides: a page of up to 1,000 entries."""
+
 READS_WHILE_KEPT = 3
 """How often an idle subscriber reads their feed during the time that it is kept after a read."""
 RETRY_S = 1.0
@@ -155,7 +158,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
             await subscription.news()
             now = await when_available(partial(_counts_seen, scope, user))
             if now == shown:
-                scope.debit(READ_COST)
+                scope.debit(READ_COST + NEW_FOLLOWERS_COST * (user == scope.viewer))
                 continue
             shown = now
             yield user

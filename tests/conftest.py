@@ -30,10 +30,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile(
     "suite",
     deadline=None,
+    derandomize=True,  # a failure is of this tree, and not of this run
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("long", parent=settings.get_profile("suite"), max_examples=4_000)
+settings.register_profile(
+    "long", parent=settings.get_profile("suite"), max_examples=4_000, derandomize=False
+)
 settings.load_profile("suite")
 
 

@@ -63,7 +63,7 @@ BULK_KEPT_S = 3 * 86_400
 FORWARD_TOMBSTONES_KEPT_S = 90 * 86_400
 """How long users with whom somebody has ended a relation are not suggested to them."""
 
-PURGED_TOMBSTONES = 5_000
+PURGED_TOMBSTONES = 20_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
 PURGED_DELIVERIES = 100_000

@@ -15,6 +15,7 @@ from resolvers.scope import Limits, Scope
 from storage.postgres import follow_groups as stored_groups
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since
+from tests.acceptance.test_private_notes import set_state
 from tests.support.gateway import Gateway
 from tests.support.graphs import follows
 from tests.support.relationships import change
@@ -116,11 +117,6 @@ async def group_ids(caller: Any, viewer: int | None, source: int, *targets: int)
     given = {"source": str(source), "targets": [str(target) for target in targets]}
     relations = (await caller.data(IDS, viewer, **given))["user"]["relationWith"]
     return [relation["groupIds"] for relation in relations]
-
-
-async def set_state(gateway: Gateway, mutation: str, user: int) -> None:
-    query = f'mutation {{ {mutation}(input: {{userId: "{user}"}}) {{ changed }} }}'
-    assert (await gateway.as_service.data(query))[mutation]["changed"]
 
 
 async def test_groups_are_created_renamed_ordered_and_deleted(gateway: Gateway) -> None:

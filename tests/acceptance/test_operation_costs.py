@@ -366,7 +366,7 @@ async def test_an_overlap_of_long_lists_is_charged_by_its_length(
     monkeypatch.setattr(overlap, "LOOKUPS_INCLUDED", 2)
     monkeypatch.setattr(overlap, "LOOKUP_COST", 1_000_000)
     assert await spent(1) < 1_000_000
-    assert await spent(3) > 9_000_000  # of 10 lookups; the budget refills meanwhile
+    assert await spent(3) > 5_000_000  # of 10 lookups; the budget refills meanwhile
 
 
 async def test_counting_many_entries_is_charged_by_their_number(
@@ -388,7 +388,7 @@ async def test_counting_many_entries_is_charged_by_their_number(
     assert await spent() < 1_000_000
     monkeypatch.setattr(overlap, "COUNTED_INCLUDED", 2)
     monkeypatch.setattr(overlap, "COUNTED_COST", 1_000_000)
-    assert await spent() > 9_000_000  # of 10 entries; the budget refills meanwhile
+    assert await spent() > 5_000_000  # of 10 entries; the budget refills meanwhile
 
 
 async def test_filters_cost_what_they_make_kith_read(gateway: Gateway) -> None:
