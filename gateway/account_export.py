@@ -106,10 +106,17 @@ async def run(config: Config, user: UserId, file: Path | None) -> None:
                 await _write(chunks, sys.stdout.buffer)
                 return
             try:
-                with file.open("xb") as opened:
-                    await _write(chunks, opened)
+                opened = file.open("xb")
             except FileExistsError:
                 raise BadInput("FILE", f"{file} exists. Name a new file.") from None
+            try:
+                with opened:
+                    await _write(chunks, opened)
+            except BaseException:
+                file.unlink(
+                    missing_ok=True
+                )  # it is cut off, and would be in the way of the next attempt
+                raise
 
 
 async def _write(chunks: Chunks, file: BinaryIO) -> None:

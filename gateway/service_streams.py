@@ -168,9 +168,10 @@ def one_of(argument: str, text: str | None, default: str, allowed: Sequence[str]
 
 def no_others(given: Mapping[str, str], known: Sequence[str]) -> None:
     """Raise BadInput if the query has a parameter that is not known."""
+    allowed = f"The parameters are {', '.join(known)}." if known else "There are none."
     for name in given:
         if name not in known:
-            raise BadInput(name[:100], f"is not a parameter. There are {', '.join(known)}.")
+            raise BadInput(name[:100], f"is not a parameter. {allowed}")
 
 
 def query_of(query_string: bytes) -> Mapping[str, str]:

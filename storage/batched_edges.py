@@ -112,17 +112,22 @@ class BatchedEdges:
             self._shielded.begin(self._run(batch))
 
     async def _run(self, batch: Sequence[_Waiting]) -> None:
-        results: list[Decision | Exception | None]
+        try:
+            await asyncio.gather(*map(self._answer, batch, await self._results(batch)))
+        finally:
+            for waiting in batch:
+                waiting.decision.cancel()  # if this task is cancelled; otherwise all are done
+
+    async def _results(self, batch: Sequence[_Waiting]) -> Sequence[Decision | Exception | None]:
         try:
             async with self._free:
-                results = await self._written([(one.pair, one.rule) for one in batch])
+                return await self._written([(one.pair, one.rule) for one in batch])
         except Unavailable as error:
-            results = [error] * len(batch)
+            return [error] * len(batch)
         except Exception:
             # Nothing is written, or all with its receipts. One by one, only the cause fails.
             log.exception("a batch of changes has failed")
-            results = [None] * len(batch)
-        await asyncio.gather(*map(self._answer, batch, results))
+            return [None] * len(batch)
 
     async def _answer(self, waiting: _Waiting, result: Decision | Exception | None) -> None:
         if result is None:
@@ -154,7 +159,7 @@ class BatchedEdges:
         try:
             results = await self._tables.change_many(changes, begin)
         except Exception:
-            # After an error of a write, nobody knows whether it was committed.
+            # After an error, a write may have been committed.
             if not has_begun:
                 await self._marks.clear(*marks.values())
             raise

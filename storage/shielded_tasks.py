@@ -18,7 +18,8 @@ CLOSE_S = 5.0
 
 
 class ShieldedTasks:
-    """The running changes of a process: at most one a request, each with its own deadlines."""
+    """The running changes of a process: at most one a request, and batches of bulk operations.
+    Each has its own deadlines."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()

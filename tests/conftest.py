@@ -72,7 +72,7 @@ def databases(servers: Servers) -> Iterator[Databases]:
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _long_drain_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """On Citus, let responses wait for a drain longer: four servers share this machine, and a first
     drain opens connections between them. Else a write is answered DELAYED, as it is documented."""
     if citus.prefix() is not None:

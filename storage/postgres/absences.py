@@ -29,7 +29,7 @@ OVERLAP_US = 15_000_000
 from a server whose clock is behind."""
 
 RETRY_S = 0.5
-"""Pause after a failed read. `since` ignores it."""
+"""Pause after a failed read. `as_of` ignores it."""
 
 WHOLE_S = 600
 """How often the whole set is read, in case clocks differ by more than the overlap."""

@@ -131,14 +131,16 @@ async def isolate(settings: StorageSettings, user: UserId) -> int | None:
             is no superuser, or Citus cannot apply the changes that were made during the copy.
         Unavailable: PostgreSQL cannot be reached, or another isolation in this database is running.
     """
-    groups = {group.shard_id: group for group in await shard_groups(settings)}
     async with session(settings, "shards") as connection, session(settings, "shards") as other:
+        await _require_distributed(connection)
         if not await is_coordinator(connection):
             raise ValueError(NOT_COORDINATOR)
-        if groups[await connection.fetchval(_SQL.shard_of, user)].is_of_one:
-            return None
         if not await connection.fetchval(_SQL.try_isolation, locks.ISOLATION):
             raise Unavailable("shards", ANOTHER_RUNS)
+        # After the lock: another isolation replaces shards by new ones.
+        groups = {group.shard_id: group for group in await shard_groups(settings)}
+        if groups[await connection.fetchval(_SQL.shard_of, user)].is_of_one:
+            return None
         await connection.execute(f"SET statement_timeout = '{ISOLATION_TIMEOUT}'")
         await connection.execute(f"SET lock_timeout = '{ISOLATION_LOCK_TIMEOUT}'")
         try:

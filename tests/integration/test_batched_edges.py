@@ -111,6 +111,7 @@ async def test_a_batch_does_what_single_changes_do(
     assert report.clean, report.drifts
 
 
+@pytest.mark.plain("batches are for plain PostgreSQL")
 async def test_a_batch_is_three_statements(stores: Stores) -> None:
     postgres = stores.servers.postgres
     await all_at_once(stores, [(as_pair(1, 2), follow(PLENTY))])
@@ -137,6 +138,7 @@ async def test_a_batch_stops_at_a_users_limits(
     assert (await verify(storage_settings)).clean
 
 
+@pytest.mark.plain("batches are for plain PostgreSQL")
 @pytest.mark.parametrize("before", [0, 2])
 async def test_changes_that_just_fit_a_limit_are_made_in_the_batch(
     stores: Stores, storage_settings: StorageSettings, before: int

@@ -65,11 +65,12 @@ BEGIN
     END IF;
 
     IF jsonb_array_length(d.steps) > 1 THEN
-        -- In one order, so that two transactions that both change two counts do not deadlock.
+        -- In one order, so that two transactions that both change two counts do not deadlock. Absent
+        -- rows are inserted in this order too: functions/write_decisions.sql inserts those of many users.
         smaller := least(d.actor, d.other);
         greater := greatest(d.actor, d.other);
-        PERFORM 1 FROM following_count WHERE user_id = smaller FOR UPDATE;
-        PERFORM 1 FROM following_count WHERE user_id = greater FOR UPDATE;
+        PERFORM lock_count(smaller, true);
+        PERFORM lock_count(greater, true);
     END IF;
 
     FOR step IN
