@@ -5,8 +5,8 @@ followers. `schema/account-export.schema.json` describes it.
 """
 
 import sys
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import singledispatch
@@ -105,18 +105,23 @@ async def run(config: Config, user: UserId, file: Path | None) -> None:
             if file is None:
                 await _write(chunks, sys.stdout.buffer)
                 return
-            try:
-                opened = file.open("xb")
-            except FileExistsError:
-                raise BadInput("FILE", f"{file} exists. Name a new file.") from None
-            try:
-                with opened:
-                    await _write(chunks, opened)
-            except BaseException:
-                file.unlink(
-                    missing_ok=True
-                )  # it is cut off, and would be in the way of the next attempt
-                raise
+            with _created(file) as opened:
+                await _write(chunks, opened)
+
+
+@contextmanager
+def _created(file: Path) -> Iterator[BinaryIO]:
+    """A new file. It is deleted if the block fails, so that it is whole or absent."""
+    try:
+        opened = file.open("xb")
+    except FileExistsError:
+        raise BadInput("FILE", f"{file} exists. Name a new file.") from None
+    try:
+        with opened:
+            yield opened
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
 
 
 async def _write(chunks: Chunks, file: BinaryIO) -> None:
