@@ -47,7 +47,7 @@ class Receipt:
     """The number of recorded interactions."""
 
 
-SERVICES = UserId(0)
+SERVICE_ACTOR = UserId(0)
 """The actor of requests that services make for themselves. No user has this id."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.outcome import REJECTIONS
-from graph.receipt import SERVICES, ReceiptExists
+from graph.receipt import SERVICE_ACTOR, ReceiptExists
 from resolvers import result
 from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, result_of_first
@@ -46,7 +46,7 @@ def change_action(state: AccountState) -> str:
 async def _change_state(
     scope: Scope, user: UserId, state: AccountState, idempotency_key: str | None
 ) -> Result:
-    request = request_of(SERVICES, idempotency_key, "changeState", user, state.name)
+    request = request_of(SERVICE_ACTOR, idempotency_key, "changeState", user, state.name)
     # Call the store even for a repeated key: the first request may have been interrupted between
     # its commit and the update of the caches, which the store does also before ReceiptExists.
     try:

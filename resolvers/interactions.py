@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graph.affinity import Interaction, combined
 from graph.edge import Pair
 from graph.outcome import Outcome
-from graph.receipt import SERVICES, Receipt
+from graph.receipt import SERVICE_ACTOR, Receipt
 from resolvers import result
 from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, run_idempotently
@@ -50,7 +50,7 @@ async def record_interactions(
 async def _record(
     scope: Scope, interactions: Sequence[Interaction], idempotency_key: str | None, sent: object
 ) -> Result:
-    request = request_of(SERVICES, idempotency_key, "recordInteractions", sent)
+    request = request_of(SERVICE_ACTOR, idempotency_key, "recordInteractions", sent)
     ranks = combined(scope.scale, interactions)
     affinity = scope.stores.writes.affinities
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
-from graph.receipt import SERVICES, Receipt, Request
+from graph.receipt import SERVICE_ACTOR, Receipt, Request
 from resolvers import result
 from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, run_idempotently
@@ -54,7 +54,7 @@ async def set_following_limit(
         Unavailable: PostgreSQL cannot be reached, as above.
     """
     require_service(scope, "setFollowingLimit", user)
-    request = request_of(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
+    request = request_of(SERVICE_ACTOR, idempotency_key, "setFollowingLimit", user, limit)
     accounts = scope.stores.writes.accounts
     saved = _save_idempotently(
         scope, user, request, lambda: accounts.set_following_limit(user, limit, request)
