@@ -63,9 +63,7 @@ async def relationship_events(
         Unavailable: Redis cannot be reached at the start. Later the subscription waits for it.
     """
     viewer = scope.must_have_viewer()
-    scope.absences_as_of_us = (
-        scope.absences_as_of_us or 0
-    )  # read the absences that this process has been notified of
+    scope.require_notified_absences()
     position = None if after is None else checked_feed_cursor("after", after)
     feeds = scope.stores.changes.feeds
     with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
@@ -112,9 +110,7 @@ async def relation_changed(
     Raises as `relationship_events` does.
     """
     viewer = scope.must_have_viewer()
-    scope.absences_as_of_us = (
-        scope.absences_as_of_us or 0
-    )  # read the absences that this process has been notified of
+    scope.require_notified_absences()
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
     with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
@@ -149,7 +145,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     At most once in `scope.limits.counts_every_s`; the last change is always reported. Raises as
     `relationship_events` does, but does not require a viewer.
     """
-    scope.absences_as_of_us = scope.absences_as_of_us or 0
+    scope.require_notified_absences()
     shown: Sequence[int | None] | None = None
     # The viewer's access depends on their relation to the user, and on their own blocks.
     users = deciding_users(scope, [user])

@@ -236,6 +236,10 @@ class Scope:
             return self.stores.reads.absences.now()  # the usual case
         return self._absent_as_of(self.absences_as_of_us)
 
+    def require_notified_absences(self) -> None:
+        """Make `absent` contain at least the absences that this process has been notified of."""
+        self.absences_as_of_us = self.absences_as_of_us or 0
+
     async def _absent_as_of(self, as_of_us: int) -> Set[UserId]:
         absent = await self.stores.reads.absences.as_of(as_of_us)
         self.absences_as_of_us = 0  # what is known only gets newer, so it is awaited once

@@ -14,6 +14,7 @@ from storage.postgres import sql
 from storage.postgres.account_rows import account_of, lock_account
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import write_receipt
+from storage.postgres.transactions import RolledBack, in_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,6 @@ class _Statements:
 
 
 _SQL = sql.load(_Statements, "accounts")
-
-
-class _TooFast(Exception):
-    """Rolls the transaction back; carries the result to return."""
-
-    def __init__(self, saved: Saved) -> None:
-        self.saved = saved
 
 
 class PostgresAccounts:
@@ -67,12 +61,10 @@ class PostgresAccounts:
         request: Request | None,
         pace: Pace | None = None,
     ) -> Saved:
-        async with self._postgres.connection() as connection:
-            try:
-                async with connection.transaction():
-                    return await _change(connection, user, rule, deleted, request, pace)
-            except _TooFast as too_fast:
-                return too_fast.saved
+        async def changed(connection: Connection) -> Saved:
+            return await _change(connection, user, rule, deleted, request, pace)
+
+        return await in_transaction(self._postgres, changed)
 
 
 async def _change(
@@ -91,7 +83,7 @@ async def _change(
     if pace is not None and (request or saved.outcome is Outcome.UPDATED):
         later = await charge_rate_limit(connection, user, pace, now)
         if later is not None:
-            raise _TooFast(Saved(Outcome.RATE_LIMITED, was, later))
+            raise RolledBack(Saved(Outcome.RATE_LIMITED, was, later))
     if saved.outcome is Outcome.UPDATED:
         await connection.fetch(_SQL.write_account, user, *_columns(saved.account))
     if request is not None:

@@ -31,6 +31,7 @@ from storage.postgres.accounts import charge_rate_limit
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.present_follows import present_follows
 from storage.postgres.receipts import write_receipt
+from storage.postgres.transactions import RolledBack, in_transaction
 
 ENDED_MAX = 2_000
 """Members of a group whose follow has ended that may be stored: an undo restores their follows, or
@@ -57,13 +58,6 @@ class _Statements:
 
 
 _SQL = sql.load(_Statements, "follow_groups")
-
-
-class _NotSaved(Exception):
-    """Rolls the transaction back; carries the result to return."""
-
-    def __init__(self, result: SavedGroups) -> None:
-        self.result = result
 
 
 class PostgresFollowGroups:
@@ -107,13 +101,10 @@ class PostgresFollowGroups:
         restorable_s: int,
         request: Request | None = None,
     ) -> SavedGroups:
-        async with self._postgres.connection() as connection:
-            try:
-                async with connection.transaction():
-                    changing = _Changing(connection, owner, request, restorable_s)
-                    return await _saved(changing, change, pace)
-            except _NotSaved as not_saved:
-                return not_saved.result
+        async def saved(connection: Connection) -> SavedGroups:
+            return await _saved(_Changing(connection, owner, request, restorable_s), change, pace)
+
+        return await in_transaction(self._postgres, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +129,9 @@ async def _saved(changing: _Changing, change: GroupChange, pace: Pace) -> SavedG
     later = await charge_rate_limit(connection, owner, pace, now)
     result = await _made(changing, change, now)
     if result.outcome in REJECTIONS or (request is None and result.outcome is Outcome.UNCHANGED):
-        raise _NotSaved(result)
+        raise RolledBack(result)
     if later is not None:
-        raise _NotSaved(SavedGroups(Outcome.RATE_LIMITED, retry_at=later))
+        raise RolledBack(SavedGroups(Outcome.RATE_LIMITED, retry_at=later))
     if request is not None:
         await write_receipt(connection, request, owner, result.outcome, now)
     return result
