@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
 
+from graph.edge import UserId
 from storage.postgres.pool import Connection, Postgres
 
 T = TypeVar("T")
@@ -15,11 +16,13 @@ class RolledBack(Exception):
         self.result = result
 
 
-async def in_transaction(postgres: Postgres, change: Callable[[Connection], Awaitable[T]]) -> T:
-    """Run a change in a transaction. If it raises RolledBack, which must carry a result of the same
-    type, the transaction is rolled back and this result is returned.
+async def in_transaction(
+    postgres: Postgres, user: UserId, change: Callable[[Connection], Awaitable[T]]
+) -> T:
+    """Run a change of a user in a transaction. If it raises RolledBack, which must carry a result
+    of the same type, the transaction is rolled back and this result is returned.
     """
-    async with postgres.connection() as connection:
+    async with postgres.turns.of(user), postgres.connection() as connection:
         try:
             async with connection.transaction():
                 return await change(connection)
