@@ -16,10 +16,12 @@ from tests.support.shards.tree import queries
 pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: make citus-test")
 
 TEMPORARY = "load_segment.prepare"
+NOT_EXPLAINED = "load_segment.pick_on_citus"
+"""Citus runs it, but its EXPLAIN fails where a CTE inserts into a temporary table."""
 QUERIES = {
     name: sql
     for name, sql in queries()
-    if is_planned(sql) and name not in EXCEPTIONS and name != TEMPORARY
+    if is_planned(sql) and name not in {*EXCEPTIONS, TEMPORARY, NOT_EXPLAINED}
 }
 NODES = "SELECT nodename, nodeport FROM pg_dist_node ORDER BY groupid"
 
