@@ -59,12 +59,20 @@ class Connector:
     of the settings is read for each connection, because passwords are renewed.
     """
 
-    def __init__(self, settings: StorageSettings, url: str, parameters: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: StorageSettings,
+        url: str,
+        parameters: Mapping[str, str],
+        on_citus: Mapping[str, str] | None = None,
+    ) -> None:
+        """`on_citus`: start-up parameters that are added, or replace others, if there is Citus."""
         self._settings = settings.connections
         self._space = settings.space
         balanced(url)  # raises now what would fail each connection
         self._url = url
         self._parameters = {"search_path": settings.space, **parameters}
+        self._on_citus = on_citus or {}
         self._rejected: set[str] = set()
         self._statement_cache_size = settings.connections.statement_cache_size
         self._detecting = asyncio.Lock()
@@ -110,8 +118,8 @@ class Connector:
                 self._statement_cache_size = 0
                 log.warning("The pooler does not support prepared statements, so none are used.")
             self.is_citus = bool(await connection.fetchval(IS_CITUS))
-            if self.is_citus and not self._settings.plan_cache_mode:
-                self._parameters["plan_cache_mode"] = "auto"
+            if self.is_citus:
+                self._parameters |= self._on_citus
             self._is_pooled = is_pooled
         finally:
             connection.terminate()

@@ -19,6 +19,7 @@ from storage.postgres.edges import committed_by, decision_parameter, edge_of, un
 from storage.postgres.locks import pair_key
 from storage.postgres.pool import Connection, Postgres, Record
 from storage.postgres.receipts import receipt_parameter
+from storage.postgres.transactions import repeat_cancelled
 from telemetry import tracing
 
 PairChange = tuple[Pair, Rule]
@@ -41,6 +42,7 @@ class PostgresEdgeBatches:
         self.lanes = LANES
         """The number of lanes, as of the last change."""
 
+    @repeat_cancelled
     async def change_many(
         self, changes: Sequence[PairChange], before_write: Callable[[], Awaitable[None]]
     ) -> list[Decision | Exception | None]:
@@ -49,7 +51,7 @@ class PostgresEdgeBatches:
         `ReceiptConsumed`; None: nothing was written, because another writer was first, so change
         the pair by `change`.
 
-        `before_write` is awaited before the write. If it raises, nothing is written.
+        `before_write` is awaited before each try to write. If it raises, nothing is written.
         """
         async with self._postgres.connection() as connection:
             if connection.is_citus:  # locks of several machines have no common order

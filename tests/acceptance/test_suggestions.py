@@ -251,6 +251,33 @@ async def test_there_are_not_more_suggestions_than_the_bound(
 
 
 @pytest.mark.usefixtures("graph")
+async def test_those_who_may_not_be_suggested_take_no_place_within_the_bound(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "SUGGESTED_MAX", 2)
+    await edges(stores, {(5, 1): Kind.BLOCK})
+    await drain_all(stores)
+    page = await suggested(gateway)
+    assert [edge["node"]["user"]["id"] for edge in page["edges"]] == ["9", "6"]
+    assert page["totalCount"] == 2
+
+
+@pytest.mark.usefixtures("graph")
+async def test_pages_end_at_the_bound_from_both_sides(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cursor = (await suggested(gateway))["edges"][1]["cursor"]
+    last = """{ viewer { suggestions(last: 1) {
+        nodes { user { id } } pageInfo { hasPreviousPage hasNextPage } } } }"""
+    for most, after, backwards in ((2, [], "5"), (3, [6], "6")):
+        monkeypatch.setattr(resolver, "SUGGESTED_MAX", most)
+        assert await ids(gateway, first=1, after=cursor) == after
+        page = (await gateway.data(last, 1))["viewer"]["suggestions"]
+        assert page["nodes"] == [{"user": {"id": backwards}}]
+        assert page["pageInfo"] == {"hasPreviousPage": True, "hasNextPage": False}
+
+
+@pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize(("gone", "rest"), [(9, [5, 6]), (5, [9, 6]), (2, [9, 5])])
 async def test_an_absent_account_is_neither_suggested_nor_a_reason(
     gateway: Gateway, stores: Stores, gone: int, rest: list[int]
@@ -312,7 +339,7 @@ async def test_a_whispered_follow_is_a_reason_for_the_viewer_only(
     await follows(stores, (30, 31))
     await edges(stores, {(1, 30): Kind.WHISPER})
     await drain_all(stores)
-    assert await ids(gateway) == [9, 5, 6, 31]
+    assert sorted(await ids(gateway)) == [5, 6, 9, 31]
     assert 30 not in await ids(gateway, viewer=9)  # who follows 1
 
 

@@ -23,6 +23,7 @@ from storage.postgres.pool import Postgres
 from storage.postgres.session import session
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support import citus
 from tests.support.edge_files import (
     assert_whole,
     drain_reverse,
@@ -36,7 +37,7 @@ from tests.support.edges import Edges, edges
 from tests.support.graphs import drain_all
 
 PLENTY = 1_000_000
-DEADLINE_S = 60
+DEADLINE_S = citus.deadline_s(60)
 
 
 @pytest.fixture
