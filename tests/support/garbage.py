@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
@@ -24,3 +24,30 @@ def counting_cycles() -> Iterator[Cycles]:
         cycles.objects = gc.collect()
     finally:
         gc.enable()
+
+
+@dataclass
+class LeftErrors:
+    """The exceptions in cycles that a block has left. Set when the block ends."""
+
+    errors: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def collecting_errors(*ignored: type[BaseException]) -> Iterator[LeftErrors]:
+    """Find the exceptions that only the garbage collector frees after the block, besides some."""
+    left = LeftErrors()
+    gc.collect()
+    gc.disable()
+    try:
+        yield left
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        errors = [found for found in gc.garbage if isinstance(found, BaseException)]
+        left.errors = [repr(error) for error in errors if not isinstance(error, ignored)]
+        del errors
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+        gc.collect()  # what was in `gc.garbage`
