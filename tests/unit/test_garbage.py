@@ -17,7 +17,6 @@ from gateway.garbage import (
 )
 from tests.support.waiting import until
 
-
 FAILING_COMMAND = """
 import gc, sys
 from gateway.__main__ import main
