@@ -14,6 +14,9 @@ The score of a candidate is the sum of
 * if the candidate follows the viewer: `FOLLOW_BACK_WORTH`, times the part of the newest followers
   whom the viewer follows back.
 
+If none of these may be suggested, the candidates are those whom `POPULAR_MIN` or more of some users
+of the space follow, by their number.
+
 `python -m bench.suggestions` has chosen the parameters: see docs/affinity.md.
 """
 
@@ -41,6 +44,9 @@ Python adds fractions, and this step costs no precision on any graph of the benc
 PEER_WEIGHT = WEIGHT_STEP
 """Less than that of a user whom the viewer has chosen to follow."""
 
+POPULAR_MIN = 2
+"""How many of some users of the space follow a popular one."""
+
 INTERACTION_WORTH = 4.0
 """The worth of an interaction of weight 1 made now: with it, a message counts nearly as much as a
 follower of a viewer who follows back everybody."""
@@ -58,6 +64,7 @@ class Reason(Enum):
     FOLLOWS_YOU = "FOLLOWS_YOU"
     FRIENDS_OF_FRIENDS = "FRIENDS_OF_FRIENDS"
     FOLLOWED_BY_PEERS = "FOLLOWED_BY_PEERS"
+    POPULAR = "POPULAR"
 
 
 class Suggestion(NamedTuple):
@@ -76,6 +83,8 @@ class Candidates:
     best_first: Sequence[UserId]
     followers: frozenset[UserId]
     circles: Mapping[UserId, Sequence[UserId]]
+    otherwise: Reason = Reason.FOLLOWED_BY_PEERS
+    """The reason of a candidate who is no follower, and in none of the circles."""
 
     def explained(self, users: Sequence[UserId]) -> list[Suggestion]:
         """These candidates with their reasons, in the given order.
@@ -93,7 +102,7 @@ class Candidates:
     def _reason(self, user: UserId, known: Sequence[UserId]) -> Reason:
         if user in self.followers:
             return Reason.FOLLOWS_YOU
-        return Reason.FRIENDS_OF_FRIENDS if known else Reason.FOLLOWED_BY_PEERS
+        return Reason.FRIENDS_OF_FRIENDS if known else self.otherwise
 
 
 def middles_of(
@@ -140,6 +149,14 @@ def candidates(
         scores[user] += INTERACTION_WORTH * strengths[user] / WEIGHT_STEP
     best_first = sorted(scores, key=scores.__getitem__, reverse=True)  # keeps the order of equals
     return Candidates(best_first, is_fan, named)
+
+
+def popular(lists: Iterable[Sequence[Position]]) -> Candidates:
+    """The users who are in most of these lists of follows, best first. Of equals, those whom the
+    lists name first."""
+    named = Counter(map(_USER, chain.from_iterable(lists)))
+    best_first = [user for user, count in named.most_common() if count >= POPULAR_MIN]
+    return Candidates(best_first, frozenset(), {}, Reason.POPULAR)
 
 
 def peers_of(lists: Iterable[Sequence[Position]], left_out: Set[UserId], most: int) -> list[UserId]:

@@ -1,4 +1,5 @@
-"""Suggestions: the viewer's followers, and users two follows away from the viewer.
+"""Suggestions: the viewer's followers, and users two follows away from the viewer. If there are
+none, those whom many users follow.
 
 They are computed for each request, once for all of its pages, from bounded parts of a bounded
 number of lists. A cursor names the last user of a page, so the next page starts at that user's
@@ -17,7 +18,15 @@ from graph.affinity import DAY_MS, NEVER
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor
 from graph.page import ListKind, Position, Window
-from graph.suggestion import Suggestion, candidates, may_suggest, middles_of, peers_of
+from graph.suggestion import (
+    Candidates,
+    Suggestion,
+    candidates,
+    may_suggest,
+    middles_of,
+    peers_of,
+    popular,
+)
 from resolvers.access import load_totals
 from resolvers.pages import pages_of
 from resolvers.scope import RankedCandidates, Scope
@@ -137,7 +146,10 @@ async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
         [] if middles else await _circles_of_peers(scope, newest[:SHARED_MAX], followed | {viewer})
     )
     found = candidates(followers, followed, middles, circles, strengths, peers)
-    return RankedCandidates(found, followed | ended | {viewer})
+    left_out = followed | ended | {viewer}
+    if left_out.issuperset(found.best_first):
+        found = await _popular(scope, viewer)
+    return RankedCandidates(found, left_out)
 
 
 async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Sequence[Position]:
@@ -175,6 +187,12 @@ async def _circles_of_peers(
     found = await pages_of(scope, ListKind.FOLLOWERS, shared, Window(SHARING_MAX))
     peers = peers_of([page.entries for page in found.pages], left_out, PEERS_MAX)
     return list((await _circles(scope, peers)).values())
+
+
+async def _popular(scope: Scope, viewer: UserId) -> Candidates:
+    """Whom many of some users of the space follow, as far as the viewer may see their lists."""
+    some = [user for user in await scope.stores.reads.sampled_users.now() if user != viewer]
+    return popular((await _circles(scope, some)).values())
 
 
 def _place(argument: str, user: UserId, order: Sequence[UserId]) -> int:

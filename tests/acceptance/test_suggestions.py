@@ -462,7 +462,28 @@ async def test_a_newcomer_is_shown_whom_users_follow_who_follow_the_same(
     await stores.writes.accounts.set_privacy(UserId(11), PrivacyChange(following=Audience.ONLY_ME))
     await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(followers=Audience.ONLY_ME))
     await stores.writes.accounts.set_privacy(UserId(3), PrivacyChange(followers=Audience.ONLY_ME))
+    assert 22 not in await ids(gateway)
+
+
+async def test_a_newcomer_is_shown_whom_many_users_follow(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, *((user, 50) for user in (11, 12, 13)), (11, 51), (12, 51), (13, 52))
+    await edges(stores, {(14, 52): Kind.WHISPER})
+    await drain_all(stores)
+    page = await suggested(gateway)
+    assert [
+        (edge["node"]["user"]["id"], edge["node"]["reason"], edge["node"]["knownFollowerCount"])
+        for edge in page["edges"]
+    ] == [("50", "POPULAR", 0), ("51", "POPULAR", 0)]
+    assert page["totalCount"] == 2
+    await change(gateway, 1, "dismissSuggestion", 50)
+    assert await ids(gateway) == [51]
+    await stores.writes.accounts.set_privacy(UserId(12), PrivacyChange(following=Audience.ONLY_ME))
     assert await ids(gateway) == []
+    await follows(stores, (1, 11))
+    nodes = [edge["node"] for edge in (await suggested(gateway))["edges"]]
+    assert {(node["user"]["id"], node["reason"]) for node in nodes} == {
+        ("51", "FRIENDS_OF_FRIENDS")
+    }
 
 
 async def test_of_each_list_only_the_newest_entries_are_read(

@@ -17,6 +17,7 @@ from graph.suggestion import (
     may_suggest,
     middles_of,
     peers_of,
+    popular,
     weights_of,
 )
 
@@ -163,3 +164,10 @@ def test_a_user_with_a_flag_of_the_viewer_is_not_suggested(note: int) -> None:
 
 def test_nobody_is_suggested_to_themselves() -> None:
     assert not may_suggest(SELF.kinds)
+
+
+def test_popular_is_whom_several_users_follow() -> None:
+    found = popular([entries(ANN, BEN), entries(BEN, CAT), entries(CAT, BEN, DAN)])
+    assert found.best_first == [BEN, CAT]
+    assert found.explained([CAT]) == [Suggestion(CAT, Reason.POPULAR, [])]
+    assert popular([]).best_first == []
