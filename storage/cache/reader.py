@@ -18,7 +18,10 @@ from storage.cache.fill import Fills, Part, together
 from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, RELATIONS
 from storage.cache.lease import Leases
 from storage.cache.local import LocalCache
-from storage.cache.lookups import (
+from storage.cache.ranges import RangeCache
+from storage.cache.relations import RelationHashes, RelationLookup
+from storage.cache.tables import Tables
+from storage.cache.value_lookups import (
     AccountLookup,
     PageLookup,
     PendingLookup,
@@ -26,9 +29,6 @@ from storage.cache.lookups import (
     Sources,
     ValueLookup,
 )
-from storage.cache.ranges import RangeCache
-from storage.cache.relations import RelationHashes, RelationLookup
-from storage.cache.tables import Tables
 from storage.ports import AccountsOf, Consistency, PagesOf, ProfilesOf, ReadRequest, RelationsOf
 from storage.redis.connection import PART, Redis
 from storage.redis.wire import Command, Reply
