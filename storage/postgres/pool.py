@@ -1,6 +1,7 @@
 """Bounded access to PostgreSQL for requests: every wait has a deadline, and driver errors become
 domain errors."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -164,6 +165,12 @@ class Postgres:
             async with self.connection():
                 pass
         return self._connector.is_citus
+
+    @property
+    def server_changed(self) -> asyncio.Event:
+        """Set when a new connection has reached another server than the one before it, or the same
+        one after a restart."""
+        return self._connector.server_changed
 
     async def ping(self) -> None:
         """Raise Unavailable if PostgreSQL does not answer, or the space has not been migrated to

@@ -101,9 +101,9 @@ def _become(request: Request) -> None:
 
 
 def main() -> None:
+    gc.disable()
     for module in PRELOADED:
         importlib.import_module(module)
-    gc.collect()
     gc.freeze()  # a collection would write to the memory that all children share
     with socket.socket(fileno=int(sys.argv[1])) as control:
         request = _next_request(control)
