@@ -23,6 +23,9 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
   || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
   || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
 
+# Tests and `make dev` start many processes, which would all compile the same code.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-fast test-faults soak test-long coverage check format playground browser-test \
   clients-test citus-test identity-test pooler-test deployment-test example example-test example-install example-service \

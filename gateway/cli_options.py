@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from devstack.errors import DevstackError
+from gateway.garbage import collect_after_imports
 from gateway.logs import LogFormat, set_up_logging
 from graph.errors import KithError
 
@@ -29,7 +30,9 @@ SPACE = "public"
 
 @contextmanager
 def errors_without_traceback(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
-    """Print user errors as one sentence without a traceback, and exit with 2."""
+    """Run a command, after its imports. Print user errors as one sentence without a traceback, and
+    exit with 2."""
+    collect_after_imports()
     try:
         yield
     except (DevstackError, KithError, ValueError) as error:

@@ -39,6 +39,13 @@ LONGEST_S = 600.0
 """A process that is never idle makes a full collection after this time, if one is due."""
 
 
+def collect_after_imports() -> None:
+    """Start collections, if they are stopped, and exclude imported objects from them."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
 def collect_young_objects_only() -> None:
     """Exclude imported objects, which are never freed, from all collections, and old ones from
     automatic collections."""

@@ -36,6 +36,7 @@ from gateway.request_deadline import RequestDeadline, RequestDeadlines
 from gateway.request_ids import HEADER as REQUEST_ID
 from gateway.request_ids import begin_request
 from gateway.request_metrics import OK, Ended
+from gateway.response_sender import ResponseSender, header_lines
 from gateway.security_headers import SECURITY_HEADERS
 
 # A cached response could show one viewer's data to another, or outdated data.
@@ -48,6 +49,7 @@ HEADERS = {
     media_type: ((b"content-type", f"{media_type}; charset=utf-8".encode()), *COMMON_HEADERS)
     for media_type in (GRAPHQL_JSON, PLAIN_JSON)
 }
+HEADER_LINES = {media_type: header_lines(headers) for media_type, headers in HEADERS.items()}
 NO_OWN: Mapping[str, str] = MappingProxyType({})
 CLIENT_GONE = "CLIENT_GONE"
 """The code of requests whose client went away before the answer."""
@@ -201,6 +203,10 @@ class GraphQLEndpoint:
             return await self._events.answer(request, scope, headers, receive, send)
         status, body, own, code = answer
         self._ended(operation, request, code, perf_counter() - begun)
+        if status == 200 and not own and isinstance(send, ResponseSender):
+            own_lines = b"content-length: %d\r\n%b: %b\r\n" % (len(body), REQUEST_ID, request_id)
+            if send.send_ok(HEADER_LINES[media_type] + own_lines, body):
+                return None
         length, same_id = (b"content-length", b"%d" % len(body)), (REQUEST_ID, request_id)
         fields = [*HEADERS[media_type], length, same_id, *own]
         await send({"type": "http.response.start", "status": status, "headers": fields})

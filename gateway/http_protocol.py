@@ -17,6 +17,8 @@ from uvicorn.server import ServerState
 
 from gateway.http_connections import ConnectionLimits, OpenConnections, rejections
 from gateway.http_rejection import HttpRejection
+from gateway.idle_timer import IdleTimer
+from gateway.response_sender import header_lines, with_sender
 from gateway.security_headers import SECURITY_HEADERS
 from gateway.stall_timer import StallTimer
 
@@ -73,7 +75,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         open_connections: OpenConnections,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.timeout_keep_alive = limits.idle_s
+        self.app = with_sender(self.app)
         self._limits = limits
         self._open_connections = open_connections
         self._slice = min(SLICE_BYTES, limits.head_bytes_max)
@@ -82,6 +84,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._framing_bytes = 0
         self._pieces_left = PIECES_MAX
         self._head_timer: asyncio.TimerHandle | None = None
+        self._idle_timer = IdleTimer(self.loop, limits.idle_s)
         self._stall_timer = StallTimer(self.loop, limits.stall_ms)
         self._linger_timer: asyncio.TimerHandle | None = None
         self._rejection = MALFORMED
@@ -129,7 +132,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         if self._is_closing:
             return
-        self._unset_keepalive_if_required()
+        self._idle_timer.end_pause()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -232,9 +235,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().resume_writing()
         self._stall_timer.stop()
 
-    def timeout_keep_alive_handler(self) -> None:
-        # A close would wait for the client to read the rest of the last response.
-        self.transport.abort()
+    def on_response_complete(self) -> None:
+        # As uvicorn's, except for the timer.
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_timer.begin_pause(self.transport)
 
     def _reject(self, rejection: HttpRejection) -> None:
         """Respond, if no other response comes first, and close the connection."""
@@ -263,7 +273,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return True
 
     def _stop_timers(self) -> None:
-        self._unset_keepalive_if_required()
+        self._idle_timer.stop()
         self._stall_timer.stop()
         for timer in (self._head_timer, self._linger_timer):
             if timer is not None:
@@ -280,5 +290,4 @@ def _response(rejection: HttpRejection) -> bytes:
         *SECURITY_HEADERS,
         *((name.encode(), value.encode()) for name, value in rejection.headers.items()),
     ]
-    lines = (name + b": " + value + b"\r\n" for name, value in headers)
-    return STATUS_LINE[rejection.status] + b"".join(lines) + b"\r\n" + body
+    return STATUS_LINE[rejection.status] + header_lines(headers) + b"\r\n" + body

@@ -1,6 +1,7 @@
 """Deadlines of requests, and cancellation when the client disconnects."""
 
 import asyncio
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -31,7 +32,7 @@ class RequestDeadlines:
 
     def _give_own_timers(self) -> None:
         self.is_timer_set = False
-        now = asyncio.get_running_loop().time()
+        now = monotonic()
         while self.without_timer:
             oldest = next(iter(self.without_timer))
             left_s = oldest.begun + self.shared_timer_s - now
@@ -57,13 +58,12 @@ class RequestDeadline:
     _watch: asyncio.Task[None] | None = None
 
     def __init__(self, deadlines: RequestDeadlines, receive: Receive) -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
+        task = asyncio.current_task()
         assert task is not None, "requests are tasks"
         self._deadlines = deadlines
         self._receive = receive
         self._task = task
-        self.begun = loop.time()
+        self.begun = monotonic()
 
     def __enter__(self) -> Self:
         deadlines = self._deadlines

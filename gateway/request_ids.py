@@ -25,7 +25,8 @@ def begin_request(headers: Headers) -> bytes:
     """Give the current task the id of the request with these headers, and return it."""
     given = headers.get(HEADER)
     if given is None or _is_id(given) is None:
-        trace = _trace_of(headers.get(_TRACEPARENT, b""))
+        parent = headers.get(_TRACEPARENT)
+        trace = None if parent is None else _trace_of(parent)
         # An id must be unique, not secret. `secrets` costs several calls.
         given = b"%032x" % getrandbits(128) if trace is None else trace[1]
     request_id.set(given.decode())

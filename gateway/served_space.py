@@ -1,6 +1,6 @@
 """One space, served by this process: its stores, and the transports that use them."""
 
-from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +35,7 @@ from gateway.service_streams import Places, ServiceStreams
 from gateway.space_names import PATH_HEAD
 from gateway.traced_requests import traced
 from graph.edge import UserId
-from graph.space import DEFAULT_SPACE, running_in
+from graph.space import DEFAULT_SPACE, set_space
 from resolvers.scope import Scope as RequestScope
 from schema.context import Context
 from schema.errors import formatted
@@ -121,7 +121,8 @@ async def served_space(
     if authentication is None or authentication.settings != config.authentication:
         authentication = Authentication(config.authentication)
         running = authentication.running()
-    async with open_stores(config.storage, shared=parts.servers) as stores, running:
+    opened = open_stores(config.storage, shared=parts.servers)
+    async with opened as stores, running, stores.jobs.failover.noticing():
         yield _served(config, parts, stores, authentication)
 
 
@@ -294,6 +295,7 @@ class _InSpace:
         self._space = space
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with running_in(self._space):
-            await self._app(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        # Each request is a task of its own, so nobody sets it back.
+        set_space(self._space)
+        return self._app(scope, receive, send)

@@ -5,7 +5,8 @@ The score of a candidate is the sum of
 * the current strength of the viewer's affinity to the candidate, times `INTERACTION_WORTH`;
 * the weights of those users whom the viewer follows and who follow the candidate. The more users
   somebody follows, the less they weigh, by the power `DAMPING`; friends of the viewer weigh
-  `FRIEND_WEIGHT` times as much; the mean weight is 1. Damping by 1 is resource allocation (T. Zhou,
+  `FRIEND_WEIGHT` times as much; the mean weight is 1, and each is rounded to a multiple of
+  `WEIGHT_STEP`. Damping by 1 is resource allocation (T. Zhou,
   L. Lü and Y.-C. Zhang, "Predicting Missing Links via Local Information", 2009), by 0 the number
   of common neighbours;
 * for a viewer whose follows show no follows of their own: `PEER_WEIGHT` for each peer who follows
@@ -13,14 +14,17 @@ The score of a candidate is the sum of
 * if the candidate follows the viewer: `FOLLOW_BACK_WORTH`, times the part of the newest followers
   whom the viewer follows back.
 
+If none of these may be suggested, the candidates are those whom `POPULAR_MIN` or more of some users
+of the space follow, by their number.
+
 `python -m bench.suggestions` has chosen the parameters: see docs/affinity.md.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -33,8 +37,15 @@ FRIEND_WEIGHT = 2.0
 FOLLOW_BACK_WORTH = 28.0
 """The worth of a follower to a viewer who follows back everybody."""
 
-PEER_WEIGHT = 0.5
+WEIGHT_STEP = 0.5
+"""Scores are counted in these steps: `Counter` adds whole numbers in C, several times as fast as
+Python adds fractions, and this step costs no precision on any graph of the benchmark."""
+
+PEER_WEIGHT = WEIGHT_STEP
 """Less than that of a user whom the viewer has chosen to follow."""
+
+POPULAR_MIN = 2
+"""How many of some users of the space follow a popular one."""
 
 INTERACTION_WORTH = 4.0
 """The worth of an interaction of weight 1 made now: with it, a message counts nearly as much as a
@@ -53,6 +64,7 @@ class Reason(Enum):
     FOLLOWS_YOU = "FOLLOWS_YOU"
     FRIENDS_OF_FRIENDS = "FRIENDS_OF_FRIENDS"
     FOLLOWED_BY_PEERS = "FOLLOWED_BY_PEERS"
+    POPULAR = "POPULAR"
 
 
 class Suggestion(NamedTuple):
@@ -70,7 +82,9 @@ class Candidates:
 
     best_first: Sequence[UserId]
     followers: frozenset[UserId]
-    circles: Mapping[UserId, Sequence[Position]]
+    circles: Mapping[UserId, Sequence[UserId]]
+    otherwise: Reason = Reason.FOLLOWED_BY_PEERS
+    """The reason of a candidate who is no follower, and in none of the circles."""
 
     def explained(self, users: Sequence[UserId]) -> list[Suggestion]:
         """These candidates with their reasons, in the given order.
@@ -81,14 +95,14 @@ class Candidates:
         known: dict[UserId, list[UserId]] = {user: [] for user in users}
         wanted = frozenset(users)
         for middle, circle in self.circles.items():
-            for user in wanted.intersection(map(_USER, circle)):
+            for user in wanted.intersection(circle):
                 known[user].append(middle)
         return [Suggestion(user, self._reason(user, known[user]), known[user]) for user in users]
 
     def _reason(self, user: UserId, known: Sequence[UserId]) -> Reason:
         if user in self.followers:
             return Reason.FOLLOWS_YOU
-        return Reason.FRIENDS_OF_FRIENDS if known else Reason.FOLLOWED_BY_PEERS
+        return Reason.FRIENDS_OF_FRIENDS if known else self.otherwise
 
 
 def middles_of(
@@ -122,20 +136,27 @@ def candidates(
     """
     fans = list(map(_USER, followers))
     is_fan = frozenset(fans)
-    follower_score = follow_back_worth(fans, followed)
-    scores: defaultdict[UserId, float] = defaultdict(float, dict.fromkeys(fans, follower_score))
-    weights = weights_of(middles, is_fan)
-    for middle, circle in circles.items():
-        weight = weights[middle]
-        for _, user in circle:
-            scores[user] += weight
-    for circle in peers:
-        for _, user in circle:
-            scores[user] += PEER_WEIGHT
+    steps = Counter(dict.fromkeys(fans, 0))
+    named = {middle: list(map(_USER, circle)) for middle, circle in circles.items()}
+    for middle, weight in weights_of(middles, is_fan).items():
+        steps.update(named[middle] * weight)
+    steps.update(chain.from_iterable(map(_USER, circle) for circle in peers))
+    scores: dict[UserId, float] = dict(steps)
+    follower_score = follow_back_worth(fans, followed) / WEIGHT_STEP
+    for user in fans:
+        scores[user] += follower_score
     for user in scores.keys() & strengths.keys():
-        scores[user] += INTERACTION_WORTH * strengths[user]
+        scores[user] += INTERACTION_WORTH * strengths[user] / WEIGHT_STEP
     best_first = sorted(scores, key=scores.__getitem__, reverse=True)  # keeps the order of equals
-    return Candidates(best_first, is_fan, circles)
+    return Candidates(best_first, is_fan, named)
+
+
+def popular(lists: Iterable[Sequence[Position]]) -> Candidates:
+    """The users who are in most of these lists of follows, best first. Of equals, those whom the
+    lists name first."""
+    named = Counter(map(_USER, chain.from_iterable(lists)))
+    best_first = [user for user, count in named.most_common() if count >= POPULAR_MIN]
+    return Candidates(best_first, frozenset(), {}, Reason.POPULAR)
 
 
 def peers_of(lists: Iterable[Sequence[Position]], left_out: Set[UserId], most: int) -> list[UserId]:
@@ -151,16 +172,16 @@ def follow_back_worth(followers: Collection[UserId], followed: frozenset[UserId]
     return FOLLOW_BACK_WORTH * back / (len(followers) + PRIOR_FOLLOWERS)
 
 
-def weights_of(
-    middles: Mapping[UserId, int], followers: frozenset[UserId]
-) -> Mapping[UserId, float]:
-    """The weight of each middle, by how many users it follows and whether it follows the viewer."""
+def weights_of(middles: Mapping[UserId, int], followers: frozenset[UserId]) -> Mapping[UserId, int]:
+    """The weight of each middle in steps of `WEIGHT_STEP`, at least one, by how many users it
+    follows and whether it follows the viewer."""
     damped = {
         user: total**-DAMPING * (FRIEND_WEIGHT if user in followers else 1.0)
         for user, total in middles.items()
     }
     mean = sum(damped.values()) / max(1, len(damped))
-    return {user: weight / mean for user, weight in damped.items()}
+    step = mean * WEIGHT_STEP
+    return {user: max(1, round(weight / step)) for user, weight in damped.items()}
 
 
 def may_suggest(kinds: int) -> bool:

@@ -97,10 +97,9 @@ class RankedCandidates(NamedTuple):
     """The candidates for suggestions to a viewer."""
 
     candidates: Candidates
-    order: Sequence[UserId]
-    """Best first, as many as there may be suggestions, and those among them who are left out."""
     left_out: Set[UserId]
-    """The viewer, whom the viewer follows, and with whom the viewer has ended a relation."""
+    """The viewer, whom the viewer follows, and with whom the viewer has ended a relation. Those
+    among the candidates keep their places, for cursors that name them."""
 
 
 class Scope:
@@ -120,7 +119,7 @@ class Scope:
     shown_pages: ShownPages | None = None
     """The pages that were read, with which counts and relations must agree."""
     _candidates: Memo[RankedCandidates] | None = None
-    _suggestion_total: Memo[int] | None = None
+    _all_suggestions: Memo[Sequence[UserId]] | None = None
     absences_as_of_us: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
     0: as of the last notification of this process. None: some moments old is enough."""
@@ -222,11 +221,11 @@ class Scope:
         return self._candidates
 
     @property
-    def suggestion_total(self) -> Memo[int]:
-        """How many of the candidates are suggestions."""
-        if self._suggestion_total is None:
-            self._suggestion_total = Memo()
-        return self._suggestion_total
+    def all_suggestions(self) -> Memo[Sequence[UserId]]:
+        """The candidates that are suggestions."""
+        if self._all_suggestions is None:
+            self._all_suggestions = Memo()
+        return self._all_suggestions
 
     def absent(self) -> Awaitable[Set[UserId]]:
         """The absent users to hide from the viewer."""
@@ -253,7 +252,7 @@ class Scope:
         """Drop what was read, and read with this consistency from now on."""
         self.consistency = consistency
         self._profiles = self._accounts = self._viewer_relations = self.viewer_blocks = None
-        self._candidates = self._suggestion_total = self.shown_pages = None
+        self._candidates = self._all_suggestions = self.shown_pages = None
 
     def must_have_viewer(self) -> UserId:
         """The viewer.

@@ -1,4 +1,5 @@
-"""Suggestions: the viewer's followers, and users two follows away from the viewer.
+"""Suggestions: the viewer's followers, and users two follows away from the viewer. If there are
+none, those whom many users follow.
 
 They are computed for each request, once for all of its pages, from bounded parts of a bounded
 number of lists. A cursor names the last user of a page, so the next page starts at that user's
@@ -17,7 +18,15 @@ from graph.affinity import DAY_MS, NEVER
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor
 from graph.page import ListKind, Position, Window
-from graph.suggestion import Suggestion, candidates, may_suggest, middles_of, peers_of
+from graph.suggestion import (
+    Candidates,
+    Suggestion,
+    candidates,
+    may_suggest,
+    middles_of,
+    peers_of,
+    popular,
+)
 from resolvers.access import load_totals
 from resolvers.pages import pages_of
 from resolvers.scope import RankedCandidates, Scope
@@ -75,11 +84,14 @@ async def suggested(scope: Scope, window: Window) -> SuggestionPage:
     """
     viewer = scope.must_have_viewer()
     ranked = await _ranked(scope)
-    order = ranked.order
+    order = ranked.candidates.best_first
     start = _place("after", window.after.id, order) + 1 if window.has_after else 0
-    end = _place("before", window.before.id, order) if window.has_before else None
+    end = _place("before", window.before.id, order) if window.has_before else len(order)
     inside = order[start:end]
     ordered = reversed(inside) if window.backward else iter(inside)
+    if (end if window.backward else start + window.size + 1) > SUGGESTED_MAX:
+        everybody = frozenset(await _everybody(scope))
+        ordered = filter(everybody.__contains__, ordered)
     found = await _allowed(scope, ranked, ordered, window.size + 1, CHECKED_AT_ONCE)
     entries = found[: window.size]
     if window.backward:
@@ -91,20 +103,25 @@ async def suggested(scope: Scope, window: Window) -> SuggestionPage:
 async def suggestions_among(scope: Scope, users: Set[UserId]) -> Mapping[UserId, Suggestion]:
     """Return the viewer's present suggestions of these users, by user."""
     ranked = await _ranked(scope)
-    asked = [user for user in ranked.order if user in users]
+    asked = [user for user in ranked.candidates.best_first if user in users]
     found = await _allowed(scope, ranked, iter(asked), len(asked), CHECKED_AT_ONCE)
     return {suggestion.user: suggestion for suggestion in ranked.candidates.explained(found)}
 
 
 async def suggestion_total(scope: Scope) -> int:
     """The number of suggestions, consistent with this request's pages."""
+    return len(await _everybody(scope))
 
-    async def total() -> int:
+
+def _everybody(scope: Scope) -> Awaitable[Sequence[UserId]]:
+    """All suggestions: the first `SUGGESTED_MAX` candidates who may be suggested."""
+
+    async def everybody() -> Sequence[UserId]:
         ranked = await _ranked(scope)
-        everybody = iter(ranked.order)
-        return len(await _allowed(scope, ranked, everybody, SUGGESTED_MAX, COUNTED_AT_ONCE))
+        best_first = iter(ranked.candidates.best_first)
+        return await _allowed(scope, ranked, best_first, SUGGESTED_MAX, COUNTED_AT_ONCE)
 
-    return await scope.suggestion_total.get(total)
+    return scope.all_suggestions.get(everybody)
 
 
 def _ranked(scope: Scope) -> Awaitable[RankedCandidates]:
@@ -130,18 +147,9 @@ async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
     )
     found = candidates(followers, followed, middles, circles, strengths, peers)
     left_out = followed | ended | {viewer}
-    return RankedCandidates(found, _best(found.best_first, left_out), left_out)
-
-
-def _best(best_first: Sequence[UserId], left_out: Set[UserId]) -> Sequence[UserId]:
-    """The candidates up to the last suggestion. Those who are left out keep their places, for
-    cursors that name them."""
-    found = 0
-    for place, user in enumerate(best_first, 1):
-        found += user not in left_out
-        if found == SUGGESTED_MAX:
-            return best_first[:place]
-    return best_first
+    if left_out.issuperset(found.best_first):
+        found = await _popular(scope, viewer)
+    return RankedCandidates(found, left_out)
 
 
 async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Sequence[Position]:
@@ -179,6 +187,12 @@ async def _circles_of_peers(
     found = await pages_of(scope, ListKind.FOLLOWERS, shared, Window(SHARING_MAX))
     peers = peers_of([page.entries for page in found.pages], left_out, PEERS_MAX)
     return list((await _circles(scope, peers)).values())
+
+
+async def _popular(scope: Scope, viewer: UserId) -> Candidates:
+    """Whom many of some users of the space follow, as far as the viewer may see their lists."""
+    some = [user for user in await scope.stores.reads.sampled_users.now() if user != viewer]
+    return popular((await _circles(scope, some)).values())
 
 
 def _place(argument: str, user: UserId, order: Sequence[UserId]) -> int:

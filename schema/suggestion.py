@@ -50,6 +50,11 @@ class FollowSuggestionReason(Enum):
         description="Users who follow the same users as the viewer also follow this user. Only for "
         "viewers whose follows follow nobody, or do not let the viewer see whom.",
     )
+    POPULAR = enum_value(
+        "POPULAR",
+        description="Several users of a sample follow this user. Only for viewers to whom nobody "
+        "else can be suggested, such as those without follows and followers.",
+    )
 
 
 @strawberry.type(description="A user whom the viewer might want to follow, and the reason.")

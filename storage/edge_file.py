@@ -70,8 +70,10 @@ class EdgeFile:
     def __init__(self, path: Path) -> None:
         self._packed = _opened(path)
         self.bytes_total = self._packed.bytes_total
-        self._begins_with = self._first_line()
-        self.columns = _columns(self._begins_with)
+        block, bytes_read = next(self._blocks(), (b"", 0))
+        self.columns = _columns(block.partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf"))
+        self.lines_about = block.count(b"\n") * self.bytes_total // max(1, bytes_read)
+        """About how many lines it has, if all are as long and as compressible as the first."""
 
     def fingerprint(self) -> str:
         """A hash of the content. Takes a second for a gigabyte, little compared to the load."""
@@ -112,10 +114,6 @@ class EdgeFile:
             rest = (rest + tail)[: LINE_MAX + 1]
         if rest:
             yield _plain(rest + b"\n"), self.bytes_total
-
-    def _first_line(self) -> bytes:
-        block = next(self._blocks(), (b"", 0))[0]
-        return block.partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf")
 
 
 def _opened(path: Path) -> "PackedFile | ParquetFile":

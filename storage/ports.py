@@ -347,6 +347,15 @@ class EdgeNotes(Protocol):
         ...
 
 
+class SampledUsers(Protocol):
+    """Some users of the space."""
+
+    async def now(self) -> Sequence[UserId]:
+        """Up to 50 users who follow others, or have followed some, spread over all ids. Some
+        minutes old at most."""
+        ...
+
+
 class PrivateNotes(Protocol):
     """Private notes of users about others. Exact."""
 
@@ -813,6 +822,7 @@ class Reads:
     overlaps: Overlaps
     blocks: Blocks
     edge_notes: EdgeNotes
+    sampled_users: SampledUsers
     private_notes: PrivateNotes
     follow_groups: FollowGroups
     seen_followers: SeenFollowers

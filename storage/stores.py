@@ -47,6 +47,7 @@ from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
+from storage.postgres.sampled_users import PostgresSampledUsers
 from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification import Verification
@@ -225,6 +226,7 @@ def _reads(
         overlaps=PostgresOverlaps(postgres),
         blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
+        sampled_users=PostgresSampledUsers(postgres),
         private_notes=PostgresPrivateNotes(postgres),
         follow_groups=PostgresFollowGroups(postgres),
         seen_followers=PostgresSeenFollowers(postgres),

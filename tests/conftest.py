@@ -1,6 +1,7 @@
 """Servers that the first test starts which needs them, and what most tests begin with."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -27,6 +28,8 @@ from tests.support.valkey_cluster import Cluster, running_cluster
 # SIGINT, would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+gc.disable()  # until all tests are collected, which creates millions of objects and no garbage
+
 settings.register_profile(
     "suite",
     deadline=None,
@@ -51,6 +54,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.servers)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Exclude what was imported and collected from the collections of garbage during tests."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     """PostgreSQL and Valkey of this process, started by the first test that needs them."""
@@ -71,12 +81,13 @@ def databases(servers: Servers) -> Iterator[Databases]:
         yield databases
 
 
-@pytest.fixture(autouse=True)
-def _long_drain_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=citus.prefix() is not None)
+def _long_drain_deadline() -> Iterator[None]:
     """On Citus, let responses wait for a drain longer: four servers share this machine, and a first
     drain opens connections between them. Else a write is answered DELAYED, as it is documented."""
-    if citus.prefix() is not None:
-        monkeypatch.setattr(announced_edges, "DRAIN_S_MAX", 30)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(announced_edges, "DRAIN_S_MAX", 30)
+        yield
 
 
 @pytest.fixture

@@ -30,18 +30,14 @@ from schema import arguments
 from schema.context import Info, scope_of
 from schema.follow_group import FollowGroup, group_id, group_text
 from schema.mutations.payload import (
-    CHANGED,
-    CLIENT_MUTATION_ID,
     OUTCOME,
     REJECTED,
-    USER_ERRORS,
-    VIEWER,
+    OwnPayload,
     RepeatableInput,
     outcome_of,
 )
 from schema.rows import ViewerRow
-from schema.user_errors import UserError, user_errors
-from schema.viewer import Viewer
+from schema.user_errors import user_errors
 from schema.weights import WRITE
 
 _GROUP_ID = "The `id` of the group."
@@ -149,19 +145,12 @@ class RemoveFromFollowGroupInput(GroupInput):
 
 
 @strawberry.type
-class GroupsPayload:
+class GroupsPayload(OwnPayload):
     """The fields of all payloads; not a type of the API."""
 
-    outcome: strawberry.Private[Enum]
-    """Each type has a field with its own enum in place of this one."""
     group: strawberry.Private[follow_group.FollowGroup | None]
     deleted_group_id: strawberry.Private[str | None]
     """Some types have fields in place of these."""
-
-    changed: bool = strawberry.field(description=CHANGED)
-    viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
-    user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
-    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
 @strawberry.type

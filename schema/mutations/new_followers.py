@@ -16,19 +16,7 @@ from graph.page import ListKind, ListOf
 from resolvers.new_followers import mark_followers_seen
 from schema import arguments
 from schema.context import Info, scope_of
-from schema.mutations.payload import (
-    CHANGED,
-    CLIENT_MUTATION_ID,
-    OUTCOME,
-    REJECTED,
-    USER_ERRORS,
-    VIEWER,
-    RepeatableInput,
-    outcome_of,
-)
-from schema.rows import ViewerRow
-from schema.user_errors import UserError, user_errors
-from schema.viewer import Viewer
+from schema.mutations.payload import OUTCOME, REJECTED, OwnPayload, RepeatableInput, own_payload
 
 
 @strawberry.enum(description="The outcome of `markFollowersSeen`.")
@@ -59,12 +47,8 @@ class MarkFollowersSeenInput(RepeatableInput):
 
 
 @strawberry.type(description="The result of `markFollowersSeen`.")
-class MarkFollowersSeenPayload:
+class MarkFollowersSeenPayload(OwnPayload):
     outcome: MarkFollowersSeenOutcome = strawberry.field(description=OUTCOME)
-    changed: bool = strawberry.field(description=CHANGED)
-    viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
-    user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
-    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
 _INPUT = strawberry.argument(description="Which followers, and options.")
@@ -91,13 +75,8 @@ class NewFollowerMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
             result = await mark_followers_seen(scope, until, key)
-        return MarkFollowersSeenPayload(
-            outcome=outcome_of(result, MarkFollowersSeenOutcome),
-            changed=result.is_changed,
-            viewer=ViewerRow(viewer),
-            user_errors=user_errors(result),
-            client_mutation_id=input.echo,
-        )
+        made = MarkFollowersSeenPayload, MarkFollowersSeenOutcome
+        return own_payload(*made, viewer, result, input.echo)
 
 
 def _moment(viewer: UserId, given: MarkFollowersSeenInput) -> Millis | None:

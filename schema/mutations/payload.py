@@ -51,6 +51,7 @@ REJECTED = enum_value("REJECTED", description="Nothing changed. `userErrors` giv
 
 OutcomeT = TypeVar("OutcomeT", bound=Enum)
 PayloadT = TypeVar("PayloadT", bound="RelationshipPayload")
+OwnPayloadT = TypeVar("OwnPayloadT", bound="OwnPayload")
 
 
 @strawberry.enum(description="When the caller's own requests show a change.")
@@ -148,6 +149,36 @@ class RelationshipPayload(ChangeResult):
         default=None, description=WRITE_CONSISTENCY
     )
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
+
+
+@strawberry.type
+class OwnPayload:
+    """The fields of the results of changes that concern the viewer alone; not a type of the API."""
+
+    outcome: strawberry.Private[Enum]
+    """Each type has a field with its own enum in place of this one."""
+
+    changed: bool = strawberry.field(description=CHANGED)
+    viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
+    user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
+    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
+
+
+def own_payload(
+    payload: type[OwnPayloadT],
+    outcomes: type[Enum],
+    viewer: UserId,
+    result: resolvers.result.Result,
+    client_mutation_id: str | None,
+) -> OwnPayloadT:
+    """Return the payload of a change that concerns the viewer alone."""
+    return payload(
+        outcome=outcome_of(result, outcomes),
+        changed=result.is_changed,
+        viewer=ViewerRow(viewer),
+        user_errors=user_errors(result),
+        client_mutation_id=client_mutation_id,
+    )
 
 
 async def change_relationship(

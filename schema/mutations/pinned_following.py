@@ -16,19 +16,7 @@ from graph.pinned_following import PINNED_MAX
 from resolvers.pinned_following import set_pinned_following
 from schema import arguments
 from schema.context import Info, scope_of
-from schema.mutations.payload import (
-    CHANGED,
-    CLIENT_MUTATION_ID,
-    OUTCOME,
-    REJECTED,
-    USER_ERRORS,
-    VIEWER,
-    RepeatableInput,
-    outcome_of,
-)
-from schema.rows import ViewerRow
-from schema.user_errors import UserError, user_errors
-from schema.viewer import Viewer
+from schema.mutations.payload import OUTCOME, REJECTED, OwnPayload, RepeatableInput, own_payload
 
 
 @strawberry.enum(description="The outcome of `setPinnedFollowing`.")
@@ -49,12 +37,8 @@ class SetPinnedFollowingInput(RepeatableInput):
 
 
 @strawberry.type(description="The result of `setPinnedFollowing`.")
-class SetPinnedFollowingPayload:
+class SetPinnedFollowingPayload(OwnPayload):
     outcome: SetPinnedFollowingOutcome = strawberry.field(description=OUTCOME)
-    changed: bool = strawberry.field(description=CHANGED)
-    viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
-    user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
-    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
 _INPUT = strawberry.argument(description="The users to pin, and options.")
@@ -81,13 +65,8 @@ class PinnedFollowingMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
             result = await set_pinned_following(scope, users, key)
-        return SetPinnedFollowingPayload(
-            outcome=outcome_of(result, SetPinnedFollowingOutcome),
-            changed=result.is_changed,
-            viewer=ViewerRow(viewer),
-            user_errors=user_errors(result),
-            client_mutation_id=input.echo,
-        )
+        made = SetPinnedFollowingPayload, SetPinnedFollowingOutcome
+        return own_payload(*made, viewer, result, input.echo)
 
 
 def _distinct(users: Sequence[UserId]) -> Sequence[UserId]:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from graph.edge import UserId
 from storage.cache.lease import spread
-from storage.redis.keys import closing, lease
+from storage.redis.keys import closing, key_of, keys_of, lease
 from storage.redis.scripts import CALL, FILL_RELATIONS, FILL_VALUE
 from storage.redis.wire import Command
 
@@ -36,7 +36,7 @@ class CachedKind(Generic[V]):
     """A kind of cached value."""
 
     prefix: str
-    """A key is the prefix, the user and a brace."""
+    """The prefix of the keys: see `storage.redis.keys.key_of`."""
     pack: Callable[[V], Sequence[str | int | bytes]]
     """The value as Redis stores it: one argument, or fields and values of a hash."""
     ttl_s: Callable[[V], int]
@@ -51,11 +51,10 @@ class CachedKind(Generic[V]):
     closed."""
 
     def key(self, user: UserId) -> str:
-        return f"{self.prefix}{user}}}"
+        return key_of(self.prefix, user)
 
     def keys(self, users: Iterable[UserId]) -> list[str]:
-        prefix = self.prefix
-        return [f"{prefix}{user}}}" for user in users]
+        return keys_of(self.prefix, users)
 
     def closing(self, key: str) -> str:
         """The closings of the value at `key`."""

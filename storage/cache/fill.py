@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.cache.lease import Leases
-from storage.cache.lookups import ValueLookup
+from storage.cache.value_lookups import ValueLookup
 from storage.redis.connection import PART, Redis
 from storage.redis.wire import UNAVAILABLE, Command, Reply
 
@@ -68,12 +68,16 @@ class Part(Generic[V, A]):
             if (key := keys[user]) in tokens
         ]
 
-    async def read_rest(self) -> None:
-        """Read from the tables what the cache cannot answer."""
+    @property
+    def rest(self) -> list[UserId]:
+        """The users about whom the cache cannot answer."""
         found, own = self.found, self._own
-        rest = [user for user in self._users if user in own or found.get(user) is None]
-        if rest:
-            found.update(await (self.lookup.rows(rest) if own else self.lookup.beyond(rest)))
+        return [user for user in self._users if user in own or found.get(user) is None]
+
+    async def read_rest(self, rest: Sequence[UserId]) -> None:
+        """Read from the tables about these users."""
+        read = self.lookup.rows if self._own else self.lookup.beyond
+        self.found.update(await read(rest))
 
     @property
     def answer(self) -> dict[UserId, A | None]:
@@ -98,7 +102,9 @@ class Fills:
         except Unavailable as error:
             if error.part != PART:
                 raise
-        await together([part.read_rest() for part in parts])
+        reads = [part.read_rest(rest) for part in parts if (rest := part.rest)]
+        if reads:  # in most cases the filled values answer all
+            await together(reads)
 
     async def fill(self, parts: Sequence[Part[Any, Any]]) -> None:
         """Load and cache the missing values, in steps if they are many.

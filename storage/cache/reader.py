@@ -18,7 +18,10 @@ from storage.cache.fill import Fills, Part, together
 from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, RELATIONS
 from storage.cache.lease import Leases
 from storage.cache.local import LocalCache
-from storage.cache.lookups import (
+from storage.cache.ranges import RangeCache
+from storage.cache.relations import RelationHashes, RelationLookup
+from storage.cache.tables import Tables
+from storage.cache.value_lookups import (
     AccountLookup,
     PageLookup,
     PendingLookup,
@@ -26,9 +29,6 @@ from storage.cache.lookups import (
     Sources,
     ValueLookup,
 )
-from storage.cache.ranges import RangeCache
-from storage.cache.relations import RelationHashes, RelationLookup
-from storage.cache.tables import Tables
 from storage.ports import AccountsOf, Consistency, PagesOf, ProfilesOf, ReadRequest, RelationsOf
 from storage.redis.connection import PART, Redis
 from storage.redis.wire import Command, Reply
@@ -210,10 +210,10 @@ class CacheReader:
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
         """The viewer's targets from the tables. Concurrent reads of one request share the read."""
-        filling = self._filling.get(viewer)
-        if filling is None:
-            filling = self._filling[viewer] = asyncio.create_task(self._fill_pending(viewer))
-        return await asyncio.shield(filling)
+        if viewer not in self._filling:
+            self._filling[viewer] = asyncio.create_task(self._fill_pending(viewer))
+        # Without a variable for the task: it would be a reference cycle with its exception.
+        return await asyncio.shield(self._filling[viewer])
 
     async def _fill_pending(self, viewer: UserId) -> Collection[UserId]:
         del self._filling[viewer]  # a later caller may have written since

@@ -16,8 +16,8 @@ from storage.cache import codec
 from storage.cache.cached_kind import CachedKind
 from storage.cache.layers import RELATIONS
 from storage.cache.lease import Leases
-from storage.cache.lookups import Sources
 from storage.cache.tables import RelationRows
+from storage.cache.value_lookups import Sources
 from storage.ports import Check, RelationsOf
 from storage.postgres.relations import Neighbourhood
 from storage.redis.connection import PART, Redis

@@ -26,9 +26,11 @@ from storage.settings import StorageSettings
 
 __all__ = ["LoadReport", "OnBad", "Progress", "bulk_load"]
 
-SEGMENT_LINES = 200_000
-"""Lines of a segment, which is sorted in memory and merged in parts of about 25,000 edges, each
-about half a second."""
+SEGMENT_LINES = 400_000
+"""At most so many lines are a segment, which is sorted in memory."""
+SMALL_SEGMENT_LINES = 50_000
+"""At least so many lines are a segment of a load into an empty space, which gives each connection a
+share of the file."""
 CONNECTIONS = 3
 """A fourth is slower on four cores, because loads wait for each other's count rows."""
 ANALYZE_FROM = 10_000
@@ -49,7 +51,9 @@ class _Statements:
     begin: str
     advance: str
     finish: str
+    is_empty: str
     analyzed: str
+    sample_less: str
     analyze: str
 
 
@@ -79,9 +83,9 @@ async def bulk_load(
             await checked.read(batch)
         if checked.bad:
             return checked.report()
-    load = _Load(file, Tally(file.bytes_total, on_progress, checking=False))
+    load = _Load(file, Tally(file.bytes_total, on_progress, checking=False), connections)
     try:
-        return await load.run(settings, connections)
+        return await load.run(settings)
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from failed
 
@@ -101,12 +105,13 @@ async def _analyze(ledger: Connection, loaded: int) -> None:
         return
     analyzed = await ledger.fetchval(_SQL.analyzed)
     if loaded >= ANALYZE_SHARE * analyzed:
+        await ledger.execute(_SQL.sample_less)
         await ledger.execute(_SQL.analyze)
 
 
 @dataclass(slots=True, eq=False)
 class _Segment:
-    """Some lines on one connection. Each part waits for the same part of the previous segment, so
+    """Some lines on one connection. Each part waits for the same slots of the previous segment, so
     that the first line of an edge is the first one in the file."""
 
     previous: "_Segment | None"
@@ -115,47 +120,66 @@ class _Segment:
     loaded: int = 0
     kept: int = 0
     last_line: int = 0
-    merged: list[asyncio.Event] = field(
-        default_factory=lambda: [asyncio.Event() for _ in range(load_segment.PARTS)]
-    )
+    merged: dict[load_segment.Slots, asyncio.Event] = field(default_factory=dict)
 
     @property
     def present(self) -> int:
         return self.rows - self.loaded - self.kept
 
+    def divide(self, part_rows: int) -> None:
+        """Choose parts of about `part_rows` rows, when all rows are staged."""
+        self.merged = {slots: asyncio.Event() for slots in load_segment.parts(self.rows, part_rows)}
+
+    async def wait(self, slots: load_segment.Slots) -> None:
+        """Wait until the parts with these slots are merged."""
+        for part, merged in self.merged.items():
+            if part.overlaps(slots):
+                await merged.wait()
+
 
 class _Load:
     """One pass over a file by several connections, which take turns to read it."""
 
-    def __init__(self, file: EdgeFile, tally: Tally) -> None:
+    def __init__(self, file: EdgeFile, tally: Tally, connections: int) -> None:
         self._file, self._tally = file, tally
+        self._connections = connections
+        self._segment_lines = self._part_rows = 0
         self._reading, self._progress_lock = asyncio.Lock(), asyncio.Lock()
         self._batches = file.batches()
         self._newest: _Segment | None = None
         self._expects_existing = False
         self._on_citus = False
 
-    async def run(self, settings: StorageSettings, connections: int) -> LoadReport:
+    async def run(self, settings: StorageSettings) -> LoadReport:
         name = await asyncio.to_thread(self._file.fingerprint)
         async with session(settings, "load") as ledger:
             self._on_citus = await is_distributed(ledger)
             if self._on_citus and not await is_coordinator(ledger):
                 raise ValueError(NOT_COORDINATOR)
             await _claim(ledger, settings.space)
+            self._plan_segments(is_first=await ledger.fetchval(_SQL.is_empty))
             row = await ledger.fetchrow(_SQL.begin, name)
             assert row is not None
             self._tally.resume(*row)
             self._batches = self._file.batches(self._tally.resumed_after)
             async with asyncio.TaskGroup() as work:
-                for _ in range(connections):
+                for _ in range(self._connections):
                     work.create_task(self._work(settings, ledger, name))
             await _analyze(ledger, self._tally.loaded - row["loaded"])
             await ledger.execute(_SQL.finish, name)
         return self._tally.report()
 
+    def _plan_segments(self, is_first: bool) -> None:
+        """Choose the size of segments and parts. The more edges a part has, the less its share of
+        each index page and count costs, and the longer others wait for it."""
+        self._part_rows = load_segment.FIRST_PART_ROWS if is_first else load_segment.PART_ROWS
+        most = min(load_segment.MOST_PARTS * self._part_rows, SEGMENT_LINES)
+        share = max(self._file.lines_about // self._connections, SMALL_SEGMENT_LINES)
+        self._segment_lines = min(share, most) if is_first else most
+
     async def _work(self, settings: StorageSettings, ledger: Connection, name: str) -> None:
         async with session(settings, "load") as connection:
-            await load_segment.prepare(connection)
+            await load_segment.prepare(connection, on_citus=self._on_citus)
             while (segment := await self._stage(connection)) is not None:
                 await self._merge(connection, segment)
                 await self._advance(ledger, name, segment)
@@ -166,11 +190,12 @@ class _Load:
             await load_segment.stage(connection, self._rows(segment), self._file.columns)
             if not segment.last_line:
                 return None
+            segment.divide(self._part_rows)
             self._newest = segment
         return segment
 
     async def _rows(self, segment: _Segment) -> AsyncIterator[bytes]:
-        while segment.rows < SEGMENT_LINES and (batch := await self._next()) is not None:
+        while segment.rows < self._segment_lines and (batch := await self._next()) is not None:
             segment.rows += batch.good
             segment.bad += batch.bad
             segment.last_line = batch.last_line
@@ -183,9 +208,9 @@ class _Load:
         return batch
 
     async def _merge(self, connection: Connection, segment: _Segment) -> None:
-        for part, slots in enumerate(load_segment.parts()):
+        for slots, is_merged in segment.merged.items():
             if segment.previous is not None:
-                await segment.previous.merged[part].wait()
+                await segment.previous.wait(slots)
             merged = await load_segment.merge(
                 connection, slots, self._expects_existing, on_citus=self._on_citus
             )
@@ -195,7 +220,7 @@ class _Load:
                     connection, slots, expects_existing=True, on_citus=self._on_citus
                 )
                 assert merged is not None
-            segment.merged[part].set()
+            is_merged.set()
             segment.loaded += merged.loaded
             segment.kept += merged.kept
             await self._tally.merged(merged.loaded)

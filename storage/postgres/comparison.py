@@ -9,6 +9,7 @@ concurrent change has caused is gone then, or is another one.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 from graph.edge import Pair, UserId
@@ -17,6 +18,7 @@ from storage.postgres import sql
 from storage.postgres.connector import Connection
 from storage.postgres.distribution import is_distributed
 from storage.postgres.pool import Record
+from storage.postgres.tallies import Numbers, Tally, lasting_differences
 
 ROWS = 20_000
 """Rows in a part, which takes some tens of milliseconds."""
@@ -108,33 +110,6 @@ class Part:
     end: Key | None
 
 
-class Numbers(NamedTuple):
-    """All counts of a user: each column of the two count tables once."""
-
-    following: int
-    followers: int
-    friends: int
-    whispers: int
-    whispered: int
-    outgoing_requests: int
-    incoming_requests: int
-    blocks: int
-    blocked: int
-    close_follows: int
-    mutes: int
-    absent_followers: int
-    absent_whispered: int
-    absent_requests: int
-
-
-class Tally(NamedTuple):
-    """A user's counts as stored, and as computed from the rows, which differ."""
-
-    user: UserId
-    stored: Numbers
-    true: Numbers
-
-
 class UserRange(NamedTuple):
     """The users after `after` and up to `last`, of whom `counted` have a count row."""
 
@@ -205,10 +180,9 @@ class Comparison:
         """Those of the stored and computed counts of `users` that differ."""
         if not self._is_citus:
             return await self._tallies(_SQL.compare_counts, users)
-        statement = _SQL.compare_counts_on_citus
-        first = await self._tallies(statement, users)
-        again = set(await self._tallies(statement, [tally.user for tally in first]))
-        return [tally for tally in first if tally in again]
+        return await lasting_differences(
+            partial(self._tallies, _SQL.compare_counts_on_citus), users
+        )
 
     async def next_users(self, after: UserId, users: int) -> list[UserId]:
         """The next users after `after` with a count row; fewer than `users` at the end."""

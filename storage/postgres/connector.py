@@ -42,7 +42,8 @@ _REJECTED = re.compile(r"unsupported startup parameter[s]?: ([\w, .]+)")
 
 _CHECK = """
 SELECT pg_backend_pid() AS pid, current_schema() AS schema,
-    current_setting('statement_timeout') AS statement_timeout
+    current_setting('statement_timeout') AS statement_timeout,
+    pg_postmaster_start_time()::text AS server
 """
 
 IS_CITUS = "SELECT count(*) > 0 AS is_citus FROM pg_extension WHERE extname = 'citus'"
@@ -59,12 +60,20 @@ class Connector:
     of the settings is read for each connection, because passwords are renewed.
     """
 
-    def __init__(self, settings: StorageSettings, url: str, parameters: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: StorageSettings,
+        url: str,
+        parameters: Mapping[str, str],
+        on_citus: Mapping[str, str] | None = None,
+    ) -> None:
+        """`on_citus`: start-up parameters that are added, or replace others, if there is Citus."""
         self._settings = settings.connections
         self._space = settings.space
         balanced(url)  # raises now what would fail each connection
         self._url = url
         self._parameters = {"search_path": settings.space, **parameters}
+        self._on_citus = on_citus or {}
         self._rejected: set[str] = set()
         self._statement_cache_size = settings.connections.statement_cache_size
         self._detecting = asyncio.Lock()
@@ -72,6 +81,10 @@ class Connector:
         """Whether there is a pooler. None: not known yet."""
         self.is_citus = False
         """Whether the database has Citus. Known when there is a connection."""
+        self.server_changed = asyncio.Event()
+        """Set when a new connection has reached another server than the one before it, or the same
+        one after a restart."""
+        self._server: str | None = None
 
     async def connect(
         self, timeout_s: float, command_timeout_s: float | None = None, *, is_direct: bool = False
@@ -110,8 +123,8 @@ class Connector:
                 self._statement_cache_size = 0
                 log.warning("The pooler does not support prepared statements, so none are used.")
             self.is_citus = bool(await connection.fetchval(IS_CITUS))
-            if self.is_citus and not self._settings.plan_cache_mode:
-                self._parameters["plan_cache_mode"] = "auto"
+            if self.is_citus:
+                self._parameters |= self._on_citus
             self._is_pooled = is_pooled
         finally:
             connection.terminate()
@@ -132,6 +145,10 @@ class Connector:
             except asyncpg.ProtocolViolationError as error:
                 if not self._forget_rejected(str(error)):
                     raise
+            except Exception as error:
+                # The frame of the driver's `_connect` refers to the error: with its traceback, each
+                # attempt while the server is down would leave a reference cycle.
+                raise error.with_traceback(None) from error.__cause__
 
     def _accepted_parameters(self) -> dict[str, str]:
         return {
@@ -155,6 +172,9 @@ class Connector:
             raise Unavailable(PART, WRONG_SPACE)
         if row["statement_timeout"] == "0":
             raise Unavailable(PART, NO_TIMEOUT)
+        if self._server not in (None, row["server"]):
+            self.server_changed.set()
+        self._server = row["server"]
 
 
 def read_password(file: Path | None) -> str | None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.edge import UserId
-from storage.postgres.comparison import LostMember, Numbers, OddPair, Tally
+from storage.postgres.comparison import LostMember, OddPair
+from storage.postgres.tallies import Numbers, Tally
 
 
 class DriftKind(Enum):

@@ -17,6 +17,7 @@ from storage.postgres.connector import PART
 from storage.postgres.distribution import is_duplicate_key
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
+from storage.postgres.transactions import repeat_cancelled
 from telemetry import tracing
 
 TRIES = 20
@@ -49,6 +50,7 @@ class PostgresEdges:
         """The number of lanes, as of the last change. PostgreSQL itself decides on the lane of a
         change; this number only says which one to wake or to drain early."""
 
+    @repeat_cancelled
     async def change(
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
     ) -> Decision:

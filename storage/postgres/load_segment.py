@@ -21,15 +21,23 @@ from storage.postgres.distribution import is_duplicate_key
 from storage.postgres.lanes import keep_lane_count
 from storage.postgres.session import retry, transaction
 
-PARTS = 8
-"""At least the number of connections, which process the parts one behind the other. A part blocks
-one of 8 writers, with about 500 locks; larger parts would fill the lock table."""
+MOST_PARTS = 8
+"""Of a large segment, so that a part blocks one of 8 writers, with about 500 locks."""
+FEWEST_PARTS = 4
+"""More than the number of connections, which merge the parts one behind the other. Larger parts
+would fill the lock table."""
+PART_ROWS = 25_000
+"""A part takes about half a second. Smaller ones change the same index pages and counts more
+often."""
+FIRST_PART_ROWS = 50_000
+"""A part of a load into an empty space, where few others wait for it, takes about a second."""
 
 _COLUMNS = ("from_user_id", "to_user_id", "since")
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
+    commit_sooner: str
     prepare: str
     clear: str
     unindex: str
@@ -38,12 +46,16 @@ class _Statements:
     find_forward_on_citus: str
     pick: str
     pick_on_citus: str
+    pick_existing: str
+    pick_existing_on_citus: str
     write_forward: str
     reopen_forward: str
     lock_lanes: str
     find_reverse_on_citus: str
     mirror: str
     mirror_on_citus: str
+    mirror_existing: str
+    mirror_existing_on_citus: str
     write_reverse: str
     reopen_reverse: str
     count_following: str
@@ -59,15 +71,21 @@ class Slots(NamedTuple):
     first: int
     last: int
 
+    def overlaps(self, other: "Slots") -> bool:
+        return self.first <= other.last and other.first <= self.last
 
-def parts() -> list[Slots]:
-    """All slots, in `PARTS` ranges."""
-    edges = [locks.PAIR_SLOTS * part // PARTS for part in range(PARTS + 1)]
+
+def parts(rows: int, part_rows: int) -> list[Slots]:
+    """All slots, in ranges that have about `part_rows` rows of a segment with `rows` rows."""
+    count = min(max(rows // part_rows, FEWEST_PARTS), MOST_PARTS)
+    edges = [locks.PAIR_SLOTS * part // count for part in range(count + 1)]
     return [Slots(first, end - 1) for first, end in pairwise(edges)]
 
 
-async def prepare(connection: Connection) -> None:
+async def prepare(connection: Connection, *, on_citus: bool) -> None:
     """Create the temporary tables for `stage` and `merge`."""
+    if not on_citus:  # there, the other machines commit after this one has
+        await connection.execute(_SQL.commit_sooner)
     await connection.execute(_SQL.prepare)
 
 
@@ -91,7 +109,7 @@ async def merge(
 ) -> Merged | None:
     """Load one part of the staged rows in one transaction.
 
-    Unless `expects_existing`, it assumes that no edge exists yet, which saves two probes per edge.
+    Unless `expects_existing`, it assumes that no edge exists yet, which saves two probes for each.
     If one does, it changes nothing and returns None.
     """
     try:
@@ -118,26 +136,35 @@ async def _merge(
 async def _merged(
     connection: Connection, slots: Slots, expects_existing: bool, on_citus: bool
 ) -> Merged:
+    pick, mirror = _variants(expects_existing, on_citus)
     async with transaction(connection):
         await connection.execute(_SQL.lock_slots, *slots)
         if on_citus:
             await connection.execute(_SQL.find_forward_on_citus, *slots)
-        pick = _SQL.pick_on_citus if on_citus else _SQL.pick
-        picked = await connection.fetchrow(pick, *slots, expects_existing)
+        picked = await connection.fetchrow(pick, *slots)
         assert picked is not None
         await connection.execute(_SQL.write_forward)
-        await connection.execute(_SQL.reopen_forward)
+        if expects_existing:
+            await connection.execute(_SQL.reopen_forward)
         await keep_lane_count(connection)
         await connection.execute(_SQL.lock_lanes, locks.LANE)
-        if on_citus:
-            await connection.execute(_SQL.find_reverse_on_citus, expects_existing)
-        mirror = _SQL.mirror_on_citus if on_citus else _SQL.mirror
-        await connection.execute(mirror, expects_existing)
-        for statement in (
-            _SQL.write_reverse,
-            _SQL.reopen_reverse,
-            _SQL.count_following,
-            _SQL.count_followers,
-        ):
-            await connection.execute(statement)
+        if expects_existing and on_citus:
+            await connection.execute(_SQL.find_reverse_on_citus)
+        await connection.execute(mirror)
+        await connection.execute(_SQL.write_reverse)
+        if expects_existing:
+            await connection.execute(_SQL.reopen_reverse)
+        await connection.execute(_SQL.count_following)
+        await connection.execute(_SQL.count_followers)
     return Merged(*picked)
+
+
+def _variants(expects_existing: bool, on_citus: bool) -> tuple[str, str]:
+    """The statements that pick and mirror edges."""
+    if expects_existing:
+        return (
+            (_SQL.pick_existing_on_citus, _SQL.mirror_existing_on_citus)
+            if on_citus
+            else (_SQL.pick_existing, _SQL.mirror_existing)
+        )
+    return (_SQL.pick_on_citus, _SQL.mirror_on_citus) if on_citus else (_SQL.pick, _SQL.mirror)

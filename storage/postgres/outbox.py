@@ -20,6 +20,7 @@ from graph.lane import (
 from storage.ports import EdgeChange, Watermarks
 from storage.postgres import locks, sql
 from storage.postgres.pool import Connection, Postgres, Record
+from storage.postgres.transactions import repeat_cancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +151,12 @@ class Unapplied:
 
 class Outbox:
     """The outbox of one space. Each lane has one drain at a time; drains of different lanes share
-    no rows."""
+    no rows. A transaction that PostgreSQL cancels is repeated."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
+    @repeat_cancelled
     async def apply(
         self, lane: Lane, most: int, *, after_id: int = 0, waits: bool = True
     ) -> Applied:
@@ -176,6 +178,7 @@ class Outbox:
             raise _rejected([row["id"] for row in rows], error) from error
         return replace(applied, is_full=len(applied.ids) == most)
 
+    @repeat_cancelled
     async def apply_shares(
         self, lane: Lane, most: int, share: int, after: UserId, *, waits: bool = True
     ) -> Applied:
@@ -198,6 +201,7 @@ class Outbox:
             next_target=shared[-1]["target"] if is_cut else NO_USER,
         )
 
+    @repeat_cancelled
     async def apply_changes(self, lane: Lane, ids: Sequence[int], *, waits: bool = True) -> Applied:
         """Apply these changes of a lane, as far as they still wait. Raises the same as `apply`."""
         async with self._locked(lane, waits) as connection:
@@ -231,6 +235,7 @@ class Outbox:
     async def _either(self, plain: str, on_citus: str) -> str:
         return on_citus if await self._postgres.is_citus() else plain
 
+    @repeat_cancelled
     async def fail(self, lane: Lane, change: int, tries: int, reason: str) -> None:
         """Move a change that could not be applied to the failed changes, so that its lane goes on
         without it."""
@@ -241,6 +246,7 @@ class Outbox:
         rows = await self._postgres.fetch(_SQL.traces, lane, list(ids), most)
         return [row["trace"] for row in rows]
 
+    @repeat_cancelled
     async def acknowledge(self, lane: Lane, ids: Sequence[int], parked: Sequence[int] = ()) -> None:
         """Delete changes that were published, and park those of `parked`, because the caches of
         some users are unavailable. Both become deliveries of webhooks, all at once, so that the
@@ -252,6 +258,7 @@ class Outbox:
             await connection.fetch(_SQL.park, lane, list(parked), parked_lane(lane))
             await connection.fetch(_SQL.acknowledge, lane, list(ids))
 
+    @repeat_cancelled
     async def acknowledge_parked(self, lane: Lane, ids: Sequence[int]) -> None:
         """Delete parked changes of a lane that were published."""
         await self._postgres.fetch(_SQL.acknowledge_parked, parked_lane(lane), list(ids))

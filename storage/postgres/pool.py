@@ -1,6 +1,7 @@
 """Bounded access to PostgreSQL for requests: every wait has a deadline, and driver errors become
 domain errors."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -15,6 +16,7 @@ from storage.postgres import connections
 from storage.postgres.connection_budget import ConnectionBudget
 from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
 from storage.postgres.connector import PART, Connector
+from storage.postgres.distribution import is_cancelled
 from storage.postgres.sql import name_of
 from storage.postgres.turns import Turns
 from storage.settings import StorageSettings
@@ -40,8 +42,6 @@ _DOWN = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
     asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.DeadlockDetectedError,
-    asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
 )
 """Errors after which a retry may succeed."""
@@ -52,6 +52,11 @@ _NOT_MIGRATED = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
 _durations = Histogram(
     "kith_postgres_statement_duration_seconds", "Time from sending a statement to its last row."
 ).labels()
+
+
+class TransactionCancelled(Unavailable):
+    """PostgreSQL has rolled back the transaction because of a deadlock or a conflict with another
+    one. The same transaction may succeed now: see `storage.postgres.transactions`."""
 
 
 class StatementCounter:
@@ -128,7 +133,9 @@ class Postgres:
         """`budget`: what the pools of all spaces of this process may open together."""
         self._settings = settings
         self._budget = budget
-        self._connector = Connector(settings, settings.database_url, _parameters(settings))
+        self._connector = Connector(
+            settings, settings.database_url, _parameters(settings), _parameters_on_citus(settings)
+        )
         self._pool = _pool(settings, self._connector, budget)
         self._statement_counter = StatementCounter()
         limits = settings.connections
@@ -165,6 +172,12 @@ class Postgres:
             async with self.connection():
                 pass
         return self._connector.is_citus
+
+    @property
+    def server_changed(self) -> asyncio.Event:
+        """Set when a new connection has reached another server than the one before it, or the same
+        one after a restart."""
+        return self._connector.server_changed
 
     async def ping(self) -> None:
         """Raise Unavailable if PostgreSQL does not answer, or the space has not been migrated to
@@ -240,7 +253,13 @@ def domain_errors() -> Iterator[None]:
         _raise_domain_error(error)
 
 
-_CONVERTED = (*_DOWN, *_NOT_MIGRATED, asyncpg.InternalServerError)
+_CONVERTED = (
+    *_DOWN,
+    *_NOT_MIGRATED,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.InternalServerError,
+)
 
 _LOST_MACHINE = "server closed the connection unexpectedly"
 """The internal error that Citus reports when a machine ends while it runs a part."""
@@ -249,6 +268,8 @@ _LOST_MACHINE = "server closed the connection unexpectedly"
 def _raise_domain_error(error: BaseException) -> NoReturn:
     if isinstance(error, _NOT_MIGRATED):
         raise Unavailable(PART, NOT_MIGRATED) from error
+    if is_cancelled(error):
+        raise TransactionCancelled(PART) from error
     if isinstance(error, asyncpg.InternalServerError) and _LOST_MACHINE not in str(error):
         raise error
     raise Unavailable(PART) from error
@@ -268,4 +289,14 @@ def _parameters(settings: StorageSettings) -> Mapping[str, str]:
         "enable_bitmapscan": "off",
         "max_parallel_workers_per_gather": "0",
         "jit": "off",
+    }
+
+
+def _parameters_on_citus(settings: StorageSettings) -> Mapping[str, str]:
+    return {
+        "plan_cache_mode": settings.connections.plan_cache_mode or "auto",
+        # Else the coordinator runs one statement of several shards at a time on each shard, until
+        # the end of its transaction. The statements of two drains lock other shards first, so the
+        # drains were cancelled as a deadlock. Rows are locked in an order of our own.
+        "citus.enable_deadlock_prevention": "off",
     }

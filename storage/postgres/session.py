@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 import asyncpg
 
 from storage.postgres.connector import Connection, Connector
+from storage.postgres.distribution import is_cancelled
 from storage.postgres.pool import domain_errors
 from storage.settings import StorageSettings
 
@@ -27,11 +28,8 @@ SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = '{}s'
 """
 """Plain PostgreSQL ignores the first setting."""
 
-_RETRYABLE = (
-    asyncpg.DeadlockDetectedError,
-    asyncpg.LockNotAvailableError,
-    asyncpg.SerializationError,
-)
+_LOCK_TIMEOUT = "due to lock timeout"
+"""In the error without a code of another machine of Citus: see `is_cancelled`."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,9 +68,19 @@ async def retry(transaction: Callable[P, Awaitable[T]], *args: P.args, **kwargs:
     for _ in range(ATTEMPTS - 1):
         try:
             return await transaction(*args, **kwargs)
-        except _RETRYABLE:
+        except asyncpg.PostgresError as error:
+            if not _is_retryable(error):
+                raise
             await asyncio.sleep(PAUSE_S * (1 + random.random()))
     return await transaction(*args, **kwargs)
+
+
+def _is_retryable(error: asyncpg.PostgresError) -> bool:
+    return (
+        is_cancelled(error)
+        or isinstance(error, asyncpg.LockNotAvailableError)
+        or (isinstance(error, asyncpg.InternalServerError) and _LOCK_TIMEOUT in str(error))
+    )
 
 
 async def _close(connection: Connection) -> None:

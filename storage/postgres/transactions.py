@@ -1,12 +1,47 @@
-"""Transactions that end with a result, also when they are rolled back."""
+"""Transactions that are run again after a deadlock, and that end with a result when they are rolled
+back."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import ParamSpec, TypeVar, cast
 
 from graph.edge import UserId
-from storage.postgres.pool import Connection, Postgres
+from storage.postgres.pool import Connection, Postgres, TransactionCancelled
 
+TRIES = 5
+"""How often a transaction is run that PostgreSQL cancels each time."""
+
+PAUSE_S = 0.01
+"""The first pause before a transaction is run again. Each one is twice the previous one."""
+
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def repeat_cancelled(
+    transaction: Callable[P, Awaitable[T]],
+) -> Callable[P, Coroutine[object, object, T]]:
+    """Run a whole transaction, and again if PostgreSQL cancels it because of a deadlock or a
+    conflict with another one: it has changed nothing then.
+
+    Raises:
+        TransactionCancelled: it was cancelled `TRIES` times.
+    """
+
+    @wraps(transaction)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        pause_s = PAUSE_S
+        for _ in range(TRIES - 1):
+            try:
+                return await transaction(*args, **kwargs)
+            except TransactionCancelled:
+                await asyncio.sleep(pause_s * (1 + random.random()))
+                pause_s *= 2
+        return await transaction(*args, **kwargs)
+
+    return run
 
 
 class RolledBack(Exception):
@@ -16,11 +51,13 @@ class RolledBack(Exception):
         self.result = result
 
 
+@repeat_cancelled
 async def in_transaction(
     postgres: Postgres, user: UserId, change: Callable[[Connection], Awaitable[T]]
 ) -> T:
     """Run a change of a user in a transaction. If it raises RolledBack, which must carry a result
-    of the same type, the transaction is rolled back and this result is returned.
+    of the same type, the transaction is rolled back and this result is returned. If PostgreSQL
+    cancels it, the change is made again.
     """
     async with postgres.turns.of(user), postgres.connection() as connection:
         try:

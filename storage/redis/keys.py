@@ -25,26 +25,25 @@ class Keys:
     space: str
 
     def prefix(self, what: str) -> str:
-        """The prefix of the keys of one kind of value: the user and a brace follow."""
+        """The prefix of the keys of one kind of value, for `key_of`."""
         return _head(self.space, what)
 
     def relations(self, user: UserId) -> str:
-        return f"{_head(self.space, 'rel')}{user}}}"
+        return key_of(self.prefix("rel"), user)
 
     def head(self, kind: ListKind, user: UserId) -> str:
         """The newest entries of a list."""
-        return f"{_head(self.space, LISTS[kind])}{user}}}"
+        return key_of(self.prefix(LISTS[kind]), user)
 
     def profile(self, user: UserId) -> str:
-        return f"{_head(self.space, 'profile')}{user}}}"
+        return key_of(self.prefix("profile"), user)
 
     def all_profiles(self, users: Iterable[UserId]) -> list[str]:
-        head = self.prefix("profile")
-        return [f"{head}{user}}}" for user in users]
+        return keys_of(self.prefix("profile"), users)
 
     def pending(self, user: UserId) -> str:
         """The targets of the pending writes of a user."""
-        return f"{_head(self.space, 'own')}{user}}}"
+        return key_of(self.prefix("own"), user)
 
     def events(self, group: Lane) -> str:
         """The change feed of a group of lanes. It is no cache, so `pattern` does not match it."""
@@ -89,6 +88,16 @@ class Keys:
 @lru_cache  # bounded by the number of caches
 def _head(space: str, what: str) -> str:
     return f"kith:{space}:{what}:1:{{"
+
+
+def key_of(prefix: str, user: UserId) -> str:
+    """The cache key of a user, with the prefix of a kind of value."""
+    return f"{prefix}{user}}}"
+
+
+def keys_of(prefix: str, users: Iterable[UserId]) -> list[str]:
+    """The cache keys of many users: `key_of` without a call for each."""
+    return [f"{prefix}{user}}}" for user in users]
 
 
 def parsed(key: str) -> tuple[str, UserId] | None:

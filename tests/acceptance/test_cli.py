@@ -21,15 +21,15 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows
+from tests.support.kith_process import start_kith
 
 ROOT = Path(__file__).parents[2]
 
 
 async def kith(*arguments: str, **changes: str) -> tuple[int, str]:
     """What a command says, and its exit code."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", *arguments),
-        cwd=ROOT,
+    process = await start_kith(
+        *arguments,
         env={**os.environ, **changes},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -74,7 +74,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 async def test_a_command_of_the_module_has_the_modules_name() -> None:
-    code, said = await kith("token", "--help")
+    code, said = await ran(Path(sys.executable), "-m", "gateway", "token", "--help", folder=ROOT)
     assert code == 0
     assert "Usage: python -m gateway" in said
 
@@ -101,12 +101,12 @@ def test_the_version_is_the_projects() -> None:
     assert project["version"] == VERSION
 
 
-async def ran(program: Path, *arguments: str) -> tuple[int, str]:
-    """Exit code and output of a program that is started in the root folder."""
+async def ran(program: Path, *arguments: str, folder: Path = Path("/")) -> tuple[int, str]:
+    """Exit code and output of a program."""
     process = await asyncio.create_subprocess_exec(
         program,
         *arguments,
-        cwd="/",
+        cwd=folder,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

@@ -15,8 +15,9 @@ import pytest
 import pytest_asyncio
 
 from devstack.state import State, find_running
-from tests.support.dev_process import DEADLINE_S, ROOT, Dev, cli, free_port, running, started
+from tests.support.dev_process import DEADLINE_S, Dev, cli, free_port, running, started
 from tests.support.devstack_process import temporary_state
+from tests.support.kith_process import ROOT
 from tests.support.waiting import until
 
 FOLLOW = "mutation ($id: ID!) { followUser(input: {userId: $id}) { outcome } }"

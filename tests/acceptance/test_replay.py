@@ -5,11 +5,9 @@ import csv
 import gzip
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
-from pathlib import Path
 
 import httpx
 import pytest
@@ -21,10 +19,10 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.dev_process import free_port
 from tests.support.gateway import DEVELOPMENT
+from tests.support.kith_process import start_kith
 from tests.support.real_graphs import graph, needs_data, oracle
 from tests.support.waiting import until
 
-ROOT = Path(__file__).parents[2]
 CLIENTS = 16
 EVENTS_A_REQUEST = 25
 ATTEMPTS = 5
@@ -91,12 +89,7 @@ async def gateways_and_worker(settings: StorageSettings, count: int) -> AsyncIte
     ports = [free_port() + n * 7 for n in range(count)]
     serve = ("serve", "--development", "--port")
     commands = [("worker",), *((*serve, str(port)) for port in ports)]
-    processes = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", *command, cwd=ROOT, env=environment
-        )
-        for command in commands
-    ]
+    processes = [await start_kith(*command, env=environment) for command in commands]
     urls = [f"http://127.0.0.1:{port}" for port in ports]
     try:
         for url in urls:

@@ -251,6 +251,33 @@ async def test_there_are_not_more_suggestions_than_the_bound(
 
 
 @pytest.mark.usefixtures("graph")
+async def test_those_who_may_not_be_suggested_take_no_place_within_the_bound(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "SUGGESTED_MAX", 2)
+    await edges(stores, {(5, 1): Kind.BLOCK})
+    await drain_all(stores)
+    page = await suggested(gateway)
+    assert [edge["node"]["user"]["id"] for edge in page["edges"]] == ["9", "6"]
+    assert page["totalCount"] == 2
+
+
+@pytest.mark.usefixtures("graph")
+async def test_pages_end_at_the_bound_from_both_sides(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cursor = (await suggested(gateway))["edges"][1]["cursor"]
+    last = """{ viewer { suggestions(last: 1) {
+        nodes { user { id } } pageInfo { hasPreviousPage hasNextPage } } } }"""
+    for most, after, backwards in ((2, [], "5"), (3, [6], "6")):
+        monkeypatch.setattr(resolver, "SUGGESTED_MAX", most)
+        assert await ids(gateway, first=1, after=cursor) == after
+        page = (await gateway.data(last, 1))["viewer"]["suggestions"]
+        assert page["nodes"] == [{"user": {"id": backwards}}]
+        assert page["pageInfo"] == {"hasPreviousPage": True, "hasNextPage": False}
+
+
+@pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize(("gone", "rest"), [(9, [5, 6]), (5, [9, 6]), (2, [9, 5])])
 async def test_an_absent_account_is_neither_suggested_nor_a_reason(
     gateway: Gateway, stores: Stores, gone: int, rest: list[int]
@@ -312,7 +339,7 @@ async def test_a_whispered_follow_is_a_reason_for_the_viewer_only(
     await follows(stores, (30, 31))
     await edges(stores, {(1, 30): Kind.WHISPER})
     await drain_all(stores)
-    assert await ids(gateway) == [9, 5, 6, 31]
+    assert sorted(await ids(gateway)) == [5, 6, 9, 31]
     assert 30 not in await ids(gateway, viewer=9)  # who follows 1
 
 
@@ -435,7 +462,28 @@ async def test_a_newcomer_is_shown_whom_users_follow_who_follow_the_same(
     await stores.writes.accounts.set_privacy(UserId(11), PrivacyChange(following=Audience.ONLY_ME))
     await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(followers=Audience.ONLY_ME))
     await stores.writes.accounts.set_privacy(UserId(3), PrivacyChange(followers=Audience.ONLY_ME))
+    assert 22 not in await ids(gateway)
+
+
+async def test_a_newcomer_is_shown_whom_many_users_follow(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, *((user, 50) for user in (11, 12, 13)), (11, 51), (12, 51), (13, 52))
+    await edges(stores, {(14, 52): Kind.WHISPER})
+    await drain_all(stores)
+    page = await suggested(gateway)
+    assert [
+        (edge["node"]["user"]["id"], edge["node"]["reason"], edge["node"]["knownFollowerCount"])
+        for edge in page["edges"]
+    ] == [("50", "POPULAR", 0), ("51", "POPULAR", 0)]
+    assert page["totalCount"] == 2
+    await change(gateway, 1, "dismissSuggestion", 50)
+    assert await ids(gateway) == [51]
+    await stores.writes.accounts.set_privacy(UserId(12), PrivacyChange(following=Audience.ONLY_ME))
     assert await ids(gateway) == []
+    await follows(stores, (1, 11))
+    nodes = [edge["node"] for edge in (await suggested(gateway))["edges"]]
+    assert {(node["user"]["id"], node["reason"]) for node in nodes} == {
+        ("51", "FRIENDS_OF_FRIENDS")
+    }
 
 
 async def test_of_each_list_only_the_newest_entries_are_read(

@@ -5,10 +5,8 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -20,11 +18,11 @@ from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.graphs import as_pair, follows
+from tests.support.kith_process import start_kith
 from tests.support.waiting import until
 from tests.support.worker_process import Worker
 from workers import main
 
-ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30
 
 
@@ -51,9 +49,8 @@ async def test_a_worker_drains_what_is_written(stores: Stores, worker: Worker) -
 async def test_every_line_of_a_json_log_parses(
     storage_settings: StorageSettings, redis: str | None
 ) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "worker", "--log-format", "json"),
-        cwd=ROOT,
+    process = await start_kith(
+        *("worker", "--log-format", "json"),
         env={
             **os.environ,
             "DATABASE_URL": storage_settings.database_url,

@@ -140,7 +140,103 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "rule", "advice"), PLANTED)
+REFUSED_CHANGES = [
+    (
+        "-- shard: $1\nUPDATE following_count"
+        " SET paced_until = extract(epoch FROM clock_timestamp()) WHERE user_id = $1::bigint",
+        "volatile",
+        "as a parameter",
+    ),
+    (
+        "-- shard: $1\nDELETE FROM following_count WHERE user_id = $1::bigint"
+        " AND paced_until < extract(epoch FROM clock_timestamp())",
+        "volatile",
+        "as a parameter",
+    ),
+    (
+        "-- shard: $1\nUPDATE receipt SET outcome = concat(outcome, 'x')"
+        " WHERE actor_id = $1::bigint",
+        "stable_of_column",
+        "as a parameter",
+    ),
+    (
+        "-- shard: $1\nUPDATE following_count SET paced_until"
+        " = extract(epoch FROM now() + make_interval(secs => friends)) WHERE user_id = $1::bigint",
+        "stable_of_column",
+        "as a parameter",
+    ),
+    (
+        "-- shard: $1\nUPDATE following_count SET paced_until"
+        " = CASE WHEN follows > 0 THEN extract(epoch FROM now()) END WHERE user_id = $1::bigint",
+        "chosen_call",
+        "MATERIALIZED CTE",
+    ),
+    (
+        "-- shard: local\nUPDATE account SET changed_at"
+        " = coalesce(changed_at, extract(epoch FROM current_timestamp)) WHERE user_id = $1::bigint",
+        "chosen_call",
+        "MATERIALIZED CTE",
+    ),
+    (
+        "-- shard: $1\nINSERT INTO following_count (user_id) VALUES ($1::bigint)"
+        " ON CONFLICT (user_id) DO UPDATE SET paced_until = extract(epoch FROM now())",
+        "mutable_conflict",
+        "`excluded.COLUMN`",
+    ),
+    (
+        "-- shard: $1\nUPDATE following_count SET follows = 1 WHERE user_id = $1::bigint"
+        " RETURNING now()",
+        "mutable_returning",
+        "around the change",
+    ),
+    (
+        "-- shard: $1\nUPDATE following_count SET follows = CASE friends WHEN 1 THEN 2 ELSE 3 END"
+        " WHERE user_id = $1::bigint",
+        "simple_case",
+        "`CASE WHEN x = ...`",
+    ),
+    (
+        "-- shard: $1\nINSERT INTO following_count AS c (user_id) VALUES ($1::bigint)"
+        " ON CONFLICT (user_id) DO UPDATE SET follows = CASE c.friends WHEN 1 THEN 2 ELSE 3 END",
+        "simple_case",
+        "`CASE WHEN x = ...`",
+    ),
+    (
+        "-- shard: $1\nDELETE FROM following_count WHERE user_id = $1::bigint"
+        " RETURNING CASE friends WHEN 1 THEN 2 END",
+        "simple_case",
+        "`CASE WHEN x = ...`",
+    ),
+]
+"""Changes that Citus refuses: tests/integration/test_citus_tasks.py runs them there."""
+
+ACCEPTED_CHANGES = [
+    "-- shard: $1\nUPDATE following_count SET follows = follows + 1,"
+    " paced_until = paced_until + extract(epoch FROM now())::bigint WHERE user_id = $1::bigint",
+    "-- shard: $1\nDELETE FROM following_count WHERE user_id = $1::bigint"
+    " AND paced_until < extract(epoch FROM now())::bigint",
+    "-- shard: $1\nUPDATE following_count SET paced_until"
+    " = greatest(paced_until, extract(epoch FROM now())::bigint) WHERE user_id = $1::bigint",
+    "-- shard: $1\nWITH clock AS MATERIALIZED (SELECT extract(epoch FROM now())::bigint AS now)"
+    " UPDATE following_count SET paced_until = CASE WHEN follows > 0 THEN clock.now ELSE 0 END"
+    " FROM clock WHERE user_id = $1::bigint",
+    "-- shard: $1\nINSERT INTO following_count (user_id, paced_until)"
+    " VALUES ($1::bigint, extract(epoch FROM clock_timestamp())::bigint)"
+    " ON CONFLICT (user_id) DO UPDATE SET paced_until = excluded.paced_until",
+    "-- shard: $1\nSELECT CASE friends WHEN 1 THEN now() END FROM following_count"
+    " WHERE user_id = $1::bigint",
+    "-- shard: local\nUPDATE account SET state = CASE state WHEN 1 THEN 0 ELSE 2 END"
+    " WHERE user_id = $1::bigint",
+]
+"""Changes like these that Citus runs."""
+
+
+@pytest.mark.parametrize("sql", ACCEPTED_CHANGES)
+def test_a_change_that_citus_runs_is_accepted(sql: str) -> None:
+    assert check_query("q", sql) == []
+
+
+@pytest.mark.parametrize(("sql", "rule", "advice"), [*PLANTED, *REFUSED_CHANGES])
 def test_a_planted_violation_is_refused_with_what_to_write(
     sql: str, rule: str, advice: str
 ) -> None:

@@ -27,10 +27,11 @@ from storage.redis.keys import Keys
 from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores, tables_of
+from tests.support import citus
 from tests.support.graphs import drain_all, follows, users
 from tests.support.readers import Reading
 
-DEADLINE_S = 20
+DEADLINE_S = citus.deadline_s(20)
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
 KEYS = Keys("public")
 ONE, TWO, THREE = users(1, 2, 3)

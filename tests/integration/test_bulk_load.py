@@ -15,7 +15,7 @@ from graph.transitions import follow, unfollow
 from storage import edge_file
 from storage.edge_file import BadLine
 from storage.postgres import bulk_load as loading
-from storage.postgres import locks
+from storage.postgres import load_segment, locks
 from storage.postgres.bulk_load import LoadReport, OnBad, Progress, bulk_load
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.outbox import Outbox
@@ -23,6 +23,7 @@ from storage.postgres.pool import Postgres
 from storage.postgres.session import session
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support import citus
 from tests.support.edge_files import (
     assert_whole,
     drain_reverse,
@@ -36,14 +37,17 @@ from tests.support.edges import Edges, edges
 from tests.support.graphs import drain_all
 
 PLENTY = 1_000_000
-DEADLINE_S = 60
+DEADLINE_S = citus.deadline_s(60)
 
 
 @pytest.fixture
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a small file has many of what a large one has."""
+    """So that a small file has many of what a large one has. A segment has 7 parts; the last one,
+    if it is short, has fewer."""
     monkeypatch.setattr(loading, "SEGMENT_LINES", 500)
     monkeypatch.setattr(edge_file, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(load_segment, "PART_ROWS", 70)
+    monkeypatch.setattr(load_segment, "FIRST_PART_ROWS", 70)
 
 
 def pair(source: int, target: int) -> Pair:
@@ -377,6 +381,26 @@ async def test_counts_stay_exact_while_others_follow_unfollow_and_drain(
     assert {Outcome.FOLLOWED, Outcome.UNFOLLOWED, Outcome.ALREADY_FOLLOWING} <= outcomes
     await drain_reverse(outbox)
     await assert_whole(storage_settings)
+
+
+@pytest.mark.parametrize("rows", [0, 99, 130, 200, 10_000])
+async def test_the_parts_of_a_segment_have_each_slot_once(rows: int) -> None:
+    parts = load_segment.parts(rows, 25)
+    slots = [slot for part in parts for slot in range(part.first, part.last + 1)]
+    assert slots == list(range(locks.PAIR_SLOTS))
+    assert len(parts) == {130: 5}.get(rows, 8 if rows >= 200 else 4)
+
+
+@pytest.mark.usefixtures("small_segments")
+async def test_the_first_of_two_lines_counts_in_segments_with_other_parts(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    """The second segment is short, and has fewer and larger parts than the first."""
+    edges = ring(100, 6)
+    again = [(a, b, since + 1) for a, b, since in edges[:300]]
+    report = await bulk_load(storage_settings, write_edges(tmp_path / "e.csv", edges + again))
+    assert counted(report) == (600, 300, 0)
+    assert await follows_of(storage_settings) == sorted(edges)
 
 
 async def test_the_database_and_the_writers_agree_on_the_slot_of_a_pair(

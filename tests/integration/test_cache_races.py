@@ -41,6 +41,7 @@ from storage.redis.wire import Command, Reply, Wire
 from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores, tables_of
+from tests.support import citus
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
 from tests.support.proxy import Proxy
@@ -48,7 +49,7 @@ from tests.support.readers import Reading
 from tests.support.redis_proxy import proxy_to
 from tests.support.tls import server_over_tls
 
-DEADLINE_S = 20
+DEADLINE_S = citus.deadline_s(20)
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
 TTL_S = 3600
 KEYS = Keys("public")

@@ -9,7 +9,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from graph.lane import POSSIBLE_LANES, Lane
+from graph.edge import UserId
+from graph.lane import POSSIBLE_LANES, Lane, lane_of
 from graph.transitions import follow, unfollow
 from storage.postgres.bulk_load import bulk_load
 from storage.postgres.lanes import set_lanes
@@ -86,6 +87,22 @@ async def test_one_machine_drains_a_lane_at_a_time(gateways: list[Stores]) -> No
             await other.jobs.outbox.apply(Lane(3), 10, waits=False)
         await other.jobs.outbox.apply(Lane(4), 10, waits=False)
     await other.jobs.outbox.apply(Lane(3), 10, waits=False)
+
+
+async def test_drains_of_two_lanes_do_not_wait_for_each_other(gateways: list[Stores]) -> None:
+    """By default, the coordinator runs one statement of several shards on each shard at a time,
+    until the end of its transaction. Two drains could lock shards in different orders and wait for
+    each other, and one was cancelled as a deadlock."""
+    stores, (one, other) = gateways[0], (Lane(3), Lane(4))
+    targets = [user for user in range(1, 120) if lane_of(UserId(user)) in (one, other)]
+    await follows(stores, *((1000 + user, user) for user in targets))
+    outbox = stores.jobs.outbox
+    async with outbox._locked(one, waits=True) as connection:
+        applied = await outbox._applied(connection, one, 1000, 0, None)
+        assert len(applied.ids) + len((await outbox.apply(other, 1000)).ids) == len(targets)
+    await drain_all(stores)
+    (row,) = await stores.servers.postgres.fetch(DIFFERENCES)
+    assert (row["followers"], row["waiting"]) == (len(targets), 0)
 
 
 async def test_changes_through_any_machine_wait_in_their_order(gateways: list[Stores]) -> None:

@@ -23,6 +23,7 @@ from storage.ports import Check, Consistency, PagesOf, RelationsOf
 from storage.postgres import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests.support import citus
 from tests.support.advisory_locks import LOCK_LANE, waiting
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
@@ -30,7 +31,7 @@ from tests.support.waiting import until
 from workers import sweep as sweeping
 from workers.sweep import sweep
 
-DEADLINE_S = 30
+DEADLINE_S = citus.deadline_s(30)
 LANE = Lane(7)
 STARS = [user for user in range(1, 2000) if lane_of(UserId(user)) == LANE][:6]
 """Users of one lane, so that all drainers of a test meet there."""

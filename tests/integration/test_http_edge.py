@@ -6,16 +6,19 @@ from pathlib import Path
 
 import pytest
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE
 
 from gateway.admission import Admission, AdmissionSettings
-from gateway.graphql_http import GraphQLEndpoint, HttpLimits
+from gateway.graphql_http import HEADERS, GraphQLEndpoint, HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.http_protocol import FRAMING_BYTES_MAX, PIECES_MAX, PIPELINED_MAX
+from gateway.response_sender import ResponseSender
 from schema.errors import formatted
 from tests.support.raw_connections import BoundedServer, RawConnection, bounded_server, head, post
 from tests.support.small_schema import Context, executor
 from tests.support.waiting import until
 
+LENGTH_2 = (b"content-length", b"2")
 QUERY = b'{"query": "{ who }"}'
 SOON = ConnectionLimits(head_deadline_ms=200)
 
@@ -162,6 +165,84 @@ async def test_an_idle_connection_is_closed_after_its_last_request(tmp_path: Pat
         assert await answers(connection)
         assert await answers(connection)
         assert await connection.rest() == b""
+
+
+async def test_an_idle_connection_is_closed_however_long_it_was_used(tmp_path: Path) -> None:
+    """The timer, which was started after the first request, fires while a later one runs."""
+    release, running = asyncio.Event(), asyncio.Event()
+
+    async def waits_for_release(scope: Scope, receive: Receive, send: Send) -> None:
+        running.set()
+        await release.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_2]})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    limits = ConnectionLimits(idle_s=1)
+    async with (
+        bounded_server(waits_for_release, tmp_path / "kith.sock", limits) as server,
+        server.connection() as connection,
+    ):
+        release.set()
+        assert await answers(connection)
+        release.clear()
+        running.clear()
+        await connection.send(post(QUERY))
+        await running.wait()
+        closed = asyncio.create_task(connection.rest())
+        done, _ = await asyncio.wait([closed], timeout=1.5)
+        assert not done, "a connection with a running request is not idle"
+        release.set()
+        assert (await closed).endswith(b"{}"), "the response, and then the end"
+
+
+async def test_a_response_at_once_has_the_headers_of_one_in_messages(server: BoundedServer) -> None:
+    """The last response of a connection is sent as messages."""
+    own = ("X-Request-Id: 42", "Accept: application/graphql-response+json")
+    async with server.connection() as connection:
+        await connection.send(post(QUERY, *own))
+        at_once = await connection.response()
+        await connection.send(post(QUERY, *own, "Connection: close"))
+        last = await connection.response()
+    for response in (at_once, last):
+        assert response.headers.pop("date").endswith("GMT")
+    assert last.headers.pop("connection") == "close"
+    assert at_once.headers == last.headers
+    assert (at_once.status, at_once.body) == (last.status, last.body)
+    assert at_once.headers["x-request-id"] == "42"
+    assert at_once.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("media_type", HEADERS)
+def test_the_constant_headers_are_valid(media_type: str) -> None:
+    """They are sent without the validation of uvicorn."""
+    for name, value in HEADERS[media_type]:
+        assert not HEADER_RE.search(name)
+        assert not HEADER_VALUE_RE.search(value)
+
+
+async def test_a_response_to_a_client_that_reads_slowly_is_sent_as_messages(tmp_path: Path) -> None:
+    """Its `send` waits until the client has read: the memory of a connection stays bounded."""
+    body, at_once = b"x" * 4_000_000, list[bool]()
+
+    async def large(scope: Scope, receive: Receive, send: Send) -> None:
+        assert isinstance(send, ResponseSender)
+        at_once.append(send.send_ok(b"content-length: %d\r\n" % len(body), body))
+        if not at_once[-1]:
+            await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_2]})
+            await send({"type": "http.response.body", "body": b"{}"})
+
+    async def both_were_tried() -> bool:
+        return len(at_once) == 2
+
+    async with (
+        bounded_server(large, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await connection.send(post(QUERY) * 2)
+        await until(both_were_tried, "the second request runs")  # nothing of the first was read
+        assert at_once == [True, False]
+        assert len((await connection.response()).body) == len(body)
+        assert (await connection.response()).body == b"{}"
 
 
 async def test_trailers_without_an_end_are_rejected(server: BoundedServer) -> None:

@@ -35,8 +35,9 @@ def score(
     known = [other for other in middles if user in graph[other]]
     total = suggestion.INTERACTION_WORTH * strengths.get(user, 0.0)
     if known:
+        step = suggestion.WEIGHT_STEP
         mean = sum(map(damped, middles)) / len(middles)
-        total += sum(map(damped, known)) / mean
+        total += sum(max(step, round(damped(other) / mean / step) * step) for other in known)
     if user in fans:
         back = len([fan for fan in fans if fan in followed])
         total += suggestion.FOLLOW_BACK_WORTH * (back + 1) / (len(fans) + 3)

@@ -74,6 +74,11 @@ def connection_settings() -> ConnectionSettings:
     return ConnectionSettings(acquire_timeout_s=20, statement_timeout_s=30)
 
 
+def deadline_s(plain_s: float) -> float:
+    """How long a test may wait that waits for `plain_s` on plain PostgreSQL."""
+    return plain_s if prefix() is None else 5 * plain_s
+
+
 def citus_node(installation: Path, folder: Path) -> Node:
     """A server that is not started yet, without data."""
     user = server_user(folder)

@@ -1,6 +1,7 @@
 """Counts the tasks that Citus plans for a named query, by EXPLAIN."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -23,10 +24,11 @@ _SAMPLES = {
     "integer": "10",
     "integer[]": "'{1, 2}'",
     "boolean": "true",
+    "boolean[]": "'{true}'",
     "double precision": "1.5",
     "double precision[]": "'{1.5}'",
-    "text": "'8s'",
-    "text[]": "'{x}'",
+    "text": "'8'",
+    "text[]": "'{8}'",
     "name": "'public'",
     "jsonb": "'{}'",
     "uuid": "'00000000-0000-0000-0000-000000000001'",
@@ -34,6 +36,8 @@ _SAMPLES = {
     "bytea": "'x'",
 }
 _PREPARED = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'counted'"
+_PARAMETER = re.compile(r"\$(\d+)")
+_COMMENT = re.compile(r"--.*")
 _PLANNED = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "(")
 
 
@@ -50,15 +54,15 @@ async def tasks(connection: Connection, sql: str) -> list[int]:
     """The number of tasks of each part of a statement that Citus plans by itself."""
     declaration = declared(sql)
     assert declaration is not None
-    await connection.execute("SET plan_cache_mode = force_custom_plan")
     await connection.execute(f"PREPARE counted AS {sql}")
     try:
         types = await connection.fetchval(_PREPARED)
-        arguments = [_argument(n, kind, declaration) for n, kind in enumerate(types, start=1)]
-        call = f"counted({', '.join(arguments)})" if arguments else "counted"
-        plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE {call}")
     finally:
         await connection.execute("DEALLOCATE counted")
+    arguments = [_argument(n, kind, declaration) for n, kind in enumerate(types, start=1)]
+    # EXPLAIN cannot plan an INSERT ... SELECT with parameters.
+    text = _PARAMETER.sub(lambda found: arguments[int(found[1]) - 1], _COMMENT.sub("", sql))
+    plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON, COSTS OFF) {text}")
     return list(_counts(json.loads(plan)))
 
 
@@ -72,10 +76,11 @@ def most(sql: str, shards: int) -> int:
 
 
 def _argument(number: int, kind: str, declaration: Declaration) -> str:
+    sample = _SAMPLES[kind]
     if number in declaration.arrays:
         users = USERS[:1] if number in declaration.singles else USERS
-        return f"'{{{', '.join(map(str, users))}}}'"
-    return _SAMPLES[kind]
+        sample = f"'{{{', '.join(map(str, users))}}}'"
+    return f"({sample}::{kind})"
 
 
 def _counts(plan: Any) -> Iterator[int]:

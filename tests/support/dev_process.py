@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 
 from devstack.state import State
+from tests.support.kith_process import ROOT, start_kith
 
-ROOT = Path(__file__).parents[2]
 DEADLINE_S = 90
 
 
@@ -126,9 +126,8 @@ async def running(state: State, **changes: str) -> AsyncIterator[Dev]:
 async def cli(state: State, *arguments: str) -> tuple[int, str]:
     """Another command of the same checkout, which finds the servers through the state folder."""
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", *arguments, "--state", str(state.root)),
-        cwd=ROOT,
+    process = await start_kith(
+        *(*arguments, "--state", str(state.root)),
         env=environment,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,9 +14,9 @@ from typing import Any
 import httpx
 
 from storage.settings import StorageSettings
+from tests.support.kith_process import ROOT, Command, start_kith
 from tests.support.waiting import until
 
-ROOT = Path(__file__).parents[2]
 DEADLINE_S = 60
 
 
@@ -31,7 +30,7 @@ def environment_of(settings: StorageSettings, **changes: str) -> dict[str, str]:
 class Serve:
     """A running command. `lines` is what it has written so far."""
 
-    process: asyncio.subprocess.Process
+    process: Command
     socket: Path
     lines: list[str] = field(default_factory=list)
 
@@ -92,12 +91,12 @@ async def started(
 ) -> Serve:
     """Start the command from the code in `tree`."""
     option = ("--development",) if development else ()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "serve", *option, *arguments),
-        cwd=tree,
+    process = await start_kith(
+        *("serve", *option, *arguments),
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
+        tree=tree,
     )
     return Serve(process, socket)
 

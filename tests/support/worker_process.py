@@ -4,12 +4,11 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from pathlib import Path
 
 from storage.settings import StorageSettings
+from tests.support.kith_process import ROOT, Command, start_kith
 
-ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30
 
 
@@ -27,12 +26,12 @@ class Worker:
         self._tree = tree
         self._spaces = spaces
         self._metrics_port = metrics_port
-        self.process: asyncio.subprocess.Process | None = None
+        self.process: Command | None = None
 
     async def start(self) -> None:
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", "worker"),
-            cwd=self._tree,
+        self.process = await start_kith(
+            "worker",
+            tree=self._tree,
             env={
                 **os.environ,
                 "DATABASE_URL": self._settings.database_url,

@@ -1,6 +1,8 @@
 """Full garbage collections, which stop a process for long, wait until it is idle."""
 
 import gc
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +16,16 @@ from gateway.garbage import (
     collect_young_objects_only,
 )
 from tests.support.waiting import until
+
+FAILING_COMMAND = """
+import gc, sys
+from gateway.__main__ import main
+sys.argv = ["kith", "outbox", "list", "--state", "/nowhere"]
+try:
+    main()
+except SystemExit as exit:
+    print(exit.code, gc.isenabled(), gc.get_freeze_count() > 10_000)
+"""
 
 
 @pytest.fixture
@@ -70,3 +82,10 @@ async def test_the_gateway_makes_collections(monkeypatch: pytest.MonkeyPatch) ->
 
     async with garbage.collecting_when_idle(made.append, interval_s=0, young_s=0):
         await until(both)
+
+
+def test_collections_are_stopped_for_the_imports_of_a_command_only() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING_COMMAND], env={}, stdout=subprocess.PIPE, text=True
+    )
+    assert done.stdout == "2 True True\n"

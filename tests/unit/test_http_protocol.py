@@ -9,13 +9,16 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 METHODS = (
     "connection_made connection_lost data_received on_message_begin on_headers_complete on_body"
     " on_response_complete handle_websocket_upgrade pause_writing resume_writing"
-    " timeout_keep_alive_handler _unset_keepalive_if_required _should_upgrade"
+    " _start_asgi_task _should_upgrade"
 )
 ATTRIBUTES = (
-    "parser transport flow client loop connections cycle scope url headers pipeline"
-    " timeout_keep_alive"
+    "parser transport flow client loop connections cycle scope url headers pipeline app"
+    " server_state"
 )
-CYCLE_ATTRIBUTES = "body more_body response_started response_complete disconnected message_event"
+CYCLE_ATTRIBUTES = (
+    "body more_body response_started response_complete disconnected message_event keep_alive"
+    " default_headers flow transport on_response"
+)
 
 
 def test_the_methods_that_are_extended_exist() -> None:

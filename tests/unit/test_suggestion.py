@@ -17,6 +17,7 @@ from graph.suggestion import (
     may_suggest,
     middles_of,
     peers_of,
+    popular,
     weights_of,
 )
 
@@ -79,10 +80,12 @@ def test_whom_a_friend_follows_comes_before_whom_a_follow_follows() -> None:
     assert order(entries(BEN), circles) == [BEN, EVE, DAN]
 
 
-def test_weights_are_one_on_average() -> None:
+def test_weights_are_one_on_average_and_whole_steps() -> None:
     assert weights_of({}, NOBODY) == {}
+    assert weights_of({ANN: 9, BEN: 9}, NOBODY) == {ANN: 2, BEN: 2}
     weights = weights_of({ANN: 3, BEN: 700, CAT: 20}, frozenset({CAT}))
-    assert sum(weights.values()) == pytest.approx(3)
+    assert weights == {ANN: 3, BEN: 1, CAT: 3}
+    assert weights_of({ANN: 1, BEN: 10**9}, NOBODY)[BEN] == 1, "everybody counts"
 
 
 def test_a_follower_counts_as_much_as_the_viewer_follows_back() -> None:
@@ -161,3 +164,10 @@ def test_a_user_with_a_flag_of_the_viewer_is_not_suggested(note: int) -> None:
 
 def test_nobody_is_suggested_to_themselves() -> None:
     assert not may_suggest(SELF.kinds)
+
+
+def test_popular_is_whom_several_users_follow() -> None:
+    found = popular([entries(ANN, BEN), entries(BEN, CAT), entries(CAT, BEN, DAN)])
+    assert found.best_first == [BEN, CAT]
+    assert found.explained([CAT]) == [Suggestion(CAT, Reason.POPULAR, [])]
+    assert popular([]).best_first == []

@@ -156,7 +156,7 @@ test("one becomes somebody else, and sees what the first has just done", async (
   await page.getByRole("menuitem", { name: /New here/ }).click();
   await page.getByRole("main").getByText("You", { exact: true }).waitFor();
   await asked;
-  await page.getByRole("link", { name: "Followers" }).click();
+  await page.getByRole("navigation", { name: "Profile" }).getByRole("link", { name: "Followers" }).click();
   await page.getByRole("main").getByRole("article").filter({ hasText: "380" }).waitFor();
   await page.context().close();
 });

@@ -44,7 +44,7 @@ test("a list goes on where a busy browser reports several changes at once", { ti
   await page.addInitScript(() => {
     const Native = window.IntersectionObserver;
     window.IntersectionObserver = class extends Native {
-      /** @param {IntersectionObserverCallback} report @param {IntersectionObserverInit} options */
+      /** @param {IntersectionObserverCallback} report @param {IntersectionObserverInit} [options] */
       constructor(report, options) {
         const before = (/** @type {IntersectionObserverEntry} */ { target }) => ({ target, isIntersecting: false });
         // @ts-expect-error An entry with the members that are read.

@@ -6,6 +6,14 @@ from typing import Any
 from pglast import ast
 
 VOLATILE = frozenset({"clock_timestamp", "random", "gen_random_uuid", "nextval", "uuidv7"})
+TIMES = frozenset({"now", "transaction_timestamp", "statement_timestamp"})
+"""Functions of the time. So are the words without parentheses, such as `current_timestamp`."""
+STABLE = TIMES | {
+    "age", "concat", "concat_ws", "current_setting", "date_part", "date_trunc", "extract", "format",
+    "json_build_array", "json_build_object", "jsonb_build_array", "jsonb_build_object",
+    "make_timestamptz", "to_char", "to_jsonb",
+}  # fmt: skip
+"""Those of the functions that PostgreSQL calls stable which a statement could use."""
 STABLE_OF_OURS = frozenset({"lane_of", "count_lanes"})
 """Functions of ours that read a table."""
 
@@ -39,4 +47,63 @@ def has_volatile_call(node: Any) -> bool:
         call.funcname[-1].sval in VOLATILE
         or (call.funcname[-1].sval in STABLE_OF_OURS and any(descendants(call.args, ast.ColumnRef)))
         for call in descendants(node, ast.FuncCall)
+    )
+
+
+def has_stable_call_of_column(node: Any) -> bool:
+    """Whether a stable function has a column in its arguments, or a column is added to a time."""
+    calls = any(
+        call.funcname[-1].sval in STABLE and _has_column(call.args)
+        for call in _own(node, ast.FuncCall)
+    )
+    return calls or any(
+        expression.name[-1].sval in ("+", "-")
+        and (
+            (_is_time(expression.lexpr) and _has_column(expression.rexpr))
+            or (_is_time(expression.rexpr) and _has_column(expression.lexpr))
+        )
+        for expression in _own(node, ast.A_Expr)
+    )
+
+
+def has_chosen_call(node: Any) -> bool:
+    """Whether a CASE or COALESCE has a function that is not immutable."""
+    return any(map(is_mutable, _own(node, ast.CaseExpr | ast.CoalesceExpr)))
+
+
+def is_mutable(node: Any) -> bool:
+    """Whether an expression has a function that is not immutable, in other places than a
+    subquery."""
+    return any(_own(node, ast.SQLValueFunction)) or any(
+        call.funcname[-1].sval in TIMES | VOLATILE | STABLE_OF_OURS
+        or (call.funcname[-1].sval in STABLE and _has_column(call.args))
+        for call in _own(node, ast.FuncCall)
+    )
+
+
+def has_simple_case(node: Any) -> bool:
+    """Whether there is a CASE that compares one expression with several."""
+    return any(case.arg is not None for case in _own(node, ast.CaseExpr))
+
+
+def _own(node: Any, kind: Any) -> Iterator[Any]:
+    """The nodes of one kind below `node`, itself included, without those of its subqueries."""
+    if isinstance(node, ast.SubLink):
+        return
+    if isinstance(node, kind):
+        yield node
+    for child in children(node):
+        yield from _own(child, kind)
+
+
+def _has_column(node: Any) -> bool:
+    return any(_own(node, ast.ColumnRef))
+
+
+def _is_time(node: Any) -> bool:
+    node = plain(node)
+    if isinstance(node, ast.A_Expr) and node.name[-1].sval in ("+", "-"):
+        return _is_time(node.lexpr) or _is_time(node.rexpr)
+    return isinstance(node, ast.SQLValueFunction) or (
+        isinstance(node, ast.FuncCall) and node.funcname[-1].sval in TIMES
     )

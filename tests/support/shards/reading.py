@@ -11,7 +11,16 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind, BoolExprType, JoinType, SetOperation
 
 from storage.postgres.placement import DISTRIBUTED, REFERENCE
-from tests.support.shards.nodes import children, descendants, has_volatile_call, plain
+from tests.support.shards.nodes import (
+    children,
+    descendants,
+    has_chosen_call,
+    has_simple_case,
+    has_stable_call_of_column,
+    has_volatile_call,
+    is_mutable,
+    plain,
+)
 from tests.support.shards.sources import FUNCTION, Equalities, Feature, Outputs, Scope, Source, Term
 
 
@@ -106,7 +115,11 @@ class Reading:
                 self._equal.add((target, target.column), outputs[place] if outputs else None)
         if conflict := node.onConflictClause:
             self._expression((conflict.targetList, conflict.whereClause), scope)
-            self._check_functions((conflict.targetList, conflict.whereClause), target, scope)
+            changed = (conflict.targetList, conflict.whereClause)
+            self._check_functions(changed, target, scope)
+            if self._is_placed(target) and is_mutable(changed):
+                self.features.append((Feature.MUTABLE_CONFLICT, scope.group))
+        self._check_returning(node, target, scope)
 
     def _change(self, node: Any, scope: Scope) -> None:
         target = self._target(node.relation, scope)
@@ -118,15 +131,32 @@ class Reading:
         self._condition(node.whereClause, scope)
         self._expression(settings, scope)
         self._check_functions((settings, node.whereClause), target, scope)
+        self._check_returning(node, target, scope)
 
     def _target(self, relation: ast.RangeVar, scope: Scope) -> Source:
         alias = relation.alias.aliasname if relation.alias else relation.relname
         return self._add(scope, Source(alias, relation.relname, scope.group))
 
     def _check_functions(self, parts: Any, target: Source, scope: Scope) -> None:
-        is_placed = target.table in DISTRIBUTED or target.table in REFERENCE
-        if is_placed and has_volatile_call(parts):
-            self.features.append((Feature.VOLATILE, scope.group))
+        if not self._is_placed(target):
+            return
+        found = {
+            Feature.VOLATILE: has_volatile_call(parts),
+            Feature.STABLE_OF_COLUMN: has_stable_call_of_column(parts),
+            Feature.CHOSEN_CALL: has_chosen_call(parts),
+            Feature.SIMPLE_CASE: target.table in DISTRIBUTED and has_simple_case(parts),
+        }
+        self.features += [(feature, scope.group) for feature, is_found in found.items() if is_found]
+
+    def _check_returning(self, node: Any, target: Source, scope: Scope) -> None:
+        returned = node.returningClause.exprs if node.returningClause else None
+        if self._is_placed(target) and is_mutable(returned):
+            self.features.append((Feature.MUTABLE_RETURNING, scope.group))
+        if target.table in DISTRIBUTED and has_simple_case(returned):
+            self.features.append((Feature.SIMPLE_CASE, scope.group))
+
+    def _is_placed(self, target: Source) -> bool:
+        return target.table in DISTRIBUTED or target.table in REFERENCE
 
     # FROM
 

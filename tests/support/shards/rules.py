@@ -33,12 +33,23 @@ ADVICE = {
     Feature.RECURSION: "Bind it to one user, or read in steps from Python.",
     Feature.VOLATILE: "Citus refuses it in an UPDATE, a DELETE and ON CONFLICT DO UPDATE. Pass the"
     " value as a parameter, or select it in the FROM list.",
+    Feature.STABLE_OF_COLUMN: "Citus refuses it. Pass the value as a parameter, or compare instead"
+    " of computing: `column < now() - ...`.",
+    Feature.CHOSEN_CALL: "Citus refuses it. Select the time in the FROM list, in a MATERIALIZED"
+    " CTE, or pass it as a parameter.",
+    Feature.MUTABLE_CONFLICT: "Citus refuses it. Select it as a column of the INSERT, and write"
+    " `excluded.COLUMN`.",
+    Feature.MUTABLE_RETURNING: "Citus refuses it. Select it in a statement around the change.",
+    Feature.SIMPLE_CASE: "Citus sends another expression to the shard, which fails there. Write"
+    " `CASE WHEN x = ...`.",
     Feature.MOVED_ROW: "A row cannot move to another shard. Delete it and insert another.",
     Feature.UNPLACED: "Name the distribution column in the INSERT's list of columns.",
 }
 
 _ANYWHERE = {
-    Feature.EMPTY_SELECT, Feature.VOLATILE, Feature.MOVED_ROW, Feature.UNPLACED,
+    Feature.EMPTY_SELECT, Feature.VOLATILE, Feature.STABLE_OF_COLUMN, Feature.CHOSEN_CALL,
+    Feature.MUTABLE_CONFLICT, Feature.MUTABLE_RETURNING, Feature.SIMPLE_CASE, Feature.MOVED_ROW,
+    Feature.UNPLACED,
 }  # fmt: skip
 """Refused even in a statement of one user. The other features are in a group of several shards."""
 

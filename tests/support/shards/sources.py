@@ -22,6 +22,11 @@ class Feature(Enum):
     OUTER_JOIN = "a distributed table on the optional side of an outer join"
     RECURSION = "a recursive CTE"
     VOLATILE = "a volatile function in a change"
+    STABLE_OF_COLUMN = "a stable function of a column in a change"
+    CHOSEN_CALL = "a function of the time in a CASE or COALESCE of a change"
+    MUTABLE_CONFLICT = "a function of the time in ON CONFLICT DO UPDATE"
+    MUTABLE_RETURNING = "a function of the time in RETURNING"
+    SIMPLE_CASE = "CASE x WHEN in a change"
     MOVED_ROW = "a change of a distribution column"
     UNPLACED = "an INSERT without the distribution column"
 

@@ -26,7 +26,7 @@ export function createCache(): InMemoryCache {
       User: {
         fields: {
           followers: list("filter", "orderBy"),
-          following: list("orderBy"),
+          following: list("filter", "orderBy"),
           friends: list("orderBy"),
           followersYouKnow: list("orderBy"),
           commonFollowing: list("with", "orderBy"),

@@ -17,6 +17,10 @@ export function problemInWords(problem: ProblemFragment): string {
       return "This person cannot be followed.";
     case "UnblockFirst":
       return "You have blocked this person. Unblock them first.";
+    case "Conflict":
+      return "This has changed in the meantime, perhaps on another device. Now you see how it is.";
+    case "GroupLimitReached":
+      return `You already have ${number.format(problem.limit)} groups, which is your limit.`;
     case "CannotUndo":
       return problem.reason === "OVERTAKEN"
         ? "This cannot be undone any more: things have changed since."

@@ -3,11 +3,16 @@ import { Inbox, Settings, User, Users } from "lucide-react";
 import { NavLink } from "react-router";
 import { graphql } from "../gql";
 import { useSession } from "../session/SessionContext";
+import { CountBadge } from "../ui/CountBadge";
 
-const RequestBadge = graphql(`
-  query RequestBadge {
+const Badges = graphql(`
+  query Badges {
     viewer {
       id
+      user {
+        id
+        newFollowersCount
+      }
       badge: incomingFollowRequests(first: 0) {
         totalCount
       }
@@ -17,24 +22,21 @@ const RequestBadge = graphql(`
 
 export function Navigation() {
   const { userId } = useSession();
-  const { data } = useQuery(RequestBadge);
+  const { data } = useQuery(Badges);
   const waiting = data?.viewer?.badge.totalCount ?? 0;
+  const followers = data?.viewer?.user.newFollowersCount ?? 0;
   return (
     <nav className="navigation" aria-label="Main">
       <NavLink to={`/u/${userId}`}>
         <User aria-hidden="true" /> <span>Profile</span>
+        <CountBadge count={followers} of="new followers" />
       </NavLink>
       <NavLink to="/people">
         <Users aria-hidden="true" /> <span>People</span>
       </NavLink>
       <NavLink to="/requests">
         <Inbox aria-hidden="true" /> <span>Requests</span>
-        {waiting > 0 && (
-          <span className="count-badge">
-            {waiting}
-            <span className="visually-hidden"> waiting</span>
-          </span>
-        )}
+        <CountBadge count={waiting} of="waiting" />
       </NavLink>
       <NavLink to="/settings">
         <Settings aria-hidden="true" /> <span>Settings</span>

@@ -12,6 +12,7 @@ export const PeoplePageFragment = graphql(`
   fragment PeoplePage on UserConnection {
     access
     totalCount
+    unavailableCount
     edges {
       cursor
       node {
@@ -29,6 +30,8 @@ export const PeoplePageFragment = graphql(`
 
 interface PeoplePage<E extends { node: PersonFragment }> {
   totalCount: number;
+  /** Known for the viewer's own lists only. */
+  unavailableCount?: number | null;
   edges: E[];
   pageInfo: { hasNextPage: boolean; endCursor: string | null };
 }
@@ -39,11 +42,12 @@ interface PeopleListProps<E extends { node: PersonFragment }> {
   onMore: (after: string | null) => Promise<unknown>;
   empty: ReactNode;
   detail?: (edge: E) => ReactNode;
+  badge?: (edge: E) => ReactNode;
 }
 
 /** People below each other; the next page is loaded before its place is scrolled to. */
 export function PeopleList<E extends { node: PersonFragment }>(props: PeopleListProps<E>) {
-  const { label, page, onMore, empty, detail } = props;
+  const { label, page, onMore, empty, detail, badge } = props;
   const [name, setName] = useState("");
   useLiveRelations(page.edges.map(({ node }) => node.id));
   const { hasNextPage, endCursor } = page.pageInfo;
@@ -57,14 +61,21 @@ export function PeopleList<E extends { node: PersonFragment }>(props: PeopleList
       <ul className="people" aria-label={label}>
         {shown.map((edge) => (
           <li key={edge.node.id}>
-            <PersonRow person={edge.node} detail={detail?.(edge)} />
+            <PersonRow person={edge.node} detail={detail?.(edge)} badge={badge?.(edge)} />
           </li>
         ))}
       </ul>
       {shown.length === 0 && <p className="hint">Nobody of the {page.edges.length} loaded is called that.</p>}
+      <Unavailable count={page.unavailableCount ?? 0} />
       <ListEnd scroll={scroll} hasMore={hasNextPage} />
     </section>
   );
+}
+
+/** How many people the list leaves out, because their accounts are deactivated or deleted. */
+function Unavailable({ count }: { count: number }) {
+  if (count === 0) return null;
+  return <p className="hint list-note">{count === 1 ? "1 account is" : `${count} accounts are`} not available.</p>;
 }
 
 const matches = ({ displayName, handle }: PersonFragment, name: string) =>

@@ -1,5 +1,6 @@
 import { useApolloClient, useSubscription } from "@apollo/client/react";
 import { useContext, useEffect, useRef, useState, type ReactNode } from "react";
+import { activeQueries } from "../apollo/activeQueries";
 import type { LiveEventsSubscription } from "../gql/graphql";
 import { useSession } from "../session/SessionContext";
 import { ActivityContext, type Activity } from "./activity";
@@ -11,10 +12,10 @@ const SHOWN_MAX = 20;
 
 /** The names of the queries that an event makes out of date. */
 const AFFECTED: Partial<Record<LiveEventsSubscription["event"]["type"], string[]>> = {
-  REQUESTED: ["RequestBadge", "ReceivedRequests", "SentRequests"],
-  REQUEST_CANCELLED: ["RequestBadge", "ReceivedRequests", "SentRequests"],
-  REQUEST_ACCEPTED: ["RequestBadge", "SentRequests"],
-  REQUEST_DECLINED: ["RequestBadge", "SentRequests"],
+  REQUESTED: ["Badges", "ReceivedRequests", "SentRequests"],
+  REQUEST_CANCELLED: ["Badges", "ReceivedRequests", "SentRequests"],
+  REQUEST_ACCEPTED: ["Badges", "SentRequests"],
+  REQUEST_DECLINED: ["Badges", "SentRequests"],
 };
 
 /**
@@ -36,7 +37,7 @@ export function LiveEvents({ children }: { children: ReactNode }) {
       const { type, id, at, from, to } = data.event;
       if (type === "RESYNC") return void client.refetchQueries({ include: "active" });
       const include = AFFECTED[type];
-      if (include) void client.refetchQueries({ include: activeOf(client, include) });
+      if (include) void client.refetchQueries({ include: activeQueries(client, include) });
       const other = from?.id === userId ? to : from;
       if (!other || !id) return;
       const added = { id, type, at, ofViewer: from?.id === userId, otherId: other.id };
@@ -45,11 +46,6 @@ export function LiveEvents({ children }: { children: ReactNode }) {
   });
   return <ActivityContext value={activity}>{children}</ActivityContext>;
 }
-
-const activeOf = (client: ReturnType<typeof useApolloClient>, names: string[]) =>
-  [...client.getObservableQueries("active")].flatMap(({ queryName }) =>
-    queryName && names.includes(queryName) ? [queryName] : [],
-  );
 
 /**
  * Where to go on after the socket broke: behind the last event that was seen. An event may come

@@ -33,6 +33,7 @@ export const LiveCounts = graphql(`
   subscription LiveCounts($userId: ID!) {
     user: countsChanged(userId: $userId) {
       ...Counts
+      newFollowersCount
     }
   }
 `);

@@ -5,6 +5,7 @@ import type { FollowerFilter } from "../gql/graphql";
 import { PAGE_SIZE } from "../lists/pageSize";
 import { FollowerFilters } from "../lists/FollowerFilters";
 import { ListNotice } from "../lists/ListNotice";
+import { NewFollowers } from "../lists/NewFollowers";
 import { PeopleList } from "../lists/PeopleList";
 import { useNewcomers } from "../lists/useNewcomers";
 import { useProfileUser } from "../people/useProfileUser";
@@ -20,6 +21,7 @@ const Followers = graphql(`
         ...PeoplePage
         edges {
           followedAt
+          isNew
         }
       }
     }
@@ -27,7 +29,7 @@ const Followers = graphql(`
 `);
 
 export function FollowersPage() {
-  const { id, followerCount } = useProfileUser();
+  const { id, followerCount, newFollowersCount } = useProfileUser();
   const [filter, setFilter] = useState<FollowerFilter | null>(null);
   const { data, error, fetchMore, refetch } = useQuery(Followers, { variables: { id, filter, first: PAGE_SIZE } });
   const list = data?.user?.followers;
@@ -40,6 +42,7 @@ export function FollowersPage() {
   return (
     <>
       <title>Followers · Kindred</title>
+      <NewFollowers count={newFollowersCount ?? 0} newestCursor={filter ? undefined : list?.edges[0]?.cursor} />
       <FollowerFilters onChange={setFilter} />
       {list ? (
         <PeopleList
@@ -47,6 +50,7 @@ export function FollowersPage() {
           page={list}
           onMore={(after) => fetchMore({ variables: { after } })}
           detail={({ followedAt, node }) => `@${node.handle} · since ${formatWhen(followedAt)}`}
+          badge={({ isNew }) => isNew && newFollowersCount !== 0 && <span className="badge badge-new">New</span>}
           empty={<ListNotice access={list.access} empty={filter ? "Nobody passes this filter." : "No followers yet."} />}
         />
       ) : (

@@ -17,6 +17,11 @@ const Profile = graphql(`
     user(id: $id) {
       ...Person
       ...Counts
+      newFollowersCount
+      viewerRelation {
+        id
+        note
+      }
       bio
       followersYouKnow(first: 3) {
         totalCount
@@ -71,7 +76,7 @@ export function ProfilePage() {
     <div className="profile">
       <title>{`${user.displayName} · Kindred`}</title>
       <ProfileHeader user={user} known={id === userId ? null : user.followersYouKnow} />
-      <ProfileTabs user={user} />
+      <ProfileTabs user={user} newFollowers={user.newFollowersCount ?? 0} />
       <Outlet context={user} key={id} />
     </div>
   );

@@ -9,6 +9,7 @@ export function Badges({ user: { viewerRelation: relation } }: { user: Relations
       {relation.followedBy && <span className="badge">Follows you</span>}
       {relation.closeFollow && <span className="badge">Close</span>}
       {relation.whispering && <span className="badge">Quietly</span>}
+      {relation.notify === "ALL" && <span className="badge">Notifications</span>}
       {relation.muted && <span className="badge">Muted</span>}
     </>
   );

@@ -10,17 +10,20 @@ interface PersonRowProps {
   person: PersonFragment;
   /** A line below the name; the handle if there is none. */
   detail?: ReactNode;
+  /** Beside the name, before what the relationship says. */
+  badge?: ReactNode;
   /** Buttons in place of the follow button and the menu. */
   actions?: ReactNode;
 }
 
-export function PersonRow({ person, detail, actions }: PersonRowProps) {
+export function PersonRow({ person, detail, badge, actions }: PersonRowProps) {
   return (
     <article className="person" aria-label={person.displayName}>
       <Avatar src={person.avatarUrl} />
       <div className="person-text">
         <div className="person-name">
           <Link to={`/u/${person.id}`}>{person.displayName}</Link>
+          {badge}
           <Badges user={person} />
         </div>
         <div className="person-detail">{detail ?? `@${person.handle}`}</div>

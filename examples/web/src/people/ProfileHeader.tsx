@@ -1,3 +1,4 @@
+import { NotebookPen } from "lucide-react";
 import type { ProfileUser } from "./useProfileUser";
 import { FollowButton } from "../relationship/FollowButton";
 import { MoreMenu } from "../relationship/MoreMenu";
@@ -27,6 +28,13 @@ export function ProfileHeader({ user, known }: ProfileHeaderProps) {
       </h1>
       <p className="profile-handle">@{user.handle}</p>
       <p>{user.bio}</p>
+      {user.viewerRelation?.note && (
+        <p className="own-note">
+          <NotebookPen size={16} aria-hidden="true" />
+          <span className="visually-hidden">Your note: </span>
+          {user.viewerRelation.note}
+        </p>
+      )}
       {known && known.totalCount > 0 && <KnownFollowers known={known} />}
     </header>
   );

@@ -35,6 +35,7 @@ export function SuggestionRow({ suggestion }: { suggestion: SuggestionItemFragme
 function reasonInWords({ reason, knownFollowers: [first], knownFollowerCount }: SuggestionItemFragment) {
   if (reason === "FOLLOWS_YOU") return undefined;
   if (reason === "FOLLOWED_BY_PEERS") return "Followed by people who follow the same accounts";
+  if (reason === "POPULAR") return "Followed by many people here";
   if (!first) return "Followed by people you follow";
   const others = knownFollowerCount - 1;
   return others > 0 ? `Followed by ${first.displayName} and ${others} more you follow` : `Followed by ${first.displayName}`;

@@ -25,6 +25,7 @@ export const RelationshipFragment = graphql(`
       blocking
       muted
       closeFollow
+      notify
     }
     viewerFollowEligibility {
       code

@@ -1,10 +1,15 @@
 import type { ApolloCache } from "@apollo/client";
-import { Ban, Bell, BellOff, Ellipsis, Eye, EyeOff, Star, UserMinus } from "lucide-react";
+import { useQuery } from "@apollo/client/react";
+import { Ban, Bell, BellMinus, BellOff, BellPlus, Ellipsis, Eye, EyeOff, Star, UserMinus } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import type { PersonFragment } from "../gql/graphql";
-import type { ChangeName } from "./changes";
+import { OwnDetails } from "../own/documents";
+import { GroupsDialog } from "../own/GroupsDialog";
+import { NoteDialog } from "../own/NoteDialog";
+import { OwnItems } from "../own/OwnItems";
 import { withoutSuggestion } from "../people/suggestions";
+import type { ChangeName } from "./changes";
 import { useChange } from "./useChange";
 import "./menu.css";
 
@@ -13,7 +18,7 @@ interface Item {
   label: string;
   icon: ReactNode;
   danger?: boolean;
-  input?: { visibility?: "WHISPER" | "PUBLIC"; closeFollow?: boolean };
+  input?: { visibility?: "WHISPER" | "PUBLIC"; closeFollow?: boolean; notify?: "ALL" | "NONE" };
 }
 
 function itemsFor({ viewerRelation: relation, viewerFollowEligibility: { code } }: PersonFragment): Item[] {
@@ -23,8 +28,14 @@ function itemsFor({ viewerRelation: relation, viewerFollowEligibility: { code } 
     items.push({ change: "follow", label: "Follow quietly", icon: <EyeOff />, input: { visibility: "WHISPER" } });
   }
   if (relation.following) {
-    const { closeFollow, whispering } = relation;
+    const { closeFollow, notify, whispering } = relation;
     items.push(
+      {
+        change: "updateFollow",
+        label: notify === "ALL" ? "Turn off notifications" : "Turn on notifications",
+        icon: notify === "ALL" ? <BellMinus /> : <BellPlus />,
+        input: { notify: notify === "ALL" ? "NONE" : "ALL" },
+      },
       {
         change: "updateFollow",
         label: closeFollow ? "Not a close follow any more" : "Make a close follow",
@@ -57,28 +68,64 @@ function itemsFor({ viewerRelation: relation, viewerFollowEligibility: { code } 
 
 /** Everything else that one can do about a person. */
 export function MoreMenu({ user }: { user: PersonFragment }) {
-  const change = useChange();
-  const unsuggest = (cache: ApolloCache) => withoutSuggestion(cache, user.id);
+  const [asking, setAsking] = useState<ReactNode>(null);
   if (user.viewerRelation?.state === "SELF") return null;
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger className="icon-button" aria-label={`More about ${user.displayName}`}>
-        <Ellipsis size={20} />
-      </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content className="menu" align="end" sideOffset={6} collisionPadding={12}>
-          {itemsFor(user).map(({ change: name, label, icon, danger, input }) => (
-            <DropdownMenu.Item
-              key={label}
-              className={danger ? "menu-item menu-danger" : "menu-item"}
-              onSelect={() => void change(name, user, { input, update: name === "block" ? unsuggest : undefined })}
-            >
-              {icon}
-              {label}
-            </DropdownMenu.Item>
-          ))}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
+    <>
+      <DropdownMenu.Root modal={false}>
+        <DropdownMenu.Trigger className="icon-button" aria-label={`More about ${user.displayName}`}>
+          <Ellipsis size={20} />
+        </DropdownMenu.Trigger>
+        <DropdownMenu.Portal>
+          <DropdownMenu.Content className="menu" align="end" sideOffset={6} collisionPadding={12}>
+            <MenuItems user={user} onAsk={setAsking} onAnswer={() => setAsking(null)} />
+          </DropdownMenu.Content>
+        </DropdownMenu.Portal>
+      </DropdownMenu.Root>
+      {asking}
+    </>
+  );
+}
+
+interface MenuItemsProps {
+  user: PersonFragment;
+  /** Show a dialog, which outlives the menu. */
+  onAsk: (dialog: ReactNode) => void;
+  onAnswer: () => void;
+}
+
+/**
+ * The items of an open menu. They change the relationship that the viewer saw when the menu opened:
+ * if it has changed since, Kith rejects that with CONFLICT, and returns it as it is now.
+ */
+function MenuItems({ user, onAsk, onAnswer }: MenuItemsProps) {
+  const change = useChange();
+  const { data: details } = useQuery(OwnDetails, { variables: { userId: user.id }, fetchPolicy: "network-only" });
+  const { version, note } = details?.user?.viewerRelation ?? {};
+  const unsuggest = (cache: ApolloCache) => withoutSuggestion(cache, user.id);
+  return (
+    <>
+      <OwnItems
+        user={user}
+        details={details}
+        onGroups={() => onAsk(<GroupsDialog user={user} onClose={onAnswer} />)}
+        onNote={() => onAsk(<NoteDialog user={user} note={note ?? ""} onClose={onAnswer} />)}
+      />
+      {itemsFor(user).map(({ change: name, label, icon, danger, input }) => (
+        <DropdownMenu.Item
+          key={label}
+          className={danger ? "menu-item menu-danger" : "menu-item"}
+          onSelect={() =>
+            void change(name, user, {
+              input: { ...input, ifVersion: version ?? undefined },
+              update: name === "block" ? unsuggest : undefined,
+            })
+          }
+        >
+          {icon}
+          {label}
+        </DropdownMenu.Item>
+      ))}
+    </>
   );
 }

@@ -1,5 +1,5 @@
 import type { TypedDocumentNode } from "@apollo/client";
-import type { ChangeFragment, FollowVisibility } from "../gql/graphql";
+import type { ChangeFragment, FollowNotifications, FollowVisibility } from "../gql/graphql";
 import * as mutations from "./mutations";
 import * as guess from "./optimistic";
 
@@ -8,6 +8,9 @@ export interface ChangeInput {
   idempotencyKey?: string;
   visibility?: FollowVisibility;
   closeFollow?: boolean;
+  notify?: FollowNotifications;
+  /** Change only the relationship with this `version`: that which the viewer has seen. */
+  ifVersion?: string;
   message?: string;
 }
 
@@ -32,7 +35,7 @@ export const CHANGES = {
   updateFollow: {
     mutation: mutations.UpdateFollow,
     payload: "UpdateFollowPayload",
-    guess: guess.unchanged,
+    guess: guess.followUpdated,
     done: (name) => `Changed how you follow ${name}. They cannot see that.`,
   },
   cancelRequest: {

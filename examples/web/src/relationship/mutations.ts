@@ -12,6 +12,9 @@ export const ProblemFragment = graphql(`
     ... on BlockLimitReached {
       limit
     }
+    ... on GroupLimitReached {
+      limit
+    }
     ... on RateLimited {
       retryAt
     }

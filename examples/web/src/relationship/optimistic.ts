@@ -1,8 +1,9 @@
 import type { CountsFragment, FollowEligibilityCode, RelationshipFragment } from "../gql/graphql";
+import type { ChangeInput } from "./changes";
 
 /** A user with everything that a change may change. */
 export type Subject = RelationshipFragment & CountsFragment;
-export type Guess = (user: Subject) => Subject;
+export type Guess = (user: Subject, input: Partial<ChangeInput>) => Subject;
 type Relation = NonNullable<RelationshipFragment["viewerRelation"]>;
 
 /*
@@ -38,6 +39,17 @@ export function followed(user: Subject): Subject {
 export function unfollowed(user: Subject): Subject {
   const next = changed(user, { following: false, whispering: false }, "ALLOWED");
   return { ...next, followerCount: plus(user.followerCount, -1) };
+}
+
+export function followUpdated(user: Subject, { closeFollow, notify, visibility }: Partial<ChangeInput>): Subject {
+  const relation = user.viewerRelation;
+  if (!relation) return user;
+  const next = {
+    closeFollow: closeFollow ?? relation.closeFollow,
+    notify: notify ?? relation.notify,
+    whispering: visibility ? visibility === "WHISPER" : relation.whispering,
+  };
+  return changed(user, next, user.viewerFollowEligibility.code);
 }
 
 export const requestCancelled = (user: Subject) => changed(user, { requested: false }, "APPROVAL_NEEDED");

@@ -1,6 +1,7 @@
 import type { ApolloCache } from "@apollo/client";
 import type { ChangeFragment, CountsFragment as Counts, RelationshipFragment } from "../gql/graphql";
 import { CountsFragment } from "../people/fragments";
+import type { ChangeInput } from "./changes";
 import type { Guess, Subject } from "./optimistic";
 
 interface Guessed {
@@ -8,12 +9,13 @@ interface Guessed {
   user: RelationshipFragment;
   payload: ChangeFragment["__typename"];
   guess: Guess;
+  input: Partial<ChangeInput>;
 }
 
 /** The answer that a change will probably get: both users as the cache has them, changed. */
-export function optimisticChange(cache: ApolloCache, { viewerId, user, payload, guess }: Guessed): ChangeFragment {
+export function optimisticChange(cache: ApolloCache, { viewerId, user, payload, guess, input }: Guessed): ChangeFragment {
   const before: Subject = { ...counts(cache, user.id), ...relationshipOf(user) };
-  const after = guess(before);
+  const after = guess(before, input);
   return {
     __typename: payload,
     changed: true,

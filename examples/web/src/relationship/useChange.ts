@@ -10,7 +10,7 @@ import { optimisticChange } from "./optimisticChange";
 import { useUndo } from "./useUndo";
 
 interface Options {
-  input?: Omit<ChangeInput, "userId" | "idempotencyKey">;
+  input?: Omit<ChangeInput, "userId" | "idempotencyKey"> | undefined;
   /** Change a list in the cache, first with the guess and then with the answer. */
   update?: (cache: ApolloCache) => void;
 }
@@ -25,14 +25,14 @@ export function useChange() {
   const toast = useToast();
   const undo = useUndo();
 
-  return async (name: ChangeName, user: PersonFragment, { input, update }: Options = {}) => {
+  return async (name: ChangeName, user: PersonFragment, { input = {}, update }: Options = {}) => {
     const { mutation, payload, guess, done } = changeOf(name);
     try {
       const { data } = await client.mutate({
         mutation,
         variables: { input: { ...input, userId: user.id, idempotencyKey: crypto.randomUUID() } },
         optimisticResponse: {
-          change: optimisticChange(client.cache, { viewerId, user, payload, guess }),
+          change: optimisticChange(client.cache, { viewerId, user, payload, guess, input }),
         },
         update: (cache, { data: answer }) => {
           if (answer?.change?.userErrors.length === 0) update?.(cache);

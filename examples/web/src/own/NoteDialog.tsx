@@ -1,0 +1,26 @@
+import type { PersonFragment } from "../gql/graphql";
+import { TextDialog } from "../ui/TextDialog";
+import { useOwn } from "./useOwn";
+
+/** How long Kith lets a note be. */
+const NOTE_MAX = 200;
+
+interface NoteDialogProps {
+  user: PersonFragment;
+  note: string;
+  onClose: () => void;
+}
+
+export function NoteDialog({ user, note, onClose }: NoteDialogProps) {
+  const { setNote } = useOwn();
+  return (
+    <TextDialog
+      title={`Your note about ${user.displayName}`}
+      hint="Only you see it. Save an empty text to delete it."
+      value={note}
+      maxLength={NOTE_MAX}
+      onSave={(text) => void setNote(user, text)}
+      onClose={onClose}
+    />
+  );
+}

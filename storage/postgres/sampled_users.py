@@ -1,0 +1,60 @@
+"""Some users of a space, kept in each process.
+
+They are spread evenly over the ids, so nothing has to be counted or kept by writes to find them. On
+Citus the statements are tasks for all shards: a process runs them at most every some minutes, and
+only if somebody asks.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graph.edge import UserId
+from storage.postgres import sql
+from storage.postgres.pool import Postgres
+
+SAMPLED_MAX = 50
+KEPT_S = 600.0
+SMALL_KEPT_S = 5.0
+"""How long a sample of fewer users is kept: the space is small and may be growing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    bounds: str
+    next_user: str
+
+
+_SQL = sql.load(_Statements, "sampled_users")
+
+
+class PostgresSampledUsers:
+    """Implements `storage.ports.SampledUsers`."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+        self._known: Sequence[UserId] = ()
+        self._kept_until = float("-inf")
+        self._reading = asyncio.Lock()
+
+    async def now(self) -> Sequence[UserId]:
+        async with self._reading:  # one task reads, the others wait for it
+            if time.monotonic() >= self._kept_until:
+                self._known = await self._read()
+                is_small = len(self._known) < SAMPLED_MAX
+                self._kept_until = time.monotonic() + (SMALL_KEPT_S if is_small else KEPT_S)
+        return self._known
+
+    async def _read(self) -> Sequence[UserId]:
+        bounds = await self._postgres.row(_SQL.bounds)
+        if bounds is None or bounds["lowest"] is None:
+            return ()
+        lowest, width = bounds["lowest"], bounds["highest"] - bounds["lowest"]
+        found: dict[UserId, None] = {}
+        for place in range(SAMPLED_MAX):
+            at = lowest + width * place // (SAMPLED_MAX - 1)
+            row = await self._postgres.row(_SQL.next_user, at)
+            if row is not None:
+                found[UserId(row["user_id"])] = None
+        return tuple(found)

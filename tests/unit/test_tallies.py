@@ -1,0 +1,67 @@
+"""Counts that are computed in several snapshots: what changes between them is no difference."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from graph.edge import UserId
+from storage.postgres.tallies import COMPUTATIONS_MAX, Numbers, Tally, lasting_differences
+
+RIGHT = Numbers(*range(len(Numbers._fields)))
+USER, OTHER = UserId(1), UserId(2)
+
+
+def tally(stored: int, true: int, friends: tuple[int, int] = (0, 0), user: UserId = USER) -> Tally:
+    """A tally with these numbers of followers and of friends."""
+    return Tally(
+        user,
+        RIGHT._replace(followers=stored, friends=friends[0]),
+        RIGHT._replace(followers=true, friends=friends[1]),
+    )
+
+
+async def found(*computed: Sequence[Tally]) -> list[Tally]:
+    """What is found if the computations have these results, and the last one again and again."""
+    results = list(computed)
+    asked: list[list[UserId]] = []
+
+    async def compute(users: Sequence[UserId]) -> Sequence[Tally]:
+        asked.append(list(users))
+        result = results.pop(0) if len(results) > 1 else results[0]
+        return [one for one in result if one.user in users]
+
+    tallies = await lasting_differences(compute, [USER, OTHER])
+    assert all(asked)
+    assert len(asked) <= COMPUTATIONS_MAX
+    return tallies
+
+
+async def test_a_wrong_count_is_found_while_the_user_gains_followers() -> None:
+    """It was missed: the stored numbers of the two computations are not the same."""
+    assert await found([tally(56, 9)], [tally(58, 11)]) == [tally(58, 11)]
+
+
+async def test_a_wrong_count_is_found_while_the_number_of_friends_changes() -> None:
+    changing = [tally(56, 9, (number, 0)) for number in range(1, 99)]
+    (one,) = await found(*([each] for each in changing))
+    assert (one.stored.followers, one.true.followers) == (56, 9)
+    assert one.stored.friends == one.true.friends
+
+
+async def test_what_changes_each_time_is_no_difference() -> None:
+    assert await found(*([tally(number, 0)] for number in range(1, 99))) == []
+
+
+@pytest.mark.parametrize("computations", range(1, COMPUTATIONS_MAX))
+async def test_what_is_gone_is_no_difference(computations: int) -> None:
+    changing = [[tally(number, 0)] for number in range(1, computations + 1)]
+    assert await found(*changing, []) == []
+
+
+async def test_a_difference_that_becomes_steady_is_found() -> None:
+    assert await found([tally(5, 1)], [tally(6, 1)], [tally(9, 4)]) == [tally(9, 4)]
+
+
+async def test_users_are_compared_with_themselves() -> None:
+    first = [tally(5, 1), tally(7, 7, (2, 1), OTHER)]
+    assert await found(first, [tally(4, 0)]) == [tally(4, 0)]
