@@ -27,7 +27,7 @@ from graph.page import Page, Position, Window, cut
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
-from storage.postgres.accounts import charge_rate_limit
+from storage.postgres.own_changes import charge_rate_limit
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.present_follows import present_follows
 from storage.postgres.receipts import write_receipt
