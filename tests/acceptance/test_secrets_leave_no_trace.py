@@ -56,7 +56,6 @@ SECRETS: dict[str, tuple[list[Step], list[Step]]] = {
     "flags of a stranger": ([], FLAGS),
     "flags of a followed user": ([FOLLOW], [*FLAGS[:1], *FLAGS[2:], *PUT]),
     "a whisper": ([], [WHISPER, *PUT]),
-    "a whisper that has ended": ([], [WHISPER, *PUT, UNFOLLOW]),
     "the end of a whisper": ([WHISPER, *PUT], [UNFOLLOW]),
 }
 """Secrets, each with what came before it."""
