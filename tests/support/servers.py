@@ -24,7 +24,7 @@ POSTGRES_SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
-    # Each test leaves a few dead rows, in one of many databases. Workers every 5 s take 3 % of a core.
+    # Each test leaves a few dead rows, in one of many databases.
     "autovacuum_naptime": "60s",
     # CREATE, DROP and TRUNCATE search all shared buffers.
     "shared_buffers": "64MB",
