@@ -121,7 +121,8 @@ async def served_space(
     if authentication is None or authentication.settings != config.authentication:
         authentication = Authentication(config.authentication)
         running = authentication.running()
-    async with open_stores(config.storage, shared=parts.servers) as stores, running:
+    opened = open_stores(config.storage, shared=parts.servers)
+    async with opened as stores, running, stores.jobs.failover.noticing():
         yield _served(config, parts, stores, authentication)
 
 

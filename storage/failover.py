@@ -8,9 +8,13 @@ the caches and the last events. Each server stores its own id, which changes at 
 restart it finds the id that its data are from.
 """
 
+import asyncio
 import logging
 import re
-from collections.abc import Set
+from collections.abc import AsyncIterator, Set
+from contextlib import asynccontextmanager
+
+import asyncpg
 
 from graph.errors import Unavailable
 from storage.cache.updates import RedisCaches
@@ -34,6 +38,9 @@ SELECT bool_and(success) AS complete, string_agg(result, ' ' ORDER BY nodeid) AS
 FROM run_command_on_all_nodes($1)
 """
 """The generations of all machines of Citus: each of them may fail over. The same on each."""
+
+RETRY_S = 1.0
+"""How long after a check that has failed a gateway checks again."""
 
 _RUN_ID = re.compile(rb"run_id:(\w+)")
 
@@ -79,6 +86,39 @@ class Failover:
         # Last, because a machine of Citus may be unavailable for long.
         database = (self._broker, self._keys.generation, await self._generation())
         return await self._compare("database", *database) or has_changed
+
+    @asynccontextmanager
+    async def noticing(self) -> AsyncIterator[None]:
+        """Check now and, during the block, each time that a new connection of this process reaches
+        another server of the database than the one before, or the same one after a restart. So a
+        gateway needs no worker to notice a restore."""
+        if not await self._is_checked():
+            self._postgres.server_changed.set()
+        task = asyncio.create_task(self._notice())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _notice(self) -> None:
+        changed = self._postgres.server_changed
+        while True:
+            await changed.wait()
+            changed.clear()
+            if not await self._is_checked():
+                changed.set()
+                await asyncio.sleep(RETRY_S)
+
+    async def _is_checked(self) -> bool:
+        try:
+            await self.check()
+        except Unavailable as error:
+            log.warning("whether the database has changed is checked again later: %s", error)
+            return False
+        except asyncpg.PostgresError as error:  # a service may reject the statement
+            log.warning("whether the database has changed cannot be known: %s", error)
+        return True
 
     async def _compare(self, what: str, server: Redis, key: str, found: str) -> bool:
         """Empty the caches if `server` stores another value at `key`, and store the one found."""

@@ -42,7 +42,8 @@ _REJECTED = re.compile(r"unsupported startup parameter[s]?: ([\w, .]+)")
 
 _CHECK = """
 SELECT pg_backend_pid() AS pid, current_schema() AS schema,
-    current_setting('statement_timeout') AS statement_timeout
+    current_setting('statement_timeout') AS statement_timeout,
+    pg_postmaster_start_time()::text AS server
 """
 
 IS_CITUS = "SELECT count(*) > 0 AS is_citus FROM pg_extension WHERE extname = 'citus'"
@@ -80,6 +81,10 @@ class Connector:
         """Whether there is a pooler. None: not known yet."""
         self.is_citus = False
         """Whether the database has Citus. Known when there is a connection."""
+        self.server_changed = asyncio.Event()
+        """Set when a new connection has reached another server than the one before it, or the same
+        one after a restart."""
+        self._server: str | None = None
 
     async def connect(
         self, timeout_s: float, command_timeout_s: float | None = None, *, is_direct: bool = False
@@ -140,6 +145,10 @@ class Connector:
             except asyncpg.ProtocolViolationError as error:
                 if not self._forget_rejected(str(error)):
                     raise
+            except Exception as error:
+                # The frame of the driver's `_connect` refers to the error: with its traceback, each
+                # attempt while the server is down would leave a reference cycle.
+                raise error.with_traceback(None) from error.__cause__
 
     def _accepted_parameters(self) -> dict[str, str]:
         return {
@@ -163,6 +172,9 @@ class Connector:
             raise Unavailable(PART, WRONG_SPACE)
         if row["statement_timeout"] == "0":
             raise Unavailable(PART, NO_TIMEOUT)
+        if self._server not in (None, row["server"]):
+            self.server_changed.set()
+        self._server = row["server"]
 
 
 def read_password(file: Path | None) -> str | None:

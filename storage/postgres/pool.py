@@ -1,6 +1,7 @@
 """Bounded access to PostgreSQL for requests: every wait has a deadline, and driver errors become
 domain errors."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -17,11 +18,15 @@ from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
 from storage.postgres.connector import PART, Connector
 from storage.postgres.distribution import is_cancelled
 from storage.postgres.sql import name_of
+from storage.postgres.turns import Turns
 from storage.settings import StorageSettings
 from telemetry import tracing
 from telemetry.histogram import Histogram
 
 Record = asyncpg.Record
+
+CHANGES_PART = 4
+"""The changes of one user take a quarter of the connections at most."""
 
 NOT_MIGRATED = "This space is not migrated to this version. Run `kith migrate` for it first."
 
@@ -133,6 +138,9 @@ class Postgres:
         )
         self._pool = _pool(settings, self._connector, budget)
         self._statement_counter = StatementCounter()
+        limits = settings.connections
+        self.turns = Turns(max(1, limits.pool_max // CHANGES_PART), limits.acquire_timeout_s)
+        """The turns of users whose changes take connections of this pool."""
 
     @property
     def statements(self) -> int:
@@ -164,6 +172,12 @@ class Postgres:
             async with self.connection():
                 pass
         return self._connector.is_citus
+
+    @property
+    def server_changed(self) -> asyncio.Event:
+        """Set when a new connection has reached another server than the one before it, or the same
+        one after a restart."""
+        return self._connector.server_changed
 
     async def ping(self) -> None:
         """Raise Unavailable if PostgreSQL does not answer, or the space has not been migrated to

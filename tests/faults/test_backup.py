@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from devstack.binaries import find_postgres
 from devstack.directories import private_folder, server_user
 from graph.edge import UserId
+from graph.errors import Unavailable
 from graph.page import ListKind, Window
 from storage.postgres.migrate import migrate
 from storage.postgres.verify import verify
@@ -20,6 +22,7 @@ from tests.support.backups import Archive, mark_point, restore
 from tests.support.graphs import drain_all, follows, ids_of, users
 from tests.support.readers import Reading
 from tests.support.standby import Node
+from tests.support.waiting import until
 
 IN_BACKUP, IN_ARCHIVE, MISTAKE = 2, 3, 4
 """The users whom user 1 follows before the backup, after it, and after the point in time."""
@@ -93,3 +96,26 @@ async def test_a_restore_to_a_point_in_time_leaves_nothing_of_later(
         await follow(stores, MISTAKE + 1)
     report = await verify(restored)
     assert report.clean, report
+
+
+async def test_a_gateway_without_a_worker_notices_a_restore(backed: Backed, redis_url: str) -> None:
+    """It reconnects by itself, to the server that the backup is restored to."""
+    hosts = f"{backed.server.sockets},{backed.other.sockets}"
+    url = f"postgresql://kith@/postgres?host={hosts}&port=5432,5432"
+    opened = open_stores(StorageSettings(url, redis_url))
+    async with opened as stores, stores.jobs.failover.noticing():
+        await follow(stores, IN_BACKUP)
+        await backed.other.copy(backed.server, standby=False)
+        await mark_point(backed.server)
+        await follow(stores, MISTAKE)
+        await backed.archive.holds_everything(backed.server)
+        await backed.server.kill()
+        await restore(backed.other, backed.archive)
+        assert await following(stores) == {IN_BACKUP, MISTAKE}, "the caches still hold it"
+
+        async def is_noticed() -> bool:
+            with suppress(Unavailable):
+                await stores.servers.postgres.ping()  # any statement that needs a connection
+            return await following(stores) == {IN_BACKUP}
+
+        await until(is_noticed)
