@@ -56,7 +56,12 @@ def field_error_of(error: Exception | CancelledError) -> Exception:
         return error
     task = asyncio.current_task()
     if task is None or task.cancelling():
-        raise error
+        try:
+            raise error
+        finally:
+            # The traceback refers to this frame, so it would be a reference cycle with the
+            # exception, and with the task, which keeps the exception that ends it.
+            del error, task
     return AwaitableCancelled()
 
 

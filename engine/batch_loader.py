@@ -54,8 +54,12 @@ class ColumnBatch:
                 for task in self._tasks:
                     task.cancel()
 
-    async def resolve(self, columns: list[Sequence[Any]]) -> list[list[Any]]:
-        """Resolve all the columns with one call. The loader calls this at the end of the tick."""
+    async def resolve(self, columns: list[Sequence[Any]]) -> list[Any]:
+        """Resolve all the columns with one call. The loader calls this at the end of the tick.
+
+        An error is returned in place of each column's items. If it was raised, its traceback would
+        have a frame of aiodataloader that refers to the futures with the error: a reference cycle.
+        """
         self._close()
         if not self._waiting:
             return [[] for _ in columns]
@@ -64,8 +68,10 @@ class ColumnBatch:
         self._tasks.add(task)
         try:
             items = await self._resolver.batch(list(chain.from_iterable(columns)), self._arguments)
-        except asyncio.CancelledError as error:
-            raise AwaitableCancelled from error
+        except asyncio.CancelledError:
+            return [AwaitableCancelled()] * len(columns)
+        except Exception as error:
+            return [error] * len(columns)
         finally:
             self._tasks.discard(task)
         rest = iter(items)

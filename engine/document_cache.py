@@ -51,12 +51,16 @@ class DocumentCache:
 
     async def parse_in_turns(self, text: str) -> Document:
         """Parse a document in turns of the event loop. Concurrent callers share the work."""
+        # Without a variable for the task: it would be a reference cycle with its exception.
+        return await asyncio.shield(self._parsing_task(text))
+
+    def _parsing_task(self, text: str) -> Task[Document]:
         task = self._running.get(text)
         if task is None or task.get_loop() is not asyncio.get_running_loop():
             task = asyncio.create_task(self._turns.run(self._cached(text)))
             self._running[text] = task
             task.add_done_callback(partial(self._ended, text))
-        return await asyncio.shield(task)
+        return task
 
     def _drop_compiled(self, document: Document) -> None:
         """Plans refer to their document, which a request may still be running."""

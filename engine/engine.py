@@ -48,6 +48,7 @@ class Engine:
             self.settings.max_rows,
             self.settings.max_bytes,
             self.settings.max_field_errors,
+            self.settings.expected_errors,
         )
         if self.settings.trace is not None:
             self._new_run = partial(self._new_run, trace=self.settings.trace)

@@ -52,7 +52,7 @@ def partition_column(column: Column, field: Field, run: Run, *, may_be_null: boo
     if not may_be_null and None in map(_none_or_true, column):
         whole = [non_null_error(field) if value is None else value for value in column]
     present = [value for value in whole if not is_null_or_error(value)]
-    run.count_field_errors(sum(isinstance(value, Exception) for value in whole))
+    run.count_field_errors([value for value in whole if isinstance(value, Exception)])
     return Partition(present, whole)
 
 
@@ -86,7 +86,7 @@ def propagate_nulls(
     try:
         return (yield from propagation.object(data, ())), propagation.errors
     except GraphQLError as error:
-        return None, [*propagation.errors, error]
+        return None, [*propagation.errors, _without_frames(error)]
 
 
 class _NullPropagation:
@@ -127,7 +127,7 @@ class _NullPropagation:
         except GraphQLError as error:
             if isinstance(declared, GraphQLNonNull):
                 raise
-            self.errors.append(error)
+            self.errors.append(_without_frames(error))
             return None
 
     def _value(
@@ -151,6 +151,12 @@ class _NullPropagation:
         error = locate_error(value, field.nodes, list(path))
         self._run.count_bytes(_response_bytes(error))
         return error
+
+
+def _without_frames(error: GraphQLError) -> GraphQLError:
+    """The error without the frames of the walk, which refer to all errors. Its cause has its own
+    traceback."""
+    return error.with_traceback(None)
 
 
 def _response_bytes(error: GraphQLError) -> int:

@@ -67,7 +67,7 @@ class LeafCompletion(Completion):
                 return Executor.complete_leaf_value(self.declared, value)
             except Exception as error:
                 field_error = error
-        run.count_field_errors(1)
+        run.count_field_errors([field_error])
         return field_error
 
 

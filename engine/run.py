@@ -61,6 +61,8 @@ class Run:
     max_rows: int
     max_bytes: int
     max_field_errors: int
+    expected_errors: tuple[type[Exception], ...]
+    """See `EngineSettings.expected_errors`."""
     operation: OperationDefinition
     values: Values
     context: Any
@@ -103,11 +105,18 @@ class Run:
         if self.rows > self.max_rows:
             self.exceed_limit()
 
-    def count_field_errors(self, errors: int) -> None:
-        """Count field errors, also as rows.
+    def count_field_errors(self, found: Sequence[Exception]) -> None:
+        """Count field errors that are about to be stored in the result, also as rows.
+
+        Expected ones lose their tracebacks: the frames refer to this run, which refers to its
+        result, and such cycles stay until the garbage collector visits all objects.
 
         Raises CostLimitExceeded.
         """
+        for error in found:
+            if isinstance(error, self.expected_errors):
+                error.__traceback__ = None
+        errors = len(found)
         self.field_errors += errors
         self.field_errors_counted += errors
         if self.field_errors_counted > self.max_field_errors:

@@ -76,6 +76,10 @@ class EngineSettings:
     plans_per_operation: int = 16
     """One plan for each combination of the variables in @skip and @include."""
 
+    expected_errors: tuple[type[Exception], ...] = ()
+    """Exceptions of resolvers whose tracebacks nobody reads, so field errors do not keep them. With
+    its traceback, an error in a result is a reference cycle."""
+
     trace: Callable[[str], AbstractContextManager[object]] | None = None
     """Wraps each wait for a field; called with the field's response key."""
 

@@ -52,6 +52,7 @@ from gateway.space_transports import SpaceTransports
 from gateway.spaces import Spaces
 from gateway.traced_requests import TracedApp
 from gateway.transports import Transports
+from graph.errors import KithError
 from schema import weights
 from schema.federation import SCHEMA_TEXTS
 from schema.schema import schema
@@ -96,6 +97,7 @@ class Gateway:
                 introspection_weight=weights.INTROSPECTION,
                 mutation_weight=weights.WRITE,
                 max_bytes=config.clients.costs.response_bytes_max,
+                expected_errors=(KithError,),
             ),
         )
         if config.clients.documents.trusted is not None:

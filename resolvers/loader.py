@@ -10,7 +10,7 @@ The only module of the resolvers that uses aiodataloader. Traps of version 0.4.3
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from itertools import chain
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from aiodataloader import DataLoader, dispatch_queue_batch
 from aiodataloader import Loader as Queued
@@ -129,12 +129,18 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
         finally:
             limit.cancel()
 
-    async def batch_load_fn(self, columns: list[Sequence[K]]) -> list[None]:
-        """Read the missing keys of all columns. aiodataloader calls it for each batch."""
+    async def batch_load_fn(self, columns: list[Sequence[K]]) -> list[Any]:
+        """Read the missing keys of all columns. aiodataloader calls it for each batch.
+
+        An error is returned for each column. If it was raised, its traceback would have a frame of
+        aiodataloader that refers to the futures with the error: a reference cycle.
+        """
         try:
             await self._load_missing(columns)
-        except asyncio.CancelledError as error:  # also of a batch that takes too long
-            raise Unavailable("A store") from error
+        except asyncio.CancelledError:  # also of a batch that takes too long
+            return [Unavailable("A store")] * len(columns)
+        except Exception as error:
+            return [error] * len(columns)
         return [None] * len(columns)
 
     async def _load_missing(self, columns: Sequence[Sequence[K]]) -> None:

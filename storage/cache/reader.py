@@ -210,10 +210,10 @@ class CacheReader:
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
         """The viewer's targets from the tables. Concurrent reads of one request share the read."""
-        filling = self._filling.get(viewer)
-        if filling is None:
-            filling = self._filling[viewer] = asyncio.create_task(self._fill_pending(viewer))
-        return await asyncio.shield(filling)
+        if viewer not in self._filling:
+            self._filling[viewer] = asyncio.create_task(self._fill_pending(viewer))
+        # Without a variable for the task: it would be a reference cycle with its exception.
+        return await asyncio.shield(self._filling[viewer])
 
     async def _fill_pending(self, viewer: UserId) -> Collection[UserId]:
         del self._filling[viewer]  # a later caller may have written since

@@ -63,7 +63,7 @@ class ConnectionBudget:
                 await place
         except TimeoutError as error:
             self._forget(place)
-            raise PoolTimeout from error
+            raise PoolTimeout from error.with_traceback(None)  # as in `ConnectionPool`
         except asyncio.CancelledError:
             self._forget(place)
             raise

@@ -95,7 +95,8 @@ class ConnectionPool:
                 await self._free.acquire()
         except TimeoutError as error:
             _timeouts.inc()
-            raise PoolTimeout from error
+            # Its traceback refers to the task, and a task to the exception that ends it.
+            raise PoolTimeout from error.with_traceback(None)
         finally:
             _waits.observe(perf_counter() - begun)
 

@@ -145,6 +145,10 @@ class Connector:
             except asyncpg.ProtocolViolationError as error:
                 if not self._forget_rejected(str(error)):
                     raise
+            except Exception as error:
+                # The frame of the driver's `_connect` refers to the error: with its traceback, each
+                # attempt while the server is down would leave a reference cycle.
+                raise error.with_traceback(None) from error.__cause__
 
     def _accepted_parameters(self) -> dict[str, str]:
         return {

@@ -66,16 +66,18 @@ class PostgresEdgeBatches:
                 except Exception as error:
                     decided.append(error)
                     continue
-                unpublished = unpublished_edges(state, decision)
-                decided.append(replace(decision, at=state.read_at, unpublished=unpublished))
                 if decision.steps or decision.receipt:
-                    writes.append(_Write(len(decided) - 1, pair, state, decision))
+                    writes.append(_Write(len(decided), pair, state, decision))
+                    decided.append(None)
+                else:
+                    unpublished = unpublished_edges(state, decision)
+                    decided.append(replace(decision, at=state.read_at, unpublished=unpublished))
             if writes:
                 await before_write()
                 results = await _write_many(connection, writes)
                 took_us = int((time.monotonic() - began) * 1_000_000)
                 for write, result in zip(writes, results, strict=True):
-                    decided[write.place] = _result(write, decided[write.place], result, took_us)
+                    decided[write.place] = _result(write, result, took_us)
         return decided
 
 
@@ -88,23 +90,22 @@ class _Write(NamedTuple):
     decision: Decision
 
 
-def _result(
-    write: _Write, decision: Decision | Exception | None, result: str, took_us: int
-) -> Decision | Exception | None:
-    if result == "written" and isinstance(decision, Decision):
-        return replace(decision, at=committed_by(write.state, decision, took_us))
+def _result(write: _Write, result: str, took_us: int) -> Decision | Exception | None:
+    if result == "written":
+        state, decision = write.state, write.decision
+        at = committed_by(state, decision, took_us)
+        return replace(decision, at=at, unpublished=unpublished_edges(state, decision))
     if result == "repeated":
         return ReceiptExists()
     return ReceiptConsumed() if result == "consumed" else None
 
 
 async def _read_many(connection: Connection, pairs: Sequence[Pair]) -> tuple[list[PairState], int]:
-    """The states of pairs, and the number of lanes. A pair's edges are read one after the other,
-    and compared with the rows again when a decision is written."""
+    """The states of pairs, and the number of lanes. Their edges are compared with the rows again
+    when a decision is written."""
     sources, targets = (list(column) for column in zip(*pairs, strict=True))
-    own = await connection.fetch(_SQL.read_ends, sources, targets, sources, False)
-    others = await connection.fetch(_SQL.read_ends, targets, sources, targets, True)
-    return list(map(_state, own, others)), own[0]["lanes"]
+    ends = await connection.fetch(_SQL.read_ends, sources, targets)
+    return list(map(_state, ends[: len(pairs)], ends[len(pairs) :])), ends[0]["lanes"]
 
 
 def _state(own: Record, other: Record) -> PairState:

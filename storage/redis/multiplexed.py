@@ -127,7 +127,8 @@ class MultiplexedWire:
             raise WireError(text) from error
         except TimeoutError as error:
             text = f"{self._location} did not answer within {self._timeout_s:g} s"
-            raise WireError(text) from error
+            # Its traceback refers to the task, and a task to the exception that ends it.
+            raise WireError(text) from error.with_traceback(None)
         except (OSError, RedisError) as error:
             raise WireError(f"{self._location} cannot be reached: {error}") from error
 

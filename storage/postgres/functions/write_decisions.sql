@@ -124,8 +124,9 @@ BEGIN
     ), waiting AS (
         INSERT INTO outbox (lane, from_user_id, to_user_id, kind, flags, since, version, friends,
                             former, by_target, trace)
-        SELECT lane_of(other), actor, other, kind, flags, since, new_version, friends,
-               previous_kind + 16 * previous_flags, false, trace
+        -- The lane as functions/lane_of.sql has it, with one count of the lanes for all rows.
+        SELECT hash_user(other) & ((SELECT count_lanes()) - 1), actor, other, kind, flags, since,
+               new_version, friends, previous_kind + 16 * previous_flags, false, trace
         FROM written WHERE new_version IS NOT NULL ORDER BY place
     ), noted AS (
         INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome, taken, messages)

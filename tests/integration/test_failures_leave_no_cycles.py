@@ -1,0 +1,169 @@
+"""Requests that fail leave no exception to the garbage collector.
+
+A busy gateway collects young objects only, and the exceptions of a failure that lasts for seconds
+are old ones. An exception refers to its traceback, this to frames, and these to their variables. If
+one of them leads to the exception again, all of it stays until a full collection: 40 objects and
+more for each request, and one megabyte for each time that PostgreSQL was down.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
+
+import pytest
+
+from gateway import app
+from gateway.graphql_http import HttpLimits
+from storage.settings import StorageSettings
+from tests.support.faults.answers import FOLLOW, LISTS, PROFILES
+from tests.support.garbage import ROOT, collecting_frames
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.proxy import Proxy
+from tests.support.redis_proxy import proxy_to
+
+REQUESTS = 12
+"""At the same time: more than the pool has connections."""
+
+TESTS = ROOT / "tests"
+"""The proxies leave cycles when their connections end."""
+
+Asks = Callable[[Gateway, int], Awaitable[dict[str, Any]]]
+"""Sends the request with this number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The proxies between a gateway and its servers."""
+
+    postgres: Proxy
+    redis: Proxy
+
+
+@pytest.fixture(autouse=True)
+def _unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gateways make no collections, which would free what a test looks for, and log records, which
+    are captured, do not refer to exceptions."""
+    monkeypatch.setattr(app, "collecting_when_idle", nullcontext)
+    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
+
+
+@asynccontextmanager
+async def proxied_gateway(
+    storage_settings: StorageSettings,
+    folder: Path,
+    *,
+    statement_timeout_s: float = 0.2,
+    request_deadline_ms: int = 10_000,
+) -> AsyncIterator[tuple[Gateway, Links]]:
+    """A gateway that reaches its servers through proxies."""
+    url = urlsplit(storage_settings.database_url)
+    query = {name: values[0] for name, values in parse_qs(url.query).items()}
+    file = f".s.PGSQL.{query['port']}"
+    postgres = Proxy(Path(query["host"]) / file, folder / file)
+    await postgres.restore()
+    near = urlencode({**query, "host": str(folder)}, safe="/")
+    timeouts = replace(
+        storage_settings.connections, statement_timeout_s=statement_timeout_s, redis_timeout_s=0.1
+    )
+    async with proxy_to(storage_settings.redis_url, folder) as (redis, redis_url):
+        settings = replace(
+            storage_settings,
+            database_url=urlunsplit(url._replace(query=near)),
+            redis_url=redis_url,
+            connections=timeouts,
+        )
+        limits = HttpLimits(request_deadline_ms=request_deadline_ms)
+        try:
+            async with running_gateway(settings, requests=limits) as gateway:
+                yield gateway, Links(postgres, redis)
+        finally:
+            await postgres.cut()
+
+
+async def cut_postgres(links: Links) -> None:
+    await links.postgres.cut()
+
+
+async def cut_redis(links: Links) -> None:
+    await links.redis.cut()
+
+
+async def cut_both(links: Links) -> None:
+    await links.postgres.cut()
+    await links.redis.cut()
+
+
+async def silence_postgres(links: Links) -> None:
+    links.postgres.stop_answering()
+
+
+async def silence_redis(links: Links) -> None:
+    links.redis.stop_answering()
+
+
+async def ask(gateway: Gateway, number: int) -> dict[str, Any]:
+    if number % 3 == 0:
+        return await gateway.answer(LISTS, number, id=str(number))
+    if number % 3 == 1:
+        return await gateway.answer(PROFILES, ids=[str(number), str(number + 1)])
+    return await gateway.answer(FOLLOW, number, followUser={"userId": "2"})
+
+
+@pytest.mark.plain("the proxy is before a unix socket")
+@pytest.mark.parametrize(
+    "fail", [cut_postgres, cut_redis, cut_both, silence_postgres, silence_redis]
+)
+async def test_a_failing_server_leaves_no_exceptions_in_cycles(
+    fail: Callable[[Links], Awaitable[None]], storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    async with proxied_gateway(storage_settings, tmp_path) as (gateway, links):
+        await ask(gateway, 3)
+        await fail(links)
+        await _require_no_cycles(gateway, ask)
+
+
+@pytest.mark.plain("the proxy is before a unix socket")
+async def test_requests_beyond_their_deadline_leave_no_exceptions_in_cycles(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    async def ask_in_vain(gateway: Gateway, number: int) -> dict[str, Any]:
+        answer = await ask(gateway, number)
+        assert answer["errors"][0]["extensions"]["code"] == "DEADLINE_EXCEEDED"
+        return answer
+
+    async with proxied_gateway(
+        storage_settings, tmp_path, statement_timeout_s=5, request_deadline_ms=100
+    ) as (gateway, links):
+        links.postgres.stop_answering()
+        await _require_no_cycles(gateway, ask_in_vain)
+
+
+REJECTED = (
+    "{{ user(id: {n} }}",
+    "{{ nobody{n}: nobody {{ id }} }}",
+    '{{ user(id: "x{n}") {{ id }} }}',
+    '{{ user(id: "{n}") {{ followers(after: "x") {{ nodes {{ id }} }} }} }}',
+    'mutation {{ followUser(input: {{ userId: "{n}", by: {n} }}) {{ outcome }} }}',
+    '{{ users(ids: ["{n}", "x"]) {{ id relationMask(ids: ["x"]) }} }}',
+)
+
+
+async def test_rejected_requests_leave_no_exceptions_in_cycles(gateway: Gateway) -> None:
+    async def ask_wrongly(gateway: Gateway, number: int) -> dict[str, Any]:
+        answer = await gateway.answer(REJECTED[number % len(REJECTED)].format(n=number), number)
+        assert answer["errors"]
+        return answer
+
+    await _require_no_cycles(gateway, ask_wrongly)
+
+
+async def _require_no_cycles(gateway: Gateway, ask: Asks) -> None:
+    await asyncio.gather(*(ask(gateway, 10 + number) for number in range(REQUESTS)))
+    with collecting_frames(ignored=TESTS) as left:
+        await asyncio.gather(*(ask(gateway, 100 + number) for number in range(REQUESTS)))
+    assert left.functions == set()
