@@ -63,7 +63,7 @@ class PostgresAccounts:
         async def changed(connection: Connection) -> Saved:
             return await _change(connection, user, rule, deleted, request, pace)
 
-        return await in_transaction(self._postgres, changed)
+        return await in_transaction(self._postgres, user, changed)
 
 
 async def _change(

@@ -760,7 +760,7 @@ CHANGES_OF_A_ROW: Mapping[str, Sequence[object]] = {
     "rename_group": (READER, 7, "y"),
     "delete_group": (READER, 7),
     "add_members": (READER, 1, [1, 2, 91], [1_000_001, 1_000_002, 1_000_091]),
-    "remove_members": (READER, 1, [1, 2, 91]),
+    "remove_members": (READER, 1, [1, 2, 91], [1_000_001, 1_000_002, 1_000_091]),
 }
 CHANGES_OF_ROWS: Mapping[str, tuple[Sequence[object], int]] = {
     "order_groups": ((READER, [7, 8, 9]), 200),
