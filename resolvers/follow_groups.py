@@ -30,6 +30,13 @@ MEMBER_COST = 2.0
 """The cost of a further member, in the unit of `schema.weights`: two probes of an index."""
 
 
+GROUPS_INCLUDED = 2
+"""The groups of each relation whose listing the static cost contains."""
+
+GROUP_COST = 1.0
+"""The cost of a further group of a relation: an entry of an index and of the response."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupFilter:
     """A filter of the viewer's following: the members of one group."""
@@ -91,7 +98,8 @@ async def groups_of(
     scope: Scope, sources: Sequence[UserId], targets: Sequence[UserId]
 ) -> list[Sequence[GroupId] | None]:
     """The groups of each of `sources` that the user in the same place of `targets` is in; None
-    unless the viewer is the source. All of them take one statement."""
+    unless the viewer is the source. All of them take one statement, and groups beyond
+    `GROUPS_INCLUDED` for each relation are charged."""
     viewer = scope.viewer
     if viewer is None or viewer not in sources:
         return [None] * len(targets)
@@ -99,10 +107,14 @@ async def groups_of(
     own = {target for source, target in zip(sources, targets, strict=True) if source == viewer}
     found = await scope.stores.reads.follow_groups.groups_of(viewer, list(own))
     absent = await scope.absent()
-    return [
+    listed = [
         (() if target in absent else found.get(target, ())) if source == viewer else None
         for source, target in zip(sources, targets, strict=True)
     ]
+    more = sum([len(groups) for groups in listed if groups]) - GROUPS_INCLUDED * len(listed)
+    if more > 0:
+        scope.debit(ceil(more * GROUP_COST))
+    return listed
 
 
 async def change_groups(

@@ -12,6 +12,7 @@ from strawberry import enum_value
 from engine import Parents, batched, column_of, derived, row_classes, weighed
 from graph import relation as rules
 from graph.edge import Millis, Pair, UserId
+from graph.follow_group import GroupId
 from resolvers.follow_groups import groups_of
 from resolvers.private_notes import notes_of
 from resolvers.relation_versions import versions_to
@@ -188,11 +189,14 @@ class Relation(Node):
     )
     async def group_ids(rows: Parents[RelationRow], info: Info) -> list[list[str] | None]:
         sources, targets = column_of(rows, SOURCE), column_of(rows, TARGET)
-        found = await groups_of(scope_of(info), sources, targets)
-        return [
-            None if groups is None else [group_text(source, group) for group in groups]
-            for source, groups in zip(sources, found, strict=True)
-        ]
+        scope = scope_of(info)
+        found = await groups_of(scope, sources, targets)
+        if scope.viewer is None:
+            return [None] * len(rows)
+        # Each text is made once: a thousand relations can be in a hundred groups each.
+        own = frozenset[GroupId]().union(*filter(None, found))
+        texts = {group: group_text(scope.viewer, group) for group in own}
+        return [None if of is None else [texts[group] for group in of] for of in found]
 
     @batched(
         description="When the two users became friends: the date of the later of their two "

@@ -6,14 +6,14 @@ from functools import partial
 
 from graph.account import DEFAULT, Account, PrivacyChange, Saved
 from graph.account_state import AccountState
-from graph.edge import Millis, UserId
+from graph.edge import UserId
 from graph.outcome import Outcome
-from graph.pace import Pace, latest, retry_at
+from graph.pace import Pace
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of, lock_account
+from storage.postgres.own_changes import charge_and_record
 from storage.postgres.pool import Connection, Postgres
-from storage.postgres.receipts import write_receipt
 from storage.postgres.transactions import RolledBack, in_transaction
 
 
@@ -21,7 +21,6 @@ from storage.postgres.transactions import RolledBack, in_transaction
 class _Statements:
     accounts: str
     write_account: str
-    charge_change: str
 
 
 _SQL = sql.load(_Statements, "accounts")
@@ -64,7 +63,7 @@ class PostgresAccounts:
         async def changed(connection: Connection) -> Saved:
             return await _change(connection, user, rule, deleted, request, pace)
 
-        return await in_transaction(self._postgres, changed)
+        return await in_transaction(self._postgres, user, changed)
 
 
 async def _change(
@@ -80,28 +79,16 @@ async def _change(
     if row["state"] == AccountState.DELETED:
         return Saved(deleted, was)
     saved = _saved(was, rule(was))
-    if pace is not None and (request or saved.outcome is Outcome.UPDATED):
-        later = await charge_rate_limit(connection, user, pace, now)
-        if later is not None:
-            raise RolledBack(Saved(Outcome.RATE_LIMITED, was, later))
     if saved.outcome is Outcome.UPDATED:
         await connection.fetch(_SQL.write_account, user, *_columns(saved.account))
-    if request is not None:
-        await write_receipt(connection, request, user, saved.outcome, now)
+    later = await charge_and_record(connection, user, user, saved.outcome, now, request, pace)
+    if later is not None:
+        raise RolledBack(Saved(Outcome.RATE_LIMITED, was, later))
     return saved
 
 
 def _saved(was: Account, account: Account) -> Saved:
     return Saved(Outcome.UNCHANGED if account == was else Outcome.UPDATED, account)
-
-
-async def charge_rate_limit(
-    connection: Connection, user: UserId, pace: Pace, now: int
-) -> Millis | None:
-    """Charge the rate limiter. Returns None, or when to retry; then the caller must roll back."""
-    row = await connection.row(_SQL.charge_change, user, now, pace.interval_us, latest(pace, now))
-    assert row is not None
-    return retry_at(pace, now, row["paced_until"] - pace.interval_us)
 
 
 def _columns(account: Account) -> tuple[bool, int, int, int | None]:

@@ -55,7 +55,8 @@ class PostgresEdges:
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
     ) -> Decision:
         """`before_write`: awaited before each try to write. If it raises, nothing is written."""
-        async with self._postgres.connection() as connection:
+        turn = self._postgres.turns.of(pair.source)
+        async with turn, self._postgres.connection() as connection:
             for _ in range(TRIES):
                 began = time.monotonic()
                 state, self.lanes = await _read(connection, pair)

@@ -1,6 +1,5 @@
 """Groups of follows, each with its members in the shard of its owner."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +26,7 @@ from graph.page import Page, Position, Window, cut
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
-from storage.postgres.accounts import charge_rate_limit
+from storage.postgres.own_changes import charge_rate_limit
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.present_follows import present_follows
 from storage.postgres.receipts import write_receipt
@@ -88,10 +87,7 @@ class PostgresFollowGroups:
         self, owner: UserId, users: Sequence[UserId]
     ) -> Mapping[UserId, Sequence[GroupId]]:
         rows = await self._postgres.fetch(_SQL.groups_of_members, owner, users)
-        found: defaultdict[UserId, list[GroupId]] = defaultdict(list)
-        for user, group in rows:
-            found[user].append(group)
-        return found
+        return {row["target_id"]: row["groups"] for row in rows}
 
     async def change(
         self,
@@ -104,7 +100,7 @@ class PostgresFollowGroups:
         async def saved(connection: Connection) -> SavedGroups:
             return await _saved(_Changing(connection, owner, request, restorable_s), change, pace)
 
-        return await in_transaction(self._postgres, saved)
+        return await in_transaction(self._postgres, owner, saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +158,11 @@ async def _made(changing: _Changing, change: GroupChange, now: int) -> SavedGrou
         case AddMembers():
             return await _add(changing, change)
         case RemoveMembers(group, users):
-            removed = await connection.fetch(_SQL.remove_members, owner, group, list(users))
+            # Others are not in the group, as far as the owner can see: their follows have ended, or
+            # their accounts are absent, and the outcome must not tell which kind of absence it is.
+            dates = await present_follows(connection, owner, users)
+            columns = list(dates), list(dates.values())
+            removed = await connection.fetch(_SQL.remove_members, owner, group, *columns)
             return SavedGroups(Outcome.UPDATED if removed else Outcome.UNCHANGED)
 
 

@@ -1,15 +1,25 @@
 """Changes of what a user keeps for themselves, each in one transaction with its rate limit and its
 receipt."""
 
-from graph.edge import UserId
+from dataclasses import dataclass
+
+from graph.edge import Millis, UserId
 from graph.outcome import Outcome
 from graph.own_change import OwnChange
-from graph.pace import Pace
+from graph.pace import Pace, latest, retry_at
 from graph.receipt import Request
-from storage.postgres.accounts import charge_rate_limit
+from storage.postgres import sql
 from storage.postgres.pool import Connection
 from storage.postgres.receipts import write_receipt
 from storage.postgres.transactions import RolledBack
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    charge_change: str
+
+
+_SQL = sql.load(_Statements, "own_changes")
 
 
 async def complete(
@@ -21,17 +31,49 @@ async def complete(
     request: Request | None,
     pace: Pace | None,
 ) -> OwnChange:
-    """Charge the rate limit of `user` for the change, unless it has changed nothing and has no
-    `request`, and write its receipt. `other`: the user whom it concerns; `now`: microseconds.
+    """Do `charge_and_record`, and return the result of the change.
 
     Raises:
         RolledBack: the user is too fast.
         ReceiptExists: the receipt exists; the transaction can only be rolled back.
     """
+    later = await charge_and_record(connection, user, other, outcome, now, request, pace)
+    if later is not None:
+        raise RolledBack(OwnChange(Outcome.RATE_LIMITED, later))
+    return OwnChange(outcome)
+
+
+async def charge_and_record(
+    connection: Connection,
+    user: UserId,
+    other: UserId,
+    outcome: Outcome,
+    now: int,
+    request: Request | None,
+    pace: Pace | None,
+) -> Millis | None:
+    """Charge the rate limit of `user` for a change that was written, unless it has changed nothing
+    and has no `request`, and write its receipt. `other`: the user whom it concerns; `now`:
+    microseconds.
+
+    Returns None, or when to retry; then the caller must roll back.
+
+    Raises:
+        ReceiptExists: the receipt exists; the transaction can only be rolled back.
+    """
     if pace is not None and (request or outcome is Outcome.UPDATED):
         later = await charge_rate_limit(connection, user, pace, now)
         if later is not None:
-            raise RolledBack(OwnChange(Outcome.RATE_LIMITED, later))
+            return later
     if request is not None:
         await write_receipt(connection, request, other, outcome, now)
-    return OwnChange(outcome)
+    return None
+
+
+async def charge_rate_limit(
+    connection: Connection, user: UserId, pace: Pace, now: int
+) -> Millis | None:
+    """Charge the rate limiter. Returns None, or when to retry; then the caller must roll back."""
+    row = await connection.row(_SQL.charge_change, user, now, pace.interval_us, latest(pace, now))
+    assert row is not None
+    return retry_at(pace, now, row["paced_until"] - pace.interval_us)

@@ -47,7 +47,7 @@ class PostgresPinnedFollowing:
         pace: Pace | None = None,
     ) -> OwnChange:
         change = partial(_replace, user=user, others=others, request=request, pace=pace)
-        return await in_transaction(self._postgres, change)
+        return await in_transaction(self._postgres, user, change)
 
 
 async def _replace(

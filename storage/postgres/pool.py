@@ -18,11 +18,15 @@ from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
 from storage.postgres.connector import PART, Connector
 from storage.postgres.distribution import is_cancelled
 from storage.postgres.sql import name_of
+from storage.postgres.turns import Turns
 from storage.settings import StorageSettings
 from telemetry import tracing
 from telemetry.histogram import Histogram
 
 Record = asyncpg.Record
+
+CHANGES_PART = 4
+"""The changes of one user take a quarter of the connections at most."""
 
 NOT_MIGRATED = "This space is not migrated to this version. Run `kith migrate` for it first."
 
@@ -134,6 +138,9 @@ class Postgres:
         )
         self._pool = _pool(settings, self._connector, budget)
         self._statement_counter = StatementCounter()
+        limits = settings.connections
+        self.turns = Turns(max(1, limits.pool_max // CHANGES_PART), limits.acquire_timeout_s)
+        """The turns of users whose changes take connections of this pool."""
 
     @property
     def statements(self) -> int:

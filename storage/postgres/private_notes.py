@@ -45,7 +45,7 @@ class PostgresPrivateNotes:
         pace: Pace | None = None,
     ) -> OwnChange:
         change = partial(_set, pair=pair, note=note, request=request, pace=pace)
-        return await in_transaction(self._postgres, change)
+        return await in_transaction(self._postgres, pair.source, change)
 
 
 async def _set(

@@ -45,7 +45,7 @@ class PostgresSeenFollowers:
         pace: Pace | None = None,
     ) -> OwnChange:
         change = partial(_mark, user=user, until=until, request=request, pace=pace)
-        return await in_transaction(self._postgres, change)
+        return await in_transaction(self._postgres, user, change)
 
 
 async def _mark(

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
+from graph.edge import UserId
 from storage.postgres.pool import Connection, Postgres, TransactionCancelled
 
 TRIES = 5
@@ -51,12 +52,14 @@ class RolledBack(Exception):
 
 
 @repeat_cancelled
-async def in_transaction(postgres: Postgres, change: Callable[[Connection], Awaitable[T]]) -> T:
-    """Run a change in a transaction. If it raises RolledBack, which must carry a result of the same
-    type, the transaction is rolled back and this result is returned. If PostgreSQL cancels it, the
-    change is made again.
+async def in_transaction(
+    postgres: Postgres, user: UserId, change: Callable[[Connection], Awaitable[T]]
+) -> T:
+    """Run a change of a user in a transaction. If it raises RolledBack, which must carry a result
+    of the same type, the transaction is rolled back and this result is returned. If PostgreSQL
+    cancels it, the change is made again.
     """
-    async with postgres.connection() as connection:
+    async with postgres.turns.of(user), postgres.connection() as connection:
         try:
             async with connection.transaction():
                 return await change(connection)

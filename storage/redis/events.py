@@ -21,7 +21,7 @@ from struct import Struct
 from graph.bulk import BulkEnd, BulkEventType
 from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
-from graph.event import Event
+from graph.event import Event, event_type_for
 from graph.lane import ALL_LANES, Lane, group_of
 from storage.ports import EdgeChange, FeedBatch, FeedEvent
 from storage.redis.connection import Redis, unlink_all
@@ -83,7 +83,9 @@ class RedisEvents:
                 ("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *feed_fields(event))
             )
             packed = _packed(event)
-            commands += [self._to_feed(end, packed) for end in event.ends]
+            # Entries that a user must not see would push others out of their feed.
+            readers = [end for end in event.ends if event_type_for(event, end) is not None]
+            commands += [self._to_feed(end, packed) for end in readers]
         oldest_ms = max(0, now_ms - kept.lane_s * 1000)
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
         commands.append(notification(self._keys, [end for event in events for end in event.ends]))
@@ -119,8 +121,10 @@ class RedisEvents:
         last, _ = await self._redis.pipe(
             [("XREVRANGE", feed, "+", "-", "COUNT", 1), self._prolonged(feed)]
         )
-        if last:
-            return _text(last[0][0])
+        return _text(last[0][0]) if last else await self._reopen(feed)
+
+    async def _reopen(self, feed: str) -> str:
+        """Add a position to start from, and return its cursor."""
         opened, _ = await self._redis.pipe(
             [
                 ("XADD", feed, "MAXLEN", "~", self._kept.feed_entries, "*", *_OPENED),
@@ -143,7 +147,9 @@ class RedisEvents:
             [("XRANGE", feed, cursor, "+", "COUNT", most + 1), self._prolonged(feed)]
         )
         if not entries or _text(entries[0][0]) != cursor:
-            return FeedBatch((), await self.open(user), lost=True)
+            # The subscriber sees this cursor. That of the last entry would tell when a hidden
+            # whisper was made.
+            return FeedBatch((), await self._reopen(feed), lost=True)
         events = list(_events(entries[1:]))
         return FeedBatch(events, _text(entries[-1][0]), more=len(entries) > most)
 

@@ -12,6 +12,8 @@ from graph.pace import Pace
 from resolvers import follow_groups
 from resolvers.follow_groups import change_groups
 from resolvers.scope import Limits, Scope
+from schema import relation
+from schema.follow_group import group_text
 from storage.postgres import follow_groups as stored_groups
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since
@@ -199,6 +201,24 @@ async def test_adding_and_removing_twice_changes_nothing(gateway: Gateway, store
     assert await remove(gateway, 1, group, 2, 9) == ("UPDATED", [])
     assert await remove(gateway, 1, group, 2) == ("UNCHANGED", [])
     assert await members(gateway, 1, group) == [3]
+
+
+async def test_removing_who_is_hidden_in_a_group_changes_nothing(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """So the outcome does not tell a deactivated account from a deleted one."""
+    await follows(stores, *((1, user) for user in range(2, 6)))
+    group = await created(gateway, 1, "Some", *range(2, 6))
+    ended = await change(gateway, 1, "unfollowUser", 2)
+    await set_state(gateway, "deactivateAccount", 3)
+    await set_state(gateway, "deleteAccount", 4)
+    for user in (2, 3, 4):
+        assert await remove(gateway, 1, group, user) == ("UNCHANGED", []), user
+    await change(gateway, 1, "undoRelationshipChange", undoToken=ended["undoToken"])
+    await set_state(gateway, "reactivateAccount", 3)
+    assert await members(gateway, 1, group) == [5, 3, 2]
+    assert await remove(gateway, 1, group, 2, 3, 5) == ("UPDATED", [])
+    assert await members(gateway, 1, group) == []
 
 
 async def test_only_followed_users_are_added_all_or_none(gateway: Gateway, stores: Stores) -> None:
@@ -542,3 +562,20 @@ async def test_the_groups_of_many_relations_are_one_statement(
         spent.append(await since(gateway, before))
     assert spent[1].statements == spent[0].statements + 1
     assert spent[1].round_trips == spent[0].round_trips
+
+
+async def test_the_text_of_a_group_is_made_once_for_many_relations(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand relations in a hundred groups each made the loop wait for 60 ms."""
+    await follows(stores, *((1, user) for user in range(2, 30)))
+    groups = [await created(gateway, 1, name, *range(2, 30)) for name in ("a", "b", "c")]
+    made: list[object] = []
+
+    def counted(owner: UserId, group: GroupId) -> str:
+        made.append(group)
+        return group_text(owner, group)
+
+    monkeypatch.setattr(relation, "group_text", counted)
+    assert await group_ids(gateway, 1, 1, *range(2, 30)) == [groups] * 28
+    assert len(made) == 3

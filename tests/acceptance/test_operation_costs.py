@@ -14,7 +14,7 @@ from engine.variables import Variables
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE
 from gateway.client_address import read_proxies
 from gateway.costs import CostSettings
-from resolvers import overlap
+from resolvers import follow_groups, overlap
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -443,3 +443,34 @@ async def test_what_a_document_costs_to_prepare_is_what_the_documentation_says(
             left.append(response.json()["extensions"]["cost"])
         assert left[0]["requested"] == left[1]["requested"]
         assert 20_000 - left[0]["remaining"] - left[0]["requested"] in range(610, 624)
+
+
+async def test_groups_of_relations_are_charged_by_their_number(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await follows(stores, (1, 2))
+    create = """mutation ($name: String!) {
+        createFollowGroup(input: { name: $name }) { group { id } } }"""
+    add = """mutation ($group: ID!) {
+        addToFollowGroup(input: { groupId: $group, userIds: ["2"] }) { outcome } }"""
+    groups = []
+    for name in "abcdefgh":
+        created = await gateway.data(create, 1, name=name)
+        groups.append(created["createFollowGroup"]["group"]["id"])
+        await gateway.data(add, 1, group=groups[-1])
+    ids = ["2", "3", "2"]
+    query = "query ($ids: [ID!]!) { user(id: 1) { relationWith(ids: $ids) { groupIds } } }"
+
+    async def spent() -> int:
+        headers = {"x-viewer": "1", "kith-cost": "1"}
+        body = {"query": query, "variables": {"ids": ids}}
+        response = (await gateway.http.post("/graphql", json=body, headers=headers)).json()
+        found = [relation["groupIds"] for relation in response["data"]["user"]["relationWith"]]
+        assert found == [groups, [], groups]
+        cost = response["extensions"]["cost"]
+        left: int = cost["remaining"]
+        return int(cost["limit"]) - left
+
+    assert await spent() < 1_000_000
+    monkeypatch.setattr(follow_groups, "GROUP_COST", 1_000_000)
+    assert await spent() > 5_000_000  # of 10 groups; the budget refills meanwhile

@@ -266,3 +266,30 @@ async def counted(socket: Socket) -> tuple[Any, Any]:
     """The next counts that are sent."""
     user = (await socket.data())["countsChanged"]
     return user["followerCount"], user["followingCount"]
+
+
+async def test_what_others_do_in_secret_is_not_in_a_feed(live: LiveGateway, stores: Stores) -> None:
+    """It pushed out events of the user, and the cursor of a RESYNC told its time."""
+    feed = f"kith:public:feed:{ANNA}"
+    async with ears(live, stores, ANNA):
+        secrets = ("muteUser", "unmuteUser", "dismissSuggestion", "blockUser", "unblockUser")
+        for mutation in secrets:
+            await done(live, stores, BEN, mutation, ANNA)
+        assert await stores.servers.redis.pipe([("XLEN", feed)]) == [1]
+        await done(live, stores, BEN, "followUser", ANNA)
+        await done(live, stores, BEN, "updateFollow", ANNA, ", closeFollow: true")
+        assert await stores.servers.redis.pipe([("XLEN", feed)]) == [2]
+
+
+async def test_the_cursor_of_a_resync_is_of_no_event(live: LiveGateway, stores: Stores) -> None:
+    feed = f"kith:public:feed:{ANNA}"
+    resync = 'subscription { relationshipEvents(after: "1-0") { type cursor } }'
+    async with ears(live, stores, ANNA), live.socket(viewer=ANNA) as socket:
+        await done(live, stores, BEN, "followUser", ANNA, ", visibility: WHISPER")
+        await socket.subscribe(resync)
+        found = (await socket.data())["relationshipEvents"]
+        assert found["type"] == "RESYNC"
+        at = ("XRANGE", feed, found["cursor"], found["cursor"])
+        (entries,) = await stores.servers.redis.pipe([at])
+        ((_, fields),) = entries
+        assert fields[0] == b"opened"

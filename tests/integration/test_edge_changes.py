@@ -14,6 +14,7 @@ from storage.postgres import edges
 from storage.postgres.pool import Connection
 from storage.stores import Stores
 from tests.support.graphs import PLENTY, as_pair, follows, unfollows
+from tests.support.waiting import until
 
 Meanwhile = Callable[[], Awaitable[object]]
 
@@ -134,3 +135,37 @@ async def test_a_change_that_never_comes_first_gives_up(
     with pytest.raises(Overloaded):
         await stores.writes.edges.change(as_pair(1, 2), rule)
     assert len(rule.about) == edges.TRIES
+
+
+async def test_the_changes_of_one_user_leave_connections_to_others(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when another process holds a lock of the user: all connections waited for it."""
+    really, released = edges._write, asyncio.Event()
+    held: list[Pair] = []
+
+    async def late(
+        connection: Connection, pair: Pair, state: PairState, decision: Decision
+    ) -> bool:
+        if pair.source == 1:
+            held.append(pair)
+            await released.wait()
+        return await really(connection, pair, state, decision)
+
+    async def some_are_held() -> bool:
+        return len(held) >= 2
+
+    monkeypatch.setattr(edges, "_write", late)
+    changes = [
+        asyncio.ensure_future(stores.writes.edges.change(as_pair(1, other), follow(PLENTY)))
+        for other in range(3, 43)
+    ]
+    try:
+        await until(some_are_held)
+        await follows(stores, (2, 1))
+        assert len(held) == 2
+    finally:
+        released.set()
+        results = await asyncio.gather(*changes, return_exceptions=True)
+    # The later ones may have waited for too long.
+    assert all(isinstance(result, Decision | Overloaded) for result in results), results

@@ -42,12 +42,14 @@ STATEMENTS = {
         "mutes",
         "outbox",
         "overlaps",
+        "own_changes",
         "pinned_following",
         "private_notes",
         "present_follows",
         "profiles",
         "receipts",
         "relations",
+        "sampled_users",
         "seen_followers",
     )
 }
@@ -758,7 +760,7 @@ CHANGES_OF_A_ROW: Mapping[str, Sequence[object]] = {
     "rename_group": (READER, 7, "y"),
     "delete_group": (READER, 7),
     "add_members": (READER, 1, [1, 2, 91], [1_000_001, 1_000_002, 1_000_091]),
-    "remove_members": (READER, 1, [1, 2, 91]),
+    "remove_members": (READER, 1, [1, 2, 91], [1_000_001, 1_000_002, 1_000_091]),
 }
 CHANGES_OF_ROWS: Mapping[str, tuple[Sequence[object], int]] = {
     "order_groups": ((READER, [7, 8, 9]), 200),
@@ -833,7 +835,7 @@ async def test_an_account_is_read_and_changed_by_its_key(planner: Planner) -> No
         await planner.touched("account_rows", "ensure_account", 500),
         await planner.touched("account_rows", "lock_account", 500),
         await planner.touched("accounts", "write_account", 500, True, 0, 0, None),
-        await planner.touched("accounts", "charge_change", 500, 9, 1, 10),
+        await planner.touched("own_changes", "charge_change", 500, 9, 1, 10),
     ):
         assert not any(reads.end_to_end for reads in touched.values())
         # PostgreSQL may count several transactions together: two probes a statement, at most.
@@ -1039,6 +1041,14 @@ async def test_forgetting_a_user_reads_a_bounded_batch_of_their_rows(planner: Pl
         steps = await planner.steps("affinity", "forget", user, 100)
         assert_by_index(steps)
         assert looked_at(steps, "affinity") <= 5 * 100
+
+
+async def test_sampled_users_are_found_by_probes(planner: Planner) -> None:
+    touched = await planner.touched("sampled_users", "bounds")
+    assert not any(reads.end_to_end for reads in touched.values())
+    steps = await planner.steps("sampled_users", "next_user", USERS // 2)
+    assert_by_index(steps)
+    assert looked_at(steps, "following_count") <= 50, "one of each partition"
 
 
 def test_every_query_of_the_request_path_is_planned_here() -> None:

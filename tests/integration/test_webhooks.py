@@ -378,6 +378,18 @@ async def test_a_delivery_that_fails_for_too_long_is_parked_and_can_be_replayed(
     assert len(receiver.ids(4)) == 1
 
 
+async def test_a_delivery_that_is_parked_while_it_is_sent_is_delivered(stores: Stores) -> None:
+    await add(stores, "https://hooks.example/")
+    deliveries = stores.jobs.webhooks.deliveries
+    await stores.servers.postgres.fetch(FILLED, NAME, 2)
+    assert await deliveries.park_overdue(NAME, -1, "it was not sent in time", 10) == 2
+    accepted = Attempt(DeliveryKey(1, UserId(1)), True, 200, None, 1, 0)
+    failed = Attempt(DeliveryKey(2, UserId(1)), False, 500, "HTTP 500", 1, 0)
+    recorded = await deliveries.record(NAME, [accepted, failed], 3_600)
+    assert recorded == {accepted.key: DeliveryState.DELIVERED}
+    assert sorted(await states(stores)) == [DeliveryState.DELIVERED, DeliveryState.PARKED]
+
+
 async def test_an_endpoint_that_fails_for_long_is_disabled_with_its_reason(
     stores: Stores, receiver: Receiver
 ) -> None:

@@ -33,6 +33,7 @@ BEGIN
     FOR one IN
         SELECT oid::regclass AS name, relkind, pg_relation_size(oid) AS size FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relname NOT IN ('migration', 'function')
+            AND relkind IN ('r', 'S')
     LOOP
         IF one.relkind = 'S' THEN
             PERFORM setval(one.name, 1, false);

@@ -24,6 +24,8 @@ POSTGRES_SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
+    # Each test leaves a few dead rows, in one of many databases.
+    "autovacuum_naptime": "60s",
     # CREATE, DROP and TRUNCATE search all shared buffers.
     "shared_buffers": "64MB",
     # Without replication, changes of a table that its own transaction has made need no log.

@@ -57,15 +57,17 @@ WHERE m.user_id = $1 AND m.group_id = ANY ($2::bigint[])
 GROUP BY m.group_id
 
 -- name: groups_of_members
--- The groups that hold the users $2, in the order of the groups of the user $1: an index range for each
--- user, and two probes for each group that holds them.
+-- The groups that hold the users $2, in the order of the groups of the user $1, one row for each user who
+-- is in any: an index range and a probe for each, and the groups of $1.
 -- shard: $1
-SELECT m.target_id, m.group_id
+SELECT m.target_id, m.groups
 FROM unnest($2::bigint[]) AS u (id)
 CROSS JOIN LATERAL (
-    SELECT m.target_id, m.group_id, m.since FROM follow_group_member m
+    SELECT m.target_id, m.since, array_agg(m.group_id ORDER BY g.position, g.group_id) AS groups
+    FROM follow_group_member m
+    JOIN follow_group g ON g.user_id = $1 AND g.group_id = m.group_id
     WHERE m.user_id = $1 AND m.target_id = u.id
-    OFFSET 0 -- keeps this a probe
+    GROUP BY m.target_id, m.since
 ) m
 CROSS JOIN LATERAL (
     SELECT 1 FROM following f
@@ -73,8 +75,6 @@ CROSS JOIN LATERAL (
       AND f.since = m.since AND f.kind IN (1, 2) AND f.version > 0
     LIMIT 1
 ) f
-JOIN follow_group g ON g.user_id = $1 AND g.group_id = m.group_id
-ORDER BY g.position, g.group_id
 
 -- name: create_group
 -- Creates a group of the user $1, after the others: one row.
@@ -113,10 +113,12 @@ WHERE m.since <> excluded.since
 RETURNING m.target_id
 
 -- name: remove_members
--- Removes the users $3 from the group $2 of the user $1: a probe for each. Returns those who were in it.
+-- Removes the users $3, followed since $4, from the group $2 of the user $1: a probe for each. Returns
+-- those who were in it by this follow.
 -- shard: $1
 DELETE FROM follow_group_member
 WHERE user_id = $1 AND group_id = $2 AND target_id = ANY ($3::bigint[])
+  AND since = ($4::bigint[])[array_position($3, target_id)]
 RETURNING target_id
 
 -- name: delete_former_members

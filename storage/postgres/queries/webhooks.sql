@@ -113,7 +113,8 @@ ORDER BY d.target_id, d.change_id
 -- name: record
 -- Records attempts of deliveries ($2, $3) to the endpoint $1: whether they succeeded, the status, the
 -- error, how long they took, and after how many seconds to try again. A failed delivery that has
--- waited for $9 seconds is parked. Returns the new states.
+-- waited for $9 seconds is parked; one that succeeded is delivered, also if it was parked meanwhile.
+-- Returns the new states.
 -- shard: local
 WITH attempt AS MATERIALIZED ( -- Citus refuses functions of the time beside columns in an UPDATE
     SELECT a.change_id, a.source_id, a.succeeded, a.status, a.error, a.took_ms, now() AS ended_at,
@@ -132,7 +133,8 @@ SET state = CASE
     retry_at = r.retry_at,
     finished_at = CASE WHEN r.succeeded OR d.queued_at <= r.parked_until THEN r.ended_at END
 FROM attempt r
-WHERE d.endpoint = $1 AND d.change_id = r.change_id AND d.source_id = r.source_id AND d.state = 0
+WHERE d.endpoint = $1 AND d.change_id = r.change_id AND d.source_id = r.source_id
+  AND (d.state = 0 OR d.state = 2 AND r.succeeded)
 RETURNING d.change_id, d.source_id, d.state
 
 -- name: delete

@@ -1,0 +1,66 @@
+"""Turns of users: one user's changes leave connections to others.
+
+Changes of one user wait for each other in PostgreSQL, because each locks the user's counts. Every
+one of them would wait on a connection of its own.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from graph.edge import UserId
+from graph.errors import Overloaded
+from storage.postgres.connector import PART
+
+
+@dataclass(slots=True)
+class _User:
+    """The turns of one user, and how many callers use or wait for them."""
+
+    turns: asyncio.Semaphore
+    callers: int = 0
+
+
+class Turns:
+    """At most `most` blocks of each user run at once. The others wait in order, for `timeout_s` at
+    most."""
+
+    def __init__(self, most: int, timeout_s: float) -> None:
+        self._most = most
+        self._timeout_s = timeout_s
+        self._users: dict[UserId, _User] = {}
+
+    @asynccontextmanager
+    async def of(self, user: UserId) -> AsyncIterator[None]:
+        """A block that takes a turn of the user.
+
+        Raises:
+            Overloaded: the earlier ones have not ended in time.
+        """
+        own = self._users.get(user)
+        if own is None:
+            own = self._users[user] = _User(asyncio.Semaphore(self._most))
+        own.callers += 1
+        try:
+            await self._take(own.turns)
+            try:
+                yield
+            finally:
+                own.turns.release()
+        finally:
+            own.callers -= 1
+            if own.callers == 0:
+                del self._users[user]
+
+    async def _take(self, turns: asyncio.Semaphore) -> None:
+        if not turns.locked():
+            await turns.acquire()  # does not wait
+            return
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await turns.acquire()
+        except TimeoutError as error:
+            raise Overloaded(
+                PART, "Too many changes of this user are waiting. Try again later."
+            ) from error
