@@ -75,15 +75,16 @@ class Drain:
         self._shared_after: dict[Lane, UserId] = {}
         """For each lane that one target has most of, the target whose share was taken last."""
 
-    async def lane(self, lane: Lane) -> None:
+    async def lane(self, lane: Lane, *, waits: bool = True) -> None:
         """Apply and publish the lane's changes, up to `BATCHES_MAX` batches.
 
         Raises:
+            LaneTaken: another process is draining the lane, and `waits` is false.
             Unavailable: a server cannot be reached; changes that are not acknowledged are drained
                 again.
         """
         for _ in range(BATCHES_MAX):
-            if not await self.batch(lane):
+            if not await self.batch(lane, waits=waits):
                 return
 
     async def batch(self, lane: Lane, *, waits: bool = True) -> bool:

@@ -3,13 +3,15 @@
 import logging
 
 from graph.errors import Unavailable
+from storage.postgres.outbox import LaneTaken
 from storage.stores import Stores
 
 log = logging.getLogger(__name__)
 
-OVERDUE_S = 2.0
-"""The queue hides a killed worker's job. The sweep itself drains a lane that has waited this long.
-It also drains a lane whose changes are this much newer than the clock: the clock was set back."""
+OVERDUE_S = 1.0
+"""The queue hides a killed worker's job. The sweep itself drains a lane that has waited this long,
+unless another process drains it just now. It also drains a lane whose changes are this much newer
+than the clock: the clock was set back."""
 
 
 async def sweep(stores: Stores) -> None:
@@ -21,7 +23,9 @@ async def sweep(stores: Stores) -> None:
         if abs(waited) >= OVERDUE_S:
             log.warning("lane %d has waited for %.1f s; the sweep drains it", lane, waited)
             try:
-                await stores.jobs.drain.lane(lane)
+                await stores.jobs.drain.lane(lane, waits=False)
+            except LaneTaken:
+                continue
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)
     if parked := await stores.jobs.outbox.lanes_with_parked():

@@ -390,6 +390,28 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
     await assert_settled(stores)
 
 
+async def test_a_lane_that_another_process_drains_does_not_hold_up_the_sweep(
+    stores: Stores,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    other = next(user for user in range(1, 99) if lane_of(UserId(user)) != LANE)
+    await follows(stores, (3000, STARS[0]), (3000, other))
+    monkeypatch.setattr(sweeping, "OVERDUE_S", 0)
+    connection = await asyncpg.connect(database_url)
+    try:
+        async with connection.transaction():
+            await connection.execute(LOCK_LANE, locks.LANE, LANE)
+            await sweep(stores)
+            assert list(await stores.jobs.outbox.dirty()) == [LANE]
+    finally:
+        await connection.close()
+    assert "cannot be drained" not in caplog.text
+    await sweep(stores)
+    await assert_settled(stores)
+
+
 async def test_the_sweep_wakes_lanes_whose_job_was_lost(stores: Stores) -> None:
     await follows(stores, (3000, STARS[0]), (3000, 1))
 

@@ -7,14 +7,9 @@ from typing import Any
 
 import pytest
 
-from graph.edge import UserId
-from graph.lane import lane_of
-from storage.postgres import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.support.advisory_locks import LOCK_LANE, waiting
 from tests.support.graphs import follows
-from tests.support.waiting import until
 from workers import main
 from workers import sweep as sweeping
 from workers.job_metrics import JobMetrics
@@ -48,23 +43,26 @@ async def test_without_postgresql_a_job_is_left_for_later(
 async def test_one_sweep_at_a_time_runs_in_a_space(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first one waits for a lane; the second one, of another worker, does nothing at all."""
+    """The first one takes long; the second one, of another worker, does nothing at all."""
     monkeypatch.setattr(sweeping, "OVERDUE_S", 0)
     await follows(stores, (1, 2))
-    lane = lane_of(UserId(2))
+    has_begun, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def take_long(stores: Stores) -> None:
+        has_begun.set()
+        await may_go_on.wait()
+        await sweeping.sweep(stores)
+
+    monkeypatch.setattr(main, "sweep", take_long)
     async with open_stores(storage_settings) as other:
-        async with other.servers.postgres.connection() as held, held.transaction():
-            await held.row(LOCK_LANE, locks.LANE, lane)
-            first = asyncio.create_task(main._sweep({"metrics": JobMetrics(), "stores": stores}))
-
-            async def waits() -> bool:
-                return await waiting(other.servers.postgres) == 1
-
-            await until(waits)
-            before = other.servers.postgres.statements
-            await main._sweep({"metrics": JobMetrics(), "stores": other})
-            assert other.servers.postgres.statements == before + 1, "it only looked at the lock"
-            assert not first.done()
+        await other.servers.postgres.ping()  # it is connected
+        first = asyncio.create_task(main._sweep({"metrics": JobMetrics(), "stores": stores}))
+        await has_begun.wait()
+        before = other.servers.postgres.statements
+        await main._sweep({"metrics": JobMetrics(), "stores": other})
+        assert other.servers.postgres.statements == before + 1, "it only looked at the lock"
+        assert not first.done()
+        may_go_on.set()
         await first
         assert not await stores.jobs.outbox.dirty()
         await follows(stores, (1, 3))
