@@ -58,35 +58,34 @@ async def as_listed(
             agreed = _agreed(relation, evidence, prefer_others_lists=prefer_others_lists)
             if agreed != relation and other != user and other not in absent:
                 changed[place] = agreed
-                if _begins(relation, agreed) and _shows_whispers(scope, user, other):
+                if _is_of_list(relation, agreed) and _shows_details(scope, user, other):
                     unsure.append((place, other, relation))
     if not changed:
         return relations  # nearly always
     if unsure:
-        await _restore_whispers(scope, user, unsure, changed)
+        await _restore_details(scope, user, unsure, changed)
     return column_of([changed.get(place, before) for place, before in enumerate(relations)])
 
 
-def _begins(relation: Relation, agreed: Relation) -> bool:
-    """Whether only a list shows one of the follows."""
-    return (relation.kind not in FOLLOWS and agreed.kind in FOLLOWS) or (
-        relation.reverse_kind not in FOLLOWS and agreed.reverse_kind in FOLLOWS
-    )
+def _is_of_list(before: Relation, agreed: Relation) -> bool:
+    """Whether only a list shows one of the follows, or since when there has been one."""
+    pairs = zip(_follows(before), _follows(agreed), strict=True)
+    return any(shown not in (None, was) for was, shown in pairs)
 
 
-def _shows_whispers(scope: Scope, user: UserId, other: UserId) -> bool:
-    """Whether the lists of the two may show whispers between them."""
+def _shows_details(scope: Scope, user: UserId, other: UserId) -> bool:
+    """Whether the viewer may see whispers and flags between the two."""
     return scope.sees_everything or scope.viewer in (user, other)
 
 
-async def _restore_whispers(
+async def _restore_details(
     scope: Scope,
     user: UserId,
     unsure: Sequence[tuple[int, UserId, Relation]],
     changed: dict[int, Relation],
 ) -> None:
-    """Correct the kinds of follows in `changed` that were taken from a list, which does not
-    distinguish whispers: those that are stored as whispers become whispers.
+    """Complete follows in `changed` that were taken from a list, which shows neither flags nor
+    whether a follow is a whisper: with those of the stored follow, if it began at the same time.
 
     `unsure` names these follows: the index in `changed`, the other user, and the relation before.
     """
@@ -98,18 +97,27 @@ async def _restore_whispers(
         viewer, RelationsOf(checks), consistency=Consistency.ROWS
     )
     for (place, other, before), (row,) in zip(unsure, stored, strict=True):
-        row = row.reversed if other == viewer else row
-        agreed = changed[place]
-        kind = _as_stored(before.kind, agreed.kind, row.kind)
-        reverse_kind = _as_stored(before.reverse_kind, agreed.reverse_kind, row.reverse_kind)
-        kinds = kinds_of(kind, reverse_kind, agreed.flags)
-        changed[place] = Relation(kinds, agreed.since, agreed.reverse_since)
+        row = row.reversed if other == viewer else row  # which has no flags: they are the user's
+        changed[place] = _as_stored(before, changed[place], row)
 
 
-def _as_stored(before: Kind, agreed: Kind, stored: Kind) -> Kind:
-    """The kind of a follow: a whisper if only a list shows it and it is stored as one."""
-    is_whisper = before not in FOLLOWS and agreed in FOLLOWS and stored is Kind.WHISPER
-    return Kind.WHISPER if is_whisper else agreed
+def _as_stored(before: Relation, agreed: Relation, row: Relation) -> Relation:
+    (first, second), (stored, stored_back) = _follows(agreed), _follows(row)
+    was, was_back = _follows(before)
+    kind, reverse_kind, flags = agreed.kind, agreed.reverse_kind, agreed.flags
+    if first != was and first == stored:
+        kind, flags = row.kind, row.flags
+    if second != was_back and second == stored_back:
+        reverse_kind = row.reverse_kind
+    return Relation(kinds_of(kind, reverse_kind, flags), agreed.since, agreed.reverse_since)
+
+
+def _follows(relation: Relation) -> tuple[Millis | None, Millis | None]:
+    """When each of the follows of a relation began."""
+    return (
+        relation.since if relation.kind in FOLLOWS else None,
+        relation.reverse_since if relation.reverse_kind in FOLLOWS else None,
+    )
 
 
 async def friends_as_listed(
