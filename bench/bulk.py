@@ -28,7 +28,7 @@ from bench.lag import lag
 from bench.processes import Meter
 from bench.services import Services, services
 from devstack.errors import DevstackError
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from storage.postgres.migrate import migrate
 
 FOLLOW = "mutation F($id: ID!) { followUser(input: { userId: $id }) { outcome } }"

@@ -28,8 +28,8 @@ from bench.raw_answers import RawAnswers
 from bench.services import Services, services
 from bench.shapes import BY_NAME, SHAPES, Shape
 from devstack.errors import DevstackError
-from gateway.app import Gateway
-from gateway.config import Config, read_config
+from gateway.server.app import Gateway
+from gateway.settings.config import Config, read_config
 from storage.redis.multiplexed import MultiplexedWire
 from storage.stores import open_stores
 

@@ -37,7 +37,7 @@ from bench.report import RESULTS
 from bench.services import services
 from bench.shapes import BY_NAME
 from devstack.errors import DevstackError
-from gateway.config import Config
+from gateway.settings.config import Config
 from tests.support.valkey_cluster import running_cluster
 
 ONE, MANY = "one server", "cluster"

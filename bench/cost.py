@@ -31,7 +31,7 @@ from bench.population import population
 from bench.processes import Meter
 from bench.services import Services, services
 from devstack.errors import DevstackError
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from storage.settings import StorageSettings
 
 WARM_UP = 100

@@ -23,7 +23,7 @@ from bench.overload import EVERY_S, POLITE, Client
 from bench.processes import ServerProcess
 from bench.services import Services, services
 from devstack.errors import DevstackError
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from storage.postgres.bulk_load import bulk_load
 from storage.postgres.migrate import migrate
 from storage.postgres.session import session

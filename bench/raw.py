@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bench.pooled import PooledWire
 from bench.raw_answers import RawAnswers
 from bench.shapes import SHAPES
-from gateway.garbage import collect_young_objects_only
-from gateway.serve import UVICORN_OPTIONS
+from gateway.server.garbage import collect_young_objects_only
+from gateway.server.serve import UVICORN_OPTIONS
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
@@ -68,7 +68,7 @@ async def _respond(send: Send, body: bytes) -> None:
 
 
 def serve(application: ASGIApp, port: int) -> None:
-    """Serve in the same way as `gateway.serve`."""
+    """Serve in the same way as `gateway.server.serve`."""
     collect_young_objects_only()
     uvicorn.run(application, port=port, http="httptools", timeout_keep_alive=75, **UVICORN_OPTIONS)
 

@@ -11,7 +11,7 @@ from bench.processes import ServerProcess, StoreProcesses, start_server
 from devstack.directories import find_directories
 from devstack.servers import Servers, running_servers
 from devstack.state import State
-from gateway.environment import child_environment
+from gateway.settings.environment import child_environment
 
 POSTGRES_SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "8GB"}
 """For a load of many millions of edges, and a working set in memory. `fsync` stays on."""

@@ -33,7 +33,7 @@ from devstack.directories import find_directories
 from devstack.errors import DevstackError
 from devstack.processes import run_command
 from devstack.state import State
-from gateway.config import Config
+from gateway.settings.config import Config
 
 TRAFFIC = RESULTS / "traffic.json"
 REQUESTS = 200

@@ -1,4 +1,4 @@
-"""The command `kith`, also as `python -m gateway`: see `gateway.cli`."""
+"""The command `kith`, also as `python -m gateway`: see `gateway.commands.cli`."""
 
 import gc
 import signal
@@ -8,7 +8,7 @@ def main(name: str = "kith") -> None:
     """Run the command line. Ctrl-C during its import ends the process without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # until the command has imported what it runs: collections took a fifth of that
-    from gateway.cli import app
+    from gateway.commands.cli import app
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     app(prog_name=name)

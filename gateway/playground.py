@@ -19,10 +19,10 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from gateway.bundling import BUNDLE, SOURCES
+from gateway.http.security_headers import SECURITY_HEADERS
 from gateway.playground_bundle import Bundle, BundleFiles, BundleState
 from gateway.playground_examples import examples, version
 from gateway.sample_cast import DESCRIPTIONS
-from gateway.security_headers import SECURITY_HEADERS
 from graph.relation_mask import Mark
 
 ASSETS_PATH = "/playground"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway import sample_cast
-from gateway.config import Config
+from gateway.settings.config import Config
 from storage.postgres.bulk_load import bulk_load
 from storage.stores import open_stores
 

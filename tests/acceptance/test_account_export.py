@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway import account_export
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
-from gateway.config import Config
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.services import account_export
+from gateway.settings.config import Config
 from graph.edge import Flags, Kind, UserId
 from graph.errors import BadInput
 from graph.follow_group import AddMembers, CreateGroup, GroupId

@@ -16,15 +16,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from gateway.authentication import Authentication, AuthenticationSettings, Identity
-from gateway.bearer import TOKEN_CHARS_MAX
-from gateway.config import read_config
-from gateway.environment import read as read_settings
-from gateway.headers import Headers
-from gateway.http_rejection import HttpRejection
-from gateway.jwks_url import JwksUrl
-from gateway.settings import Spaces
-from gateway.token_keys import RSA_BITS_MAX, RSA_BITS_MIN
+from gateway.authentication.identify import Authentication, AuthenticationSettings, Identity
+from gateway.authentication.jwks_url import JwksUrl
+from gateway.authentication.token_keys import RSA_BITS_MAX, RSA_BITS_MIN
+from gateway.http.bearer import TOKEN_CHARS_MAX
+from gateway.http.headers import Headers
+from gateway.http.rejection import HttpRejection
+from gateway.settings.config import read_config
+from gateway.settings.declarations import Spaces
+from gateway.settings.environment import read as read_settings
 from tests.acceptance.test_identity_provider import FOLDER
 from tests.support.documentation import blocks, page, rows
 from tests.support.jwks import Provider, identity_provider, jwk, signed

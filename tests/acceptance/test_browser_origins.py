@@ -10,8 +10,8 @@ import pytest
 from starlette.responses import HTMLResponse
 from starlette.types import Receive, Scope, Send
 
-from gateway.authentication import DEVELOPMENT_SECRET, mint
-from gateway.browsers import BrowserSettings
+from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
+from gateway.http.browsers import BrowserSettings
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.chromium import Page, browser_page, chromium_path

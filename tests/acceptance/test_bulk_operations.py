@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway import bulk as gateway_bulk
-from gateway import served_space
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.server import served_space
+from gateway.services import bulk as gateway_bulk
 from graph import bulk as graph_bulk
 from graph.errors import Unavailable
 from graph.pace import Pace

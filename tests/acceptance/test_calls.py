@@ -8,8 +8,8 @@ import uvloop
 from bench.counting import Calls, counted, send_all
 from bench.questions import question
 from bench.shapes import BY_NAME
-from gateway.app import Gateway
-from gateway.config import Config
+from gateway.server.app import Gateway
+from gateway.settings.config import Config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import open_stores

@@ -12,9 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from devstack.state import State, announce
-from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
-from gateway.cli import app
-from gateway.headers import Headers
+from gateway.authentication.identify import (
+    DEVELOPMENT_SECRET,
+    Authentication,
+    AuthenticationSettings,
+)
+from gateway.commands.cli import app
+from gateway.http.headers import Headers
 from gateway.version import VERSION
 from storage.ports import ProfilesOf
 from storage.settings import StorageSettings

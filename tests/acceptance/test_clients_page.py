@@ -3,9 +3,9 @@
 import pytest
 
 from engine import EngineSettings
-from gateway.accept import HEADER_CHARS_MAX
-from gateway.graphql_http import HttpLimits
-from gateway.graphql_request import DOCUMENT_ID_CHARS_MAX
+from gateway.graphql.endpoint import HttpLimits
+from gateway.graphql.request import DOCUMENT_ID_CHARS_MAX
+from gateway.http.accept import HEADER_CHARS_MAX
 from graph.edge import Kind
 from resolvers.scope import Limits
 from storage.stores import Stores

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from graph.edge import Flags, Kind
 from storage.postgres import graph_export
 from storage.postgres.bulk_load import bulk_load

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from gateway.cli import app
+from gateway.commands.cli import app
 from tests.support.image_stack import COMPOSE, DOCKER, ROOT, instruction
 
 CITUS: dict[str, Any] = yaml.safe_load((DOCKER / "compose.citus.yaml").read_text("utf-8"))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from devstack.state import State
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from graph.edge import Flags, Kind
 from storage.stores import Stores
 from tests.support.dev_process import running

@@ -16,9 +16,9 @@ import httpx
 import pytest
 import zstandard
 
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
-from gateway.connections import StreamLimits
-from gateway.export_lines import ExportLines
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.graphql.client_connections import StreamLimits
+from gateway.services.export_lines import ExportLines
 from graph.edge import Flags, Kind
 from resolvers import exports
 from storage.postgres.bulk_load import bulk_load

@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from gateway.authentication import SERVICE, mint
-from gateway.config import read_config
-from gateway.exposure import EVERYTHING, Access, Exposure
+from gateway.authentication.identify import SERVICE, mint
+from gateway.graphql.exposure import EVERYTHING, Access, Exposure
+from gateway.settings.config import read_config
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.serve_process import serving

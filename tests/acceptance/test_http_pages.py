@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-from gateway import documents
-from gateway.browsers import REQUEST_HEADERS, RESPONSE_HEADERS, BrowserSettings, CrossOrigin
+from gateway.graphql import documents
+from gateway.http.browsers import REQUEST_HEADERS, RESPONSE_HEADERS, BrowserSettings, CrossOrigin
 from storage.settings import StorageSettings
 from tests.support.documentation import blocks, page, rows
 from tests.support.live_gateway import live_gateway

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from gateway.config import read_config
+from gateway.settings.config import read_config
 from storage.settings import StorageSettings
 from tests.support.http_server import listener
 from tests.support.live_gateway import DEADLINE_S, LiveGateway, live_gateway

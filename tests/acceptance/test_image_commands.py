@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gateway.authentication import DEVELOPMENT_SECRET, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from tests.support.image_stack import (
     FOLLOW,
     SEEN_BY_OTHERS,

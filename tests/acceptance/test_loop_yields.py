@@ -13,7 +13,8 @@ import pytest
 from engine.lookup_tables import SharedObjects
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
-from gateway import graphql_sse, graphql_ws, json_parts
+from gateway.graphql import event_stream, sockets
+from gateway.http import json_parts
 from graph import relation as rules
 from graph.relation import RelationColumn
 from resolvers import visibility
@@ -187,7 +188,7 @@ def _count_dumps(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
         return part
 
     counting = SimpleNamespace(dumps=counting_dumps, loads=orjson.loads, Fragment=orjson.Fragment)
-    for module in (json_parts, graphql_sse, graphql_ws):
+    for module in (json_parts, event_stream, sockets):
         monkeypatch.setattr(module, "orjson", counting)
 
 

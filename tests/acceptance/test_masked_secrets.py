@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.environment import read
-from gateway.setting_fields import Group, is_secret, variable_of
-from gateway.settings import GROUPS
+from gateway.settings.declarations import GROUPS
+from gateway.settings.environment import read
+from gateway.settings.fields import Group, is_secret, variable_of
 from tests.acceptance.test_cli import kith
 from tests.support.serve_process import Serve, started
 

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.operation_names import ANONYMOUS, OTHER
+from gateway.graphql.operation_names import ANONYMOUS, OTHER
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway

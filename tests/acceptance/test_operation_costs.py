@@ -11,9 +11,9 @@ import jwt
 import pytest
 
 from engine.variables import Variables
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE
-from gateway.client_address import read_proxies
-from gateway.costs import CostSettings
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE
+from gateway.graphql.costs import CostSettings
+from gateway.http.client_address import read_proxies
 from resolvers import follow_groups, overlap
 from resolvers.scope import Limits
 from storage.settings import StorageSettings

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.authentication import AuthenticationSettings, mint
-from gateway.config import Config
+from gateway.authentication.identify import AuthenticationSettings, mint
 from gateway.playground import Playground
 from gateway.sample import load_sample
+from gateway.settings.config import Config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores

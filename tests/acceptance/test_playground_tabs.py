@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from graphql import parse
 
-from gateway.config import Config
 from gateway.playground_examples import Example, examples
 from gateway.sample import load_sample
+from gateway.settings.config import Config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores

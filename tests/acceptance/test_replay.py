@@ -12,8 +12,8 @@ from itertools import islice
 import httpx
 import pytest
 
-from gateway.config import Config
-from gateway.verify import run as verify
+from gateway.commands.verify import run as verify
+from gateway.settings.config import Config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores

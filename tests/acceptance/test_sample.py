@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import Config
 from gateway.sample import CAST, load_sample
+from gateway.settings.config import Config
 from graph.edge import Flags, Kind
 from graph.suggestion import Reason
 from graph.visibility import Access, Audience

@@ -11,12 +11,12 @@ import jwt
 import pytest
 from typer.testing import CliRunner
 
-from gateway import space_commands
-from gateway.cli import app
-from gateway.config import Config
-from gateway.logs import TextFormatter
-from gateway.space_config import check_variables
-from gateway.spaces_settings import ANY, SpacesSettings
+from gateway.commands import space_commands
+from gateway.commands.cli import app
+from gateway.commands.logs import TextFormatter
+from gateway.settings.config import Config
+from gateway.settings.space_config import check_variables
+from gateway.spaces.settings import ANY, SpacesSettings
 from resolvers.scope import Limits
 from storage.postgres.pool import Postgres
 from storage.postgres.spaces import SpaceDirectory, SpaceState

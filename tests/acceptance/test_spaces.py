@@ -10,15 +10,16 @@ from typing import Any
 import jwt
 import pytest
 
-from gateway import space_replacements, spaces
-from gateway.authentication import DEVELOPMENT_SECRET
-from gateway.config import Config, read_config
-from gateway.connections import SPACE_CHANGED
-from gateway.costs import CostSettings
-from gateway.exposure import EVERYTHING
-from gateway.space_config import environment_of
-from gateway.space_names import NamedBy, SpaceSource
-from gateway.spaces_settings import ANY, SpacesSettings
+from gateway.authentication.identify import DEVELOPMENT_SECRET
+from gateway.graphql.client_connections import SPACE_CHANGED
+from gateway.graphql.costs import CostSettings
+from gateway.graphql.exposure import EVERYTHING
+from gateway.server import spaces
+from gateway.settings.config import Config, read_config
+from gateway.settings.space_config import environment_of
+from gateway.spaces import replacements
+from gateway.spaces.names import NamedBy, SpaceSource
+from gateway.spaces.settings import ANY, SpacesSettings
 from graph.pace import Pace
 from resolvers.scope import Limits
 from storage.postgres.spaces import SpaceDirectory, SpaceState
@@ -431,7 +432,7 @@ async def test_spaces_that_are_named_in_turn_are_not_opened_again_and_again(
     storage_settings: StorageSettings, directory: SpaceDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del directory
-    monkeypatch.setattr(space_replacements, "OF_ADDRESS", Pace(interval_us=3_600_000_000, burst=3))
+    monkeypatch.setattr(replacements, "OF_ADDRESS", Pace(interval_us=3_600_000_000, burst=3))
     opened: list[str] = []
     open_space = spaces._Opened
 

@@ -7,8 +7,8 @@ from ipaddress import ip_network
 import pytest
 
 from devstack.state import State
-from gateway import webhook_commands as command
-from gateway.config import Config, read_config
+from gateway.commands import webhook_commands as command
+from gateway.settings.config import Config, read_config
 from graph.webhook import ENDPOINTS_MAX
 from storage.settings import StorageSettings
 from storage.stores import Stores

@@ -16,8 +16,8 @@ from graphql import (
     find_breaking_changes,
 )
 
-from gateway.environment import OF_OTHERS, OPTIONS, names
-from gateway.settings_page import page
+from gateway.settings.environment import OF_OTHERS, OPTIONS, names
+from gateway.settings.page import page
 from schema.schema import schema, sdl
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def test_a_modules_first_line_says_what_it_is_for(file: Path) -> None:
 @pytest.mark.parametrize("file", MODULES, ids=name_of)
 def test_the_environment_is_read_in_one_place(file: Path) -> None:
     reads = re.search(r"os\.environ|os\.getenv|getenv\(", file.read_text(encoding="utf-8"))
-    assert reads is None or name_of(file) == "gateway/environment.py"
+    assert reads is None or name_of(file) == "gateway/settings/environment.py"
 
 
 def test_the_printed_contract_is_the_contract() -> None:

@@ -18,7 +18,7 @@ DEADLINE_S = 60
 PROLOGUE = """
 import logging, os, signal, sys, time
 from devstack.restarts import RestartPolicy
-from gateway.prefork import Prefork, PreforkSettings
+from gateway.server.prefork import Prefork, PreforkSettings
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 

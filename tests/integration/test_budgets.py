@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.budgets import CALLERS_MAX, Budgets, Exhausted
+from gateway.graphql.budgets import CALLERS_MAX, Budgets, Exhausted
 from graph.rate_limit import Bucket, Grant
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

@@ -2,7 +2,7 @@
 
 from prometheus_client import generate_latest
 
-from gateway.shared_metrics import SharedMetrics
+from gateway.server.shared_metrics import SharedMetrics
 from graph.lane import LANES, Lane
 from storage.postgres.canaries import is_canary
 from storage.postgres.lanes import set_lanes

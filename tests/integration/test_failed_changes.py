@@ -5,8 +5,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gateway import outbox as command
-from gateway.config import read_config
+from gateway.commands import outbox as command
+from gateway.settings.config import read_config
 from graph.edge import UserId
 from graph.lane import lane_of
 from storage import drain as draining

@@ -17,8 +17,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 import pytest
 
-from gateway import app
-from gateway.graphql_http import HttpLimits
+from gateway.graphql.endpoint import HttpLimits
+from gateway.server import app
 from storage.settings import StorageSettings
 from tests.support.faults.answers import FOLLOW, LISTS, PROFILES
 from tests.support.garbage import ROOT, collecting_frames

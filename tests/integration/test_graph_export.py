@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from gateway import load
-from gateway.graph_export import EVERY_KIND, selected
+from gateway.commands import load
+from gateway.commands.graph_export import EVERY_KIND, selected
 from graph.edge import Flags, Kind
 from graph.errors import BadInput
 from storage.postgres import graph_export

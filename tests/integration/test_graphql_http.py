@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from gateway.graphql_http import GraphQLEndpoint, HttpLimits
-from gateway.headers import Headers
-from gateway.http_rejection import HttpRejection
+from gateway.graphql.endpoint import GraphQLEndpoint, HttpLimits
+from gateway.http.headers import Headers
+from gateway.http.rejection import HttpRejection
 from schema.errors import formatted
 from tests.support.small_schema import Context, endpoint, executor
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from gateway.admission import Admission, AdmissionSettings
-from gateway.graphql_http import GraphQLEndpoint, HttpLimits
+from gateway.graphql.admission import Admission, AdmissionSettings
+from gateway.graphql.endpoint import GraphQLEndpoint, HttpLimits
 from schema.errors import formatted
 from tests.support.http_server import served, wait_until
 from tests.support.small_schema import Context, endpoint, executor

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from gateway.health import Health, Probe
+from gateway.http.health import Health, Probe
 
 
 async def up() -> None:

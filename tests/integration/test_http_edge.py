@@ -8,11 +8,11 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE
 
-from gateway.admission import Admission, AdmissionSettings
-from gateway.graphql_http import HEADERS, GraphQLEndpoint, HttpLimits
-from gateway.http_connections import ConnectionLimits
-from gateway.http_protocol import FRAMING_BYTES_MAX, PIECES_MAX, PIPELINED_MAX
-from gateway.response_sender import ResponseSender
+from gateway.graphql.admission import Admission, AdmissionSettings
+from gateway.graphql.endpoint import HEADERS, GraphQLEndpoint, HttpLimits
+from gateway.http.open_connections import ConnectionLimits
+from gateway.http.protocol import FRAMING_BYTES_MAX, PIECES_MAX, PIPELINED_MAX
+from gateway.http.response_sender import ResponseSender
 from schema.errors import formatted
 from tests.support.raw_connections import BoundedServer, RawConnection, bounded_server, head, post
 from tests.support.small_schema import Context, executor

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from gateway.authentication import AuthenticationSettings
-from gateway.authentication_settings import AcceptedTokens
-from gateway.jwks_url import JwksUrl
+from gateway.authentication.identify import AuthenticationSettings
+from gateway.authentication.jwks_url import JwksUrl
+from gateway.authentication.settings import AcceptedTokens
 from storage.settings import StorageSettings
 from tests.support.jwks import Provider, identity_provider, jwk, signed
 from tests.support.live_gateway import LiveGateway, Socket, live_gateway

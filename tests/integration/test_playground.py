@@ -15,7 +15,7 @@ from graphql import OperationDefinitionNode, parse
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from gateway.graphql_http import GraphQLEndpoint
+from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.playground import STATUS_PATH, Playground
 from gateway.playground_bundle import BUILD_S_MAX, REASON_CHARS_MAX
 from gateway.playground_examples import examples

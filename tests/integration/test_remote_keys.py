@@ -15,11 +15,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.utils import base64url_encode
 
-from gateway.authentication import Authentication, AuthenticationSettings, Identity
-from gateway.authentication_settings import AcceptedTokens
-from gateway.headers import Headers
-from gateway.http_rejection import HttpRejection
-from gateway.jwks_url import JwksUrl, check_jwks_url
+from gateway.authentication.identify import Authentication, AuthenticationSettings, Identity
+from gateway.authentication.jwks_url import JwksUrl, check_jwks_url
+from gateway.authentication.settings import AcceptedTokens
+from gateway.http.headers import Headers
+from gateway.http.rejection import HttpRejection
 from graph.errors import Unavailable
 from tests.support.jwks import PrivateKey, Provider, identity_provider, jwk, signed
 from tests.support.ports import free_ports
@@ -275,7 +275,7 @@ async def test_a_request_waits_no_longer_than_it_may(provider: Provider) -> None
 async def test_only_so_many_requests_wait(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.remote_keys.WAITING_MAX", 3)
+    monkeypatch.setattr("gateway.authentication.remote_keys.WAITING_MAX", 3)
     async with authenticating(provider) as authentication:
         provider.hangs.clear()
         waiting = [

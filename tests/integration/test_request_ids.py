@@ -11,8 +11,8 @@ import jwt
 import pytest
 from websockets.asyncio.client import connect
 
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
-from gateway.logs import JsonFormatter
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.commands.logs import JsonFormatter
 from storage.settings import StorageSettings
 from telemetry.request_id import request_id
 from tests.support.gateway import Gateway

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.shards import report
+from gateway.commands.shards import report
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.postgres import locks, shards

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from gateway.request_metrics import RequestMetrics
+from gateway.graphql.request_metrics import RequestMetrics
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway
 

@@ -13,11 +13,12 @@ import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from gateway import connections, load, verify
-from gateway.authentication import DEVELOPMENT_SECRET, mint
-from gateway.authentication_settings import AcceptedTokens
-from gateway.config import Config
-from gateway.connections import EXPIRED, StreamLimits
+from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
+from gateway.authentication.settings import AcceptedTokens
+from gateway.commands import load, verify
+from gateway.graphql import client_connections
+from gateway.graphql.client_connections import EXPIRED, StreamLimits
+from gateway.settings.config import Config
 from graph.edge import Millis, UserId
 from graph.transitions import mute
 from resolvers import live as live_events
@@ -341,7 +342,9 @@ def broken(*_: object) -> Any:
     raise RuntimeError("password=hunter2")
 
 
-@pytest.mark.parametrize("where", ["engine.plan.Operation.cost", "gateway.costs.Costs.debit"])
+@pytest.mark.parametrize(
+    "where", ["engine.plan.Operation.cost", "gateway.graphql.costs.Costs.debit"]
+)
 async def test_an_unexpected_exception_is_the_last_result_of_a_subscription(
     live: LiveGateway,
     stores: Stores,
@@ -728,7 +731,7 @@ async def test_a_read_that_finds_no_change_is_charged(stores: Stores) -> None:
 async def test_a_viewer_leaves_connections_to_others(
     storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "OF_VIEWER_MIN", 2)
+    monkeypatch.setattr(client_connections, "OF_VIEWER_MIN", 2)
     async with live_gateway(storage_settings, StreamLimits(connections_max=10)) as live:
         async with live.socket(viewer=1), live.events(COUNTS, viewer=1) as events:
             assert (await anext(events))[0] == "next"

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from gateway.app import Gateway as App
-from gateway.config import Config, MonitoringSettings, read_config
-from gateway.environment import ConfigurationError
+from gateway.server.app import Gateway as App
+from gateway.settings.config import Config, MonitoringSettings, read_config
+from gateway.settings.environment import ConfigurationError
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.app import Gateway as App
-from gateway.config import ClientSettings, Config, DocumentSettings
-from gateway.trusted_documents import read_trusted_documents
+from gateway.graphql.trusted_documents import read_trusted_documents
+from gateway.server.app import Gateway as App
+from gateway.settings.config import ClientSettings, Config, DocumentSettings
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from tests.integration.test_persisted_documents import digest, persisted, rejected

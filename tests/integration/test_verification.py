@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from prometheus_client import generate_latest
 
-from gateway.shared_metrics import SharedMetrics
+from gateway.server.shared_metrics import SharedMetrics
 from storage.postgres import comparison
 from storage.postgres.verify import Phase
 from storage.stores import Stores

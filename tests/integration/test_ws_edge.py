@@ -9,9 +9,9 @@ from starlette.types import Receive, Scope, Send
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol
 
-from gateway import ws_protocol
-from gateway.http_connections import ConnectionLimits
-from gateway.ws_protocol import SLICE_BYTES
+from gateway.http import socket_protocol
+from gateway.http.open_connections import ConnectionLimits
+from gateway.http.socket_protocol import SLICE_BYTES
 from tests.support.raw_connections import BoundedServer, RawConnection, bounded_server, head
 from tests.support.waiting import until
 
@@ -124,7 +124,7 @@ async def test_messages_of_some_frames_between_some_pings_are_received(
 async def test_the_queue_for_a_client_that_does_not_read_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ws_protocol, "CONTROL_FRAMES_BURST", 10**9)
+    monkeypatch.setattr(socket_protocol, "CONTROL_FRAMES_BURST", 10**9)
     limits = ConnectionLimits(stall_ms=500)
     async with (
         bounded_server(echo, tmp_path / "kith.sock", limits) as server,

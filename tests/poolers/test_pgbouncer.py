@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gateway.spaces_settings import SpacesSettings
+from gateway.spaces.settings import SpacesSettings
 from graph.edge import Kind
 from graph.errors import Unavailable
 from storage.postgres.bulk_load import bulk_load

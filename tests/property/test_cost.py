@@ -12,9 +12,9 @@ from pathlib import Path
 from random import Random
 
 from engine import Engine, InvalidVariables, RequestError
-from gateway.config import Config
 from gateway.sample import load_sample
 from gateway.sample_cast import ME
+from gateway.settings.config import Config
 from resolvers.scope import Limits, Scope
 from schema.context import Context
 from schema.schema import schema

@@ -18,10 +18,10 @@ from graphql import GraphQLError
 from hypothesis import note
 
 from engine import Engine, RequestError
-from gateway import freshness
-from gateway.config import Config
+from gateway.graphql import freshness
 from gateway.sample import load_sample
 from gateway.sample_cast import BLOCKED, BLOCKS, CLOSE, DEACTIVATED, ME
+from gateway.settings.config import Config
 from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.errors import KithError

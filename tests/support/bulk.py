@@ -7,9 +7,9 @@ from unittest.mock import patch
 
 import httpx
 
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
-from gateway.bulk_work import BulkWork
-from gateway.token_claims import parse_claim_path
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.authentication.token_claims import parse_claim_path
+from gateway.services.bulk_work import BulkWork
 from resolvers.scope import Limits
 from storage.stores import Stores
 from workers import bulk as workers_bulk

@@ -15,15 +15,15 @@ import sys
 from dataclasses import asdict, dataclass
 
 PRELOADED = (
-    "gateway.cli",
-    "gateway.serve",
-    "gateway.dev",
-    "gateway.load",
-    "gateway.outbox",
-    "gateway.space_commands",
-    "gateway.verify",
-    "gateway.webhook_commands",
-    "gateway.worker_config",
+    "gateway.commands.cli",
+    "gateway.server.serve",
+    "gateway.commands.dev",
+    "gateway.commands.load",
+    "gateway.commands.outbox",
+    "gateway.commands.space_commands",
+    "gateway.commands.verify",
+    "gateway.commands.webhook_commands",
+    "gateway.commands.worker_config",
     "workers.process",
 )
 REQUEST_BYTES_MAX = 128 * 1024

@@ -6,13 +6,18 @@ from typing import Any
 
 import httpx
 
-from gateway.app import Gateway as App
-from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, AuthenticationSettings, mint
-from gateway.browsers import BrowserSettings
-from gateway.config import ClientSettings, Config, DocumentSettings
-from gateway.costs import CostSettings
-from gateway.exposure import EVERYTHING, Exposure
-from gateway.graphql_http import HttpLimits
+from gateway.authentication.identify import (
+    DEVELOPMENT_SECRET,
+    SERVICE,
+    AuthenticationSettings,
+    mint,
+)
+from gateway.graphql.costs import CostSettings
+from gateway.graphql.endpoint import HttpLimits
+from gateway.graphql.exposure import EVERYTHING, Exposure
+from gateway.http.browsers import BrowserSettings
+from gateway.server.app import Gateway as App
+from gateway.settings.config import ClientSettings, Config, DocumentSettings
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 

@@ -12,17 +12,17 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from gateway.app import Gateway as App
-from gateway.authentication import AuthenticationSettings
-from gateway.browsers import BrowserSettings
-from gateway.config import ClientSettings, Config, DocumentSettings, MonitoringSettings
-from gateway.connections import StreamLimits
-from gateway.costs import CostSettings
-from gateway.exposure import EVERYTHING
-from gateway.graphql_http import HttpLimits
-from gateway.http_connections import ConnectionLimits
-from gateway.serve import Server, uvicorn_config
-from gateway.spaces_settings import SpacesSettings
+from gateway.authentication.identify import AuthenticationSettings
+from gateway.graphql.client_connections import StreamLimits
+from gateway.graphql.costs import CostSettings
+from gateway.graphql.endpoint import HttpLimits
+from gateway.graphql.exposure import EVERYTHING
+from gateway.http.browsers import BrowserSettings
+from gateway.http.open_connections import ConnectionLimits
+from gateway.server.app import Gateway as App
+from gateway.server.serve import Server, uvicorn_config
+from gateway.settings.config import ClientSettings, Config, DocumentSettings, MonitoringSettings
+from gateway.spaces.settings import SpacesSettings
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores

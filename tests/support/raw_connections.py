@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import uvicorn
 from starlette.types import ASGIApp
 
-from gateway.http_connections import ConnectionLimits
-from gateway.http_protocol import bounded_protocol
-from gateway.serve import UVICORN_OPTIONS
-from gateway.ws_protocol import bounded_web_socket
+from gateway.http.open_connections import ConnectionLimits
+from gateway.http.protocol import bounded_protocol
+from gateway.http.socket_protocol import bounded_web_socket
+from gateway.server.serve import UVICORN_OPTIONS
 from tests.support.waiting import until
 
 DEADLINE_S = 20

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import strawberry
 
 from engine import Engine, Result
-from gateway.authentication import ANONYMOUS, Identity
-from gateway.graphql_execution import EngineExecutor
-from gateway.graphql_http import GraphQLEndpoint
-from gateway.graphql_request import GraphQLRequest
+from gateway.authentication.identify import ANONYMOUS, Identity
+from gateway.graphql.endpoint import GraphQLEndpoint
+from gateway.graphql.execution import EngineExecutor
+from gateway.graphql.request import GraphQLRequest
 from graph.errors import BadInput, Unavailable
 from schema.errors import formatted
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from gateway.authentication import AuthenticationSettings
-from gateway.spaces_settings import SpacesSettings
+from gateway.authentication.identify import AuthenticationSettings
+from gateway.spaces.settings import SpacesSettings
 from storage.postgres.migrate import migrate
 from storage.postgres.pool import Postgres
 from storage.postgres.spaces import SpaceDirectory, SpaceState

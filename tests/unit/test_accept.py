@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.accept import HEADER_CHARS_MAX, UNSTATED, MediaRange, accepted, media_ranges
-from gateway.http_rejection import HttpRejection
-from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, HTML, PLAIN_JSON
+from gateway.http.accept import HEADER_CHARS_MAX, UNSTATED, MediaRange, accepted, media_ranges
+from gateway.http.media_types import EVENT_STREAM, GRAPHQL_JSON, HTML, PLAIN_JSON
+from gateway.http.rejection import HttpRejection
 
 URQL = (
     "application/graphql-response+json, application/graphql+json, application/json,"

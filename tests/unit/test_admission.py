@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.admission import REBUILD, Admission, AdmissionSettings
-from gateway.graphql_request import RequestRejected
+from gateway.graphql.admission import REBUILD, Admission, AdmissionSettings
+from gateway.graphql.request import RequestRejected
 from tests.support.garbage import counting_cycles
 from tests.support.waiting import until
 

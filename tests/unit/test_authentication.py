@@ -7,18 +7,18 @@ from typing import Any
 import jwt
 import pytest
 
-from gateway.authentication import (
+from gateway.authentication.identify import (
     ANONYMOUS,
     Authentication,
     AuthenticationSettings,
     Identity,
     mint,
 )
-from gateway.authentication_settings import AcceptedTokens
-from gateway.bearer import TOKEN_CHARS_MAX
-from gateway.headers import Headers
-from gateway.http_rejection import HttpRejection
-from gateway.token_claims import ClaimMapping
+from gateway.authentication.settings import AcceptedTokens
+from gateway.authentication.token_claims import ClaimMapping
+from gateway.http.bearer import TOKEN_CHARS_MAX
+from gateway.http.headers import Headers
+from gateway.http.rejection import HttpRejection
 
 SECRET = "a secret of at least thirty-two bytes"
 
@@ -350,7 +350,7 @@ def test_a_token_that_does_not_hold_is_never_remembered(verified: list[str]) -> 
 def test_only_so_many_tokens_are_remembered(
     monkeypatch: pytest.MonkeyPatch, verified: list[str]
 ) -> None:
-    monkeypatch.setattr("gateway.authentication.TOKENS_HELD_MAX", 1)
+    monkeypatch.setattr("gateway.authentication.identify.TOKENS_HELD_MAX", 1)
     authentication = with_secret()
     first, second = (bearer(signed(claims(sub=sub))) for sub in ("1", "2"))
     for headers in (first, second, first):

@@ -15,7 +15,7 @@ from gateway.capacity.demand import Demand
 from gateway.capacity.inputs import Origin
 from gateway.capacity.measured import measured_inputs, read_measured
 from gateway.capacity.plan import Plan, plan
-from gateway.cli import app
+from gateway.commands.cli import app
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.client_address import ClientAddresses, read_proxies
-from gateway.headers import Headers
+from gateway.http.client_address import ClientAddresses, read_proxies
+from gateway.http.headers import Headers
 
 HEADERS = {"x_forwarded_for": "198.51.100.7"}
 PROXIES = read_proxies("10.0.0.0/8, fd00::/8")

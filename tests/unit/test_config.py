@@ -4,15 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
-from gateway.authentication_settings import AcceptedTokens
-from gateway.browsers import BrowserSettings
-from gateway.config import Config, DocumentSettings, direct_database, read_config, signing
-from gateway.environment import ConfigurationError, names, read
-from gateway.jwks_url import JwksUrl
-from gateway.setting_fields import unit_of
-from gateway.settings import GROUPS, Postgres
-from gateway.token_claims import ClaimMapping
+from gateway.authentication.identify import (
+    DEVELOPMENT_SECRET,
+    Authentication,
+    AuthenticationSettings,
+)
+from gateway.authentication.jwks_url import JwksUrl
+from gateway.authentication.settings import AcceptedTokens
+from gateway.authentication.token_claims import ClaimMapping
+from gateway.http.browsers import BrowserSettings
+from gateway.settings.config import Config, DocumentSettings, direct_database, read_config, signing
+from gateway.settings.declarations import GROUPS, Postgres
+from gateway.settings.environment import ConfigurationError, names, read
+from gateway.settings.fields import unit_of
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
 from resolvers.scope import Limits

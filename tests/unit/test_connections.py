@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from gateway.connections import GOING_AWAY, SLOW, Connections, StreamLimits
-from gateway.http_rejection import HttpRejection
+from gateway.graphql.client_connections import GOING_AWAY, SLOW, Connections, StreamLimits
+from gateway.http.rejection import HttpRejection
 
 LIMITS = StreamLimits(connections_max=2, send_deadline_ms=20)
 MESSAGE = {"type": "websocket.send", "text": "{}"}

@@ -3,7 +3,7 @@
 import re
 
 from engine import ErrorCode
-from gateway.graphql_execution import _CODES
+from gateway.graphql.execution import _CODES
 from graph.errors import KithError
 from graph.outcome import REJECTIONS
 from schema.user_errors import USER_ERRORS

@@ -5,9 +5,9 @@ import re
 import pytest
 from graphql import GraphQLError
 
-from gateway import exposure
-from gateway.exposure import without_suggestions
-from gateway.graphql_request import MESSAGE_CHARS_MAX
+from gateway.graphql import exposure
+from gateway.graphql.exposure import without_suggestions
+from gateway.graphql.request import MESSAGE_CHARS_MAX
 
 
 def shown(message: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway import garbage
-from gateway.garbage import (
+from gateway.server import garbage
+from gateway.server.garbage import (
     LONGEST_S,
     MIDDLE_PER_FULL,
     FullCollections,

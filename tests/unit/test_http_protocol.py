@@ -1,4 +1,4 @@
-"""The internals of uvicorn and httptools that `gateway.http_protocol` uses."""
+"""The internals of uvicorn and httptools that `gateway.http.protocol` uses."""
 
 import inspect
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import Turns
-from gateway.json_parts import PART_BYTES, dumps_in_turns, json_parts
+from gateway.http.json_parts import PART_BYTES, dumps_in_turns, json_parts
 
 VALUES = st.recursive(
     st.none()

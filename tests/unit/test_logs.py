@@ -9,7 +9,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PROLOGUE = """
 import logging, threading, warnings
-from gateway.logs import LogFormat, set_up_logging
+from gateway.commands.logs import LogFormat, set_up_logging
 set_up_logging(LogFormat.JSON)
 log = logging.getLogger("kith.tests")
 """

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.loop_lag import measuring_loop_lag
+from gateway.server.loop_lag import measuring_loop_lag
 from tests.support.waiting import until
 
 

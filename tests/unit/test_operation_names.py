@@ -1,6 +1,6 @@
 """The operation names of metrics: bounded, and those that are most frequent."""
 
-from gateway.operation_names import CANDIDATES_PER_NAME, OTHER, OperationNames
+from gateway.graphql.operation_names import CANDIDATES_PER_NAME, OTHER, OperationNames
 
 
 class Series:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded
-from gateway.request_deadline import RequestDeadline, RequestDeadlines
+from gateway.http.rejection import BodyLate, ClientGone, DeadlineExceeded
+from gateway.http.request_deadline import RequestDeadline, RequestDeadlines
 from tests.support.garbage import counting_cycles
 
 LONG_MS = 60_000

@@ -4,8 +4,8 @@ import resource
 
 import pytest
 
-from gateway.http_connections import ConnectionLimits
-from gateway.open_files import OTHERS, within_open_files
+from gateway.http.open_connections import ConnectionLimits
+from gateway.server.open_files import OTHERS, within_open_files
 
 PROXIES_S = 60
 """How long nginx and the usual load balancers keep an idle connection to a server."""

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from gateway.logs import JsonFormatter
+from gateway.commands.logs import JsonFormatter
 from graph.consistency import Moment, read_tokens, write_token
 from graph.cursor import read_cursor, write_cursor
 from graph.edge import Millis, UserId

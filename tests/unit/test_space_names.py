@@ -3,9 +3,9 @@
 import jwt
 import pytest
 
-from gateway.headers import Headers
-from gateway.http_rejection import HttpRejection
-from gateway.space_names import NamedBy, SpaceNames, SpaceSource, name_in_path
+from gateway.http.headers import Headers
+from gateway.http.rejection import HttpRejection
+from gateway.spaces.names import NamedBy, SpaceNames, SpaceSource, name_in_path
 
 KEY = "a-secret-that-only-tests-sign-with"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.http_rejection import HttpRejection
-from gateway.space_replacements import OF_ADDRESS, OF_PROCESS, Replacements
+from gateway.http.rejection import HttpRejection
+from gateway.spaces.replacements import OF_ADDRESS, OF_PROCESS, Replacements
 
 
 class Clock:

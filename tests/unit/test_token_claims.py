@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.token_claims import ClaimError, ClaimMapping, Identity, parse_claim_path
+from gateway.authentication.token_claims import ClaimError, ClaimMapping, Identity, parse_claim_path
 
 HASURA = "https://hasura.io/jwt/claims"
 UUID = "5be86359-073c-434b-ad2d-a3932222dabe"

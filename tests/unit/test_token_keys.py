@@ -9,17 +9,17 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import RSAAlgorithm
 
-from gateway.authentication import (
+from gateway.authentication.identify import (
     DEVELOPMENT_SECRET,
     Authentication,
     AuthenticationSettings,
     Identity,
     mint,
 )
-from gateway.authentication_settings import AcceptedTokens
-from gateway.headers import Headers
-from gateway.jwks_url import JwksUrl
-from gateway.token_claims import ClaimMapping
+from gateway.authentication.jwks_url import JwksUrl
+from gateway.authentication.settings import AcceptedTokens
+from gateway.authentication.token_claims import ClaimMapping
+from gateway.http.headers import Headers
 from tests.support.jwks import PrivateKey, jwk
 from tests.unit.test_authentication import SECRET, bearer, claims, rejection
 

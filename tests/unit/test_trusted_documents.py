@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from engine import Engine
-from gateway.config import read_config
-from gateway.documents import require_valid
-from gateway.environment import ConfigurationError
-from gateway.trusted_documents import ManifestError, read_trusted_documents
+from gateway.graphql.documents import require_valid
+from gateway.graphql.trusted_documents import ManifestError, read_trusted_documents
+from gateway.settings.config import read_config
+from gateway.settings.environment import ConfigurationError
 from tests.support.small_schema import schema
 
 WHO = "query Who {\n  who\n}"

@@ -1,4 +1,4 @@
-"""The internals of uvicorn and websockets that `gateway.ws_protocol` uses."""
+"""The internals of uvicorn and websockets that `gateway.http.socket_protocol` uses."""
 
 import inspect
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.authentication import DEVELOPMENT_SECRET, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from tests.support.live_gateway import LiveGateway
 
 CLIENTS = Path(__file__).parent

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import httpx
 
-from gateway.authentication import DEVELOPMENT_SECRET, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from storage.stores import Stores
 from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import DEADLINE_S, LiveGateway

@@ -5,8 +5,8 @@ import io
 from functools import partial
 from itertools import product
 
-from gateway import verify
-from gateway.config import Config
+from gateway.commands import verify
+from gateway.settings.config import Config
 from resolvers.scope import Limits
 from tests.support.faults.histories import Arrow
 from tests.support.faults.stack import Stack

@@ -12,8 +12,8 @@ from graphql.language import source as core_source
 from engine import Engine, source
 from engine.errors import locate_error
 from engine.source import IndexedSource
-from gateway.exposure import without_suggestions
-from gateway.graphql_request import RequestRejected
+from gateway.graphql.exposure import without_suggestions
+from gateway.graphql.request import RequestRejected
 from tests.support import misbehaving_schema as odd
 
 BLANK_LINES = "\n" * 1_000

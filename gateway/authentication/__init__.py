@@ -1,0 +1,1 @@
+"""Authentication: tokens, their keys and claims."""

@@ -1,0 +1,34 @@
+"""Holds requests whose token names an unknown key until the keys have been fetched."""
+
+from collections.abc import Awaitable
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.authentication.identify import Authentication
+from gateway.http.headers import Headers
+
+
+def awaiting_keys(authentication: Authentication, app: ASGIApp) -> ASGIApp:
+    """Wrap the application so that HTTP requests wait for keys, if these are fetched.
+
+    The application identifies the viewer synchronously, so the wait comes first; it is nearly never
+    needed. Web sockets wait on their own, because the token may come in their first message.
+    """
+    if not authentication.fetches_keys:
+        return app
+
+    def waits(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] == "http":
+            waiting = authentication.pending(Headers(scope["headers"]))
+            if waiting is not None:
+                return _after(waiting, app, scope, receive, send)
+        return app(scope, receive, send)
+
+    return waits
+
+
+async def _after(
+    waiting: Awaitable[None], app: ASGIApp, scope: Scope, receive: Receive, send: Send
+) -> None:
+    await waiting
+    await app(scope, receive, send)

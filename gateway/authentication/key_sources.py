@@ -1,0 +1,87 @@
+"""Keys that are read at the start: secrets, PEM files and a local JWKS file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from gateway.authentication.token_keys import (
+    KEY_SET_BYTES_MAX,
+    TokenKey,
+    parse_key_set,
+    public_key,
+    secret_key,
+)
+
+# It is public, so it proves nothing. It is for local development, and `serve` rejects it.
+DEVELOPMENT_SECRET = "kith-development-secret-known-to-everyone"  # noqa: S105
+SOURCES_MAX = 10
+"""A limit, because a token may have to be checked with every key that has no `kid`."""
+
+_SECRET, _FILE, _SET = "KITH_JWT_SECRET", "KITH_JWT_PUBLIC_KEY_FILE", "KITH_JWKS_FILE"
+
+
+def secret_keys(secrets: Sequence[str], development: bool) -> tuple[TokenKey, ...]:
+    """One HMAC key for each secret. Raises ValueError for a secret that could be guessed."""
+    _check_number(_SECRET, len(secrets))
+    return tuple(_secret(secret, development) for secret in secrets)
+
+
+def _secret(secret: str, development: bool) -> TokenKey:
+    if secret == DEVELOPMENT_SECRET and not development:
+        raise ValueError(
+            f"{_SECRET} is the development secret, which everyone knows:"
+            " set one of your own, at least 32 random bytes."
+        )
+    try:
+        return secret_key(secret.encode())
+    except ValueError as error:
+        raise ValueError(f"{_SECRET} {error}") from None
+
+
+def public_keys(paths: Sequence[Path]) -> tuple[TokenKey, ...]:
+    """One key for each PEM file. Raises ValueError with the file and the problem."""
+    _check_number(_FILE, len(paths))
+    return tuple(_public_key(path) for path in paths)
+
+
+def _public_key(path: Path) -> TokenKey:
+    content = _read(_FILE, path)
+    try:
+        key = load_pem_public_key(content)
+    except ValueError as error:
+        raise ValueError(
+            f"{_FILE} is {path}, which is no public key in PEM form: {error}"
+        ) from None
+    try:
+        return public_key(key)
+    except ValueError as error:
+        raise ValueError(f"{_FILE} is {path}, which {error}") from None
+
+
+def key_set(path: Path) -> tuple[TokenKey, ...]:
+    """The keys of a JWKS file. Raises ValueError if any of them cannot be used."""
+    content = _read(_SET, path)
+    try:
+        found = parse_key_set(content)
+    except ValueError as error:
+        raise ValueError(f"{_SET} is {path}, which {error}") from None
+    if found.problems:
+        raise ValueError(f"{_SET} is {path}: {' '.join(found.problems[:3])}")
+    return found.keys
+
+
+def _check_number(variable: str, given: int) -> None:
+    if given > SOURCES_MAX:
+        raise ValueError(f"{variable} names {given} keys; at most {SOURCES_MAX} are allowed.")
+
+
+def _read(variable: str, path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(KEY_SET_BYTES_MAX + 1)
+    except OSError as error:
+        raise ValueError(f"{variable} is {path}, which cannot be read: {error.strerror}.") from None
+    if len(content) > KEY_SET_BYTES_MAX:
+        raise ValueError(f"{variable} is {path}, which is larger than {KEY_SET_BYTES_MAX} bytes.")
+    return content

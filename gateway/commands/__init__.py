@@ -1,0 +1,1 @@
+"""The commands of `kith`, each with its help, and what several of them share."""

@@ -1,0 +1,1 @@
+"""GraphQL over HTTP, event streams and web sockets: from a request to its response."""

@@ -1,0 +1,257 @@
+"""Admission: how many operations run at once, by their cost, and in which order others wait.
+
+Operations wait by self-clocked fair queueing (Golestani 1994): each gets a virtual finish time,
+which grows with what its caller has in the queue. The earliest runs next. If the queue is full,
+the latest is rejected. So the operations of a caller who sends more than a fair share wait
+behind those of all others, and are rejected before them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from graphql import GraphQLError
+from prometheus_client import Counter, Gauge, Histogram
+
+from gateway.graphql.request import RequestRejected
+
+_in_flight = Gauge(
+    "kith_admission_cost", "Cost of the operations that run now, by class.", ["class"]
+)
+_queued = Gauge("kith_admission_queue", "Operations that wait for admission, by class.", ["class"])
+_waited = Histogram(
+    "kith_admission_wait_seconds",
+    "How long operations waited for admission that did not run at once.",
+    ["class"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+_rejected = Counter(
+    "kith_admission_rejected_total", "Operations rejected because of overload, by class.", ["class"]
+)
+
+LARGE_SHARE = 20
+"""An operation is large if it costs more than 1/20 of the budget."""
+
+SMALL_BUDGET = 0.375
+"""The budget of small operations, as a share of that of large ones. It is their own, because a
+large operation that runs cannot be interrupted for a small one that arrives."""
+
+REJECT_S = 0.01
+"""How long a rejection is held back. A client that repeats its request at once, in spite of
+`Retry-After`, would otherwise have the server spend most of its time on rejections."""
+
+EVENT_WAIT_MS = 10_000
+"""How long an event waits before its subscription ends."""
+
+REBUILD = 64
+"""A queue is rebuilt when more than half of its entries, and this many more, have given up."""
+
+CallerOf = Callable[[Any], Hashable]
+"""Returns the caller whose share an operation uses, from its context."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionSettings:
+    """Bounds of one process. A cost of 1 is about 1 µs of CPU time."""
+
+    cost_max: int = 400_000
+    """Of large operations that run at once. One that costs more runs alone."""
+    queue_max: int = 100
+    """Operations that wait, of each class."""
+    wait_ms: int = 1_000
+    """The longest wait."""
+    retry_after_s: int = 1
+
+
+class Admission:
+    """The operations that run in this process: large ones, small ones and those of events.
+
+    `enter` is called before an operation and `leave` after it, with the same cost.
+    """
+
+    def __init__(self, settings: AdmissionSettings, caller_of: CallerOf = lambda _: None) -> None:
+        small = int(settings.cost_max * SMALL_BUDGET)
+        self._small_max = settings.cost_max // LARGE_SHARE
+        self._small = _Queue("small", small, settings, caller_of)
+        self._large = _Queue("large", settings.cost_max, settings, caller_of)
+        of_events = replace(settings, wait_ms=EVENT_WAIT_MS)
+        self.events = _Queue("events", small, of_events, caller_of, is_bounded=False)
+        """Results for events. Subscriptions are limited, and each waits with one event at most."""
+
+    def enter(self, cost: int, context: object) -> Awaitable[None] | None:
+        """Admit an operation, or return an awaitable that waits for its turn.
+
+        The awaitable may raise RequestRejected.
+        """
+        queue = self._small if cost <= self._small_max else self._large
+        # The usual case, inlined: nothing waits, and there is room.
+        if not queue.waiting and queue.in_flight + cost <= queue.cost_max:
+            queue.in_flight += cost
+            return None
+        return queue.enter(cost, context)
+
+    def leave(self, cost: int) -> None:
+        """Release what an admitted operation used."""
+        queue = self._small if cost <= self._small_max else self._large
+        queue.in_flight -= cost
+        if queue.waiting:
+            queue.admit_waiting()
+
+
+class _Waiting:
+    """An operation that waits. Ordered by `finish`, its virtual finish time."""
+
+    __slots__ = ("cost", "finish", "future")
+
+    def __init__(self, cost: int, finish: int) -> None:
+        self.cost = cost
+        self.finish = finish
+        self.future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        """Whether it is admitted. Not an exception: its traceback would refer to the future, so the
+        whole request would wait for the garbage collector."""
+
+    def __lt__(self, other: "_Waiting") -> bool:
+        return self.finish < other.finish
+
+
+class _Queue:
+    """A budget of cost, and the operations that wait for a part of it."""
+
+    def __init__(
+        self,
+        name: str,
+        cost_max: int,
+        settings: AdmissionSettings,
+        caller_of: CallerOf,
+        *,
+        is_bounded: bool = True,
+    ) -> None:
+        self.cost_max = cost_max
+        self.in_flight = 0
+        self.waiting: list[_Waiting] = []
+        """A heap. Those that have given up stay in it until their turn, or until it is rebuilt."""
+        self._length = 0
+        """The number of those that have not given up."""
+        self._waiting_cost = 0
+        self._name = name
+        self._settings = settings
+        self._caller_of = caller_of
+        self._is_bounded = is_bounded
+        self._now = 0
+        """The virtual time: the finish time of what was admitted last."""
+        self._finish: dict[Hashable, int] = {}
+        """The virtual finish time of each caller's last operation in the queue."""
+        _in_flight.labels(name).set_function(lambda: self.in_flight)
+        _queued.labels(name).set_function(lambda: self._length)
+
+    def enter(self, cost: int, context: object) -> Awaitable[None] | None:
+        """As `Admission.enter`."""
+        if not self.waiting and self._fits(cost):
+            self.in_flight += cost
+            return None
+        caller = self._caller_of(context)
+        finish = max(self._now, self._finish.get(caller, 0)) + cost
+        if self._is_bounded and not self._make_room(cost, finish):
+            return self._reject_soon()
+        self._finish[caller] = finish
+        waiting = _Waiting(cost, finish)
+        heappush(self.waiting, waiting)
+        self._length += 1
+        self._waiting_cost += self._size(cost)
+        return self._wait(waiting)
+
+    def leave(self, cost: int) -> None:
+        """As `Admission.leave`."""
+        self.in_flight -= cost
+        if self.waiting:
+            self.admit_waiting()
+
+    def admit_waiting(self) -> None:
+        """Admit those whose turn it is, in strict order: a large one is not passed for ever."""
+        while self.waiting:
+            first = self.waiting[0]
+            if first.future.done():
+                heappop(self.waiting)
+                continue
+            if not self._fits(first.cost):
+                return
+            heappop(self.waiting)  # before `_forget`, which may rebuild the queue
+            self._now = first.finish
+            self.in_flight += first.cost
+            first.future.set_result(True)
+            self._forget(first)
+        self._now = 0
+        self._finish.clear()
+
+    def _fits(self, cost: int) -> bool:
+        return self.in_flight + cost <= self.cost_max or not self.in_flight
+
+    def _make_room(self, cost: int, finish: int) -> bool:
+        """Reject those who would finish last. False if this is the new one."""
+        if not self._settings.queue_max:
+            return False
+        while self._length and (
+            self._length >= self._settings.queue_max
+            or self._waiting_cost + self._size(cost) > self.cost_max
+        ):
+            last = max(one for one in self.waiting if not one.future.done())
+            if last.finish <= finish:
+                return False
+            self._reject(last)
+        return True
+
+    def _size(self, cost: int) -> int:
+        """What an operation occupies in the queue: half of it at most, which leaves room."""
+        return min(cost, self.cost_max // 2)
+
+    async def _reject_soon(self) -> None:
+        await asyncio.sleep(REJECT_S)
+        raise self._overloaded()
+
+    async def _wait(self, waiting: _Waiting) -> None:
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        timer = loop.call_later(self._settings.wait_ms / 1000, self._give_up, waiting)
+        try:
+            is_admitted = await waiting.future
+        except asyncio.CancelledError:
+            self._abandon(waiting)
+            raise
+        finally:
+            timer.cancel()
+        if not is_admitted:
+            raise self._overloaded()
+        _waited.labels(self._name).observe(loop.time() - since)
+
+    def _give_up(self, waiting: _Waiting) -> None:
+        if not waiting.future.done():
+            self._reject(waiting)
+            self.admit_waiting()
+
+    def _reject(self, waiting: _Waiting) -> None:
+        waiting.future.set_result(False)
+        self._forget(waiting)
+
+    def _abandon(self, waiting: _Waiting) -> None:
+        """Handle a client that left while its operation waited, or when it was just admitted."""
+        if waiting.future.cancelled():
+            self._forget(waiting)
+            self.admit_waiting()
+        elif waiting.future.result():
+            self.leave(waiting.cost)
+
+    def _forget(self, waiting: _Waiting) -> None:
+        self._length -= 1
+        self._waiting_cost -= self._size(waiting.cost)
+        if len(self.waiting) > 2 * self._length + REBUILD:
+            self.waiting = [one for one in self.waiting if not one.future.done()]
+            heapify(self.waiting)
+
+    def _overloaded(self) -> RequestRejected:
+        _rejected.labels(self._name).inc()
+        seconds = self._settings.retry_after_s
+        error = GraphQLError(f"This server is overloaded. Try again after {seconds} s.")
+        headers = {"retry-after": str(seconds)}
+        return RequestRejected("OVERLOADED", [error], 503, headers)

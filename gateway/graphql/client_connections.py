@@ -1,0 +1,243 @@
+"""Long-lived client connections: their limits, sending, and closing.
+
+The gateway buffers nothing for a client beyond the transport's own buffers. It closes a connection
+whose client does not read in time.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from prometheus_client import Counter as MetricCounter
+from prometheus_client import Gauge
+from starlette.types import Message, Receive, Send
+
+from gateway.authentication.token_claims import Identity
+from gateway.http.rejection import HttpRejection
+
+_connections = Gauge(
+    "kith_stream_connections",
+    "Open web sockets, event streams, exports and streams of the change feed.",
+    ["transport"],
+)
+_slow = MetricCounter(
+    "kith_slow_consumers_dropped", "Clients disconnected because they did not read in time."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """Limits of connections. `send_deadline_ms` is how long one message may take to be sent."""
+
+    connections_max: int = 5_000
+    subscriptions_per_connection_max: int = 100
+    send_deadline_ms: int = 5_000
+    init_deadline_ms: int = 10_000
+    request_deadline_ms: int = 10_000
+    keep_alive_ms: int = 15_000
+    exports_max: int = 4
+    """Exports of services at once."""
+    changes_max: int = 20
+    """Streams of the change feed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a connection ends. Without a code: the client has disconnected."""
+
+    code: int | None
+    reason: str = ""
+
+
+A_YEAR_S = 366 * 86_400
+"""The longest timer: no connection lasts as long."""
+
+GONE = Ending(None)
+GOING_AWAY = Ending(1001, "This server is shutting down; connect again")
+SPACE_CHANGED = Ending(1001, "The space was changed or closed; connect again")
+INTERNAL = Ending(4500, "Internal error")
+EXPIRED = Ending(4403, "Forbidden: the token has expired")
+SLOW = Ending(4413, "Too slow: messages were not read in time")
+
+
+class Connection:
+    """One client connection. `ended` is done with the reason when it must close."""
+
+    def __init__(self, send: Send, limits: StreamLimits) -> None:
+        self._send = send
+        self._deadline_s = limits.send_deadline_ms / 1000
+        self._expiry: asyncio.TimerHandle | None = None
+        self._closing: list[Callable[[], None]] = []
+        self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+
+    def end(self, ending: Ending) -> None:
+        """End the connection. Later reasons are ignored."""
+        if not self.ended.done():
+            self.ended.set_result(ending)
+
+    def end_at(self, moment_s: int | None) -> None:
+        """End the connection when the token expires, in seconds since 1970."""
+        if moment_s is not None:
+            loop = asyncio.get_running_loop()
+            left_s = min(moment_s - int(time.time()), A_YEAR_S)
+            self._expiry = loop.call_later(max(0, left_s), self.end, EXPIRED)
+
+    async def end_with_client(self, receive: Receive) -> None:
+        """Wait until the client of an HTTP request has disconnected, and end the connection."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.end(GONE)
+
+    async def until_ended_or(self, work: "asyncio.Task[None]") -> None:
+        """Return as soon as the connection has ended or the work is done."""
+        either: set[asyncio.Future[Any]] = {self.ended, work}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+
+    async def send(self, message: Message) -> None:
+        """Send a message. Return when the transport has taken it or the connection has ended."""
+        try:
+            if not self.ended.done() and not await self._taken(message):
+                _slow.inc()
+                self.end(SLOW)
+        except OSError:
+            self.end(GONE)
+
+    async def send_last(self, message: Message) -> None:
+        """Send a final message, even after the end. Gives up after the usual deadline."""
+        try:
+            await self._taken(message)
+        except OSError:
+            return
+
+    def at_close(self, closed: Callable[[], None]) -> None:
+        """Call `closed` when the connection is closed."""
+        self._closing.append(closed)
+
+    def close(self) -> None:
+        self.end(GONE)
+        if self._expiry is not None:
+            self._expiry.cancel()
+        for closed in self._closing:
+            closed()
+
+    async def _taken(self, message: Message) -> bool:
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                await self._send(message)
+        except TimeoutError:
+            return False
+        return True
+
+
+OF_VIEWER_SHARE = 10
+OF_VIEWER_MIN = 100
+"""A viewer has at most 1/10 of the connections of a process, and may always have 100."""
+
+
+class OpensConnections(Protocol):
+    """Opens connections within limits."""
+
+    limits: StreamLimits
+
+    def claim(self, connection: Connection, identity: Identity) -> None:
+        """Count an open connection for its viewer. Raises HttpRejection 503 above the limit."""
+
+    def opened(self, transport: str, send: Send) -> AbstractContextManager[Connection]:
+        """Open a connection for the block. Raises HttpRejection 503 above the limit."""
+
+
+class Connections:
+    """All open connections of this process."""
+
+    def __init__(self, limits: StreamLimits) -> None:
+        self.limits = limits
+        self._open: set[Connection] = set()
+        self._most_of_viewer = max(OF_VIEWER_MIN, limits.connections_max // OF_VIEWER_SHARE)
+        self._of_viewers: Counter[Hashable] = Counter()
+        self._stopped = False
+        self._none_open = asyncio.Event()
+        self._none_open.set()
+
+    @contextlib.contextmanager
+    def opened(self, transport: str, send: Send) -> Iterator[Connection]:
+        """Open a connection for the block. Raises HttpRejection 503 above the limit."""
+        if self._stopped or len(self._open) >= self.limits.connections_max:
+            message = "This server has too many open streams. Try again later."
+            raise HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
+        connection = Connection(send, self.limits)
+        self._open.add(connection)
+        self._none_open.clear()
+        _connections.labels(transport).inc()
+        try:
+            yield connection
+        finally:
+            _connections.labels(transport).dec()
+            self._open.discard(connection)
+            connection.close()
+            if not self._open:
+                self._none_open.set()
+
+    def claim(self, connection: Connection, viewer: Hashable) -> None:
+        """Count an open connection for a viewer. Raises HttpRejection 503 above the limit."""
+        if self._of_viewers[viewer] >= self._most_of_viewer:
+            message = f"You have {self._most_of_viewer} open streams here. Close some of them."
+            raise HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
+        self._of_viewers[viewer] += 1
+        connection.at_close(partial(self._release, viewer))
+
+    def _release(self, viewer: Hashable) -> None:
+        self._of_viewers[viewer] -= 1
+        if not self._of_viewers[viewer]:
+            del self._of_viewers[viewer]
+
+    async def hang_up(self) -> None:
+        """End all connections and reject new ones. Return when all are closed, or at a deadline."""
+        self._stopped = True
+        for connection in self._open:
+            connection.end(GOING_AWAY)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.send_deadline_ms / 1000):
+                await self._none_open.wait()
+
+
+class SpaceConnections:
+    """The connections of one space, among those of this process."""
+
+    def __init__(self, connections: Connections) -> None:
+        self.limits = connections.limits
+        self._all = connections
+        self._open: set[Connection] = set()
+        self._has_ended = False
+
+    @contextlib.contextmanager
+    def opened(self, transport: str, send: Send) -> Iterator[Connection]:
+        """As `Connections.opened`."""
+        with self._all.opened(transport, send) as connection:
+            self.add(connection)
+            yield connection
+
+    def claim(self, connection: Connection, identity: Identity) -> None:
+        """Count an open connection for its viewer, if a user and no service has opened it. Raises
+        HttpRejection 503 above the limit."""
+        if identity.user_id is not None and not identity.service:
+            self._all.claim(connection, (id(self), identity.user_id))
+
+    def add(self, connection: Connection) -> None:
+        """Add a connection that is open already."""
+        self._open.add(connection)
+        connection.at_close(lambda: self._open.discard(connection))
+        if self._has_ended:
+            connection.end(SPACE_CHANGED)
+
+    def end(self) -> None:
+        """End all, and later ones at once: this process stops serving the space, or serves it with
+        other settings."""
+        self._has_ended = True
+        for connection in self._open:
+            connection.end(SPACE_CHANGED)

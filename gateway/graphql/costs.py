@@ -1,0 +1,148 @@
+"""Limits of cost: the limit of one operation, and the budgets of callers."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from graphql import GraphQLError
+from prometheus_client import Counter
+
+from gateway.graphql.budgets import Budgets, Exhausted
+from gateway.graphql.request import RequestRejected
+from graph.rate_limit import Bucket, RateLimit
+from schema.context import Context
+from storage.ports import Budgets as BudgetStore
+
+_rejected = Counter(
+    "kith_rate_limited_total", "Operations rejected because a budget was used up.", ["sender"]
+)
+
+SERVICES = "services"
+OPERATION = "The operation"
+DOCUMENT = "Preparing the document"
+
+
+def service_caller(client: str | None) -> str:
+    """Whose budget a service uses: that of its client, or one that all services share whose tokens
+    name none."""
+    return SERVICES if client is None else f"{SERVICES}:{client}"
+
+
+@dataclass(frozen=True, slots=True)
+class CostSettings:
+    """The greatest cost of one operation, and of all operations of a caller in a minute.
+
+    A budget of 0 is none.
+    """
+
+    limit: int = 100_000
+    service_limit: int = 1_000_000
+    budget: int = 20_000_000
+    anonymous_budget: int = 60_000_000
+    service_budget: int = 600_000_000
+    response_bytes_max: int = 8_000_000
+    """The maximum length of a response."""
+
+
+class Costs:
+    """Implements `gateway.graphql.charges.Costs`."""
+
+    def __init__(self, settings: CostSettings, store: BudgetStore) -> None:
+        self._settings = settings
+
+        def budgets(size: int) -> Budgets | None:
+            return Budgets(store, Bucket(size)) if size else None
+
+        self._viewers = budgets(settings.budget)
+        self._addresses = budgets(settings.anonymous_budget)
+        self._services = budgets(settings.service_budget)
+
+    def charge(self, cost: int, context: Context) -> Awaitable[None] | None:
+        """Charge an operation before it runs. Returns an awaitable, or None, the usual case.
+
+        Both may raise RequestRejected.
+        """
+        scope = context.scope
+        if scope.is_service:
+            budgets, limit = self._services, self._settings.service_limit
+        else:
+            budgets = self._addresses if scope.viewer is None else self._viewers
+            limit = self._settings.limit
+        if cost > limit:
+            raise RequestRejected("COST_LIMIT_EXCEEDED", [_too_costly(cost, limit)])
+        waiting = None if budgets is None else budgets.charge(context.caller, cost)
+        return None if waiting is None else _charged(waiting, OPERATION, cost, context)
+
+    def charge_document(self, cost: int, context: Context) -> Awaitable[None] | None:
+        """Charge the preparation of a document, as `charge`, but without a limit."""
+        budgets = self._budgets_of(context)
+        waiting = None if budgets is None else budgets.charge(context.caller, cost)
+        return None if waiting is None else _charged(waiting, DOCUMENT, cost, context)
+
+    def debit(self, cost: int, context: Context) -> None:
+        """Charge an event of a subscription, which is never rejected."""
+        if (budgets := self._budgets_of(context)) is not None:
+            budgets.debit(context.caller, cost)
+
+    @property
+    def debits(self) -> "Debits":
+        """What charges a caller of each kind for work that is found while an operation runs."""
+        kinds = self._viewers, self._addresses, self._services
+        return Debits(*(_free if budgets is None else budgets.debit for budgets in kinds))
+
+    def rate_limit(self, cost: int, context: Context) -> RateLimit:
+        """The cost of an operation, and what is left of the caller's budget."""
+        budgets = self._budgets_of(context)
+        return RateLimit(cost) if budgets is None else budgets.rate_limit(context.caller, cost)
+
+    def _budgets_of(self, context: Context) -> Budgets | None:
+        if context.scope.is_service:
+            return self._services
+        return self._addresses if context.scope.viewer is None else self._viewers
+
+
+Debit = Callable[[str | int, int], None]
+"""Charges a caller a cost, as `Budgets.debit` does."""
+
+
+class Debits(NamedTuple):
+    """`Debit` for each kind of callers."""
+
+    viewers: Debit
+    addresses: Debit
+    services: Debit
+
+
+def _free(_: str | int, __: int) -> None:
+    """Charge nothing."""
+
+
+async def _charged(waiting: Awaitable[None], what: str, cost: int, context: Context) -> None:
+    try:
+        await waiting
+    except Exhausted as exhausted:
+        _rejected.labels(_kind_of(context)).inc()
+        retry_after = {"retry-after": str(ceil(exhausted.wait_ms / 1000))}
+        error = _over_budget(what, cost, exhausted.wait_ms)
+        raise RequestRejected("RATE_LIMITED", [error], 429, retry_after) from None
+
+
+def _kind_of(context: Context) -> str:
+    """The kind of a caller, for metrics."""
+    if context.scope.is_service:
+        return SERVICES
+    return "addresses" if context.scope.viewer is None else "viewers"
+
+
+def _too_costly(cost: int, limit: int) -> GraphQLError:
+    message = (
+        f"The operation costs {cost:,}; at most {limit:,} is allowed. Request smaller pages, fewer"
+        " ids, or less nesting, in several requests."
+    )
+    return GraphQLError(message, extensions={"cost": cost, "limit": limit})
+
+
+def _over_budget(what: str, cost: int, wait_ms: int) -> GraphQLError:
+    message = f"{what} costs {cost:,}, and the budget is used up. Repeat it after {wait_ms} ms."
+    return GraphQLError(message, extensions={"cost": cost, "retryAfterMs": wait_ms})

@@ -1,0 +1,115 @@
+"""GraphQL over server-sent events: one request, one stream of results.
+
+Follows the "distinct connections mode" of the GraphQL-over-SSE protocol: each result is an event
+`next`, the last event is `complete`. If a stream ends without it, the client must request again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+import orjson
+from starlette.types import Message, Receive, Scope, Send
+
+from gateway.authentication.identify import Identity
+from gateway.graphql.client_connections import Connection, OpensConnections
+from gateway.graphql.request import GraphQLRequest, RequestRejected
+from gateway.graphql.request_metrics import Ended
+from gateway.graphql.streams import FormattedResult, Streams
+from gateway.http.headers import Headers
+from gateway.http.media_types import EVENT_STREAM
+from gateway.http.rejection import HttpRejection
+from gateway.http.rejection_response import rejection_response
+from gateway.http.request_ids import HEADER as REQUEST_ID
+from gateway.http.security_headers import SECURITY_HEADERS
+from telemetry.request_id import request_id
+
+_HEADERS = [
+    (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
+    (b"cache-control", b"no-store"),
+    (b"vary", b"accept"),
+    *SECURITY_HEADERS,
+    (b"x-accel-buffering", b"no"),  # otherwise nginx buffers events
+]
+Answers = AsyncGenerator[FormattedResult, None]
+_COMPLETE = b"event: complete\ndata: \n\n"
+_KEEP_ALIVE = b":\n\n"
+
+
+class GraphQLEventStream:
+    """Implements `gateway.graphql.endpoint.EventStream`."""
+
+    def __init__(
+        self,
+        identify: Callable[[Headers], Identity],
+        streams: Streams,
+        connections: OpensConnections,
+        ended: Ended = lambda *_: None,
+    ) -> None:
+        self._ended = ended
+        self._identify = identify
+        self._streams = streams
+        self._connections = connections
+
+    async def answer(
+        self, asked: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
+        """Respond to an ASGI request whose headers and body have been read."""
+        try:
+            identity = self._identify(headers)
+            with self._connections.opened("sse", send) as connection:
+                self._connections.claim(connection, identity)
+                connection.end_at(identity.expires_at)
+                answers = self._streams.answers(asked, identity, headers)
+                await self._serve(connection, answers, receive)
+        except HttpRejection as rejection:
+            self._ended(None, asked, rejection.code, 0.0)
+            await rejection_response(rejection, _same_id())(scope, receive, send)
+
+    async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
+        await connection.send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [*_HEADERS, _same_id()],
+            }
+        )
+        tasks = [
+            asyncio.create_task(self._answer(connection, answers)),
+            asyncio.create_task(self._keep_alive(connection)),
+            asyncio.create_task(connection.end_with_client(receive)),
+        ]
+        try:
+            await connection.until_ended_or(tasks[0])
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await connection.send_last(_body(b"", more=False))
+
+    async def _answer(self, connection: Connection, answers: Answers) -> None:
+        try:
+            async with aclosing(answers):
+                async for answer in answers:
+                    await connection.send(_next(answer))
+        except RequestRejected as rejected:
+            await connection.send(_next({"errors": self._streams.formatted_errors(rejected)}))
+        await connection.send(_body(_COMPLETE))
+
+    async def _keep_alive(self, connection: Connection) -> None:
+        """Send comments: proxies close silent connections, and sending detects dead clients."""
+        while True:
+            await asyncio.sleep(self._connections.limits.keep_alive_ms / 1000)
+            await connection.send(_body(_KEEP_ALIVE))
+
+
+def _next(answer: object) -> Message:
+    return _body(b"event: next\ndata: " + orjson.dumps(answer) + b"\n\n")
+
+
+def _body(body: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+def _same_id() -> tuple[bytes, bytes]:
+    return REQUEST_ID, (request_id.get() or "").encode()

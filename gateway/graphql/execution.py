@@ -1,0 +1,302 @@
+"""The executor: runs operations on the engine."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from graphql import GraphQLError, OperationType
+
+from engine import (
+    Engine,
+    InvalidVariables,
+    Operation,
+    RequestError,
+    Result,
+    Stage,
+    Values,
+    restricted_to,
+)
+from gateway.graphql.admission import Admission
+from gateway.graphql.charges import Charged, Costs, NoCosts, charged_operation
+from gateway.graphql.exposure import EVERYTHING, Exposure, without_suggestions
+from gateway.graphql.request import GraphQLRequest, RequestRejected
+from graph.errors import KithError, Overloaded
+from schema.rate_limit import DRY_RUN
+from schema.rate_limit import FIELD as RATE_LIMIT
+from telemetry.histogram import Histogram
+
+_CODES = {
+    Stage.PARSE: "GRAPHQL_PARSE_FAILED",
+    Stage.LIMITS: "DOCUMENT_LIMIT_EXCEEDED",
+    Stage.VALIDATION: "GRAPHQL_VALIDATION_FAILED",
+    Stage.OPERATION: "OPERATION_RESOLUTION_FAILED",
+    Stage.VARIABLES: "BAD_USER_INPUT",
+}
+
+_costs = Histogram(
+    "kith_request_cost",
+    "The static cost of GraphQL operations, rejected ones included.",
+    bounds=tuple(one * 10**power for power in range(1, 7) for one in (1, 3)),
+).labels()
+
+# Stored, because looking up an enum member costs more than comparing with it.
+_EXECUTION = Stage.EXECUTION
+
+Begin = Callable[[Operation, Mapping[str, Any], Any], Awaitable[None] | None]
+"""Called before an operation runs, with its variables and context. Returns an awaitable, or None,
+the usual case. If awaiting raises a KithError, this is the response."""
+
+FormatError = Callable[[GraphQLError], dict[str, Any]]
+"""Formats an error for the response."""
+
+
+def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
+    return None
+
+
+class EngineExecutor:
+    """Implements `gateway.graphql.request.Executor`.
+
+    `run` is not a coroutine function: normally it returns the engine's own awaitable, which saves
+    one coroutine around it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        begin: Begin = _at_once,
+        costs: Costs | None = None,
+        exposure: Exposure = EVERYTHING,
+    ) -> None:
+        self._engine = engine
+        self._begin = begin
+        self._costs = costs or NoCosts()
+        self._exposure = exposure
+        self._restricted = exposure.restricted()
+
+    def known(self, request: GraphQLRequest) -> Operation | None:
+        """The operation of a request whose document is cached. Raises RequestRejected."""
+        try:
+            operation = self._engine.prepared(request.query, request.operation_name)
+        except RequestError as rejected:
+            raise self._rejection(rejected.stage, rejected.errors) from None
+        if request.read_only and operation is not None:
+            _require_no_mutation(operation)
+        return operation
+
+    async def prepared(self, request: GraphQLRequest, context: Any) -> Operation:
+        """The operation of a request. Charges its caller for a document that is not cached.
+
+        Raises RequestRejected.
+        """
+        operation = self.known(request)
+        if operation is not None:
+            return operation
+        await self._charge_document(request, context)
+        try:
+            operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
+        except RequestError as rejected:
+            raise self._rejection(rejected.stage, rejected.errors) from None
+        if request.read_only:
+            _require_no_mutation(operation)
+        return operation
+
+    async def charge_compilation(
+        self, operation: Operation, request: GraphQLRequest, context: Any
+    ) -> Values:
+        """Charge an operation with conditions that is to be compiled for other values of them.
+
+        Its first compilation was charged with its document. Returns the coerced variables, for
+        `charged`. Raises RequestRejected.
+        """
+        values = self._coerced(operation, request)
+        costs = operation.costs
+        if costs.compiled and not costs.is_compiled(values.coerced):
+            await self._charge_document(request, context)
+        return values
+
+    async def _charge_document(self, request: GraphQLRequest, context: Any) -> None:
+        cost = self._engine.preparation_cost(request.query)
+        waiting = self._costs.charge_document(cost, context)
+        if waiting is not None:
+            await waiting
+
+    def charged(
+        self,
+        operation: Operation,
+        request: GraphQLRequest,
+        context: Any,
+        values: Values | None = None,
+    ) -> Charged:
+        """A prepared operation, whose cost is charged to its caller. `values`: its variables, if
+        they are coerced already. Raises RequestRejected."""
+        if self._restricted and not operation.field_names.isdisjoint(self._restricted):
+            self._exposure.check(operation.field_names, context)
+        if values is None:
+            values = self._coerced(operation, request)
+        cost = operation.cost(values)
+        _costs.observe(cost)
+        if RATE_LIMIT in operation.field_names:
+            context.scope.rate_limit = partial(self._costs.rate_limit, cost, context)
+            if any(operation.root_argument_values(DRY_RUN, request.variables)):
+                operation = restricted_to(operation, RATE_LIMIT)
+                cost = operation.cost(values)
+        return charged_operation((operation, values, cost, self._costs.charge(cost, context)))
+
+    def _coerced(self, operation: Operation, request: GraphQLRequest) -> Values:
+        try:
+            return operation.variables.coerce(request.variables)
+        except InvalidVariables as invalid:
+            raise self._rejection(Stage.VARIABLES, invalid.errors) from None
+
+    def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
+        """The extensions of a response to a caller who asks for the cost."""
+        cost, limit, remaining, reset_at = self._costs.rate_limit(charged.cost, context)
+        at = None if reset_at is None else datetime.fromtimestamp(reset_at / 1000, UTC)
+        shown = {"requested": cost, "limit": limit, "remaining": remaining, "resetAt": at}
+        return {"cost": shown}
+
+    def _rejection(self, stage: Stage, errors: list[GraphQLError]) -> RequestRejected:
+        shown = errors if self._exposure.suggestions else without_suggestions(errors)
+        return RequestRejected(_CODES[stage], shown)
+
+    def run(
+        self,
+        charged: Charged,
+        request: GraphQLRequest,
+        context: object,
+        deadline: float | None = None,
+    ) -> Awaitable[Result]:
+        """The result of a charged query or mutation."""
+        waiting = self._begin(charged.operation, request.variables, context)
+        if waiting is not None:
+            return self._run_after(waiting, charged, context, deadline)
+        return self._engine.run_coerced(charged.operation, charged.values, context, deadline)
+
+    async def _run_after(
+        self,
+        waiting: Awaitable[None],
+        charged: Charged,
+        context: object,
+        deadline: float | None,
+    ) -> Result:
+        try:
+            await waiting
+        except KithError as error:
+            return _failed(error)
+        return await self._engine.run_coerced(charged.operation, charged.values, context, deadline)
+
+    async def subscribe(
+        self,
+        operation: Operation,
+        request: GraphQLRequest,
+        context_of: Callable[[], object],
+        event_s_max: float,
+        admission: Admission,
+        span: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> AsyncGenerator[Result, None]:
+        """Yield a result for each event of a prepared subscription. Raises RequestRejected.
+
+        `span` makes a span, which is current while an event is executed.
+        """
+        source_context = context_of()
+        values = None
+        if operation.conditions:
+            values = await self.charge_compilation(operation, request, source_context)
+        charged = self.charged(operation, request, source_context, values)
+        if charged.waiting is not None:
+            await charged.waiting
+        turn = _EventTurn(admission, charged.cost, self._costs, span)
+
+        async def begun() -> object:
+            context = context_of()
+            waiting = self._begin(operation, request.variables, context)
+            if waiting is not None:
+                await waiting
+            await turn.begin(context)
+            return context
+
+        results = self._engine.subscribe(
+            operation,
+            variables=request.variables,
+            context_of=begun,
+            event_s_max=event_s_max,
+        )
+        try:
+            async with aclosing(results):
+                async for result in results:
+                    turn.end()
+                    yield result
+        except KithError as error:
+            yield _failed(error)
+        finally:
+            turn.end()
+
+
+class _EventTurn:
+    """The charges, the admission and the span of one subscription: for each event from its context
+    to its result."""
+
+    def __init__(
+        self,
+        admission: Admission,
+        cost: int,
+        costs: Costs,
+        span: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._span = span
+        self._entered = ExitStack()
+        self._costs = costs
+        self._events = admission.events
+        self._cost = cost
+        self._admitted = 0
+        self._is_source = True
+
+    async def begin(self, context: object) -> None:
+        """Wait for a turn. Raises Overloaded."""
+        if self._is_source:  # the first context is that of the source, which waits for events
+            self._is_source = False
+            return
+        self._entered.enter_context(self._span())
+        self._costs.debit(self._cost, context)
+        try:
+            waiting = self._events.enter(self._cost, context)
+            if waiting is not None:
+                await waiting
+        except RequestRejected as rejected:
+            raise Overloaded("gateway", rejected.errors[0].message) from None
+        self._admitted = self._cost
+
+    def end(self) -> None:
+        self._entered.close()
+        if self._admitted:
+            self._events.leave(self._admitted)
+            self._admitted = 0
+
+
+def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
+    """The response to an executed operation. Raises RequestRejected if it failed earlier."""
+    if result.stage is not _EXECUTION:
+        raise RequestRejected(_CODES[result.stage], result.errors)
+    response: dict[str, Any] = {"data": result.data}
+    if result.errors:
+        response["errors"] = [format_error(error) for error in result.errors]
+    return response
+
+
+def code_of(response: Mapping[str, Any]) -> str:
+    """The code of the first error of a response that has errors."""
+    code: str = response["errors"][0]["extensions"]["code"]
+    return code
+
+
+def _require_no_mutation(operation: Operation) -> None:
+    if operation.kind is OperationType.MUTATION:
+        error = GraphQLError("A GET request cannot run a mutation. Use POST.")
+        raise RequestRejected("METHOD_NOT_ALLOWED", [error], 405, {"allow": "POST"})
+
+
+def _failed(error: KithError) -> Result:
+    return Result(_EXECUTION, errors=[GraphQLError(str(error), original_error=error)])

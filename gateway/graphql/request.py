@@ -1,0 +1,204 @@
+"""GraphQL requests, independent of HTTP, and the ports that find documents and run operations."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import parse_qsl
+
+import orjson
+from graphql import GraphQLError
+
+from engine import Operation, Result, Values, copied_error
+from gateway.graphql.charges import Charged
+from gateway.http.rejection import HttpRejection
+
+MESSAGE_CHARS_MAX = 1_000
+DOCUMENT_ID_CHARS_MAX = 256
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class GraphQLRequest(NamedTuple):
+    """One request. `read_only`: mutations are not allowed, as for HTTP's safe methods."""
+
+    query: str
+    """The document; empty if only its id was sent, until `Documents` has found it."""
+    variables: Mapping[str, Any] = NOTHING
+    operation_name: str | None = None
+    extensions: Mapping[str, Any] = NOTHING
+    read_only: bool = False
+    document_id: str | None = None
+    """The id of a persisted document, if the client sent one."""
+
+
+# A named tuple's own constructor is a Python function, which takes twice as long.
+_asked: Callable[[tuple[Any, ...]], GraphQLRequest] = partial(tuple.__new__, GraphQLRequest)
+
+
+class RequestRejected(Exception):
+    """The request failed before execution: the response has these public errors and no `data`.
+
+    `status` is the HTTP status if it depends neither on the code nor on the media type.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        errors: list[GraphQLError],
+        status: int | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(code)
+        self.code = code
+        self.status = status
+        self.headers = headers
+        self.errors = [_coded(error, code) for error in errors]
+
+
+class Executor(Protocol):
+    """Runs operations."""
+
+    def known(self, request: GraphQLRequest) -> Operation | None:
+        """The operation of a request whose document is cached, or None. Raises RequestRejected."""
+
+    async def prepared(self, request: GraphQLRequest, context: Any) -> Operation:
+        """The operation of a request, valid and of a known kind. Charges its caller for a document
+        that is not cached. Raises RequestRejected."""
+
+    async def charge_compilation(
+        self, operation: Operation, request: GraphQLRequest, context: Any
+    ) -> Values:
+        """Charge an operation with conditions that is to be compiled for other values of them.
+
+        Returns the coerced variables, for `charged`. Raises RequestRejected.
+        """
+
+    def charged(
+        self,
+        operation: Operation,
+        request: GraphQLRequest,
+        context: object,
+        values: Values | None = None,
+    ) -> Charged:
+        """A prepared operation, whose cost is charged to its caller. `values`: its variables, if
+        they are coerced already. Raises RequestRejected."""
+
+    def run(self, charged: Charged, request: GraphQLRequest, context: object) -> Awaitable[Result]:
+        """Run a charged query or mutation: all errors are in the result."""
+
+    def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
+        """The extensions of a response to a caller who asks for the cost."""
+
+
+class Documents(Protocol):
+    """Finds the documents of requests with an id, and decides which documents are run."""
+
+    takes_any: bool
+    """Whether requests with a document and without an id can skip `found`."""
+
+    async def found(self, request: GraphQLRequest, context: Any) -> GraphQLRequest:
+        """The request with its document. Raises RequestRejected."""
+
+
+def from_body(body: bytes) -> GraphQLRequest:
+    """The request in a POST's JSON body. Raises HttpRejection 400 if it is invalid."""
+    try:
+        parameters = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _bad(f"The body must be JSON in UTF-8: {error}") from None
+    if isinstance(parameters, dict):
+        return request_of(parameters)
+    if isinstance(parameters, list):
+        raise _bad("The body must be one request, not a list: batches are not supported.")
+    raise _bad("The body must be a JSON object with the field `query`.")
+
+
+def from_query_string(query_string: bytes) -> GraphQLRequest:
+    """The request in a GET's parameters. Raises HttpRejection 400 if it is invalid."""
+    try:
+        pairs = parse_qsl(query_string.decode("ascii"), True, errors="strict", max_num_fields=20)
+    except ValueError:
+        raise _bad("The URL must have at most 20 parameters, URL-encoded in UTF-8.") from None
+    parameters: dict[str, Any] = dict(pairs)
+    for name in ("variables", "extensions"):
+        if parameters.get(name):
+            parameters[name] = _json_parameter(name, parameters[name])
+        else:
+            parameters.pop(name, None)
+    return request_of(parameters, read_only=True)
+
+
+def _json_parameter(name: str, text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise _bad(f"`{name}` must be JSON: {error}") from None
+
+
+def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRequest:
+    """The request in these parameters. Raises HttpRejection 400 if it is invalid."""
+    query = parameters.get("query")
+    if query is not None and not isinstance(query, str):
+        raise _bad("`query` must be a string.")
+    operation_name = parameters.get("operationName")
+    if operation_name is not None and not isinstance(operation_name, str):
+        raise _bad("`operationName` must be a string.")
+    variables = parameters.get("variables")
+    if variables is not None and not isinstance(variables, dict):
+        raise _bad("`variables` must be an object.")
+    extensions = parameters.get("extensions")
+    if extensions is not None and not isinstance(extensions, dict):
+        raise _bad("`extensions` must be an object.")
+    document_id = None if query and not extensions else _document_id(parameters)
+    return _asked(
+        (
+            query or "",
+            variables or NOTHING,
+            operation_name or None,
+            extensions or NOTHING,
+            read_only,
+            document_id,
+        )
+    )
+
+
+def _document_id(parameters: Mapping[str, Any]) -> str | None:
+    """The id of a persisted document, in Apollo's form or, without a `query`, in the form of Relay
+    and of the GraphQL-over-HTTP specification's appendix on persisted documents."""
+    persisted = (parameters.get("extensions") or NOTHING).get("persistedQuery")
+    if persisted is not None:
+        return _sha256_hash(persisted)
+    if parameters.get("query"):
+        return None
+    names = ("documentId", "doc_id", "id")
+    given = next((parameters[name] for name in names if parameters.get(name) is not None), None)
+    if given is None or given == "":
+        raise _bad("`query` is missing: send a document, or the `documentId` of a persisted one.")
+    return _checked_id(given, "The id of a document")
+
+
+def _sha256_hash(persisted: object) -> str:
+    if not isinstance(persisted, dict):
+        raise _bad("`extensions.persistedQuery` must be an object.")
+    if persisted.get("version") != 1:
+        raise _bad("`extensions.persistedQuery.version` must be 1.")
+    return _checked_id(persisted.get("sha256Hash"), "`extensions.persistedQuery.sha256Hash`")
+
+
+def _checked_id(given: object, what: str) -> str:
+    if isinstance(given, str) and 0 < len(given) <= DOCUMENT_ID_CHARS_MAX:
+        return given.removeprefix("sha256:")
+    raise _bad(f"{what} must be a string of 1 to {DOCUMENT_ID_CHARS_MAX} characters.")
+
+
+def _bad(message: str) -> HttpRejection:
+    return HttpRejection(400, "BAD_REQUEST", message)
+
+
+def _coded(error: GraphQLError, code: str) -> GraphQLError:
+    # A message may quote the whole document: 100 such messages would exceed any size limit.
+    message = error.message
+    if len(message) > MESSAGE_CHARS_MAX:
+        message = message[:MESSAGE_CHARS_MAX] + "…"
+    extensions = {**(error.extensions or {}), "code": code}
+    return copied_error(error, message, extensions)

@@ -1,0 +1,234 @@
+"""GraphQL over web sockets, by the protocol graphql-transport-ws.
+
+Strawberry implements the protocol. This module adds the socket, authentication, execution, and the
+end of a connection.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from datetime import timedelta
+from typing import Any, cast
+
+import orjson
+from graphql import GraphQLError
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+from strawberry.exceptions import ConnectionRejectionError
+from strawberry.http.async_base_view import AsyncWebSocketAdapter
+from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import (
+    BaseGraphQLTransportWSHandler,
+)
+from strawberry.subscriptions.protocols.graphql_transport_ws.types import Message
+from strawberry.types.execution import ExecutionResult, PreExecutionError
+from strawberry.types.unset import UNSET, UnsetType
+
+from gateway.authentication.identify import Identity
+from gateway.graphql.charges import COST_HEADER
+from gateway.graphql.client_connections import GONE, INTERNAL, Connection, Connections, Ending
+from gateway.graphql.request import GraphQLRequest, RequestRejected
+from gateway.graphql.socket_messages import read_message
+from gateway.graphql.streams import FormattedResult, Streams
+from gateway.graphql.traced_requests import PROPAGATED
+from gateway.http.client_address import FORWARDING
+from gateway.http.headers import Headers, RawHeaders
+from gateway.http.rejection import HttpRejection
+from gateway.http.request_ids import HEADER as REQUEST_ID
+from gateway.http.request_ids import begin_request
+from gateway.spaces.names import SPACE_HEADER
+
+log = logging.getLogger(__name__)
+
+NOT_ACCEPTABLE = Ending(4406, "Subprotocol not acceptable: use graphql-transport-ws")
+FULL = Ending(1013, "This server has too many open streams; try again later")
+INVALID = Ending(4400, "Invalid message")
+
+_CREDENTIALS = ("authorization", "x-viewer", SPACE_HEADER.decode())
+_CLOSE_CODES = {503: (1013, "Try again later"), 404: (4404, "Not found")}
+_OF_SENDER = (*FORWARDING, COST_HEADER, *PROPAGATED)
+"""The other headers of the handshake that apply to each operation."""
+
+
+Enter = Callable[[Connection, str, Headers], Awaitable[tuple[Identity, Streams]]]
+"""Called with the path and the credentials of a connection. Returns its identity, and what runs its
+operations. Raises HttpRejection."""
+
+
+class GraphQLSockets:
+    """The ASGI application behind /graphql for web sockets.
+
+    Credentials and the space come from the `connection_init` message, or else from the handshake.
+    Origins are checked before.
+    """
+
+    def __init__(self, enter: Enter, connections: Connections) -> None:
+        self._enter = enter
+        self._connections = connections
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        socket = WebSocket(scope, receive, send)
+        same_id = [(REQUEST_ID, begin_request(Headers(scope["headers"])))]
+        if GRAPHQL_TRANSPORT_WS_PROTOCOL not in scope["subprotocols"]:
+            await socket.accept(headers=same_id)
+            return await _close(socket, NOT_ACCEPTABLE)
+        await socket.accept(GRAPHQL_TRANSPORT_WS_PROTOCOL, same_id)
+        try:
+            with self._connections.opened("websocket", send) as connection:
+                await self._serve(connection, socket)
+        except HttpRejection:
+            await _close(socket, FULL)
+        return None
+
+    async def _serve(self, connection: Connection, socket: WebSocket) -> None:
+        limits = self._connections.limits
+        session: Any = _Session(self._enter, connection, socket.scope)
+        handler = _Handler(
+            view=session,
+            websocket=_Adapter(session, connection, socket.receive),
+            context=session,
+            root_value=None,
+            schema=session,
+            connection_init_wait_timeout=timedelta(milliseconds=limits.init_deadline_ms),
+            max_subscriptions_per_connection=limits.subscriptions_per_connection_max,
+        )
+        handling = asyncio.create_task(handler.handle())
+        try:
+            await connection.until_ended_or(handling)
+        finally:
+            handling.cancel()
+            (outcome,) = await asyncio.gather(handling, return_exceptions=True)
+        if isinstance(outcome, Exception):
+            log.error("a web socket's protocol failed", exc_info=outcome)
+            connection.end(INTERNAL)
+        connection.end(GONE)
+        ending = connection.ended.result()
+        if ending.code is not None:
+            await connection.send_last(
+                {"type": "websocket.close", "code": ending.code, "reason": ending.reason}
+            )
+
+
+class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
+    """The protocol handler. It adds a code to errors without one: those of the limit."""
+
+    async def send_message(self, message: Message) -> None:
+        if message["type"] == "error":
+            errors = [
+                {"extensions": {"code": "OVERLOADED"}, **formatted}
+                for formatted in message["payload"]
+            ]
+            message = cast("Message", {**message, "payload": errors})
+        await super().send_message(message)
+
+
+class _Adapter(AsyncWebSocketAdapter):
+    """The socket, as Strawberry's protocol uses it. Closing it ends the connection."""
+
+    def __init__(self, view: Any, connection: Connection, receive: Receive) -> None:
+        super().__init__(view)
+        self._connection = connection
+        self._receive = receive
+
+    async def iter_json(
+        self, *, ignore_parsing_errors: bool = False
+    ) -> AsyncGenerator[object, None]:
+        while not self._connection.ended.done():
+            event = await self._receive()
+            if event["type"] != "websocket.receive":
+                self._connection.end(GONE)
+                return
+            message = read_message(event.get("text"))
+            if message is None:
+                self._connection.end(INVALID)
+                return
+            yield message
+
+    async def send_json(self, message: Mapping[str, object]) -> None:
+        text = orjson.dumps(message).decode()
+        await self._connection.send({"type": "websocket.send", "text": text})
+
+    async def close(self, code: int, reason: str) -> None:
+        self._connection.end(Ending(code, reason[:100]))
+
+
+class _Session:
+    """Strawberry's view, context and schema in one: the identity and operations of a socket."""
+
+    _streams: Streams
+    """Known when the connection is acknowledged, before which no operation runs."""
+
+    def __init__(self, enter: Enter, connection: Connection, scope: Scope) -> None:
+        self._enter = enter
+        self._connection = connection
+        self._path: str = scope["path"]
+        self._handshake: RawHeaders = scope["headers"]
+        sender = [pair for pair in self._handshake if pair[0] in _OF_SENDER]
+        self._sender = Headers(sender, scope.get("client"))
+        self._identity = Identity()
+        self.connection_params: dict[str, object] = {}
+
+    async def on_ws_connect(self, _: object) -> UnsetType:
+        try:
+            entered = await self._enter(self._connection, self._path, self._credentials())
+            self._identity, self._streams = entered
+        except UnicodeEncodeError:
+            raise ConnectionRejectionError from None
+        except HttpRejection as rejection:
+            self._connection.end(_ending(rejection))
+            raise ConnectionRejectionError from None
+        self._connection.end_at(self._identity.expires_at)
+        return cast("UnsetType", UNSET)
+
+    def _credentials(self) -> Headers:
+        """The credentials of the first message; those that it does not name, of the handshake."""
+        given = {name.lower(): value for name, value in self.connection_params.items()}
+        named = {name: given[name] for name in _CREDENTIALS if given.get(name) is not None}
+        if not all(isinstance(value, str) for value in named.values()):
+            raise ConnectionRejectionError
+        raw = [(name.encode(), str(value).encode("latin-1")) for name, value in named.items()]
+        others = [name.encode() for name in _CREDENTIALS if name not in given]
+        return Headers([*raw, *(pair for pair in self._handshake if pair[0] in others)])
+
+    async def stream(
+        self, asked: GraphQLRequest, **_: object
+    ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
+        return self._results(asked)
+
+    async def _results(
+        self, asked: GraphQLRequest
+    ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
+        try:
+            results = self._streams.answers(asked, self._identity, self._sender)
+            async with aclosing(results) as answers:
+                async for answer in answers:
+                    errors = [FormattedError(error) for error in answer.get("errors", ())]
+                    extensions = answer.get("extensions")
+                    yield ExecutionResult(answer["data"], list(errors) or None, extensions)
+        except RequestRejected as rejected:
+            formatted = self._streams.formatted_errors(rejected)
+            yield PreExecutionError(None, [FormattedError(error) for error in formatted])
+
+
+class FormattedError(GraphQLError):
+    """An error that is already formatted."""
+
+    def __init__(self, formatted: FormattedResult) -> None:
+        super().__init__(formatted["message"])
+        self._formatted = formatted
+
+    @property
+    def formatted(self) -> Any:
+        return self._formatted
+
+
+def _ending(rejection: HttpRejection) -> Ending:
+    """The close code and reason of a rejection. Clients reconnect only after code 1013."""
+    code, why = _CLOSE_CODES.get(rejection.status, (4403, "Forbidden"))
+    return Ending(code, f"{why}: {rejection.message}".encode()[:120].decode(errors="ignore"))
+
+
+async def _close(socket: WebSocket, ending: Ending) -> None:
+    assert ending.code is not None
+    await socket.close(ending.code, ending.reason)

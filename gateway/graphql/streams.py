@@ -1,0 +1,159 @@
+"""Streams of results: runs operations for long-lived connections."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import orjson
+from graphql import GraphQLError, OperationType
+from prometheus_client import Counter, Gauge
+
+from engine import Operation, Result, Turns
+from gateway.authentication.identify import Identity
+from gateway.graphql.admission import Admission
+from gateway.graphql.charges import COST_HEADER
+from gateway.graphql.execution import EngineExecutor, FormatError, code_of, response_of
+from gateway.graphql.request import Documents, GraphQLRequest, RequestRejected
+from gateway.graphql.request_metrics import OK, Ended
+from gateway.graphql.traced_requests import operation_span
+from gateway.http.headers import NO_HEADERS, Headers
+from gateway.http.json_parts import LARGE_BYTES, dumps_in_turns
+from graph.errors import KithError
+
+_subscriptions = Gauge("kith_subscriptions", "Open subscriptions.")
+_events = Counter("kith_events_sent", "Messages sent for subscriptions.")
+
+FormattedResult = dict[str, Any]
+"""A result or an error as data for orjson: the payload that is sent."""
+
+
+class _Subscription(NamedTuple):
+    """A prepared subscription, and its request."""
+
+    operation: Operation
+    asked: GraphQLRequest
+
+
+class Streams:
+    """Runs operations of long-lived connections. `context_of` creates a new context.
+
+    Large results are written in `turns` of the event loop.
+    """
+
+    def __init__(
+        self,
+        executor: EngineExecutor,
+        context_of: Callable[[Headers, Identity], object],
+        format_error: FormatError,
+        request_deadline_ms: int,
+        documents: Documents,
+        admission: Admission,
+        turns: Turns,
+        ended: Ended = lambda *_: None,
+    ) -> None:
+        self._executor = executor
+        self._context_of = context_of
+        self._format_error = format_error
+        self._deadline_s = request_deadline_ms / 1000
+        self._documents = documents
+        self._admission = admission
+        self._turns = turns
+        self._ended = ended
+
+    async def answers(
+        self, asked: GraphQLRequest, identity: Identity, headers: Headers = NO_HEADERS
+    ) -> AsyncGenerator[FormattedResult, None]:
+        """Yield one result for a query or a mutation, and one for each event of a subscription.
+
+        An unexpected exception is the last result, masked as over HTTP. Raises RequestRejected for
+        a failure before execution: see `formatted_errors`.
+        """
+        with operation_span(headers):
+            begun = await self._begin(asked, identity, headers)
+        if not isinstance(begun, _Subscription):
+            yield begun
+            return
+        results = self._executor.subscribe(
+            begun.operation,
+            begun.asked,
+            partial(self._context_of, headers, identity),
+            self._deadline_s,
+            self._admission,
+            partial(operation_span, headers, begun.operation),
+        )
+        with _subscriptions.track_inprogress():
+            try:
+                async with aclosing(results):
+                    async for result in results:
+                        yield await self._response_of(result)
+                        _events.inc()
+            except RequestRejected:
+                raise
+            except Exception as failure:
+                yield self._failed(failure)
+
+    async def _begin(
+        self, asked: GraphQLRequest, identity: Identity, headers: Headers
+    ) -> "FormattedResult | _Subscription":
+        """The result of a query or a mutation, or a subscription that is prepared."""
+        begun = perf_counter()
+        operation: Operation | None = None
+        try:
+            context = self._context_of(headers, identity)
+            if asked.document_id is not None or not self._documents.takes_any:
+                asked = await self._documents.found(asked, context)
+            operation = await self._executor.prepared(asked, context)
+            if operation.kind is OperationType.SUBSCRIPTION:
+                return _Subscription(operation, asked)
+            response = await self._once(operation, asked, context, COST_HEADER in headers)
+        except RequestRejected as rejected:
+            self._ended(operation, asked, rejected.code, perf_counter() - begun)
+            raise
+        except Exception as failure:
+            response = self._failed(failure)
+        code = code_of(response) if "errors" in response else OK
+        self._ended(operation, asked, code, perf_counter() - begun)
+        return response
+
+    def formatted_errors(self, rejected: RequestRejected) -> list[FormattedResult]:
+        """The formatted errors of a rejected request."""
+        return [self._format_error(error) for error in rejected.errors]
+
+    async def _once(
+        self, operation: Operation, asked: GraphQLRequest, context: object, shows_cost: bool
+    ) -> FormattedResult:
+        deadline = asyncio.get_running_loop().time() + self._deadline_s
+        values = None
+        if operation.conditions:
+            values = await self._executor.charge_compilation(operation, asked, context)
+        charged = self._executor.charged(operation, asked, context, values)
+        if charged.waiting is not None:
+            await charged.waiting
+        waiting = self._admission.enter(charged.cost, context)
+        if waiting is not None:
+            await waiting
+        try:
+            result = await self._executor.run(charged, asked, context, deadline)
+            response = await self._response_of(result)
+        finally:
+            self._admission.leave(charged.cost)
+        if shows_cost:
+            response["extensions"] = self._executor.extensions(charged, context)
+        return response
+
+    async def _response_of(self, result: Result) -> FormattedResult:
+        """As `response_of`. Data of a large response is JSON already."""
+        response = response_of(result, self._format_error)
+        if result.bytes >= LARGE_BYTES:
+            content = await dumps_in_turns(response["data"], self._turns)
+            response["data"] = orjson.Fragment(content)
+        return response
+
+    def _failed(self, failure: Exception) -> FormattedResult:
+        """The response if an operation failed with an exception that is not in its result."""
+        message = str(failure) if isinstance(failure, KithError) else type(failure).__name__
+        error = GraphQLError(message, original_error=failure)
+        return {"data": None, "errors": [self._format_error(error)]}

@@ -1,0 +1,1 @@
+"""HTTP: connections, headers, bodies, deadlines and rejections."""

@@ -1,0 +1,293 @@
+"""HTTP connections with limits on the size, the number and the time of headers.
+
+uvicorn with httptools has none: a header without an end occupies a core and the memory, and a
+connection that sends nothing stays open. This subclass uses internals of uvicorn, which
+tests/unit/test_http_protocol.py lists.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from gateway.http.idle_timer import IdleTimer
+from gateway.http.open_connections import ConnectionLimits, OpenConnections, rejections
+from gateway.http.rejection import HttpRejection
+from gateway.http.response_sender import header_lines, with_sender
+from gateway.http.security_headers import SECURITY_HEADERS
+from gateway.http.stall_timer import StallTimer
+
+SLICE_BYTES = 16_384
+"""The parser gets this much at once. An event loop reads up to 256 KB."""
+
+FRAMING_BYTES_MAX = 262_144
+"""Bytes of a request after its headers that are not of its body."""
+
+PIECES_MAX = 2_000
+"""Pieces of a body beyond one for each `PIECE_BYTES`. Each takes 0.7 µs to receive, whatever its
+size, so a flood of chunks of one byte would stop the event loop."""
+
+PIECE_BYTES = 32
+
+PIPELINED_MAX = 16
+"""Requests that wait for earlier ones of their connection."""
+
+LINGER_S = 1.0
+"""How long a rejected client may read its response. A close with unread data would discard it."""
+
+MALFORMED = HttpRejection(400, "BAD_REQUEST", "This is not a valid HTTP request.")
+PIECES = HttpRejection(400, "BAD_REQUEST", "The body has too many small chunks. Send larger ones.")
+PIPELINED = HttpRejection(400, "BAD_REQUEST", "Too many requests are pipelined.")
+FULL = HttpRejection(
+    503, "OVERLOADED", "This server has too many open connections.", {"retry-after": "1"}
+)
+
+_Create = Callable[..., asyncio.Protocol]
+
+
+def bounded_protocol(limits: ConnectionLimits) -> _Create:
+    """A factory of connections that share these limits: uvicorn's option `http`."""
+    return partial(
+        BoundedHttpProtocol, limits=limits, open_connections=OpenConnections(limits.connections_max)
+    )
+
+
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """One HTTP connection. Implements `gateway.http.open_connections.HttpConnection`."""
+
+    # uvicorn declares both without the None that they are before the first request.
+    cycle: Any
+    scope: Any
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        limits: ConnectionLimits,
+        open_connections: OpenConnections,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.app = with_sender(self.app)
+        self._limits = limits
+        self._open_connections = open_connections
+        self._slice = min(SLICE_BYTES, limits.head_bytes_max)
+        self._head_bytes = 0
+        """Bytes of an incomplete head, and at most a slice of what came before it."""
+        self._framing_bytes = 0
+        self._pieces_left = PIECES_MAX
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._idle_timer = IdleTimer(self.loop, limits.idle_s)
+        self._stall_timer = StallTimer(self.loop, limits.stall_ms)
+        self._linger_timer: asyncio.TimerHandle | None = None
+        self._rejection = MALFORMED
+        """The response to a request that the parser does not accept."""
+        self._is_closing = False
+
+    @property
+    def address(self) -> str | None:
+        return self.client[0] if self.client else None
+
+    @property
+    def waits_for_client(self) -> bool:
+        cycle = self.cycle
+        return cycle is None or cycle.response_complete or cycle.more_body
+
+    @property
+    def is_unused(self) -> bool:
+        return self.cycle is None
+
+    def evict(self) -> None:
+        # The set is uvicorn's. Closing removes the connection later, but its place is needed now.
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        others = len(self.connections) - 1  # with web sockets
+        if self._open_connections.add(self, others):
+            self._expect_head()
+        else:
+            self._reject(FULL)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timers()
+        self._open_connections.discard(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if len(data) <= self._slice:
+            return self._parse(data)
+        for start in range(0, len(data), self._slice):
+            self._parse(data[start : start + self._slice])
+        return None
+
+    def _parse(self, data: bytes) -> None:
+        if self._is_closing:
+            return
+        self._idle_timer.end_pause()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+        except httptools.HttpParserError:
+            self._reject(self._rejection)
+        else:
+            cycle = self.cycle
+            if cycle is None or cycle.response_complete or self._is_reading_head():
+                self._await_head(len(data))
+            elif cycle.more_body:
+                self._limit_framing(len(data) - len(cycle.body))
+
+    def _is_reading_head(self) -> bool:
+        # uvicorn sets the method when all headers have arrived.
+        return self.scope is not None and "method" not in self.scope
+
+    def _await_head(self, size: int) -> None:
+        """Limit a head that is incomplete, or has not begun since the last request ended."""
+        self._expect_head()
+        if not self._is_reading_head():
+            return  # empty lines between requests, or the rest of a rejected body
+        self._head_bytes += size
+        if self._head_bytes > self._limits.head_bytes_max + self._slice:
+            self._reject(self._headers_too_large())
+
+    def _limit_framing(self, size: int) -> None:
+        """Limit what comes with a body: sizes of chunks, and trailers, which the parser keeps."""
+        self._framing_bytes += max(0, size)
+        if self._framing_bytes > FRAMING_BYTES_MAX:
+            self._reject(MALFORMED)
+
+    def _expect_head(self) -> None:
+        if self._head_timer is None:
+            seconds = self._limits.head_deadline_ms / 1000
+            self._head_timer = self.loop.call_later(seconds, self._on_head_timeout)
+
+    def _on_head_timeout(self) -> None:
+        """Reject an incomplete head, and close a connection that has sent nothing of one."""
+        self._head_timer = None
+        if not self._is_reading_head():
+            rejections.labels("silent").inc()
+            self._is_closing = True
+            self.transport.abort()
+            return
+        message = f"The headers must arrive within {self._limits.head_deadline_ms} ms."
+        self._reject(HttpRejection(408, "REQUEST_TIMEOUT", message))
+
+    def on_headers_complete(self) -> None:
+        limits = self._limits
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+        if len(self.url) > limits.url_bytes_max:
+            message = f"The URL must have at most {limits.url_bytes_max} bytes."
+            self._stop_parser(HttpRejection(414, "URI_TOO_LONG", message))
+        # A head in one slice is below the limit, the usual case.
+        if len(self.headers) > limits.headers_max or (
+            self._head_bytes and self._size_of_head() > limits.head_bytes_max
+        ):
+            self._stop_parser(self._headers_too_large())
+        if len(self.pipeline) >= PIPELINED_MAX:
+            self._stop_parser(PIPELINED)
+        self._head_bytes = self._framing_bytes = 0
+        self._pieces_left = PIECES_MAX
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._pieces_left += len(body) // PIECE_BYTES - 1
+        if self._pieces_left < 0:
+            self._stop_parser(PIECES)
+        super().on_body(body)
+
+    def _size_of_head(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def _headers_too_large(self) -> HttpRejection:
+        message = (
+            f"A request must have at most {self._limits.headers_max} headers, and together with the"
+            f" URL {self._limits.head_bytes_max} bytes."
+        )
+        return HttpRejection(431, "HEADERS_TOO_LARGE", message)
+
+    def _stop_parser(self, rejection: HttpRejection) -> None:
+        self._rejection = rejection
+        raise ValueError(rejection.code)  # the parser turns it into an error of its own
+
+    def handle_websocket_upgrade(self) -> None:
+        self._stop_timers()
+        self._open_connections.discard(self)
+        self._is_closing = True  # what follows belongs to the other protocol
+        super().handle_websocket_upgrade()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall_timer.start(self.transport)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stall_timer.stop()
+
+    def on_response_complete(self) -> None:
+        # As uvicorn's, except for the timer.
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_timer.begin_pause(self.transport)
+
+    def _reject(self, rejection: HttpRejection) -> None:
+        """Respond, if no other response comes first, and close the connection."""
+        if self._is_closing:
+            return None
+        self._is_closing = True
+        rejections.labels(rejection.code.lower()).inc()
+        self._stop_timers()
+        if not self._may_respond():
+            return self.transport.abort()
+        self.transport.write(_response(rejection))
+        self.flow.resume_reading()  # otherwise the client's close would not be seen
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._linger_timer = self.loop.call_later(LINGER_S, self.transport.abort)
+        return None
+
+    def _may_respond(self) -> bool:
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            return True
+        if self.pipeline or cycle.response_started or not cycle.more_body:
+            return False  # the running request has the next response
+        cycle.disconnected = True  # its body is malformed
+        cycle.message_event.set()
+        return True
+
+    def _stop_timers(self) -> None:
+        self._idle_timer.stop()
+        self._stall_timer.stop()
+        for timer in (self._head_timer, self._linger_timer):
+            if timer is not None:
+                timer.cancel()
+
+
+def _response(rejection: HttpRejection) -> bytes:
+    body = rejection.body
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+        (b"cache-control", b"no-store"),
+        *SECURITY_HEADERS,
+        *((name.encode(), value.encode()) for name, value in rejection.headers.items()),
+    ]
+    return STATUS_LINE[rejection.status] + header_lines(headers) + b"\r\n" + body

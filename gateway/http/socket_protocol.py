@@ -1,0 +1,154 @@
+"""Web sockets with limits on frames, and on what waits for a client that does not read.
+
+uvicorn parses all that one read delivers at once, whatever the number of frames, and answers pings
+without bound. This subclass uses internals of uvicorn and websockets, which
+tests/unit/test_ws_protocol.py lists.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
+from websockets.frames import Frame, Opcode
+
+from gateway.http.open_connections import ConnectionLimits, rejections
+from gateway.http.stall_timer import StallTimer
+
+SLICE_BYTES = 16_384
+"""The parser gets this much in one turn of the event loop."""
+
+MESSAGE_FRAMES_MAX = 1_000
+"""Frames of one message."""
+
+CONTROL_FRAMES_BURST = 100
+CONTROL_FRAMES_PER_S = 20
+"""Pings and pongs of a client."""
+
+POLICY_VIOLATION = 1008
+
+LINGER_S = 1.0
+"""How long a rejected client may read the close frame, which closing at once could discard."""
+
+
+def bounded_web_socket(limits: ConnectionLimits) -> Callable[..., asyncio.Protocol]:
+    """A factory of web sockets with these limits: uvicorn's option `ws`."""
+    return partial(BoundedWebSocket, limits=limits)
+
+
+class BoundedWebSocket(WebSocketsSansIOProtocol):
+    """One web socket."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        limits: ConnectionLimits,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._stall_timer = StallTimer(self.loop, limits.stall_ms)
+        self._unparsed = bytearray()
+        self._next_slice: asyncio.Handle | None = None
+        self._message_frames = 0
+        self._control_frames = float(CONTROL_FRAMES_BURST)
+        """How many more may come now."""
+        self._control_since = self.loop.time()
+        self._is_rejected = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stall_timer.stop()
+        self._unparsed.clear()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_rejected:
+            return
+        self._unparsed += data
+        if self._next_slice is None:
+            self._parse_slice()
+
+    def _parse_slice(self) -> None:
+        self._next_slice = None
+        if self._may_parse and self._unparsed:
+            data = bytes(self._unparsed[:SLICE_BYTES])
+            del self._unparsed[:SLICE_BYTES]
+            super().data_received(data)
+        self._continue()
+
+    @property
+    def _may_parse(self) -> bool:
+        # A frame before the handshake is complete would be answered before it.
+        is_accepted = self.handshake_complete or not self.handshake_initiated
+        return is_accepted and not self.read_paused and self.writable.is_set()
+
+    def _continue(self) -> None:
+        """Read on, once all is parsed and the application and the client have kept up."""
+        if self.transport.is_closing() or self._is_rejected:
+            self._unparsed.clear()
+            return
+        if self._may_parse and not self._unparsed:
+            self.transport.resume_reading()
+            return
+        self.transport.pause_reading()
+        if self._may_parse and self._next_slice is None:
+            self._next_slice = self.loop.call_soon(self._parse_slice)
+
+    def handle_events(self) -> None:
+        for event in self.conn.events:
+            if isinstance(event, Frame) and not self._is_within_limits(event):
+                return self._reject()
+        return super().handle_events()
+
+    def _is_within_limits(self, frame: Frame) -> bool:
+        if frame.opcode in (Opcode.PING, Opcode.PONG):
+            now = self.loop.time()
+            refill = (now - self._control_since) * CONTROL_FRAMES_PER_S
+            self._control_frames = min(CONTROL_FRAMES_BURST, self._control_frames + refill) - 1
+            self._control_since = now
+            return self._control_frames >= 0
+        self._message_frames = self._message_frames + 1 if frame.opcode is Opcode.CONT else 1
+        return self._message_frames <= MESSAGE_FRAMES_MAX
+
+    def _reject(self) -> None:
+        self._is_rejected = True
+        rejections.labels("frames").inc()
+        self.stop_keepalive()
+        if self.close_sent:
+            return self.transport.abort()
+        reason = "Too many frames"
+        self.conn.fail(POLICY_VIOLATION, reason)
+        closed = {"type": "websocket.disconnect", "code": POLICY_VIOLATION, "reason": reason}
+        self.queue.put_nowait(closed)  # type: ignore[arg-type]
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.transport.resume_reading()  # otherwise the client's close would not be seen
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.close_timer = self.loop.call_later(LINGER_S, self.transport.abort)
+        return None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall_timer.start(self.transport)
+        self._continue()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stall_timer.stop()
+        self._continue()
+
+    async def receive(self) -> Any:
+        message = await super().receive()
+        self._continue()
+        return message
+
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if message["type"] != "websocket.send":  # the handshake is complete, or a close awaited
+            self._continue()

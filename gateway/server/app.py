@@ -1,0 +1,244 @@
+"""The composition root of a gateway process."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+)
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engine import Engine, EngineSettings
+from gateway.authentication.awaiting_keys import awaiting_keys
+from gateway.authentication.identify import (
+    DEVELOPMENT_SECRET,
+    IDENTITY_KEYS,
+    SERVICE,
+    Authentication,
+    AuthenticationSettings,
+    mint,
+)
+from gateway.graphql.admission import Admission
+from gateway.graphql.client_connections import Connections
+from gateway.graphql.documents import require_valid
+from gateway.graphql.sockets import GraphQLSockets
+from gateway.graphql.traced_requests import TracedApp
+from gateway.graphql.transports import Transports
+from gateway.http.client_address import ClientAddresses
+from gateway.http.health import Health, Probe
+from gateway.http.security_headers import with_security_headers
+from gateway.playground import Playground
+from gateway.server.garbage import collecting_when_idle
+from gateway.server.loop_lag import measuring_loop_lag
+from gateway.server.metrics import Metrics
+from gateway.server.peers import Peers
+from gateway.server.served_space import (
+    ProcessLimits,
+    ServedSpace,
+    SharedParts,
+    caller_of,
+    in_space,
+    only_space,
+    served_space,
+    service_routes,
+)
+from gateway.server.space_transports import SpaceTransports
+from gateway.server.spaces import Spaces
+from gateway.settings.config import Config
+from gateway.spaces.names import PATH_HEAD, PATH_TAIL, SpaceNames, SpaceSource, name_in_path
+from graph.errors import KithError
+from schema import weights
+from schema.federation import SCHEMA_TEXTS
+from schema.schema import schema
+from storage.postgres.spaces import SpaceDirectory
+from storage.stores import shared_servers
+from telemetry.tracing import internal_span, tracing
+
+ENDPOINT = "/graphql"
+PLAYGROUND_TOKEN_S = 365 * 86_400
+"""Browsers store it, and it is signed with a well-known secret."""
+
+
+class Gateway:
+    """The ASGI application. Opens its stores when it starts, and closes them when it stops.
+
+    It handles /graphql, and the paths of spaces, before routing, because a router costs as much as
+    a small response. A call is a plain function that returns an awaitable, which saves one
+    coroutine for each request; servers that detect the ASGI version must be configured for version
+    3. `peers` are the processes that share its address; /metrics reports all of them.
+
+    Raises:
+        ValueError: the authentication settings are invalid, or a trusted document cannot be run;
+            the text says why.
+    """
+
+    def __init__(self, config: Config, peers: Peers | None = None) -> None:
+        self._config = config
+        self._peers = peers
+        sources = config.spaces.named_by.sources if config.spaces.names else ()
+        self._reads_paths = SpaceSource.PATH in sources
+        self._authentication = Authentication(config.authentication)
+        self._connections = Connections(config.clients.streams)
+        self._engine = Engine(
+            schema,
+            EngineSettings(
+                schema_texts=SCHEMA_TEXTS,
+                trace=_trace_field if config.monitoring.has_traces else None,
+                document_weight=weights.DOCUMENT,
+                token_weight=weights.TOKEN,
+                character_weight=weights.CHARACTER,
+                request_weight=weights.REQUEST,
+                introspection_weight=weights.INTROSPECTION,
+                mutation_weight=weights.WRITE,
+                max_bytes=config.clients.costs.response_bytes_max,
+                expected_errors=(KithError,),
+            ),
+        )
+        if config.clients.documents.trusted is not None:
+            require_valid(config.clients.documents.trusted, self._engine)
+        self._graphql: ASGIApp | None = None
+        self.metrics: ASGIApp | None = None
+        """The application behind the metrics' own address, while this one runs."""
+        self._routes = _application(lifespan=self.lifespan)
+        self._others = with_security_headers(self._routes)
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] != "lifespan" and self._graphql is not None:
+            path: str = scope["path"]
+            if path == ENDPOINT or (self._reads_paths and name_in_path(path) is not None):
+                return self._graphql(scope, receive, send)
+        return self._others(scope, receive, send)
+
+    async def hang_up(self) -> None:
+        """End all open streams, so that a stopping server does not wait for them."""
+        await self._connections.hang_up()
+
+    @asynccontextmanager
+    async def lifespan(self, _: object = None) -> AsyncIterator[None]:
+        """Open and close everything that lives as long as the process."""
+        async with AsyncExitStack() as stack:
+            if self._config.monitoring.has_traces:
+                await stack.enter_async_context(tracing())
+            await stack.enter_async_context(self._authentication.running())
+            parts = await self._parts(stack)
+            default = await stack.enter_async_context(
+                served_space(self._config, parts, self._authentication)
+            )
+            app, services, spaces = await self._transports(stack, default, parts)
+            metrics = Metrics(
+                spaces,
+                self._engine,
+                self._peers,
+                self._config.exposure.metrics,
+                has_label=bool(self._config.spaces.names),
+            )
+            self.metrics = with_security_headers(_application(metrics.routes()))
+            self._routes.router.routes.extend([*self._other_routes(default, metrics), *services])
+            await stack.enter_async_context(metrics.answering())
+            await stack.enter_async_context(measuring_loop_lag())
+            await stack.enter_async_context(collecting_when_idle())
+            self._graphql = TracedApp(app) if self._config.monitoring.has_traces else app
+            yield
+
+    async def _parts(self, stack: AsyncExitStack) -> SharedParts:
+        config, servers = self._config, None
+        if config.spaces.names:
+            servers = await stack.enter_async_context(
+                shared_servers(config.storage, config.spaces.connections_max)
+            )
+        return SharedParts(
+            self._engine,
+            Admission(config.clients.admission, caller_of),
+            self._connections,
+            ProcessLimits.of(config),
+            self._page_of,
+            servers,
+        )
+
+    async def _transports(
+        self, stack: AsyncExitStack, default: ServedSpace, parts: SharedParts
+    ) -> tuple[ASGIApp, list[BaseRoute], Iterable[ServedSpace]]:
+        """The handlers of /graphql and of the routes of services, and the open spaces."""
+        config = self._config
+        if not config.spaces.names:
+            sockets = GraphQLSockets(only_space(default), self._connections)
+            app = Transports(default.endpoint, sockets, config.clients.browsers)
+            routes = service_routes(lambda of: in_space(default, of(default)), is_path_read=False)
+            return in_space(default, awaiting_keys(self._authentication, app)), routes, (default,)
+        spaces = Spaces(
+            default,
+            SpaceDirectory(default.stores.servers.postgres),
+            lambda record: served_space(
+                config.for_space(record.name, record.settings), parts, self._authentication
+            ),
+            config.spaces,
+        )
+        await stack.enter_async_context(spaces.running())
+        named = SpaceTransports(
+            SpaceNames(default.name, config.spaces.named_by),
+            spaces,
+            ClientAddresses(config.clients.trusted_proxies),
+        )
+        sockets = GraphQLSockets(named.enter, self._connections)
+        app = Transports(named, sockets, config.clients.browsers)
+        return app, service_routes(named.service, is_path_read=self._reads_paths), spaces
+
+    def _page_of(self, space: str) -> Playground | None:
+        config = self._config
+        if not config.exposure.playground:
+            return None
+        authentication = config.authentication
+        is_own = self._reads_paths and space != config.storage.space
+        endpoint = f"{PATH_HEAD}{space}{PATH_TAIL}" if is_own else ENDPOINT
+        return Playground(
+            authentication.development, _service_token(authentication), endpoint=endpoint
+        )
+
+    def _other_routes(self, default: ServedSpace, metrics: Metrics) -> list[BaseRoute]:
+        servers = default.stores.servers
+        probes: dict[str, Probe] = {
+            "postgresql": servers.postgres.ping,
+            "redis": servers.redis.ping,
+        }
+        if servers.broker is not servers.redis:
+            probes["broker"] = servers.broker.ping
+        probes |= self._authentication.probes()
+        required = probes.keys() & {"postgresql", IDENTITY_KEYS}
+        routes: list[BaseRoute] = [*Health(probes, required=frozenset(required)).routes()]
+        if self._config.exposure.metrics.is_public:
+            routes += metrics.routes()
+        if (playground := self._page_of(default.name)) is not None:
+            routes += [Route("/", _to_playground), *playground.routes()]
+        return routes
+
+
+def _application(
+    routes: Sequence[BaseRoute] = (),
+    lifespan: Callable[[object], AbstractAsyncContextManager[None]] | None = None,
+) -> Starlette:
+    """An application that does not add or remove slashes by redirects: these would name the host
+    that the client has sent."""
+    application = Starlette(routes=routes, lifespan=lifespan)
+    application.router.redirect_slashes = False
+    return application
+
+
+def _trace_field(key: str) -> AbstractContextManager[object]:
+    return internal_span(f"resolve {key}")
+
+
+def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
+    """A factory of tokens for the playground. None if the secret is a real one."""
+    if not settings.development or settings.secrets != (DEVELOPMENT_SECRET,):
+        return None
+    return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)
+
+
+async def _to_playground(_: Request) -> Response:
+    return RedirectResponse("/graphql")

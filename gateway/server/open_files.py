@@ -1,0 +1,35 @@
+"""The system's limit on open files, which counts connections too."""
+
+import logging
+import resource
+from dataclasses import replace
+
+from gateway.http.open_connections import ConnectionLimits
+
+log = logging.getLogger(__name__)
+
+OTHERS = 256
+"""Files besides the clients' connections: servers, libraries, logs."""
+
+
+def within_open_files(limits: ConnectionLimits) -> ConnectionLimits:
+    """Raise the process's limit on open files if necessary, or lower that on connections.
+
+    Without free files a process cannot accept a connection in the place of another.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections_max + OTHERS
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return limits
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
+    if allowed == wanted:
+        return limits
+    connections_max = max(1, allowed - OTHERS)
+    log.warning(
+        "KITH_HTTP_CONNECTIONS_MAX is %d, but the limit on open files (%d) allows %d connections",
+        limits.connections_max,
+        allowed,
+        connections_max,
+    )
+    return replace(limits, connections_max=connections_max)

@@ -1,0 +1,1 @@
+"""Transports for services beside GraphQL: exports, the change feed, bulk operations."""

@@ -1,0 +1,254 @@
+"""Long streams over plain HTTP, for services: exports and the change feed.
+
+A stream that ends early, because a part is unavailable or the client is too slow, is cut off: the
+connection closes without the end of the body. The client continues from the last cursor that it
+has received.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
+
+import zstandard
+from starlette.responses import Response
+from starlette.types import Message, Receive, Send
+from starlette.types import Scope as HttpScope
+
+from gateway.authentication.identify import Identity
+from gateway.graphql.client_connections import Connection, OpensConnections
+from gateway.graphql.costs import service_caller
+from gateway.http.headers import Headers, RawHeaders
+from gateway.http.rejection import HttpRejection
+from gateway.http.request_ids import HEADER as REQUEST_ID
+from gateway.http.request_ids import begin_request
+from graph.edge import user_id_of
+from graph.errors import BadInput, KithError
+from resolvers.audit import log_access
+from resolvers.scope import Scope
+
+Chunks = AsyncGenerator[bytes, None]
+
+STATUSES = {
+    "BAD_USER_INPUT": 400,
+    "UNAUTHENTICATED": 401,
+    "FORBIDDEN": 403,
+    "CHANGES_LOST": 410,
+}
+"""The status of an error's code. All others are 503: a retry can succeed."""
+
+RETRY_AFTER_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """A request of a service: for what, with which parameters of the path and the query."""
+
+    scope: Scope
+    headers: Headers
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A response: its media type, its body in chunks, and further headers."""
+
+    media_type: str
+    chunks: Chunks
+    headers: RawHeaders = field(default=())
+
+
+class Places:
+    """How many streams of one kind may be open at once: in all, and for one caller.
+
+    One caller gets at most three quarters, so that a client which reads slowly leaves some places
+    to others.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._most_of_one = max(1, most * 3 // 4)
+        self._taken: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def taken(self, scope: Scope) -> Iterator[None]:
+        """Take a place for the block, for the caller of the request: a client in a space. Raises
+        HttpRejection 503 if there is none."""
+        caller = id(scope.stores), service_caller(scope.client)
+        if self._taken[caller] >= self._most_of_one:
+            raise _no_place(f"This client has {self._most_of_one} such streams here, the maximum.")
+        if self._taken.total() >= self._most:
+            raise _no_place(f"This server has {self._most} such streams, the maximum.")
+        self._taken[caller] += 1
+        try:
+            yield
+        finally:
+            self._taken[caller] -= 1
+            if not self._taken[caller]:
+                del self._taken[caller]
+
+
+def _no_place(reason: str) -> HttpRejection:
+    headers = {"retry-after": str(RETRY_AFTER_S)}
+    return HttpRejection(503, "OVERLOADED", f"{reason} Try again later.", headers)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStreams:
+    """An ASGI application that answers GET requests of services with streams.
+
+    `begin` checks a request and begins its stream; it raises KithError. `name` is the transport's
+    name in metrics.
+    """
+
+    name: str
+    authenticate: Callable[[Headers], Awaitable[Identity]]
+    scope_of: Callable[[Headers, Identity], Scope]
+    connections: OpensConnections
+    places: Places
+    begin: Callable[[StreamRequest], Awaitable[Stream]]
+
+    async def __call__(self, http: HttpScope, receive: Receive, send: Send) -> None:
+        headers = Headers(http["headers"], http.get("client"))
+        own_id = begin_request(headers)
+        try:
+            if http["method"] != "GET":
+                allow = {"allow": "GET"}
+                raise HttpRejection(405, "METHOD_NOT_ALLOWED", "The method must be GET.", allow)
+            identity = await self.authenticate(headers)
+            scope = self.scope_of(headers, identity)
+            with self.places.taken(scope), self.connections.opened(self.name, send) as connection:
+                connection.end_at(identity.expires_at)
+                stream = await self._begun(http, headers, scope)
+                packed = _is_zstd_accepted(headers)
+                await connection.send(_start(stream, own_id, packed=packed))
+                chunks = _compressed(stream.chunks) if packed else stream.chunks
+                await _send_all(connection, chunks, receive)
+        except HttpRejection as rejection:
+            await respond(rejection_response(rejection), own_id, http, receive, send)
+
+    async def _begun(self, http: HttpScope, headers: Headers, scope: Scope) -> Stream:
+        path, result = http["path_params"], "INTERNAL"
+        try:
+            scope.must_see_everything()
+            query = query_of(http["query_string"])
+            stream = await self.begin(StreamRequest(scope, headers, path, query))
+            result = "OK"
+            return stream
+        except KithError as error:
+            result = error.code
+            raise rejection_of(error) from error
+        except HttpRejection as rejection:
+            result = rejection.code
+            raise
+        finally:
+            action = f"{self.name} {path['list'][:20]}" if "list" in path else self.name
+            log_access(scope, action, user_id_of(path.get("user", "")), result)
+
+
+def one_of(argument: str, text: str | None, default: str, allowed: Sequence[str]) -> str:
+    """The value of a parameter. Raises BadInput."""
+    chosen = default if text is None else text
+    if chosen not in allowed:
+        raise BadInput(argument, f"must be {' or '.join(allowed)}.")
+    return chosen
+
+
+def no_others(given: Mapping[str, str], known: Sequence[str]) -> None:
+    """Raise BadInput if the query has a parameter that is not known."""
+    allowed = f"The parameters are {', '.join(known)}." if known else "There are none."
+    for name in given:
+        if name not in known:
+            raise BadInput(name[:100], f"is not a parameter. {allowed}")
+
+
+def query_of(query_string: bytes) -> Mapping[str, str]:
+    """The parameters of a query. Raises BadInput if one is given twice."""
+    given: dict[str, str] = {}
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+        if name in given:
+            raise BadInput(name[:100], "must be given once.")
+        given[name] = value
+    return given
+
+
+def rejection_of(error: KithError) -> HttpRejection:
+    """The response to a request of a service that has raised an error."""
+    status = STATUSES.get(error.code, 503)
+    retry = {"retry-after": str(RETRY_AFTER_S)} if status == 503 else {}
+    return HttpRejection(status, error.code, str(error), retry)
+
+
+async def respond(
+    response: Response, own_id: bytes, http: HttpScope, receive: Receive, send: Send
+) -> None:
+    """Send a response with the id of its request."""
+    response.raw_headers.append((REQUEST_ID, own_id))
+    await response(http, receive, send)
+
+
+def rejection_response(rejection: HttpRejection) -> Response:
+    """The response of a rejection."""
+    fields = {"cache-control": "no-store", **rejection.headers}
+    return Response(rejection.body, rejection.status, fields, "application/json")
+
+
+def _start(stream: Stream, own_id: bytes, *, packed: bool) -> Message:
+    fields = [
+        (b"content-type", stream.media_type.encode()),
+        (b"cache-control", b"no-store"),
+        (b"vary", b"accept, accept-encoding"),
+        (b"x-accel-buffering", b"no"),  # otherwise nginx buffers the stream
+        (REQUEST_ID, own_id),
+        *stream.headers,
+    ]
+    if packed:
+        fields.append((b"content-encoding", b"zstd"))
+    return {"type": "http.response.start", "status": 200, "headers": fields}
+
+
+async def _send_all(connection: Connection, chunks: AsyncIterator[bytes], receive: Receive) -> None:
+    sending = asyncio.create_task(_send(connection, chunks))
+    watching = asyncio.create_task(connection.end_with_client(receive))
+    try:
+        await connection.until_ended_or(sending)
+    finally:
+        is_whole = sending.done() and not connection.ended.done()
+        for task in (sending, watching):
+            task.cancel()
+        await asyncio.gather(sending, watching, return_exceptions=True)
+    if is_whole:
+        sending.result()
+        await connection.send_last({"type": "http.response.body", "body": b""})
+
+
+async def _send(connection: Connection, chunks: AsyncIterator[bytes]) -> None:
+    async with aclosing(chunks):  # type: ignore[type-var]
+        async for chunk in chunks:
+            await connection.send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+def _is_zstd_accepted(headers: Headers) -> bool:
+    codings = b",".join(headers.every(b"accept-encoding")).lower().split(b",")
+    return any(coding.strip() in (b"zstd", b"zstd;q=1") for coding in codings)
+
+
+async def _compressed(chunks: Chunks) -> Chunks:
+    """Each chunk as a block of its own, so that it can be read at once."""
+    packer = zstandard.ZstdCompressor(level=1).compressobj()
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            yield packer.compress(chunk) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    yield packer.flush()

@@ -1,0 +1,1 @@
+"""Settings: declared, read from the environment, and made into a configuration."""

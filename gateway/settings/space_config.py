@@ -1,0 +1,70 @@
+"""The settings of one space among several: environment variables that replace the process's own."""
+
+from collections.abc import Iterator, Mapping
+
+from gateway.settings import declarations
+from gateway.settings.environment import ConfigurationError
+from gateway.settings.fields import Group, is_secret, variable_of
+
+GROUPS: tuple[type[Group], ...] = (
+    declarations.TokenKeys,
+    declarations.Claims,
+    declarations.Relationships,
+    declarations.Affinity,
+    declarations.Caches,
+    declarations.Events,
+    declarations.Verification,
+    declarations.Costs,
+)
+"""The groups whose settings each space may have. The others belong to the process."""
+
+OF_PROCESS = frozenset({"KITH_TRUSTED_PROXIES", "KITH_RESPONSE_BYTES_MAX"})
+DATABASES = frozenset({"DATABASE_URL_FILE", "KITH_DATABASE_PASSWORD_FILE", "KITH_POOL_MAX"})
+"""For a space whose schema another role reaches, as behind some poolers."""
+
+KEYS = ("KITH_JWT_SECRET", "KITH_JWT_PUBLIC_KEY_FILE", "KITH_JWKS_FILE", "KITH_JWKS_URL")
+"""A space with one of these has none of the process's keys."""
+
+VALUE_CHARS_MAX = 2_000
+
+
+def variables() -> frozenset[str]:
+    """The variables that a space may set. Secrets are named by files only, because the directory of
+    spaces is no place for them."""
+    return frozenset(_variables()) - OF_PROCESS | DATABASES
+
+
+def _variables() -> Iterator[str]:
+    for group in GROUPS:
+        for field in group.model_fields.values():
+            name = variable_of(field)
+            yield f"{name}_FILE" if is_secret(field) else name
+
+
+def check_variables(overrides: Mapping[str, str]) -> None:
+    """Raise ConfigurationError for a variable that no space can set, and a value that is too
+    long."""
+    known = variables()
+    for name, value in overrides.items():
+        if name not in known:
+            hint = f"{name}_FILE"
+            advice = (
+                f"Name a file with it: {hint}." if hint in known else "docs/spaces.md lists them."
+            )
+            raise ConfigurationError(f"{name[:100]} is not a setting of a space. {advice}")
+        if len(value) > VALUE_CHARS_MAX:
+            raise ConfigurationError(f"{name} must have at most {VALUE_CHARS_MAX} characters.")
+
+
+def environment_of(environ: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process, as a space with these settings has it.
+
+    Raises:
+        ConfigurationError: a space cannot have one of the settings.
+    """
+    check_variables(overrides)
+    replaced = {name.removesuffix("_FILE") for name in overrides if name.endswith("_FILE")}
+    if any(name in overrides or f"{name}_FILE" in overrides for name in KEYS):
+        replaced |= {*KEYS, *(f"{name}_FILE" for name in KEYS)}
+    kept = {name: value for name, value in environ.items() if name not in replaced}
+    return {**kept, **overrides}

@@ -1,0 +1,27 @@
+"""Settings of a process that serves several spaces."""
+
+from collections.abc import Set
+from dataclasses import dataclass, field
+
+from gateway.spaces.names import NamedBy
+
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class SpacesSettings:
+    """The spaces that a process serves beside its default one, and how a request names its own."""
+
+    names: Set[str] = frozenset()
+    """Those that may be served, as far as they exist; ANY: all. Without any: there is one space."""
+    named_by: NamedBy = field(default_factory=NamedBy)
+    open_max: int = 50
+    """How many a process has open at once."""
+    idle_s: float = 300
+    """How long after its last request a space is closed."""
+    connections_max: int = 32
+    """Connections to PostgreSQL of all spaces of a process together."""
+
+    def allows(self, name: str) -> bool:
+        """Whether this process may serve a space of this name."""
+        return ANY in self.names or name in self.names
