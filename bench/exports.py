@@ -24,9 +24,9 @@ from bench.processes import ServerProcess
 from bench.services import Services, services
 from devstack.errors import DevstackError
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
-from storage.postgres.bulk_load import bulk_load
+from storage.postgres.connection.session import session
+from storage.postgres.load.bulk_load import bulk_load
 from storage.postgres.migrate import migrate
-from storage.postgres.session import session
 from storage.settings import StorageSettings
 
 STAR = 1

@@ -27,10 +27,10 @@ from bench.graph import Community, community
 from bench.processes import Meter
 from bench.services import Services, services
 from devstack.errors import DevstackError
-from storage.postgres.bulk_load import bulk_load
+from storage.postgres.connection.session import session
+from storage.postgres.load.bulk_load import bulk_load
 from storage.postgres.migrate import migrate
-from storage.postgres.session import session
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 
 HEADER = "from_user_id,to_user_id,created_at_ms\n"

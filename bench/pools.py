@@ -12,7 +12,7 @@ import asyncpg
 import uvloop
 
 from bench.side_by_side import OURS, Call, measure
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 from storage.settings import ConnectionSettings, StorageSettings
 
 LOANS, CONNECTIONS = 3_000, 8

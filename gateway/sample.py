@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gateway import sample_cast
 from gateway.settings.config import Config
-from storage.postgres.bulk_load import bulk_load
+from storage.postgres.load.bulk_load import bulk_load
 from storage.stores import open_stores
 
 USERS = 400

@@ -18,8 +18,8 @@ import asyncpg
 
 from graph.errors import Unavailable
 from storage.cache.updates import RedisCaches
-from storage.postgres.connector import IS_CITUS, PART
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.connector import IS_CITUS, PART
+from storage.postgres.connection.pool import Postgres
 from storage.redis.connection import Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys

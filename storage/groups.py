@@ -16,14 +16,14 @@ from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import BulkQueue
 from storage.postgres.canaries import Canaries
-from storage.postgres.connection_budget import ConnectionBudget
+from storage.postgres.connection.budget import ConnectionBudget
+from storage.postgres.connection.exclusive import ExclusiveJobs
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.erasures import Erasures
-from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
-from storage.postgres.pool import Postgres
-from storage.postgres.verification import Verification
+from storage.postgres.verification.slices import Verification
 from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.connection import Servers as RedisServers

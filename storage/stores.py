@@ -29,11 +29,12 @@ from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import BulkQueue, PostgresBulkOperations
 from storage.postgres.canaries import Canaries
-from storage.postgres.connection_budget import ConnectionBudget
+from storage.postgres.connection.budget import ConnectionBudget
+from storage.postgres.connection.exclusive import ExclusiveJobs
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.edge_batches import PostgresEdgeBatches
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
-from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.exports import PostgresExports
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.follow_groups import PostgresFollowGroups
@@ -42,7 +43,6 @@ from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
 from storage.postgres.pinned_following import PostgresPinnedFollowing
-from storage.postgres.pool import Postgres
 from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
@@ -50,7 +50,7 @@ from storage.postgres.relations import PostgresRelations
 from storage.postgres.sampled_users import PostgresSampledUsers
 from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.postgres.usage import PostgresUsages
-from storage.postgres.verification import Verification
+from storage.postgres.verification.slices import Verification
 from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.budgets import RedisBudgets

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from devstack.state import State
 from storage import announced_edges
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support import citus

@@ -23,8 +23,8 @@ from gateway.commands.space_cli import app as space_app
 from gateway.commands.webhooks_cli import app as webhooks_app
 from gateway.version import VERSION
 from graph.edge import MAX_USER_ID, UserId
-from storage.postgres.load_report import OnBad
-from storage.postgres.placement import SHARDS
+from storage.postgres.citus.placement import SHARDS
+from storage.postgres.load.load_report import OnBad
 from storage.space import checked_space
 
 app = typer.Typer(

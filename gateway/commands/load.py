@@ -13,8 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from gateway.commands.rate import Rate
 from gateway.settings.config import Config
 from graph.errors import Unavailable
-from storage.postgres import bulk_load
-from storage.postgres.bulk_load import LoadReport, OnBad
+from storage.postgres.load import bulk_load
+from storage.postgres.load.bulk_load import LoadReport, OnBad
 from storage.stores import open_stores
 
 STDIN = Path("-")

@@ -7,8 +7,8 @@ import typer
 
 from gateway.settings.config import Config
 from graph.edge import UserId
-from storage.postgres import shards
-from storage.postgres.shards import ShardGroup, Whale
+from storage.postgres.citus import shards
+from storage.postgres.citus.shards import ShardGroup, Whale
 
 HOT = 2
 """A shard group with so many times the average of bytes is hot."""

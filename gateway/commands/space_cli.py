@@ -9,7 +9,7 @@ import typer
 
 from gateway.commands.audit import audited
 from gateway.commands.cli_options import SPACE, STATE, Space, StateFolder, errors_without_traceback
-from storage.postgres.placement import SHARDS
+from storage.postgres.citus.placement import SHARDS
 
 app = typer.Typer(
     help="Create, list, change or drop the spaces that gateways and workers with KITH_SPACES serve."

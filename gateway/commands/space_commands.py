@@ -8,8 +8,8 @@ import typer
 
 from gateway.settings.config import Config
 from gateway.settings.space_config import check_variables
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.migrate import migrate
-from storage.postgres.pool import Postgres
 from storage.postgres.space_drop import check_tables, count_connections, drop_tables
 from storage.postgres.spaces import SpaceDirectory, SpaceRecord, SpaceState
 from storage.settings import StorageSettings

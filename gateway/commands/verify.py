@@ -7,7 +7,7 @@ from rich.status import Status
 from gateway.commands.rate import Rate
 from gateway.settings.config import Config
 from graph.errors import Unavailable
-from storage.postgres.verify import VerifyProgress, VerifyReport, verify
+from storage.postgres.verification.verify import VerifyProgress, VerifyReport, verify
 from storage.stores import Stores, open_stores
 
 UNPROVEN = 2

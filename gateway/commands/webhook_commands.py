@@ -18,7 +18,7 @@ from graph.webhook import (
     webhook_type,
 )
 from storage.groups import Webhooks
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.webhooks import (
     Endpoint,
     EndpointBacklog,

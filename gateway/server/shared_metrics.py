@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from graph.errors import Unavailable
 from graph.lane import LANES_MAX, Lane, failed_lane, parked_lane
 from graph.webhook import EndpointState
-from storage.postgres.drift import DriftKind
+from storage.postgres.verification.drift import DriftKind
 from storage.stores import Stores
 
 

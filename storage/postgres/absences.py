@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.connection.pool import Postgres, Record
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from graph.edge import UserId
-from storage.postgres import locks, sql
+from storage.postgres import sql
+from storage.postgres.connection import locks
+from storage.postgres.connection.pool import Connection, Postgres
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.pool import Connection, Postgres
 from storage.postgres.profiles import FOLLOWERS_MAX
 
 EDGES_MAX = 2_000

@@ -12,9 +12,9 @@ from graph.pace import Pace
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of, lock_account
+from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.transactions import RolledBack, in_transaction
 from storage.postgres.own_changes import charge_and_record
-from storage.postgres.pool import Connection, Postgres
-from storage.postgres.transactions import RolledBack, in_transaction
 
 
 @dataclass(frozen=True, slots=True)

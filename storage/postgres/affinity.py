@@ -11,9 +11,9 @@ from graph.edge import Pair, UserId
 from graph.outcome import Outcome
 from graph.receipt import Request
 from storage.postgres import sql
-from storage.postgres.pool import Connection, Postgres
+from storage.postgres.citus.shard_groups import by_shard
+from storage.postgres.connection.pool import Connection, Postgres
 from storage.postgres.receipts import write_interactions_receipt
-from storage.postgres.shard_groups import by_shard
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from graph.lane import Lane
 from storage.ports import EdgeChange
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 
 
 @dataclass(frozen=True, slots=True)

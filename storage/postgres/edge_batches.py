@@ -15,11 +15,11 @@ from graph.edge import Pair, UserId
 from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
+from storage.postgres.connection.locks import pair_key
+from storage.postgres.connection.pool import Connection, Postgres, Record
+from storage.postgres.connection.transactions import repeat_cancelled
 from storage.postgres.edges import committed_by, decision_parameter, edge_of, unpublished_edges
-from storage.postgres.locks import pair_key
-from storage.postgres.pool import Connection, Postgres, Record
 from storage.postgres.receipts import receipt_parameter
-from storage.postgres.transactions import repeat_cancelled
 from telemetry import tracing
 
 PairChange = tuple[Pair, Rule]

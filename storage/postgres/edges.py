@@ -13,11 +13,11 @@ from graph.errors import Overloaded
 from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
-from storage.postgres.connector import PART
-from storage.postgres.distribution import is_duplicate_key
-from storage.postgres.pool import Connection, Postgres
+from storage.postgres.connection.connector import PART
+from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.server_errors import is_duplicate_key
+from storage.postgres.connection.transactions import repeat_cancelled
 from storage.postgres.receipts import receipt_parameter
-from storage.postgres.transactions import repeat_cancelled
 from telemetry import tracing
 
 TRIES = 20

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from graph.edge import UserId
 from graph.lane import Lane, failed_lane, parked_lane
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 
 RECEIPTS = 1000
 """Receipts, notes, pins or members of groups deleted by one statement."""

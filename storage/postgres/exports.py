@@ -10,7 +10,7 @@ from graph.exported_list import Entry, ExportedList
 from graph.page import Position
 from storage.ports import ExportedRange
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 
 
 @dataclass(frozen=True, slots=True)

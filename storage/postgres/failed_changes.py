@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graph.edge import Kind, Pair, UserId, Version
 from graph.lane import FAILED, LANES_MAX, Lane
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.connection.pool import Postgres, Record
 
 COUNTED_MAX = 10_000
 """Failed changes are counted up to here."""

@@ -26,11 +26,11 @@ from graph.page import Page, Position, Window, cut
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
+from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.transactions import RolledBack, in_transaction
 from storage.postgres.own_changes import charge_rate_limit
-from storage.postgres.pool import Connection, Postgres
 from storage.postgres.present_follows import present_follows
 from storage.postgres.receipts import write_receipt
-from storage.postgres.transactions import RolledBack, in_transaction
 
 ENDED_MAX = 2_000
 """Members of a group whose follow has ended that may be stored: an undo restores their follows, or

@@ -16,8 +16,8 @@ from graph.edge import MAX_SINCE, Kind
 from graph.errors import BadInput
 from storage.graph_file import EDGES_HEADER, FOLLOWS_HEADER, GraphFile, graph_file
 from storage.postgres import sql
-from storage.postgres.connections import Connection
-from storage.postgres.session import session
+from storage.postgres.connection.connections import Connection
+from storage.postgres.connection.session import session
 from storage.settings import StorageSettings
 
 CHUNK_ROWS = 200_000

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from storage.postgres import locks, sql
-from storage.postgres.connections import Connection
-from storage.postgres.pool import Connection as PooledConnection
-from storage.postgres.session import retry, session
+from storage.postgres import sql
+from storage.postgres.connection import locks
+from storage.postgres.connection.connections import Connection
+from storage.postgres.connection.pool import Connection as PooledConnection
+from storage.postgres.connection.session import retry, session
 from storage.settings import StorageSettings
 
 MOVED_MAX = 50_000

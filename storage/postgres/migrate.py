@@ -5,12 +5,12 @@ from pathlib import Path
 
 import asyncpg
 
-from storage.postgres import locks
-from storage.postgres.connector import Connection, read_password
-from storage.postgres.distribution import distribute, is_distributed, merge_partitions
-from storage.postgres.hosts import balanced
-from storage.postgres.placement import SHARDS
-from storage.postgres.pool import domain_errors
+from storage.postgres.citus.distribution import distribute, is_distributed, merge_partitions
+from storage.postgres.citus.placement import SHARDS
+from storage.postgres.connection import locks
+from storage.postgres.connection.connector import Connection, read_password
+from storage.postgres.connection.hosts import balanced
+from storage.postgres.connection.pool import domain_errors
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graph.edge import Pair
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 
 
 @dataclass(frozen=True, slots=True)

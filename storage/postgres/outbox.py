@@ -18,9 +18,10 @@ from graph.lane import (
     parked_lane,
 )
 from storage.ports import EdgeChange, Watermarks
-from storage.postgres import locks, sql
-from storage.postgres.pool import Connection, Postgres, Record
-from storage.postgres.transactions import repeat_cancelled
+from storage.postgres import sql
+from storage.postgres.connection import locks
+from storage.postgres.connection.pool import Connection, Postgres, Record
+from storage.postgres.connection.transactions import repeat_cancelled
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from graph.relation import kinds_of
 from graph.relation_version import OwnEdge
 from storage.ports import BLOCKS_LOOKED_UP_MAX, OVERLAP_MAX, EdgeNote, Side, Whispers
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.connection.pool import Postgres, Record
 from storage.slices import ROWS_PER_SLICE, Slices
 
 

@@ -9,9 +9,9 @@ from graph.own_change import OwnChange
 from graph.pace import Pace, latest, retry_at
 from graph.receipt import Request
 from storage.postgres import sql
-from storage.postgres.pool import Connection
+from storage.postgres.connection.pool import Connection
+from storage.postgres.connection.transactions import RolledBack
 from storage.postgres.receipts import write_receipt
-from storage.postgres.transactions import RolledBack
 
 
 @dataclass(frozen=True, slots=True)

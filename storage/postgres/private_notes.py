@@ -11,9 +11,9 @@ from graph.own_change import OwnChange
 from graph.pace import Pace
 from graph.receipt import Request
 from storage.postgres import sql
+from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.transactions import in_transaction
 from storage.postgres.own_changes import complete
-from storage.postgres.pool import Connection, Postgres
-from storage.postgres.transactions import in_transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from graph.edge import UserId
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
-from storage.postgres.shard_groups import by_shard
+from storage.postgres.citus.shard_groups import by_shard
+from storage.postgres.connection.pool import Postgres
 
 BATCH = 1000
 """Rows per statement: some milliseconds, much less than the statement timeout."""

@@ -11,7 +11,7 @@ from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
 from graph.outcome import Outcome
 from graph.receipt import Receipt, ReceiptExists, Request, StoredReceipt, UndoRecord
 from storage.postgres import sql
-from storage.postgres.pool import Connection, Postgres, Record
+from storage.postgres.connection.pool import Connection, Postgres, Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from graph.edge import UserId
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 
 SAMPLED_MAX = 50
 KEPT_S = 600.0

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from graph.space import DEFAULT_SPACE
 from storage.postgres import sql
-from storage.postgres.connections import Connection
-from storage.postgres.placement import DISTRIBUTED, REFERENCE
-from storage.postgres.session import retry, session
+from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
+from storage.postgres.connection.connections import Connection
+from storage.postgres.connection.session import retry, session
 from storage.settings import StorageSettings
 
 SHOWN_MAX = 5

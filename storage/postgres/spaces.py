@@ -8,7 +8,7 @@ from enum import IntEnum
 import orjson
 
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.connection.pool import Postgres, Record
 
 
 @dataclass(frozen=True, slots=True)

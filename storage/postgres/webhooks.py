@@ -20,7 +20,7 @@ from graph.webhook import (
     change_mask,
 )
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.connection.pool import Postgres, Record
 
 COUNTED_MAX = 4_000
 """Deliveries are counted up to here."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 from storage.stores import Stores
 from tests.support.gateway import Gateway
 from tests.support.statement_costs import Statements, Work, recorded_statements

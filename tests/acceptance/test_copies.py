@@ -11,8 +11,8 @@ import pytest
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from graph.edge import Flags, Kind
 from storage.postgres import graph_export
-from storage.postgres.bulk_load import bulk_load
 from storage.postgres.graph_export import Selection, export_graph
+from storage.postgres.load.bulk_load import bulk_load
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.databases import Caches, Databases

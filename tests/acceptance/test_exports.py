@@ -21,7 +21,7 @@ from gateway.graphql.client_connections import StreamLimits
 from gateway.services.export_lines import ExportLines
 from graph.edge import Flags, Kind
 from resolvers import exports
-from storage.postgres.bulk_load import bulk_load
+from storage.postgres.load.bulk_load import bulk_load
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.bulk import as_client

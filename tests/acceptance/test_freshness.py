@@ -18,7 +18,7 @@ from resolvers.freshness import reach, read_watermarks
 from resolvers.scope import Limits, Scope
 from storage.catch_up import CatchUp
 from storage.ports import Consistency
-from storage.postgres import locks
+from storage.postgres.connection import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.gateway import Gateway, running_gateway

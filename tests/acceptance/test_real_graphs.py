@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from storage.postgres.bulk_load import bulk_load
-from storage.postgres.verify import verify
+from storage.postgres.load.bulk_load import bulk_load
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway
 from tests.support.real_graphs import edges, graph, needs_data, oracle

@@ -7,8 +7,8 @@ import pytest
 
 from graph.pace import Pace
 from resolvers.scope import Limits
-from storage.postgres import locks
-from storage.postgres.session import session
+from storage.postgres.connection import locks
+from storage.postgres.connection.session import session
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway

@@ -18,7 +18,7 @@ from gateway.settings.config import Config
 from gateway.settings.space_config import check_variables
 from gateway.spaces.settings import ANY, SpacesSettings
 from resolvers.scope import Limits
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

@@ -14,7 +14,7 @@ from graph.account_state import AccountState
 from graph.edge import Millis, UserId
 from graph.transitions import mute
 from storage.ports import ProfilesOf
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.graphs import as_pair, follows

@@ -278,7 +278,7 @@ def test_a_planted_violation_in_a_function_is_refused(statement: str, rule: str)
 
 def test_a_table_without_a_place_is_refused() -> None:
     (violation,) = check_tables("0099", "CREATE TABLE badge (user_id bigint PRIMARY KEY)")
-    assert "storage/postgres/placement.py" in violation.text
+    assert "storage/postgres/citus/placement.py" in violation.text
 
 
 def test_a_unique_key_without_the_distribution_column_is_refused() -> None:

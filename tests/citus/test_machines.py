@@ -16,7 +16,7 @@ import pytest
 from graph.edge import UserId
 from graph.errors import KithError
 from graph.transitions import follow
-from storage.postgres import shards
+from storage.postgres.citus import shards
 from storage.postgres.migrate import migrate
 from storage.settings import ConnectionSettings, LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores

@@ -15,7 +15,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Window
 from storage.postgres.migrate import migrate
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.backups import Archive, mark_point, restore

@@ -11,7 +11,7 @@ from graph.errors import Unavailable
 from graph.outcome import Outcome
 from graph.transitions import follow
 from storage.postgres.migrate import migrate
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import ConnectionSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import PLENTY, as_pair, drain_all, users

@@ -14,8 +14,8 @@ import pytest
 from devstack.binaries import find_postgres
 from devstack.directories import private_folder, server_user
 from graph.errors import Unavailable
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.migrate import migrate
-from storage.postgres.pool import Postgres
 from storage.settings import ConnectionSettings, StorageSettings
 from tests.support.ports import free_ports
 from tests.support.standby import Node

@@ -18,7 +18,7 @@ import pytest
 
 from graph.lane import LANES
 from storage.postgres.lanes import count_lanes
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import open_stores
 from tests.support.releases import ROOT, NoHistory, extract, previous_release

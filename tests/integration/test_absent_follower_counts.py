@@ -13,12 +13,13 @@ from graph.counts import Counts
 from graph.edge import Flags, Kind, UserId
 from graph.lane import ALL_LANES
 from storage.ports import ProfilesOf
-from storage.postgres import absent_follower_counts, locks
+from storage.postgres import absent_follower_counts
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
-from storage.postgres.bulk_load import bulk_load
-from storage.postgres.drift import DriftKind
+from storage.postgres.connection import locks
+from storage.postgres.load.bulk_load import bulk_load
 from storage.postgres.profiles import PostgresProfiles
-from storage.postgres.verify import verify
+from storage.postgres.verification.drift import DriftKind
+from storage.postgres.verification.verify import verify
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.stores import Stores

@@ -1,7 +1,7 @@
 """Every table and column is in the account export, or the code says why it is not."""
 
 from storage.postgres.account_exports import EXPORTED, NOT_EXPORTED
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 
 COLUMNS = """
 SELECT c.table_name, c.column_name

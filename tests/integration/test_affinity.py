@@ -10,7 +10,7 @@ from graph.affinity import added
 from graph.edge import Pair, UserId
 from storage.postgres import affinity
 from storage.postgres.affinity import KEPT, PostgresAffinity
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support import citus

@@ -28,7 +28,7 @@ from graph.transitions import (
 )
 from storage import batched_edges
 from storage.postgres.edge_batches import PostgresEdgeBatches
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import edges

@@ -14,13 +14,14 @@ from graph.outcome import Outcome
 from graph.transitions import follow, unfollow
 from storage import edge_file
 from storage.edge_file import BadLine
-from storage.postgres import bulk_load as loading
-from storage.postgres import load_segment, locks
-from storage.postgres.bulk_load import LoadReport, OnBad, Progress, bulk_load
+from storage.postgres.connection import locks
+from storage.postgres.connection.pool import Postgres
+from storage.postgres.connection.session import session
 from storage.postgres.edges import PostgresEdges
+from storage.postgres.load import bulk_load as loading
+from storage.postgres.load import load_segment
+from storage.postgres.load.bulk_load import LoadReport, OnBad, Progress, bulk_load
 from storage.postgres.outbox import Outbox
-from storage.postgres.pool import Postgres
-from storage.postgres.session import session
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support import citus
@@ -311,7 +312,7 @@ KILLED = """
 import asyncio, sys
 from pathlib import Path
 from storage import edge_file
-from storage.postgres import bulk_load
+from storage.postgres.load import bulk_load
 from storage.settings import StorageSettings
 
 bulk_load.SEGMENT_LINES, edge_file.BLOCK_BYTES = 500, 4096

@@ -6,7 +6,7 @@ from gateway.server.shared_metrics import SharedMetrics
 from graph.lane import LANES, Lane
 from storage.postgres.canaries import is_canary
 from storage.postgres.lanes import set_lanes
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.graphs import drain_all, follows

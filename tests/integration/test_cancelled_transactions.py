@@ -10,7 +10,7 @@ from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.outcome import Outcome
 from graph.transitions import follow
-from storage.postgres import transactions
+from storage.postgres.connection import transactions
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edge_files import assert_whole

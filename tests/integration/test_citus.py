@@ -12,8 +12,8 @@ import pytest
 from graph.edge import UserId
 from graph.lane import POSSIBLE_LANES, Lane, lane_of
 from graph.transitions import follow, unfollow
-from storage.postgres.bulk_load import bulk_load
 from storage.postgres.lanes import set_lanes
+from storage.postgres.load.bulk_load import bulk_load
 from storage.postgres.outbox import LaneTaken
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from graph.errors import Overloaded, Unavailable
-from storage.postgres.connection_budget import ConnectionBudget
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.budget import ConnectionBudget
+from storage.postgres.connection.pool import Postgres
 from storage.settings import StorageSettings
 from tests.support.waiting import until
 

@@ -8,9 +8,9 @@ import asyncpg
 import pytest
 
 from graph.errors import Overloaded, Unavailable
-from storage.postgres import connections
-from storage.postgres.connections import Connection, ConnectionPool
-from storage.postgres.pool import Postgres
+from storage.postgres.connection import connections
+from storage.postgres.connection.connections import Connection, ConnectionPool
+from storage.postgres.connection.pool import Postgres
 from storage.settings import StorageSettings
 
 DEADLINE_S = 20

@@ -5,9 +5,9 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
+from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.migrate import migrate
-from storage.postgres.placement import DISTRIBUTED, REFERENCE
-from storage.postgres.pool import Postgres
 from storage.settings import ConnectionSettings, StorageSettings
 from tests.support import citus
 

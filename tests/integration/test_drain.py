@@ -20,7 +20,7 @@ from graph.transitions import follow, remove_follower, unfollow
 from storage import catch_up
 from storage import drain as draining
 from storage.ports import Check, Consistency, PagesOf, RelationsOf
-from storage.postgres import locks
+from storage.postgres.connection import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support import citus

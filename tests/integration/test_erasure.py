@@ -19,8 +19,8 @@ from graph.transitions import among_active, block, decline_request, end_mute, fo
 from storage import erasure
 from storage.erasure import BatchResult, Erasure
 from storage.ports import AccountsOf, Edges, FeedBatch
-from storage.postgres.drift import DriftKind
-from storage.postgres.verify import verify
+from storage.postgres.verification.drift import DriftKind
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.counts import Totals

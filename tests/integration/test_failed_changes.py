@@ -10,7 +10,7 @@ from gateway.settings.config import read_config
 from graph.edge import UserId
 from graph.lane import lane_of
 from storage import drain as draining
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.integration.test_hot_lane import LANE, OTHERS, STAR, backlog, followers

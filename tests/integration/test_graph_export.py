@@ -14,8 +14,8 @@ from gateway.commands.graph_export import EVERY_KIND, selected
 from graph.edge import Flags, Kind
 from graph.errors import BadInput
 from storage.postgres import graph_export
-from storage.postgres.bulk_load import bulk_load
 from storage.postgres.graph_export import Selection, export_graph
+from storage.postgres.load.bulk_load import bulk_load
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.databases import Databases

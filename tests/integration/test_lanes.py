@@ -10,7 +10,7 @@ from graph.edge import MAX_USER_ID, UserId
 from graph.lane import LANES, Lane, group_of, hash_user, lane_of, lanes_of, parked_lane
 from storage.postgres import lanes as changing
 from storage.postgres.lanes import TooManyWaiting, count_lanes, set_lanes
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.integration.test_drain import assert_settled, toggle

@@ -13,9 +13,10 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.event import Event, event_type_for
 from graph.lane import lane_of
-from storage.postgres import locks, migrate
-from storage.postgres.session import session
-from storage.postgres.verify import verify
+from storage.postgres import migrate
+from storage.postgres.connection import locks
+from storage.postgres.connection.session import session
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.counts import Totals

@@ -8,9 +8,9 @@ from graph.edge import Pair, UserId
 from graph.outcome import Outcome
 from graph.transitions import dismiss, follow, mute, unfollow, unmute
 from storage.postgres import purge as purging
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.outbox import Outbox
-from storage.postgres.pool import Postgres
 from storage.postgres.purge import Purged, purge
 from storage.settings import StorageSettings
 from tests.support import citus

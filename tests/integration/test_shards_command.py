@@ -8,10 +8,11 @@ import pytest
 from gateway.commands.shards import report
 from graph.edge import UserId
 from graph.errors import Unavailable
-from storage.postgres import locks, shards
-from storage.postgres.pool import Postgres
-from storage.postgres.session import session
-from storage.postgres.shards import ShardGroup
+from storage.postgres.citus import shards
+from storage.postgres.citus.shards import ShardGroup
+from storage.postgres.connection import locks
+from storage.postgres.connection.pool import Postgres
+from storage.postgres.connection.session import session
 from storage.settings import StorageSettings
 from tests.support import citus
 from tests.support.citus_databases import SHARDS

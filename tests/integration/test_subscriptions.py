@@ -23,7 +23,7 @@ from graph.edge import Millis, UserId
 from graph.transitions import mute
 from resolvers import live as live_events
 from resolvers.scope import Limits, Scope
-from storage.postgres.bulk_load import OnBad
+from storage.postgres.load.bulk_load import OnBad
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edge_files import execute, write_edges

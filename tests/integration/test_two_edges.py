@@ -20,8 +20,8 @@ from graph.transitions import (
     unblock,
     unfollow,
 )
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.edges import PostgresEdges
-from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edge_files import assert_whole

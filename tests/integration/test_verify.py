@@ -12,15 +12,17 @@ from graph.edge import Flags, Kind, Pair, UserId
 from graph.errors import Unavailable
 from graph.lane import LANES, lane_of
 from graph.transitions import follow, unfollow
-from storage.postgres import comparison, locks, sql
-from storage.postgres import session as sessions
-from storage.postgres.digests import ALL_CELLS
-from storage.postgres.drift import Drift, DriftKind
+from storage.postgres import sql
+from storage.postgres.connection import locks
+from storage.postgres.connection import session as sessions
+from storage.postgres.connection.pool import Postgres
+from storage.postgres.connection.session import session
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.outbox import Outbox
-from storage.postgres.pool import Postgres
-from storage.postgres.session import session
-from storage.postgres.verify import VerifyProgress, users_of_graph, verify
+from storage.postgres.verification import comparison
+from storage.postgres.verification.digests import ALL_CELLS
+from storage.postgres.verification.drift import Drift, DriftKind
+from storage.postgres.verification.verify import VerifyProgress, users_of_graph, verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support import citus

@@ -12,12 +12,12 @@ import pytest
 from gateway.spaces.settings import SpacesSettings
 from graph.edge import Kind
 from graph.errors import Unavailable
-from storage.postgres.bulk_load import bulk_load
-from storage.postgres.connector import NEEDS_DIRECT, NO_TIMEOUT, WRONG_SPACE
+from storage.postgres.connection.connector import NEEDS_DIRECT, NO_TIMEOUT, WRONG_SPACE
+from storage.postgres.connection.pool import Postgres
+from storage.postgres.load.bulk_load import bulk_load
 from storage.postgres.migrate import migrate
-from storage.postgres.pool import Postgres
 from storage.postgres.spaces import SpaceDirectory, SpaceState
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import open_stores
 from tests.support.databases import Databases

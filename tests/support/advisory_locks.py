@@ -3,7 +3,7 @@
 On Citus they are on the machine of a user: see `storage/postgres/functions/lock_at.sql`.
 """
 
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 
 LOCK_LANE = "SELECT lock_at($2::integer, $1, $2)"
 """Locks the lane $2 of the class $1 until the end of the transaction, as drains do."""

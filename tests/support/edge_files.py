@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from graph.lane import LANES, Lane
+from storage.postgres.connection.session import session
 from storage.postgres.outbox import Outbox
-from storage.postgres.session import session
-from storage.postgres.verify import verify
+from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 
 Edge = tuple[int, int, int]

@@ -10,8 +10,8 @@ import httpx
 
 from gateway.authentication.identify import AuthenticationSettings
 from gateway.spaces.settings import SpacesSettings
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.migrate import migrate
-from storage.postgres.pool import Postgres
 from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import StorageSettings
 from tests.support.edge_files import execute

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from storage.postgres import pool
-from storage.postgres.pool import Postgres
+from storage.postgres.connection import pool
+from storage.postgres.connection.pool import Postgres
 
 
 @dataclass(frozen=True)

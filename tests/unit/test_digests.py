@@ -1,6 +1,6 @@
 """Digests of both directions leave the cells in which they differ."""
 
-from storage.postgres.digests import CELLS, Digests
+from storage.postgres.verification.digests import CELLS, Digests
 
 SOME = ([5, 8, CELLS - 1], [77, -3, -(2**63)])
 

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from storage.postgres.hosts import balanced
+from storage.postgres.connection.hosts import balanced
 
 RANDOM = "load_balance_hosts=random"
 

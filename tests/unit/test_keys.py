@@ -4,7 +4,7 @@ import pytest
 
 from graph.page import ListKind
 from storage.cache.cached_kinds import cached_kinds_of
-from storage.postgres.pool import Postgres
+from storage.postgres.connection.pool import Postgres
 from storage.redis.keys import Keys, beyond, lease, parsed
 from storage.settings import StorageSettings
 from storage.stores import tables_of

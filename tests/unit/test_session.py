@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from storage.postgres import session
+from storage.postgres.connection import session
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from graph.edge import UserId
-from storage.postgres.tallies import COMPUTATIONS_MAX, Numbers, Tally, lasting_differences
+from storage.postgres.verification.tallies import (
+    COMPUTATIONS_MAX,
+    Numbers,
+    Tally,
+    lasting_differences,
+)
 
 RIGHT = Numbers(*range(len(Numbers._fields)))
 USER, OTHER = UserId(1), UserId(2)

@@ -1,4 +1,4 @@
--- Orders all changes between two users until the transaction ends (storage/postgres/locks.py).
+-- Orders all changes between two users until the transaction ends (storage/postgres/connection/locks.py).
 -- `is_both`: edges of both users change.
 --
 -- On Citus, a lock that is on another machine than the rows that it protects is released before the

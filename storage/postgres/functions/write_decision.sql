@@ -81,7 +81,7 @@ BEGIN
             blocks_below integer, pace_us bigint, paced_most bigint,
             paced_latest bigint)
     LOOP
-        -- The count before its edge: storage/postgres/repair.py relies on it. `specials` counts close
+        -- The count before its edge: storage/postgres/verification/repair.py relies on it. `specials` counts close
         -- follows: see migrations/0011_functions.sql.
         INSERT INTO following_count AS c (user_id, follows, whispers, requests, blocks, specials,
                                           mutes, friends, paced_until)

@@ -16,5 +16,5 @@ CREATE INDEX account_to_erase ON account (deleted_at) WHERE state = 2 AND erased
 CREATE INDEX following_note ON following (from_user_id, to_user_id) WHERE kind = 0 AND flags <> 0;
 CREATE INDEX follower_note  ON follower  (to_user_id, from_user_id) WHERE kind = 0 AND flags <> 0;
 
--- Lines of a load that were skipped: see `kept` in storage/postgres/bulk_load.py.
+-- Lines of a load that were skipped: see `kept` in storage/postgres/load/bulk_load.py.
 ALTER TABLE bulk_load ADD COLUMN kept bigint NOT NULL DEFAULT 0;

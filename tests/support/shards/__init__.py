@@ -9,7 +9,7 @@ A named query declares its shards in a comment, as one of
     -- shard: fan-out    a task for every shard
     -- shard: local      no distributed table
 
-where COLUMN is the table's distribution column (`storage/postgres/placement.py`).
+where COLUMN is the table's distribution column (`storage/postgres/citus/placement.py`).
 `python -m tests.support.shards` checks the tree. `reading` finds the tables of a statement and what
 their distribution columns are compared with, `rules` judges that, and `tree` knows the files.
 """

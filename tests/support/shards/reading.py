@@ -10,7 +10,7 @@ from typing import Any
 from pglast import ast
 from pglast.enums import A_Expr_Kind, BoolExprType, JoinType, SetOperation
 
-from storage.postgres.placement import DISTRIBUTED, REFERENCE
+from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
 from tests.support.shards.nodes import (
     children,
     descendants,

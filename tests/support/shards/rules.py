@@ -19,7 +19,7 @@ HOW = (
     "Add a line `-- shard: $1` (each table has `COLUMN = $1`), `-- shard: $1[]` (each has"
     " `COLUMN = ANY ($1)`), `-- shard: fan-out` (all shards) or `-- shard: local` (no distributed"
     " table), or `-- shard: plain` (another replaces it on Citus)."
-    " storage/postgres/placement.py has each table's COLUMN."
+    " storage/postgres/citus/placement.py has each table's COLUMN."
 )
 
 ADVICE = {

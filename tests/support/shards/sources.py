@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from storage.postgres.placement import DISTRIBUTED
+from storage.postgres.citus.placement import DISTRIBUTED
 
 Term: TypeAlias = tuple[object, ...]
 """("parameter", number), ("each", number) for an element of an array, ("constant", value),

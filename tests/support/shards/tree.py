@@ -7,14 +7,14 @@ from typing import Any
 from pglast import ast, parse_plpgsql, parse_sql
 
 from storage.postgres import sql
-from storage.postgres.placement import DISTRIBUTED, REFERENCE
+from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
 from tests.support.shards.nodes import descendants
 from tests.support.shards.rules import Violation, check_in_function, check_query, declared
 
 _POSTGRES = Path(sql.__file__).parent
 
 PLACED = "Add it to DISTRIBUTED, with the column of the user whose data it is, or to REFERENCE, in"
-PLACES = f"{PLACED} storage/postgres/placement.py."
+PLACES = f"{PLACED} storage/postgres/citus/placement.py."
 
 
 def violations() -> list[Violation]:

@@ -1,4 +1,4 @@
-"""Repairs what `storage.postgres.verify` finds, from the forward rows, while writes go on.
+"""Repairs what a verification finds, from the forward rows, while writes go on.
 
 It compares again under the locks of the writers, taken in their order: pairs, lanes, then counts.
 So rows that only differed because of a concurrent change are left alone.
@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
-from storage.postgres import locks, sql
-from storage.postgres.comparison import PAIRS, Comparison, LostMember
-from storage.postgres.connector import Connection
+from storage.postgres import sql
+from storage.postgres.connection import locks
+from storage.postgres.connection.connector import Connection
+from storage.postgres.connection.session import retry, transaction
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.session import retry, transaction
+from storage.postgres.verification.comparison import PAIRS, Comparison, LostMember
 
 BATCH = PAIRS
 """Pairs or users locked at once."""

@@ -2,10 +2,8 @@
 
 import re
 
-import asyncpg
-
-from storage.postgres.connector import IS_CITUS, Connection
-from storage.postgres.placement import DISTRIBUTED, REFERENCE
+from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
+from storage.postgres.connection.connector import IS_CITUS, Connection
 
 _PLACED = """
 SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
@@ -66,23 +64,6 @@ WHERE p.pronamespace = current_schema()::regnamespace AND NOT EXISTS (
 )
 """
 _DISTRIBUTE_FUNCTION = "SELECT create_distributed_function($1)"
-
-
-_CANCELLED_WITHOUT_CODE = ("deadlock detected", "could not serialize access")
-
-
-def is_duplicate_key(error: asyncpg.PostgresError) -> bool:
-    """Whether an INSERT has found a row with its key. Another machine of Citus reports it without a
-    code."""
-    return isinstance(error, asyncpg.UniqueViolationError) or "duplicate key" in str(error)
-
-
-def is_cancelled(error: BaseException) -> bool:
-    """Whether PostgreSQL has rolled back a transaction because of another one, so that the same may
-    succeed now. Another machine of Citus reports it without a code if it runs a COPY."""
-    if isinstance(error, asyncpg.InternalServerError):
-        return any(text in str(error) for text in _CANCELLED_WITHOUT_CODE)
-    return isinstance(error, asyncpg.DeadlockDetectedError | asyncpg.SerializationError)
 
 
 async def is_coordinator(connection: Connection) -> bool:

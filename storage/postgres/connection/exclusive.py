@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from zlib import crc32
 
-from storage.postgres import locks, sql
-from storage.postgres.pool import Postgres
+from storage.postgres import sql
+from storage.postgres.connection import locks
+from storage.postgres.connection.pool import Postgres
 
 
 @dataclass(frozen=True, slots=True)

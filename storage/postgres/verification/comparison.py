@@ -15,10 +15,10 @@ from typing import NamedTuple
 from graph.edge import Pair, UserId
 from graph.follow_group import GroupId
 from storage.postgres import sql
-from storage.postgres.connector import Connection
-from storage.postgres.distribution import is_distributed
-from storage.postgres.pool import Record
-from storage.postgres.tallies import Numbers, Tally, lasting_differences
+from storage.postgres.citus.distribution import is_distributed
+from storage.postgres.connection.connector import Connection
+from storage.postgres.connection.pool import Record
+from storage.postgres.verification.tallies import Numbers, Tally, lasting_differences
 
 ROWS = 20_000
 """Rows in a part, which takes some tens of milliseconds."""

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from storage.postgres.connections import Connection, ConnectionPool, PoolTimeout
+from storage.postgres.connection.connections import Connection, ConnectionPool, PoolTimeout
 
 
 class ConnectionBudget:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import orjson
 
 from storage.postgres import sql
-from storage.postgres.comparison import Key, comparison_on
-from storage.postgres.pool import Postgres
-from storage.postgres.session import session
-from storage.postgres.verify import START, Phase, Position, VerifyRun
+from storage.postgres.connection.pool import Postgres
+from storage.postgres.connection.session import session
+from storage.postgres.verification.comparison import Key, comparison_on
+from storage.postgres.verification.verify import START, Phase, Position, VerifyRun
 from storage.settings import StorageSettings
 
 SLICE_S = 8.0

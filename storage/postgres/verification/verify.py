@@ -15,9 +15,10 @@ from functools import partial
 from typing import NamedTuple
 
 from graph.edge import UserId
-from storage.postgres import comparison
-from storage.postgres import repair as repair
-from storage.postgres.comparison import (
+from storage.postgres.connection.pool import domain_errors
+from storage.postgres.connection.session import session
+from storage.postgres.verification import comparison, repair
+from storage.postgres.verification.comparison import (
     FIRST,
     LOWEST,
     Comparison,
@@ -27,10 +28,8 @@ from storage.postgres.comparison import (
     UserRange,
     comparison_on,
 )
-from storage.postgres.digests import ALL_CELLS, Digests
-from storage.postgres.drift import Drift, DriftKind, Drifts
-from storage.postgres.pool import domain_errors
-from storage.postgres.session import session
+from storage.postgres.verification.digests import ALL_CELLS, Digests
+from storage.postgres.verification.drift import Drift, DriftKind, Drifts
 from storage.settings import StorageSettings
 
 BEFORE_ALL = UserId(LOWEST)

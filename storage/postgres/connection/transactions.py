@@ -8,7 +8,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
 from graph.edge import UserId
-from storage.postgres.pool import Connection, Postgres, TransactionCancelled
+from storage.postgres.connection.pool import Connection, Postgres, TransactionCancelled
 
 TRIES = 5
 """How often a transaction is run that PostgreSQL cancels each time."""

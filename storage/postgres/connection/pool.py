@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 import asyncpg
 
 from graph.errors import Overloaded, Unavailable
-from storage.postgres import connections
-from storage.postgres.connection_budget import ConnectionBudget
-from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
-from storage.postgres.connector import PART, Connector
-from storage.postgres.distribution import is_cancelled
+from storage.postgres.connection import connections
+from storage.postgres.connection.budget import ConnectionBudget
+from storage.postgres.connection.connections import ConnectionPool, PoolTimeout, PoolUsage
+from storage.postgres.connection.connector import PART, Connector
+from storage.postgres.connection.server_errors import is_cancelled
+from storage.postgres.connection.turns import Turns
 from storage.postgres.sql import name_of
-from storage.postgres.turns import Turns
 from storage.settings import StorageSettings
 from telemetry import tracing
 from telemetry.histogram import Histogram
@@ -56,7 +56,7 @@ _durations = Histogram(
 
 class TransactionCancelled(Unavailable):
     """PostgreSQL has rolled back the transaction because of a deadlock or a conflict with another
-    one. The same transaction may succeed now: see `storage.postgres.transactions`."""
+    one. The same transaction may succeed now: see `storage.postgres.connection.transactions`."""
 
 
 class StatementCounter:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from graph.edge import UserId
 from graph.errors import Unavailable
-from storage.postgres import locks, sql
-from storage.postgres.connector import Connection
-from storage.postgres.distribution import is_coordinator, is_distributed
-from storage.postgres.session import session
+from storage.postgres import sql
+from storage.postgres.citus.distribution import is_coordinator, is_distributed
+from storage.postgres.connection import locks
+from storage.postgres.connection.connector import Connection
+from storage.postgres.connection.session import session
 from storage.settings import StorageSettings
 
 NOT_DISTRIBUTED = (

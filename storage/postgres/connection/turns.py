@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from graph.edge import UserId
 from graph.errors import Overloaded
-from storage.postgres.connector import PART
+from storage.postgres.connection.connector import PART
 
 
 @dataclass(slots=True)

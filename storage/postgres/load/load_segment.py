@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import asyncpg
 
-from storage.postgres import locks, sql
-from storage.postgres.connections import Connection
-from storage.postgres.distribution import is_duplicate_key
+from storage.postgres import sql
+from storage.postgres.connection import locks
+from storage.postgres.connection.connections import Connection
+from storage.postgres.connection.server_errors import is_duplicate_key
+from storage.postgres.connection.session import retry, transaction
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.session import retry, transaction
 
 MOST_PARTS = 8
 """Of a large segment, so that a part blocks one of 8 writers, with about 500 locks."""

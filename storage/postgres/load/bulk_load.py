@@ -17,11 +17,13 @@ import asyncpg
 
 from graph.errors import Unavailable
 from storage.edge_file import Batch, EdgeFile
-from storage.postgres import load_segment, locks, sql
-from storage.postgres.connections import Connection
-from storage.postgres.distribution import is_coordinator, is_distributed
-from storage.postgres.load_report import LoadReport, OnBad, OnProgress, Progress, Tally
-from storage.postgres.session import session
+from storage.postgres import sql
+from storage.postgres.citus.distribution import is_coordinator, is_distributed
+from storage.postgres.connection import locks
+from storage.postgres.connection.connections import Connection
+from storage.postgres.connection.session import session
+from storage.postgres.load import load_segment
+from storage.postgres.load.load_report import LoadReport, OnBad, OnProgress, Progress, Tally
 from storage.settings import StorageSettings
 
 __all__ = ["LoadReport", "OnBad", "Progress", "bulk_load"]

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import asyncpg
 
 from graph.errors import Unavailable
-from storage.postgres.hosts import balanced
+from storage.postgres.connection.hosts import balanced
 from storage.settings import StorageSettings
 
 log = logging.getLogger(__name__)

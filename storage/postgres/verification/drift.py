@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.edge import UserId
-from storage.postgres.comparison import LostMember, OddPair
-from storage.postgres.tallies import Numbers, Tally
+from storage.postgres.verification.comparison import LostMember, OddPair
+from storage.postgres.verification.tallies import Numbers, Tally
 
 
 class DriftKind(Enum):

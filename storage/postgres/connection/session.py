@@ -8,9 +8,9 @@ from typing import ParamSpec, TypeVar
 
 import asyncpg
 
-from storage.postgres.connector import Connection, Connector
-from storage.postgres.distribution import is_cancelled
-from storage.postgres.pool import domain_errors
+from storage.postgres.connection.connector import Connection, Connector
+from storage.postgres.connection.pool import domain_errors
+from storage.postgres.connection.server_errors import is_cancelled
 from storage.settings import StorageSettings
 
 CONNECT_TIMEOUT_S = 10

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from graph.edge import UserId
 from storage.postgres import sql
-from storage.postgres.pool import Connection, Postgres
+from storage.postgres.connection.pool import Connection, Postgres
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""Where the tables are on the machines of Citus."""

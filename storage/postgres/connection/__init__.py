@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL: opened, pooled and bounded; transactions and locks."""

@@ -1,0 +1,1 @@
+"""Loads files of edges into the tables."""

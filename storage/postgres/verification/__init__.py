@@ -1,0 +1,1 @@
+"""Verifies that both directions and all counts agree, and repairs what differs."""
