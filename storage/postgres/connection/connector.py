@@ -17,6 +17,7 @@ from typing import TypeAlias
 import asyncpg
 
 from graph.errors import Unavailable
+from storage.postgres.connection.array_types import DRIVER_TYPES
 from storage.postgres.connection.hosts import balanced
 from storage.settings import StorageSettings
 
@@ -134,7 +135,7 @@ class Connector:
     ) -> Connection:
         while True:
             try:
-                return await asyncpg.connect(
+                connection = await asyncpg.connect(
                     balanced(self._url),
                     password=read_password(self._settings.database_password_file),
                     timeout=timeout_s,
@@ -142,6 +143,8 @@ class Connector:
                     statement_cache_size=statement_cache_size,
                     server_settings=self._accepted_parameters(),
                 )
+                connection.get_settings().register_data_types(DRIVER_TYPES)
+                return connection
             except asyncpg.ProtocolViolationError as error:
                 if not self._forget_rejected(str(error)):
                     raise
