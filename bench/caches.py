@@ -8,7 +8,12 @@ from redis.asyncio import Redis
 from bench.population import Population
 from graph.edge import UserId
 from graph.page import ListKind, Window
-from storage.ports import Check, PagesOf, ProfilesOf, RelationsOf
+from storage.ports.reader import (
+    Check,
+    PagesOf,
+    ProfilesOf,
+    RelationsOf,
+)
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

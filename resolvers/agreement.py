@@ -14,7 +14,7 @@ from graph.page import ListKind, Page, Position, Window
 from graph.relation import SELF, Relation, RelationColumn, column_of, kinds_of
 from resolvers.scope import Scope
 from resolvers.shown_pages import Listed, ShownPages, is_unbounded
-from storage.ports import Check, Consistency, RelationsOf
+from storage.ports.reader import Check, Consistency, RelationsOf
 
 
 async def as_listed(

@@ -12,7 +12,7 @@ from graph.counts import Counts
 from graph.edge import UserId
 from resolvers.loader import ColumnLoader
 from resolvers.scope import Scope
-from storage.ports import Blocks
+from storage.ports.lists import Blocks
 
 CACHED_MAX = 1_000
 """A viewer with more blocks is looked up in the tables: filling the cached relations would read all

@@ -20,7 +20,8 @@ from graph.errors import BadInput, KithError, Overloaded, Unavailable
 from resolvers.audit import log_access
 from resolvers.relationship import Change, Result, change_once
 from resolvers.scope import Limits, Scope
-from storage.ports import BulkOperations, RequestStores
+from storage.ports.bulk import BulkOperations
+from storage.ports.request_stores import RequestStores
 
 log = logging.getLogger(__name__)
 

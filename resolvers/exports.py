@@ -9,7 +9,7 @@ from graph.exported_list import Entry, ExportCursor, ExportedList, parts_after
 from graph.page import Position
 from resolvers.live import when_available
 from resolvers.scope import Scope
-from storage.ports import ChangeBatch
+from storage.ports.events import ChangeBatch
 
 RANGE = 2_000
 """The number of edges that are read at once: 2 to 3 ms of PostgreSQL."""

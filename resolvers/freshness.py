@@ -10,7 +10,7 @@ from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.page import ListKind, ListOf, OwnListKind
 from resolvers.scope import Scope, WatermarkReading
-from storage.ports import Consistency
+from storage.ports.reader import Consistency
 
 LAGGING = frozenset(
     {

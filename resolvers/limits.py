@@ -7,7 +7,7 @@ from graph.counts import Limit
 from graph.edge import UserId
 from graph.pace import ChangeAllowance, allowance
 from resolvers.scope import Scope
-from storage.ports import Usage
+from storage.ports.limits import Usage
 
 
 class RemainingLimits(NamedTuple):

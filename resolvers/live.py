@@ -22,7 +22,8 @@ from resolvers import relations
 from resolvers.access import deciding_users, load_totals
 from resolvers.new_followers import count_new_followers
 from resolvers.scope import Scope
-from storage.ports import Check, FeedBatch
+from storage.ports.events import FeedBatch
+from storage.ports.reader import Check
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import VisiblePages, pages_of, present_only
 from resolvers.scope import PAIRS_PER_TURN, Scope
 from resolvers.totals import load_totals
-from storage.ports import OVERLAP_MAX, Side, Whispers
+from storage.ports.lists import OVERLAP_MAX, Side, Whispers
 
 COUNTED_MAX = 10_000
 """Totals since a date are counted up to this number, because counting reads the entries."""

@@ -28,7 +28,7 @@ from resolvers.blocks import kinds_of_blocks
 from resolvers.profiles import Facts, no_facts
 from resolvers.scope import NOBODY, Scope
 from resolvers.shown_pages import ShownPages
-from storage.ports import PagesOf
+from storage.ports.reader import PagesOf
 
 EXTRA = 10
 """How many entries more than shown are read first, because few or none are left out."""

@@ -12,7 +12,7 @@ from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
 from resolvers import visibility
 from resolvers.agreement import as_listed
 from resolvers.scope import PAIRS_PER_TURN, Scope
-from storage.ports import Check, RelationsOf
+from storage.ports.reader import Check, RelationsOf
 
 
 async def visible_between(

@@ -20,7 +20,8 @@ from resolvers.loader import ACCOUNTS, PROFILES, VIEWER_RELATIONS, ColumnLoader
 from resolvers.memo import Memo
 from resolvers.profiles import ProfileLoader
 from resolvers.shown_pages import ShownPages
-from storage.ports import (
+from storage.ports.lanes import Watermarks
+from storage.ports.reader import (
     AccountsOf,
     Check,
     Consistency,
@@ -28,9 +29,8 @@ from storage.ports import (
     ProfilesOf,
     Reader,
     RelationsOf,
-    RequestStores,
-    Watermarks,
 )
+from storage.ports.request_stores import RequestStores
 
 PAIRS_PER_TURN = 10_000
 """The pairs of users that are processed before the event loop does other work: 2 to 4 ms."""

@@ -10,7 +10,7 @@ from resolvers import result
 from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, run_idempotently
 from resolvers.scope import Scope
-from storage.ports import AccountsOf
+from storage.ports.reader import AccountsOf
 
 
 @dataclass(frozen=True, slots=True)

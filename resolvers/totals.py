@@ -16,7 +16,8 @@ from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import present_only
 from resolvers.profiles import Facts
 from resolvers.scope import Scope
-from storage.ports import BLOCKS_LOOKED_UP_MAX, PagesOf
+from storage.ports.lists import BLOCKS_LOOKED_UP_MAX
+from storage.ports.reader import PagesOf
 
 ENTRIES_MAX = 5_000
 """The maximum number of entries of one list that are looked up: as many as are cached."""

@@ -23,7 +23,7 @@ from graph.visibility import (
     viewer_role_of,
 )
 from resolvers.scope import PAIRS_PER_TURN, Scope
-from storage.ports import Check
+from storage.ports.reader import Check
 
 Found = Sequence[RelationColumn]
 """One column for each check, as stored."""

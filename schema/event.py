@@ -16,7 +16,7 @@ from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, date, relation_rows
 from schema.user import User
 from schema.weights import RELATIONS
-from storage.ports import Check
+from storage.ports.reader import Check
 
 
 @strawberry.enum(description="The type of a relationship event.")

@@ -12,7 +12,7 @@ from schema.context import Info, scope_of
 from schema.node import REQUEST_PREFIX, LazyUser, Node
 from schema.rows import RequestRow, date
 from schema.weights import QUERY
-from storage.ports import Check, RelationsOf
+from storage.ports.reader import Check, RelationsOf
 
 
 @strawberry.type(description="A pending request to follow a user who approves their followers.")

@@ -20,7 +20,7 @@ from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, relation_rows
 from schema.scalars import RelationMask
 from schema.weights import RELATIONS
-from storage.ports import Check
+from storage.ports.reader import Check
 
 Others = Annotated[
     list[strawberry.ID],

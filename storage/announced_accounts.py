@@ -9,7 +9,7 @@ from graph.edge import UserId
 from graph.pace import Pace
 from graph.receipt import Request
 from storage.cache.lease import closed_while_written, invalidate
-from storage.ports import AccountWrites
+from storage.ports.accounts import AccountWrites
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
@@ -17,7 +17,7 @@ from storage.shielded_tasks import ShieldedTasks
 
 
 class AnnouncedAccounts:
-    """Implements `storage.ports.Accounts` around an inner store."""
+    """Implements `storage.ports.accounts.Accounts` around an inner store."""
 
     def __init__(
         self,

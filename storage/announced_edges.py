@@ -18,7 +18,7 @@ from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.cache.lease import delayed_edges
 from storage.cache.marks import Mark, Marks
 from storage.catch_up import CatchUp, LanesChanged
-from storage.ports import Lanes
+from storage.ports.lanes import Lanes
 from storage.redis.connection import PART as REDIS
 from storage.shielded_tasks import ShieldedTasks
 
@@ -35,8 +35,8 @@ class EdgeTables(Protocol):
     async def change(
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
     ) -> Decision:
-        """As in `storage.ports.Edges`. `before_write` is awaited before each try to write; if it
-        raises, nothing is written."""
+        """As in `storage.ports.edges.Edges`. `before_write` is awaited before each try to write; if
+        it raises, nothing is written."""
         ...
 
 
@@ -71,7 +71,7 @@ class _Write:
 
 
 class AnnouncedEdges:
-    """Implements `storage.ports.Edges` around the tables."""
+    """Implements `storage.ports.edges.Edges` around the tables."""
 
     def __init__(
         self,

@@ -7,13 +7,14 @@ from graph.outcome import REJECTIONS
 from graph.own_change import OwnChange
 from graph.pace import Pace
 from graph.receipt import Request
-from storage.ports import SeenFollowers
+from storage.ports.own_data import SeenFollowers
 from storage.redis.events import RedisEvents
 from storage.shielded_tasks import ShieldedTasks
 
 
 class AnnouncedSeenFollowers:
-    """Implements `storage.ports.SeenFollowers` around an inner store. No cache holds the moment."""
+    """Implements `storage.ports.own_data.SeenFollowers` around an inner store. No cache holds the
+    moment."""
 
     def __init__(self, inner: SeenFollowers, events: RedisEvents, shielded: ShieldedTasks) -> None:
         self._inner = inner

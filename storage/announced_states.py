@@ -9,7 +9,12 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.receipt import ReceiptExists, Request
 from storage.cache.lease import Closing, closed_while_written, invalidate
-from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
+from storage.ports.accounts import (
+    Absences,
+    AccountStates,
+    ErasureQueue,
+    Neighbours,
+)
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys
@@ -23,7 +28,7 @@ USERS = 1_000
 
 
 class AnnouncedStates:
-    """Implements `storage.ports.AccountStates` around an inner store."""
+    """Implements `storage.ports.accounts.AccountStates` around an inner store."""
 
     def __init__(
         self,

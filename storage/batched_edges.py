@@ -16,7 +16,8 @@ from graph.errors import Unavailable
 from graph.lane import lane_of
 from storage.cache.lease import delayed_edges
 from storage.cache.marks import Mark, Marks
-from storage.ports import Edges, Lanes
+from storage.ports.edges import Edges
+from storage.ports.lanes import Lanes
 from storage.redis.connection import PART as REDIS
 from storage.shielded_tasks import ShieldedTasks
 
@@ -71,8 +72,8 @@ class _Waiting:
 
 
 class BatchedEdges:
-    """Implements `storage.ports.Edges`. Changes that are requested in one iteration of the event
-    loop share batches, in the order of their actors."""
+    """Implements `storage.ports.edges.Edges`. Changes that are requested in one iteration of the
+    event loop share batches, in the order of their actors."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from graph.edge import Pair, UserId
 from graph.transitions import erase
 from storage.cache.updates import RedisCaches
 from storage.drain import Drain
-from storage.ports import Edges
+from storage.ports.edges import Edges
 from storage.postgres.affinity import FORGOTTEN_BATCH, PostgresAffinity
 from storage.postgres.erasures import Erasures
 

@@ -1,6 +1,6 @@
 """The stores of a process, in groups by what one kind of caller needs.
 
-`storage.ports` declares the groups that requests use.
+`storage.ports.request_stores` declares the groups that requests use.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,9 @@ from storage.cache.updates import RedisCaches
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
-from storage.ports import Budgets, DocumentStore, Edges
+from storage.ports.documents import DocumentStore
+from storage.ports.edges import Edges
+from storage.ports.limits import Budgets
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import BulkQueue

@@ -95,7 +95,7 @@ def arq_redis(settings: StorageSettings) -> ArqRedis:
 
 
 class ArqLanes:
-    """Implements `storage.ports.Lanes`.
+    """Implements `storage.ports.lanes.Lanes`.
 
     It writes what `ArqRedis.enqueue_job` would write, for any number of lanes in one round trip
     instead of three for each lane, which was most of the cost.
@@ -143,7 +143,7 @@ class ArqLanes:
 
 
 class ArqErasures:
-    """Implements `storage.ports.ErasureQueue`."""
+    """Implements `storage.ports.accounts.ErasureQueue`."""
 
     def __init__(self, redis: Redis, space: str) -> None:
         self._redis = redis

@@ -20,7 +20,13 @@ from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
 from storage.groups import Broker, Caches, Jobs, Servers, SharedServers, Webhooks
-from storage.ports import Absences, Changes, Reads, RequestStores, Writes
+from storage.ports.accounts import Absences
+from storage.ports.request_stores import (
+    Changes,
+    Reads,
+    RequestStores,
+    Writes,
+)
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_exports import PostgresAccountExports
@@ -71,7 +77,7 @@ from storage.subscriptions import Subscriptions
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """All stores of a process. Implements `storage.ports.RequestStores`."""
+    """All stores of a process. Implements `storage.ports.request_stores.RequestStores`."""
 
     reads: Reads
     writes: Writes

@@ -14,7 +14,7 @@ from engine.cache import LruCache
 from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.rate_limit import Bucket, RateLimit
-from storage.ports import Budgets as BudgetStore
+from storage.ports.limits import Budgets as BudgetStore
 
 PORTIONS = 20
 """A process takes a 20th of a bucket at a time."""

@@ -12,7 +12,7 @@ from gateway.graphql.budgets import Budgets, Exhausted
 from gateway.graphql.request import RequestRejected
 from graph.rate_limit import Bucket, RateLimit
 from schema.context import Context
-from storage.ports import Budgets as BudgetStore
+from storage.ports.limits import Budgets as BudgetStore
 
 _rejected = Counter(
     "kith_rate_limited_total", "Operations rejected because a budget was used up.", ["sender"]

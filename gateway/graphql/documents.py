@@ -14,7 +14,7 @@ from engine import Engine, RequestError, Stage
 from engine.cache import LruCache
 from gateway.graphql.request import GraphQLRequest, RequestRejected
 from gateway.graphql.trusted_documents import ManifestError, TrustedDocuments
-from storage.ports import DocumentStore
+from storage.ports.documents import DocumentStore
 
 LOCAL_ENTRIES_MAX = 2_000
 LOCAL_CHARS_MAX = 8_000_000

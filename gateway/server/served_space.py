@@ -40,7 +40,7 @@ from resolvers.scope import Scope as RequestScope
 from schema.context import Context
 from schema.errors import formatted
 from storage.groups import SharedServers
-from storage.ports import Consistency
+from storage.ports.reader import Consistency
 from storage.stores import Stores, open_stores
 
 UPLOADS_MAX = 4

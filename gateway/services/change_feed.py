@@ -11,7 +11,7 @@ import orjson
 from gateway.http.media_types import EVENT_STREAM
 from gateway.services.streams import Chunks, Stream, StreamRequest, no_others, one_of
 from resolvers.exports import changes
-from storage.ports import ChangeBatch
+from storage.ports.events import ChangeBatch
 
 NDJSON = "application/x-ndjson"
 

@@ -27,7 +27,13 @@ from storage.cache.local_reads import (
     relations_reader,
 )
 from storage.cache.windows import page_of_head
-from storage.ports import AccountsOf, PagesOf, ProfilesOf, ReadRequest, RelationsOf
+from storage.ports.reader import (
+    AccountsOf,
+    PagesOf,
+    ProfilesOf,
+    ReadRequest,
+    RelationsOf,
+)
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import LISTS, Keys
 from storage.redis.multiplexed import LOCAL, MultiplexedWire

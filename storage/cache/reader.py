@@ -29,7 +29,14 @@ from storage.cache.value_lookups import (
     Sources,
     ValueLookup,
 )
-from storage.ports import AccountsOf, Consistency, PagesOf, ProfilesOf, ReadRequest, RelationsOf
+from storage.ports.reader import (
+    AccountsOf,
+    Consistency,
+    PagesOf,
+    ProfilesOf,
+    ReadRequest,
+    RelationsOf,
+)
 from storage.redis.connection import PART, Redis
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
@@ -52,7 +59,7 @@ class CountingRedis(Redis, Protocol):
 
 
 class CacheReader:
-    """Implements `storage.ports.Reader`."""
+    """Implements `storage.ports.reader.Reader`."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from storage.cache.layers import RELATIONS
 from storage.cache.lease import Leases
 from storage.cache.tables import RelationRows
 from storage.cache.value_lookups import Sources
-from storage.ports import Check, RelationsOf
+from storage.ports.reader import Check, RelationsOf
 from storage.postgres.relations import Neighbourhood
 from storage.redis.connection import PART, Redis
 from storage.redis.wire import UNAVAILABLE, Command, Preformatted, Reply

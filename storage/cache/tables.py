@@ -12,7 +12,7 @@ from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn
-from storage.ports import Check
+from storage.ports.reader import Check
 from storage.postgres.relations import Neighbourhood
 
 

@@ -14,7 +14,7 @@ from graph.page import ListKind
 from storage.cache import codec
 from storage.cache.lease import forget, invalidate
 from storage.cache.marks import Mark
-from storage.ports import EdgeChange
+from storage.ports.edges import EdgeChange
 from storage.redis.connection import KeyKind, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
 from storage.redis.scripts import CALL, UPDATE_RELATIONS

@@ -19,7 +19,7 @@ from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, LayerCount
 from storage.cache.ranges import RangeCache
 from storage.cache.tables import Tables
 from storage.cache.windows import page_of_head, pages_in, window_reads
-from storage.ports import AccountsOf, PagesOf, ProfilesOf
+from storage.ports.reader import AccountsOf, PagesOf, ProfilesOf
 from storage.redis.wire import MGET, Command, Preformatted, Reply
 
 V = TypeVar("V")

@@ -45,7 +45,7 @@ _SQL = sql.load(_Statements, "absences")
 
 
 class PostgresAbsences:
-    """Implements `storage.ports.Absences`."""
+    """Implements `storage.ports.accounts.Absences`."""
 
     def __init__(self, postgres: Postgres, age_s: float) -> None:
         self._postgres = postgres

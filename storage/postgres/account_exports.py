@@ -92,7 +92,7 @@ _SQL = sql.load(_Statements, "account_exports")
 
 
 class PostgresAccountExports:
-    """Implements `storage.ports.AccountExports` with one statement per range."""
+    """Implements `storage.ports.exports.AccountExports` with one statement per range."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -31,7 +31,7 @@ _SQL = sql.load(_Statements, "account_states")
 
 
 class PostgresAccountStates:
-    """Implements `storage.ports.AccountStates`."""
+    """Implements `storage.ports.accounts.AccountStates`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

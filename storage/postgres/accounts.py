@@ -27,7 +27,7 @@ _SQL = sql.load(_Statements, "accounts")
 
 
 class PostgresAccounts:
-    """Implements `storage.ports.Accounts`."""
+    """Implements `storage.ports.accounts.Accounts`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

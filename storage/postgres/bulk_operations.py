@@ -63,7 +63,7 @@ _SQL = sql.load(_Statements, "bulk_operations")
 
 
 class PostgresBulkOperations:
-    """Implements `storage.ports.BulkOperations`."""
+    """Implements `storage.ports.bulk.BulkOperations`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

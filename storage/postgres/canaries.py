@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graph.lane import Lane
-from storage.ports import EdgeChange
+from storage.ports.edges import EdgeChange
 from storage.postgres import sql
 from storage.postgres.connection.pool import Postgres
 

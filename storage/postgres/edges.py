@@ -38,7 +38,8 @@ _SQL = sql.load(_Statements, "edges")
 
 
 class PostgresEdges:
-    """Implements `storage.ports.Edges` by compare-and-set: two statements, each a transaction.
+    """Implements `storage.ports.edges.Edges` by compare-and-set: two statements, each a
+    transaction.
 
     No lock is held while the rule runs. The second statement takes the pair's lock, compares the
     versions that the rule has seen, and writes only if they are unchanged.

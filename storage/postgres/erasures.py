@@ -41,7 +41,7 @@ _SQL = sql.load(_Statements, "erasures")
 
 
 class Erasures:
-    """The erasures of one space. Implements `storage.ports.Neighbours`."""
+    """The erasures of one space. Implements `storage.ports.accounts.Neighbours`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -8,7 +8,7 @@ from typing import cast
 from graph.edge import Kind, Millis, UserId
 from graph.exported_list import Entry, ExportedList
 from graph.page import Position
-from storage.ports import ExportedRange
+from storage.ports.exports import ExportedRange
 from storage.postgres import sql
 from storage.postgres.connection.pool import Postgres
 
@@ -36,7 +36,7 @@ _triples = cast("Callable[[bytes], _Triples]", Struct(">qqq").iter_unpack)
 
 
 class PostgresExports:
-    """Implements `storage.ports.Exports` with one statement per range."""
+    """Implements `storage.ports.exports.Exports` with one statement per range."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -60,7 +60,7 @@ _SQL = sql.load(_Statements, "follow_groups")
 
 
 class PostgresFollowGroups:
-    """Implements `storage.ports.FollowGroups`."""
+    """Implements `storage.ports.own_data.FollowGroups`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -101,7 +101,8 @@ class PostgresLists:
 
 
 class PostgresOwnLists:
-    """Implements `storage.ports.OwnLists` with one statement per call, for any number of users."""
+    """Implements `storage.ports.lists.OwnLists` with one statement per call, for any number of
+    users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

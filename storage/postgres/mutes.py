@@ -17,7 +17,7 @@ _SQL = sql.load(_Statements, "mutes")
 
 
 class PostgresMutes:
-    """Implements `storage.ports.Mutes`."""
+    """Implements `storage.ports.edges.Mutes`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

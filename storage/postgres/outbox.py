@@ -17,7 +17,8 @@ from graph.lane import (
     lanes_of,
     parked_lane,
 )
-from storage.ports import EdgeChange, Watermarks
+from storage.ports.edges import EdgeChange
+from storage.ports.lanes import Watermarks
 from storage.postgres import sql
 from storage.postgres.connection import locks
 from storage.postgres.connection.pool import Connection, Postgres, Record

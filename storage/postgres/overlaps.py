@@ -8,7 +8,13 @@ from graph.edge import Kind, Millis, Pair, UserId
 from graph.page import ListKind, Position
 from graph.relation import kinds_of
 from graph.relation_version import OwnEdge
-from storage.ports import BLOCKS_LOOKED_UP_MAX, OVERLAP_MAX, EdgeNote, Side, Whispers
+from storage.ports.edges import EdgeNote
+from storage.ports.lists import (
+    BLOCKS_LOOKED_UP_MAX,
+    OVERLAP_MAX,
+    Side,
+    Whispers,
+)
 from storage.postgres import sql
 from storage.postgres.connection.pool import Postgres, Record
 from storage.slices import ROWS_PER_SLICE, Slices
@@ -30,7 +36,7 @@ _SQL = sql.load(_Statements, "overlaps")
 
 
 class PostgresOverlaps:
-    """Implements `storage.ports.Overlaps` with one statement for `OVERLAPS_AT_ONCE` users."""
+    """Implements `storage.ports.lists.Overlaps` with one statement for `OVERLAPS_AT_ONCE` users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -84,7 +90,7 @@ PROBES_MAX = 50
 
 
 class PostgresBlocks:
-    """Implements `storage.ports.Blocks`."""
+    """Implements `storage.ports.lists.Blocks`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -102,7 +108,7 @@ class PostgresBlocks:
 
 
 class PostgresEdgeNotes:
-    """Implements `storage.ports.EdgeNotes`."""
+    """Implements `storage.ports.edges.EdgeNotes`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

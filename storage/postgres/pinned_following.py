@@ -31,7 +31,7 @@ _SQL = sql.load(_Statements, "pinned_following")
 
 
 class PostgresPinnedFollowing:
-    """Implements `storage.ports.PinnedFollowing`."""
+    """Implements `storage.ports.own_data.PinnedFollowing`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

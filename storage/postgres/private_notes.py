@@ -28,7 +28,7 @@ _SQL = sql.load(_Statements, "private_notes")
 
 
 class PostgresPrivateNotes:
-    """Implements `storage.ports.PrivateNotes`."""
+    """Implements `storage.ports.own_data.PrivateNotes`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

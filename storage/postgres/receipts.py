@@ -25,7 +25,7 @@ _SQL = sql.load(_Statements, "receipts")
 
 
 class PostgresReceipts:
-    """Implements `storage.ports.Receipts`."""
+    """Implements `storage.ports.edges.Receipts`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.relation import STRANGERS, Relation, RelationColumn, column_of, relation
-from storage.ports import Check
+from storage.ports.reader import Check
 from storage.postgres import sql
 from storage.postgres.connection.pool import Connection, Postgres, Record
 from storage.slices import ROWS_PER_SLICE, Slices

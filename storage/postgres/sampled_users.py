@@ -30,7 +30,7 @@ _SQL = sql.load(_Statements, "sampled_users")
 
 
 class PostgresSampledUsers:
-    """Implements `storage.ports.SampledUsers`."""
+    """Implements `storage.ports.suggestions.SampledUsers`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

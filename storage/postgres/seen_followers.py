@@ -28,7 +28,7 @@ _SQL = sql.load(_Statements, "seen_followers")
 
 
 class PostgresSeenFollowers:
-    """Implements `storage.ports.SeenFollowers`."""
+    """Implements `storage.ports.own_data.SeenFollowers`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.edge import UserId
-from storage.ports import Usage
+from storage.ports.limits import Usage
 from storage.postgres import sql
 from storage.postgres.connection.pool import Postgres
 
@@ -18,7 +18,7 @@ _SQL = sql.load(_Statements, "usage")
 
 
 class PostgresUsages:
-    """Implements `storage.ports.Usages`."""
+    """Implements `storage.ports.limits.Usages`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -7,7 +7,7 @@ from storage.redis.scripts import CALL, TAKE_BUDGET
 
 
 class RedisBudgets:
-    """Implements `storage.ports.Budgets`. A key exists only while its bucket is not full."""
+    """Implements `storage.ports.limits.Budgets`. A key exists only while its bucket is not full."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis

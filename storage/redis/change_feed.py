@@ -16,7 +16,7 @@ from zlib import crc32
 from graph.cursor import NOT_A_CURSOR
 from graph.errors import BadCursor, ChangesLost, Unavailable
 from graph.lane import ALL_LANES
-from storage.ports import ChangeBatch
+from storage.ports.events import ChangeBatch
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.wire import Command, Reply
@@ -56,8 +56,8 @@ _EMPTY = _Stream(Place(0, 0, 0), 0)
 
 
 class RedisChangeFeed:
-    """Implements `storage.ports.ChangeFeed`. Reading takes one round trip, and two more where the
-    entry at the cursor is not there any more."""
+    """Implements `storage.ports.events.ChangeFeed`. Reading takes one round trip, and two more
+    where the entry at the cursor is not there any more."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis

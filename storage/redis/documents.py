@@ -15,7 +15,7 @@ KEPT_S = 86_400
 
 
 class RedisDocuments:
-    """Implements `storage.ports.DocumentStore`.
+    """Implements `storage.ports.documents.DocumentStore`.
 
     Anyone may persist any valid document, so the number of keys is bounded: there are 32,768, each
     made of the first bits of a digest. A document replaces an earlier one with the same key. All of

@@ -23,7 +23,8 @@ from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
 from graph.event import Event, event_type_for
 from graph.lane import ALL_LANES, Lane, group_of
-from storage.ports import EdgeChange, FeedBatch, FeedEvent
+from storage.ports.edges import EdgeChange
+from storage.ports.events import FeedBatch, FeedEvent
 from storage.redis.connection import Redis, unlink_all
 from storage.redis.keys import Keys
 from storage.redis.wire import Command

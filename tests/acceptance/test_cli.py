@@ -20,7 +20,7 @@ from gateway.authentication.identify import (
 from gateway.commands.cli import app
 from gateway.http.headers import Headers
 from gateway.version import VERSION
-from storage.ports import ProfilesOf
+from storage.ports.reader import ProfilesOf
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import running_gateway

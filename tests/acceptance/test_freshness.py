@@ -17,7 +17,7 @@ from graph.lane import Lane, lane_of
 from resolvers.freshness import reach, read_watermarks
 from resolvers.scope import Limits, Scope
 from storage.catch_up import CatchUp
-from storage.ports import Consistency
+from storage.ports.reader import Consistency
 from storage.postgres.connection import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

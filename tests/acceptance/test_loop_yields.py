@@ -19,7 +19,7 @@ from graph import relation as rules
 from graph.relation import RelationColumn
 from resolvers import visibility
 from resolvers.scope import PAIRS_PER_TURN
-from storage.ports import Check
+from storage.ports.reader import Check
 from storage.postgres.connection.pool import Connection, Postgres
 from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.slices import ROWS_PER_SLICE

@@ -12,7 +12,7 @@ from graph.outcome import Outcome
 from graph.pace import Pace
 from resolvers import new_followers
 from resolvers.scope import Limits, Scope
-from storage.ports import Consistency
+from storage.ports.reader import Consistency
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from graph.edge import UserId
-from storage.ports import ProfilesOf
+from storage.ports.reader import ProfilesOf
 from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

@@ -17,7 +17,12 @@ from graph.lane import lane_of
 from graph.page import ListKind, Window
 from storage import drain as draining
 from storage.cache.lease import Leases
-from storage.ports import Check, PagesOf, ProfilesOf, RelationsOf
+from storage.ports.reader import (
+    Check,
+    PagesOf,
+    ProfilesOf,
+    RelationsOf,
+)
 from storage.postgres.connection.pool import Connection
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys

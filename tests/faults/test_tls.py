@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from graph.errors import Unavailable
 from graph.lane import lane_of
-from storage.ports import ProfilesOf
+from storage.ports.reader import ProfilesOf
 from storage.queue import arq_redis
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import WireError

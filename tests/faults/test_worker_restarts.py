@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.ports import ProfilesOf
+from storage.ports.reader import ProfilesOf
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support import proxy as proxies

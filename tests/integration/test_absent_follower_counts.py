@@ -12,7 +12,7 @@ from graph.account_state import AccountState
 from graph.counts import Counts
 from graph.edge import Flags, Kind, UserId
 from graph.lane import ALL_LANES
-from storage.ports import ProfilesOf
+from storage.ports.reader import ProfilesOf
 from storage.postgres import absent_follower_counts
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.connection import locks

@@ -20,7 +20,8 @@ from storage.announced_accounts import AnnouncedAccounts
 from storage.cache import codec
 from storage.cache.reader import CacheReader
 from storage.cache.tables import ProfileRows
-from storage.ports import AccountsOf, AccountWrites, Consistency, Reader
+from storage.ports.accounts import AccountWrites
+from storage.ports.reader import AccountsOf, Consistency, Reader
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.profiles import PostgresProfiles
 from storage.redis.keys import Keys

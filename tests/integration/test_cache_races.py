@@ -27,7 +27,14 @@ from storage.cache import codec
 from storage.cache.lease import Leases
 from storage.cache.marks import Mark
 from storage.cache.reader import CacheReader, CountingRedis
-from storage.ports import AccountsOf, Check, EdgeChange, PagesOf, ProfilesOf, RelationsOf
+from storage.ports.edges import EdgeChange
+from storage.ports.reader import (
+    AccountsOf,
+    Check,
+    PagesOf,
+    ProfilesOf,
+    RelationsOf,
+)
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import PostgresPending

@@ -18,7 +18,9 @@ from graph.receipt import Request
 from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
 from storage import erasure
 from storage.erasure import BatchResult, Erasure
-from storage.ports import AccountsOf, Edges, FeedBatch
+from storage.ports.edges import Edges
+from storage.ports.events import FeedBatch
+from storage.ports.reader import AccountsOf
 from storage.postgres.verification.drift import DriftKind
 from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings

@@ -12,7 +12,7 @@ from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import LANES, Lane, lane_of
-from storage.ports import EdgeChange
+from storage.ports.edges import EdgeChange
 from storage.postgres.outbox import Outbox
 from storage.redis.connection import KeyKind
 from storage.redis.events import RedisEvents

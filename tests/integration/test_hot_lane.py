@@ -8,7 +8,8 @@ import pytest
 from graph.edge import UserId
 from graph.lane import Lane, lane_of
 from storage import drain as draining
-from storage.ports import Consistency, EdgeChange
+from storage.ports.edges import EdgeChange
+from storage.ports.reader import Consistency
 from storage.postgres.outbox import Applied
 from storage.stores import Stores
 from tests.integration.test_drain import assert_settled

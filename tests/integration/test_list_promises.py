@@ -7,7 +7,8 @@ import pytest
 from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.page import ListKind, OwnListKind, Position, Window
 from graph.transitions import follow, mute
-from storage.ports import EdgeNote, Side, Whispers
+from storage.ports.edges import EdgeNote
+from storage.ports.lists import Side, Whispers
 from storage.stores import Stores
 from tests.support.edges import edges
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, users

@@ -22,7 +22,12 @@ from resolvers.relations import visible_between
 from resolvers.scope import Limits, Scope
 from storage.cache.local import LocalCache, local_cache_of
 from storage.cache.reader import CacheReader
-from storage.ports import Check, Consistency, PagesOf, ProfilesOf
+from storage.ports.reader import (
+    Check,
+    Consistency,
+    PagesOf,
+    ProfilesOf,
+)
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.gateway import running_gateway

@@ -7,7 +7,7 @@ import pytest
 
 from graph.edge import Flags, Millis, UserId
 from graph.transitions import mute
-from storage.ports import Check, RelationsOf
+from storage.ports.reader import Check, RelationsOf
 from storage.stores import Stores
 from tests.support.graphs import as_pair, follows
 from workers import mutes

@@ -12,7 +12,7 @@ from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.errors import Unavailable
 from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
 from storage.cache import codec
-from storage.ports import PagesOf
+from storage.ports.reader import PagesOf
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys, beyond
 from storage.redis.multiplexed import MultiplexedWire

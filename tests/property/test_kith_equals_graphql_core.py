@@ -32,7 +32,7 @@ from schema.context import Context
 from schema.errors import formatted
 from schema.freshness import token_of_accounts
 from schema.schema import schema
-from storage.ports import Consistency
+from storage.ports.reader import Consistency
 from storage.settings import StorageSettings
 from storage.stores import open_stores
 from tests.support.answer_comparison import Answer, by_graphql_core

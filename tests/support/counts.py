@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graph.counts import Counts
 from graph.edge import UserId
-from storage.ports import Consistency, ProfilesOf, Reader
+from storage.ports.reader import Consistency, ProfilesOf, Reader
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn
-from storage.ports import (
+from storage.ports.reader import (
     AccountsOf,
     Check,
     Consistency,

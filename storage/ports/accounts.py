@@ -1,0 +1,103 @@
+"""Accounts: their settings, their states, and the users around them."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Protocol
+
+from graph.account import PrivacyChange, Saved
+from graph.account_state import AccountState, AccountStatus, StateChange
+from graph.edge import UserId
+from graph.pace import Pace
+from graph.receipt import Request
+
+
+class AccountWrites(Protocol):
+    """Changes of account settings.
+
+    If `request` is given, its receipt is written in the transaction of the change. Both setters
+    raise ReceiptExists if the receipt exists; nothing is written then.
+    """
+
+    async def set_privacy(
+        self,
+        user: UserId,
+        change: PrivacyChange,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        """Set the fields that `change` names, durably, unless the user exceeds `pace`.
+
+        For a deleted account it writes nothing and returns ACCOUNT_NOT_ACTIVE.
+        """
+        ...
+
+    async def set_following_limit(
+        self, user: UserId, limit: int | None, request: Request | None = None
+    ) -> Saved:
+        """Set the limit, durably. None: the deployment's default. Not for deleted accounts."""
+        ...
+
+
+class Accounts(AccountWrites, Protocol):
+    """Changes that are visible to all readers when they return, unless they are `is_delayed`."""
+
+    async def announce_again(self, user: UserId) -> bool:
+        """Update the caches again, because a request was repeated: the first one may have ended
+        before it did. Returns whether they were updated."""
+        ...
+
+
+class AccountStates(Protocol):
+    """Account states. A change is visible to all readers when it returns, unless it
+    `is_delayed`."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+        """The state of each of `users`; a user without a row is active."""
+        ...
+
+    async def change(
+        self, user: UserId, state: AccountState, request: Request | None = None
+    ) -> StateChange:
+        """Set the state, durably, unless it is set already or the account is deleted.
+
+        Raises:
+            ReceiptExists: the request has a receipt; nothing was written.
+        """
+        ...
+
+
+class Neighbours(Protocol):
+    """The users with an edge from or to a user."""
+
+    async def neighbours(self, user: UserId, most: int) -> Set[UserId]:
+        """About `most` users of each direction, and of those who have a note about `user`."""
+        ...
+
+
+class Absences(Protocol):
+    """The accounts that are deactivated or deleted."""
+
+    async def now(self) -> Set[UserId]:
+        """All absent users, as of a few moments ago. Callers must not modify or keep the set."""
+        ...
+
+    async def as_of(self, at_us: int) -> Set[UserId]:
+        """All absent users, as of `at_us` (database clock, microseconds) or later if that moment
+        has passed, and including every change up to the last `expire`.
+
+        Raises:
+            Unavailable: the store cannot read that state.
+        """
+        ...
+
+    def expire(self) -> None:
+        """Make later calls read the state again, because an account has become absent or active."""
+        ...
+
+
+class ErasureQueue(Protocol):
+    """Wakes the workers for deleted accounts. Best effort, like `Lanes`."""
+
+    async def wake(self, users: Iterable[UserId]) -> None:
+        """Queue the erasure of these users. Returns when they are queued, or when queueing has
+        failed."""
+        ...

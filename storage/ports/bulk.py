@@ -1,0 +1,49 @@
+"""Bulk operations."""
+
+from collections.abc import Sequence
+from typing import Protocol
+from uuid import UUID
+
+from graph.bulk import BulkKey, BulkOperation, BulkOptions
+
+
+class BulkOperations(Protocol):
+    """The bulk operations of services. Workers apply them."""
+
+    async def add_slice(
+        self, key: BulkKey, upload: UUID, number: int, first_line: int, lines: Sequence[str]
+    ) -> None:
+        """Store some lines of an upload. Slices are numbered from 0, lines from 1."""
+        ...
+
+    async def start(
+        self,
+        key: BulkKey,
+        upload: UUID,
+        digest: bytes,
+        options: BulkOptions,
+        lines: int,
+        slices: int,
+    ) -> None:
+        """Start the operation with the slices of an upload. Does nothing if it exists."""
+        ...
+
+    async def find(self, key: BulkKey) -> BulkOperation | None:
+        """The operation; None: it does not exist."""
+        ...
+
+    async def count_open(self, most: int) -> int:
+        """How many operations of the space have not ended, up to `most`."""
+        ...
+
+    async def drop_upload(self, key: BulkKey, upload: UUID) -> None:
+        """Delete the slices of an upload that no operation uses."""
+        ...
+
+    async def cancel(self, key: BulkKey) -> bool:
+        """Cancel the operation. Returns False if it has ended or is being canceled."""
+        ...
+
+    async def results(self, operation: BulkOperation, first: int) -> Sequence[tuple[int, bytes]]:
+        """The results of some slices from number `first`, in order, each with its number."""
+        ...

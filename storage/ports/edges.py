@@ -1,0 +1,81 @@
+"""Changes of edges, their receipts, and the notes and mutes beside them."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from graph.decision import Decision, Rule
+from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
+from graph.receipt import StoredReceipt
+from graph.relation_version import OwnEdge
+
+
+class EdgeNote(NamedTuple):
+    """The notes beside an edge: the message of a request, and when a mute ends by itself."""
+
+    message: str | None
+    muted_until: Millis | None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeChange:
+    """An edge after a change by its owner or, if `by_target`, by the other user."""
+
+    pair: Pair
+    edge: Edge
+    previous: Kind = Kind.NONE
+    """The edge's previous kind. The log needs this and the next two fields; caches ignore them."""
+    previous_flags: Flags = Flags.PLAIN
+    by_target: bool = False
+
+
+class Edges(Protocol):
+    """The authoritative store of edges. All changes go through it."""
+
+    async def change(self, pair: Pair, rule: Rule) -> Decision:
+        """Decide with the rule, and write the decision durably, in one transaction. If an edge has
+        changed before the write, decide again.
+
+        The actor sees the change when this returns, through any gateway, unless the decision
+        `is_delayed`. This includes a change that was made before, by a request of which nobody
+        knows the result.
+
+        Raises:
+            ReceiptExists: the decision's receipt exists; nothing was written.
+            ReceiptConsumed: the receipt to consume is consumed or deleted; nothing was written.
+        """
+        ...
+
+
+class Receipts(Protocol):
+    """Receipts: the results of users' requests, kept for a limited time."""
+
+    async def get_many(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, StoredReceipt]:
+        """The actor's receipts with these ids, without those that do not exist."""
+        ...
+
+
+class Mutes(Protocol):
+    """Mutes that have an end."""
+
+    async def expired(self, most: int) -> Sequence[Pair]:
+        """Up to `most` mutes whose end has passed, the earliest end first."""
+        ...
+
+
+class EdgeNotes(Protocol):
+    """The notes that users have stored beside their edges. Exact."""
+
+    async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
+        """The notes of those pairs that have any."""
+        ...
+
+    async def own_edges(self, user: UserId, others: Sequence[UserId]) -> Mapping[UserId, OwnEdge]:
+        """The versions of the edges of `user` to those of `others` to whom there is a row."""
+        ...
+
+    async def ended(self, user: UserId, since: Millis, most: int) -> Set[UserId]:
+        """Users to whom `user` had an edge or a flag that has ended after `since`: the latest
+        `most`, as long as the tombstones are kept."""
+        ...

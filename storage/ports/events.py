@@ -1,0 +1,106 @@
+"""Events: feeds of users, the change feed of the space, and subscriptions."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from graph.edge import UserId
+from graph.event import Event
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """An event of a feed, with its position."""
+
+    cursor: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class FeedBatch:
+    """The next events of a feed and the cursor after them. `lost`: earlier events were trimmed."""
+
+    events: Sequence[FeedEvent]
+    cursor: str
+    more: bool = False
+    """Whether there may be further events."""
+    lost: bool = False
+
+
+class Feeds(Protocol):
+    """The events of single users, kept for a limited time."""
+
+    @property
+    def kept_s(self) -> int:
+        """For how long a feed is kept after it was read last."""
+        ...
+
+    async def open(self, user: UserId) -> str:
+        """Open the user's feed, and return the cursor of its end."""
+        ...
+
+    async def after(self, user: UserId, cursor: str, most: int) -> FeedBatch:
+        """At most `most` events of the user's feed after `cursor`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBatch:
+    """The next entries of the change feed, each with its fields as text, and the cursor after
+    them."""
+
+    changes: Sequence[Mapping[str, str]]
+    cursor: str
+    more: bool
+    """Whether there may be further entries now."""
+    bulk_ends: Sequence[Mapping[str, str]] = ()
+    """The ends of bulk operations."""
+
+
+class ChangeFeed(Protocol):
+    """All changes of the space, kept for a limited time."""
+
+    async def end(self) -> str:
+        """The cursor after the newest change."""
+        ...
+
+    async def after(self, cursor: str, most: int) -> ChangeBatch:
+        """At most `most` changes of each group of lanes after the cursor.
+
+        Raises:
+            BadCursor: the cursor is damaged, or belongs to another space.
+            ChangesLost: some of them are no longer kept.
+        """
+        ...
+
+
+class Subscription(Protocol):
+    """Waits for news of some users."""
+
+    async def news(self, within_s: float | None = None) -> bool:
+        """Wait until there is news since the last return, or for `within_s`. Returns whether there
+        is."""
+        ...
+
+
+class Subscriptions(Protocol):
+    """The subscriptions of this process to users' news."""
+
+    def open(
+        self, *users: UserId, viewer: UserId | None = None
+    ) -> AbstractContextManager[Subscription]:
+        """A subscription of `viewer` to news of any of `users`, for a block.
+
+        Raises:
+            Overloaded: this process has its maximum number of subscriptions, or of this viewer's.
+        """
+        ...
+
+    def open_for_all(self) -> AbstractContextManager[Subscription]:
+        """A subscription to news of anybody, for a block.
+
+        Raises:
+            Overloaded: this process has its maximum number of subscriptions.
+        """
+        ...

@@ -1,0 +1,51 @@
+"""Lanes: waking their workers, how far they are drained, and draining them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from graph.edge import Version
+from graph.lane import ALL_LANES, Lane
+
+
+class Lanes(Protocol):
+    """Wakes the workers. Best effort: the sweep finds lanes whose wake-up was lost."""
+
+    def wake(self, lanes: Iterable[Lane]) -> None:
+        """Wake a worker for each of these lanes. Returns immediately and never raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarks:
+    """Watermarks of groups of lanes at `now` (database clock, microseconds).
+
+    Every change with a version below a group's `oldest` has left its lanes; None: none is waiting
+    or parked. Every change below its `oldest_unparked` has left them or is parked. Parked changes
+    are in the rows, but some caches lack them. Failed changes are not waited for.
+    """
+
+    oldest: Mapping[Lane, Version | None]
+    oldest_unparked: Mapping[Lane, Version | None]
+    now: int
+
+
+class LaneProgress(Protocol):
+    """How far the lanes are drained."""
+
+    async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> Watermarks:
+        """The watermarks of groups of lanes."""
+        ...
+
+
+class CatchUp(Protocol):
+    """Drains lanes up to the versions that readers require."""
+
+    async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
+        """Return when every group of lanes has passed the wanted version. True: the caches have
+        too. False: some caches could not be updated, and only the rows are current.
+
+        Raises:
+            Stale: it took longer than `wait_s`.
+        """
+        ...

@@ -1,0 +1,121 @@
+"""Data that users keep for themselves: private notes, groups, pins, and seen followers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from graph.edge import Millis, Pair, UserId
+from graph.follow_group import FollowGroup, GroupChange, GroupId, SavedGroups
+from graph.own_change import OwnChange
+from graph.pace import Pace
+from graph.page import Page, Window
+from graph.receipt import Request
+
+
+class PrivateNotes(Protocol):
+    """Private notes of users about others. Exact."""
+
+    async def get_many(self, author: UserId, others: Sequence[UserId]) -> Mapping[UserId, str]:
+        """The notes of `author` about those of `others` who have one."""
+        ...
+
+    async def set_note(
+        self,
+        pair: Pair,
+        note: str | None,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Set the note of the first user about the second, durably, unless the first user exceeds
+        `pace`. None deletes it.
+
+        It writes nothing if the first account is not active, or, unless it deletes the note, the
+        second. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class FollowGroups(Protocol):
+    """Groups of follows. Exact.
+
+    Members are the users whom the owner follows since the same date as when they were added, and
+    whose accounts are present.
+    """
+
+    async def get_many(self, owner: UserId) -> Sequence[FollowGroup]:
+        """All groups of the owner, in their order."""
+        ...
+
+    async def page(self, owner: UserId, group: GroupId, window: Window) -> Page | None:
+        """A window of the members by the date of the follow. None: there is no such group."""
+        ...
+
+    async def counts(self, owner: UserId, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
+        """The number of members of each of `groups`."""
+        ...
+
+    async def groups_of(
+        self, owner: UserId, users: Sequence[UserId]
+    ) -> Mapping[UserId, Sequence[GroupId]]:
+        """The groups that have each of `users` as a member, in their order; without users who are
+        in none."""
+        ...
+
+    async def change(
+        self,
+        owner: UserId,
+        change: GroupChange,
+        pace: Pace,
+        restorable_s: int,
+        request: Request | None = None,
+    ) -> SavedGroups:
+        """Change the owner's groups, durably, unless the owner exceeds `pace`.
+
+        It writes nothing if the owner's account is not active. A `request` is used as in
+        `AccountWrites`. For `restorable_s` seconds after the end of a follow, an undo can restore
+        it, and with it the membership.
+        """
+        ...
+
+
+class SeenFollowers(Protocol):
+    """Up to which moment users have seen their followers. Exact."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Millis]:
+        """The moment of each of `users`; NEVER_SEEN for one who has marked none."""
+        ...
+
+    async def mark(
+        self,
+        user: UserId,
+        until: Millis,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Set the user's moment, durably, unless it is later already, or the user exceeds `pace`.
+
+        It writes nothing if the account is not active. A `request` is used as in `AccountWrites`.
+        """
+        ...
+
+
+class PinnedFollowing(Protocol):
+    """The users whom users have pinned among those they follow. Exact."""
+
+    async def pinned_by(self, user: UserId) -> Sequence[UserId]:
+        """The users whom `user` has pinned and still follows by the same follow, in order."""
+        ...
+
+    async def replace(
+        self,
+        user: UserId,
+        others: Sequence[UserId],
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> OwnChange:
+        """Replace the users whom `user` has pinned, durably, unless `user` exceeds `pace`.
+
+        It writes nothing if the account is not active, or if `user` does not follow one of
+        `others` or that account is not active: then the outcome is NOT_ALLOWED, and this one is its
+        `reason`. A `request` is used as in `AccountWrites`.
+        """
+        ...

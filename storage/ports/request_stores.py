@@ -1,0 +1,75 @@
+"""The stores that the requests of a gateway use, in groups."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from storage.ports.accounts import Absences, Accounts, AccountStates
+from storage.ports.bulk import BulkOperations
+from storage.ports.edges import EdgeNotes, Edges, Receipts
+from storage.ports.events import ChangeFeed, Feeds, Subscriptions
+from storage.ports.exports import AccountExports, Exports
+from storage.ports.lanes import CatchUp, LaneProgress
+from storage.ports.limits import Usages
+from storage.ports.lists import Blocks, Overlaps, OwnLists
+from storage.ports.own_data import FollowGroups, PinnedFollowing, PrivateNotes, SeenFollowers
+from storage.ports.reader import Reader
+from storage.ports.suggestions import Affinities, SampledUsers
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """The stores that queries read."""
+
+    reader: Reader
+    own_lists: OwnLists
+    exports: Exports
+    account_exports: AccountExports
+    overlaps: Overlaps
+    blocks: Blocks
+    edge_notes: EdgeNotes
+    sampled_users: SampledUsers
+    private_notes: PrivateNotes
+    follow_groups: FollowGroups
+    seen_followers: SeenFollowers
+    pinned_following: PinnedFollowing
+    affinities: Affinities
+    absences: Absences
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """The stores that mutations change, with their receipts and limits."""
+
+    edges: Edges
+    accounts: Accounts
+    account_states: AccountStates
+    affinities: Affinities
+    private_notes: PrivateNotes
+    follow_groups: FollowGroups
+    seen_followers: SeenFollowers
+    pinned_following: PinnedFollowing
+    receipts: Receipts
+    usages: Usages
+    bulk: BulkOperations
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How a request learns of changes, and waits for them."""
+
+    feeds: Feeds
+    feed: ChangeFeed
+    subscriptions: Subscriptions
+    progress: LaneProgress
+    catch_up: CatchUp
+
+
+class RequestStores(Protocol):
+    """The stores and services that the requests of a gateway use."""
+
+    @property
+    def reads(self) -> Reads: ...
+    @property
+    def writes(self) -> Writes: ...
+    @property
+    def changes(self) -> Changes: ...
