@@ -32,6 +32,9 @@ _LINES: tuple[tuple[str, float, str, str], ...] = (
     ("scatter", 1, "blocks/row", "Blocks that a row in the order of arrival adds to a cold read."),
     ("receipt_bytes", 300, "bytes", "A receipt with its index; changes with a key have one."),
     ("receipt_days", 1, "days", "How long receipts are kept."),
+    ("ended_share", 0.05, _SHARE, "Writes that end a relation, which leaves a tombstone."),
+    ("tombstone_bytes", 200, "bytes", "A tombstone of a forward row, with its indexes."),
+    ("tombstone_days", 90, "days", "How long workers keep these tombstones."),
     ("image_share", 0.5, _SHARE, "Page changes that are the first since a checkpoint."),
     ("image_ratio", 0.4, _SHARE, "Size of page images after `wal_compression`."),
     ("wal_hours", 4, "hours", "WAL that waits on disk while a standby or the archive is away."),
@@ -52,7 +55,8 @@ ASSUMPTIONS = tuple(Input(*line[:3], Origin.ASSUMED, line[3]) for line in _LINES
 _MAY_BE_0 = frozenset(
     (
         *("hits", "cached_users", "memory_share", "scatter", "receipt_bytes", "receipt_days"),
-        *("image_share", "wal_hours", "backups", "archive_days", "replicas", "region_lag_s"),
+        *("ended_share", "tombstone_bytes", "tombstone_days", "image_share", "wal_hours"),
+        *("backups", "archive_days", "replicas", "region_lag_s"),
     )
 )
 

@@ -14,9 +14,11 @@ def fresh_bytes(given: Inputs) -> float:
 
 
 def table_bytes(given: Inputs) -> float:
-    """Bytes of one copy of the tables with bloat, and of the receipts that are kept."""
-    receipts = given["writes"] * DAY_S * given["receipt_days"] * given["receipt_bytes"]
-    return fresh_bytes(given) * given["bloat"] + receipts
+    """Bytes of one copy of the tables with bloat, and of the receipts and tombstones in them."""
+    daily = given["writes"] * DAY_S
+    receipts = daily * given["receipt_days"] * given["receipt_bytes"]
+    ended = daily * given["ended_share"] * given["tombstone_days"]
+    return fresh_bytes(given) * given["bloat"] + receipts + ended * given["tombstone_bytes"]
 
 
 def wal_bytes_per_s(given: Inputs) -> float:
@@ -90,7 +92,9 @@ def restore_hours(given: Inputs) -> float:
 
 QUANTITIES = (
     Quantity(PART, "tables and indexes, freshly loaded", "GB", lambda i: fresh_bytes(i) / GB),
-    Quantity(PART, "one copy, with bloat and receipts", "GB", lambda i: table_bytes(i) / GB),
+    Quantity(
+        PART, "one copy, with bloat, receipts and tombstones", "GB", lambda i: table_bytes(i) / GB
+    ),
     Quantity(PART, "disk of one copy, with WAL and headroom", "GB", lambda i: disk_bytes(i) / GB),
     Quantity(PART, "disk of all copies", "GB", lambda i: disk_bytes(i) * i["copies"] / GB),
     Quantity(PART, "backups and WAL archive", "GB", lambda i: backup_bytes(i) / GB),

@@ -53,7 +53,10 @@ RESULTS: dict[str, Any] = {
     },
     "cluster": {"gateway_us_ratio": {"page": 1.5, "check": 1.25, "write": 2}, "shapes": {}},
 }
-ROUND = ("bloat=1", "disk_full=1", "scatter=0", "memory_share=0", "receipt_days=0", "wal_hours=0")
+ROUND = (
+    *("bloat=1", "disk_full=1", "scatter=0", "memory_share=0", "receipt_days=0", "wal_hours=0"),
+    "ended_share=0",
+)
 """Assumptions that change nothing, so that results can be computed by hand."""
 
 
@@ -111,6 +114,15 @@ def test_disks_are_the_bytes_of_edges_and_users(content: dict[str, Any]) -> None
     assert made.value("PostgreSQL", "disk of all copies") == 24
     with_bloat = planned(content, "bloat=1.5", "disk_full=0.5", edges=10**9)
     assert with_bloat.value("PostgreSQL", "disk of one copy, with WAL and headroom") == 36
+
+
+def test_ended_relations_leave_tombstones_that_are_kept_for_days(content: dict[str, Any]) -> None:
+    sizes = ("ended_share=0.5", "tombstone_bytes=100", "tombstone_days=10")
+    with_tombstones = planned(content, *sizes, edges=10**9, writes=1_000)
+    without = planned(content, edges=10**9, writes=1_000)
+    title = "one copy, with bloat, receipts and tombstones"
+    added = with_tombstones.value("PostgreSQL", title) - without.value("PostgreSQL", title)
+    assert added == pytest.approx(500 * 86_400 * 10 * 100 / 10**9)
 
 
 def test_misses_are_read_from_disk_unless_memory_has_them(content: dict[str, Any]) -> None:
@@ -172,7 +184,7 @@ def test_no_quantity_depends_on_an_assumption_that_it_does_not_name(one: Any) ->
 
 def test_the_plan_of_five_billion_edges_has_headroom() -> None:
     made = default_plan()
-    copy = made.value("PostgreSQL", "one copy, with bloat and receipts")
+    copy = made.value("PostgreSQL", "one copy, with bloat, receipts and tombstones")
     assert made.value("PostgreSQL", "disk of one copy, with WAL and headroom") > copy > 2_000
     assert made.value("caches", "machines, with replicas") >= 18
 
