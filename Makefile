@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-fast test-faults soak test-long coverage check format playground browser-test \
   clients-test citus-test identity-test pooler-test deployment-test example example-test example-install example-service \
-  example-service-test example-service-lock bench alerts-test schema-lint lock sdl settings states rejections clean
+  example-service-test example-service-lock bench bench-cost alerts-test schema-lint lock sdl settings states rejections clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -164,6 +164,9 @@ bench: $(READY) ## Compare Kith with other servers (needs wrk, and npm for the N
 	  [ bench/peers/node_modules/.package-lock.json -nt bench/peers/package-lock.json ] \
 	  || (cd bench/peers && npm ci --no-audit --no-fund --loglevel=error)
 	$(BIN)/python -m bench $(ARGS)
+
+bench-cost: $(READY) ## Measure the CPU time that the cost of operations stands for (ARGS=--help)
+	$(BIN)/python -m bench.cost $(ARGS)
 
 check: $(READY) ## Check format, lint, types, imports, shards of statements, schema and changelog
 	$(BIN)/ruff format --check .

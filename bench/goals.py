@@ -8,12 +8,36 @@ from bench.rounds import Outcome
 US = "kith"
 
 SHAPES = ("states-1", "states-20", "states-100", "states-500", "followers-20", "nested-20x10")
+"""The shapes of the plot."""
 RATIOS = {
-    "raw": (0.85, 0.75, 0.75, 0.70, 0.80, 0.50),
-    "strawberry": (8.0, 12.0, 25.0, 40.0, 12.0, 40.0),
-    "mercurius": (1.0, 1.2, 2.0, 3.0, 1.3, 1.5),
-    "postgraphile": (4.0, 4.0, 5.0, 8.0, 4.0, 3.0),
+    "raw": {
+        "states-1": 0.75,
+        "states-20": 0.75,
+        "states-100": 0.75,
+        "states-500": 0.80,
+        "followers-20": 0.70,
+    },
+    "mercurius": {
+        "states-1": 1.1,
+        "states-20": 1.1,
+        "states-100": 1.1,
+        "followers-20": 1.1,
+        "relations-1": 1.1,
+        "nested-20x10": 2.0,
+        "counts-100": 3.0,
+    },
+    "postgraphile": {
+        "states-1": 4.0,
+        "states-100": 5.0,
+        "followers-20": 4.0,
+        "followers-20-cold": 1.1,
+        "nested-20x10": 3.0,
+    },
+    "strawberry": {"states-1": 8.0, "states-100": 25.0, "followers-20": 12.0, "nested-20x10": 40.0},
 }
+"""How many times as many requests Kith answers in a second of CPU."""
+FOLLOW_US, FOLLOW_WITH_STORES_US = 350, 900
+"""CPU of a follow: in the gateway, and with PostgreSQL and Valkey."""
 CHECKS_PER_CORE_S = 500_000
 """With 100 ids per request."""
 WHOLE_FROM = 100
@@ -59,9 +83,15 @@ def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     found = [
         Verdict(f"{by_shape[shape].title}: kith / {other}", goal, by_shape[shape].ratio(US, other))
         for other, goals in RATIOS.items()
-        for shape, goal in zip(SHAPES, goals, strict=True)
+        for shape, goal in goals.items()
         if shape in by_shape and {US, other} <= by_shape[shape].samples.keys()
     ]
+    if follow := by_shape.get("follow"):
+        cost = follow.cpu_us(US)
+        found.append(Verdict("followUser, µs of CPU", FOLLOW_US, cost, False))
+        cost += follow.postgres_cpu_us(US) + follow.valkey_cpu_us(US)
+        title = "followUser, µs of CPU, stores included"
+        found.append(Verdict(title, FOLLOW_WITH_STORES_US, cost, False))
     if many := by_shape.get("states-100"):
         checks = many.checks_per_cpu_s(US)
         found.append(Verdict("checks a second from one core", CHECKS_PER_CORE_S, checks))
