@@ -436,6 +436,7 @@ async def test_everybody_with_a_count_is_named_once_and_in_order(whole: StorageS
     assert users == [*COUNTED, 1000]
 
 
+@pytest.mark.plain("a shard is planned with the settings of its machine")
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
