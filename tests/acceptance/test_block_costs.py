@@ -74,6 +74,7 @@ async def work(
     return await statements.work(postgres)
 
 
+@pytest.mark.plain("it adds up the plans of one machine")
 @pytest.mark.usefixtures("crowd")
 async def test_a_viewer_with_ten_thousand_blocks_costs_little_more_than_one_without(
     gateway: Gateway, postgres: Postgres, stores: Stores, monkeypatch: pytest.MonkeyPatch

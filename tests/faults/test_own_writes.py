@@ -301,7 +301,6 @@ def in_cluster(settings: StorageSettings, cluster: Cluster) -> StorageSettings:
 async def test_in_a_cluster_the_server_of_the_writer_has_the_mark(
     storage_settings: StorageSettings,
     cluster: Cluster,
-    stores: Stores,
     tables: Gateway,
     monkeypatch: pytest.MonkeyPatch,
     repeats: bool,
@@ -309,7 +308,7 @@ async def test_in_a_cluster_the_server_of_the_writer_has_the_mark(
     settings = in_cluster(storage_settings, cluster)
     async with running_gateway(settings) as dying, running_gateway(settings) as other:
         await seen(other, ME, STAR)
-        async with stopped_after_commit(stores, monkeypatch, dying, ME, "followUser", FOLLOW):
+        async with stopped_after_commit(monkeypatch, dying, ME, "followUser", FOLLOW):
             if repeats:
                 payload = await write(other, ME, "followUser", FOLLOW)
                 assert payload["consistency"] == "IMMEDIATE"

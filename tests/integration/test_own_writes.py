@@ -97,7 +97,6 @@ async def test_a_repeat_elsewhere_shows_what_a_dead_gateway_has_written(
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,
-    stores: Stores,
     monkeypatch: pytest.MonkeyPatch,
     mutation: str,
     target: int,
@@ -107,7 +106,7 @@ async def test_a_repeat_elsewhere_shows_what_a_dead_gateway_has_written(
 ) -> None:
     asked = {"userId": str(target), **given, **({"idempotencyKey": key} if key else {})}
     await seen(other, ME, target)  # so that everything is cached
-    async with stopped_after_commit(stores, monkeypatch, gateway, ME, mutation, asked):
+    async with stopped_after_commit(monkeypatch, gateway, ME, mutation, asked):
         payload = await write(other, ME, mutation, asked)
         assert key or payload["outcome"] == again
         assert payload["consistency"] == "IMMEDIATE"
@@ -130,7 +129,7 @@ async def test_the_relation_is_true_elsewhere_though_no_request_is_repeated(
 ) -> None:
     asked = {"userId": str(target), **given}
     before = await seen(other, ME, target)
-    async with stopped_after_commit(stores, monkeypatch, gateway, ME, mutation, asked):
+    async with stopped_after_commit(monkeypatch, gateway, ME, mutation, asked):
         if is_expired:
             await stores.servers.redis.pipe([("DEL", MARK)])
         for _ in range(2):
@@ -155,7 +154,6 @@ async def test_values_read_between_mark_and_commit_are_not_cached(
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,
-    stores: Stores,
     monkeypatch: pytest.MonkeyPatch,
     is_cached: bool,
 ) -> None:
@@ -175,7 +173,7 @@ async def test_values_read_between_mark_and_commit_are_not_cached(
 
     monkeypatch.setattr(PostgresEdges, "change", read_in_between)
     asked = {"userId": str(STAR)}
-    async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
+    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", asked):
         assert [one["user"]["viewerRelation"]["following"] for one in held] == [False]
         assert (await seen(other, ME, STAR)) == (await seen(tables, ME, STAR))
         assert (await seen(other, ME, STAR))["user"]["viewerRelation"]["following"]
@@ -185,12 +183,11 @@ async def test_of_two_writes_at_once_the_first_to_end_leaves_the_mark_of_the_oth
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,
-    stores: Stores,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await seen(other, ME, STAR)
     asked = {"userId": str(STAR)}
-    async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
+    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", asked):
         assert (await write(other, ME, "muteUser", {"userId": str(OTHER)}))["outcome"] == "MUTED"
         assert await seen(other, ME, STAR) == await seen(tables, ME, STAR)
 
@@ -206,7 +203,7 @@ async def test_a_later_write_does_not_vouch_for_one_whose_mark_has_expired(
     again. The end of that write does not open the hash that lacks the first one."""
     await seen(other, ME, STAR)
     asked = {"userId": str(STAR)}
-    async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
+    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", asked):
         await stores.servers.redis.pipe([("DEL", MARK)])
         assert (await write(other, ME, "muteUser", {"userId": str(OTHER)}))["outcome"] == "MUTED"
         assert await relation(other, ME, STAR) == await relation(tables, ME, STAR)
@@ -291,13 +288,13 @@ FOLLOW = 'mutation { payload: followUser(input: {userId: "8"}) { outcome consist
 
 
 async def test_others_are_answered_from_the_cache_while_a_user_writes(
-    gateway: Gateway, other: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, other: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A star who writes costs nobody else a statement."""
     query = f'{{ user(id: "{ME}") {{ relationWith(ids: ["{OTHER}"]) {{ state }} }} }}'
     assert (await other.data(query, FAN))["user"]["relationWith"][0]["state"] == "FOLLOWING"
     asked = {"userId": str(STAR)}
-    async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
+    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", asked):
         fetched = []
         monkeypatch.setattr(PostgresRelations, "between", lambda *given: fetched.append(given))
         monkeypatch.setattr(PostgresRelations, "around", lambda *given: fetched.append(given))
@@ -322,7 +319,6 @@ async def test_a_repeated_undo_shows_what_a_dead_gateway_has_restored(
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,
-    stores: Stores,
     monkeypatch: pytest.MonkeyPatch,
     key: str | None,
 ) -> None:
@@ -330,7 +326,7 @@ async def test_a_repeated_undo_shows_what_a_dead_gateway_has_restored(
     asked = {**ended, **({"idempotencyKey": key} if key else {})}
     mutation = "undoRelationshipChange"
     await seen(other, ME, FRIEND)
-    async with stopped_after_commit(stores, monkeypatch, gateway, ME, mutation, asked):
+    async with stopped_after_commit(monkeypatch, gateway, ME, mutation, asked):
         payload = await write(other, ME, mutation, asked)
         assert payload["outcome"] == ("RESTORED" if key else "REJECTED")
         assert await seen(other, ME, FRIEND) == await seen(tables, ME, FRIEND)
@@ -340,7 +336,6 @@ async def test_many_changes_may_be_repeated_elsewhere(
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,
-    stores: Stores,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of several, some are made and some are not when the gateway dies."""
@@ -353,7 +348,7 @@ async def test_many_changes_may_be_repeated_elsewhere(
         await seen(other, ME, target)
     mutation = "changeRelationships"
     async with stopped_after_commit(
-        stores, monkeypatch, gateway, ME, mutation, asked, "outcome consistency"
+        monkeypatch, gateway, ME, mutation, asked, "outcome consistency"
     ):
         payload = await write(other, ME, mutation, asked, "outcome consistency")
         assert payload == {"outcome": "COMPLETED", "consistency": "IMMEDIATE"}
