@@ -62,10 +62,10 @@ UNION ALL
 
 -- name: clear_receipts
 -- Deletes at most $2 receipts of the user $1: one index range.
--- shard: fan-out
+-- shard: $1
 WITH gone AS (
-    DELETE FROM receipt WHERE (actor_id, id) IN (
-        SELECT actor_id, id FROM receipt WHERE actor_id = $1 LIMIT $2
+    DELETE FROM receipt WHERE actor_id = $1 AND id IN (
+        SELECT id FROM receipt WHERE actor_id = $1 LIMIT $2
     )
     RETURNING 1
 )
@@ -86,10 +86,10 @@ SELECT count(*) FROM cleared
 -- name: clear_tombstones
 -- Deletes at most $2 forward tombstones of the user $1: one index range. No edge of a deleted account
 -- begins again, and none of its changes is pending, so no version depends on them.
--- shard: fan-out
+-- shard: $1
 WITH gone AS (
-    DELETE FROM following WHERE (from_user_id, to_user_id) IN (
-        SELECT from_user_id, to_user_id FROM following
+    DELETE FROM following WHERE from_user_id = $1 AND to_user_id IN (
+        SELECT to_user_id FROM following
         WHERE from_user_id = $1 AND kind = 0 AND flags = 0 LIMIT $2
     )
     RETURNING 1
@@ -98,10 +98,10 @@ SELECT count(*) FROM gone
 
 -- name: clear_notes
 -- Deletes at most $2 private notes of the user $1: one index range.
--- shard: fan-out
+-- shard: $1
 WITH gone AS (
-    DELETE FROM private_note WHERE (author_id, other_id) IN (
-        SELECT author_id, other_id FROM private_note WHERE author_id = $1 LIMIT $2
+    DELETE FROM private_note WHERE author_id = $1 AND other_id IN (
+        SELECT other_id FROM private_note WHERE author_id = $1 LIMIT $2
     )
     RETURNING 1
 )
@@ -120,10 +120,10 @@ SELECT count(*) FROM gone
 
 -- name: clear_pins
 -- Deletes at most $2 pins of the user $1: one index range.
--- shard: fan-out
+-- shard: $1
 WITH gone AS (
-    DELETE FROM pinned_following WHERE (user_id, position) IN (
-        SELECT user_id, position FROM pinned_following WHERE user_id = $1 LIMIT $2
+    DELETE FROM pinned_following WHERE user_id = $1 AND position IN (
+        SELECT position FROM pinned_following WHERE user_id = $1 LIMIT $2
     )
     RETURNING 1
 )
@@ -142,10 +142,10 @@ SELECT count(*) FROM gone
 
 -- name: clear_members
 -- Deletes at most $2 members of groups of the user $1: one index range.
--- shard: fan-out
+-- shard: $1
 WITH gone AS (
-    DELETE FROM follow_group_member WHERE (user_id, target_id, group_id) IN (
-        SELECT user_id, target_id, group_id FROM follow_group_member WHERE user_id = $1 LIMIT $2
+    DELETE FROM follow_group_member WHERE user_id = $1 AND (target_id, group_id) IN (
+        SELECT target_id, group_id FROM follow_group_member WHERE user_id = $1 LIMIT $2
     )
     RETURNING 1
 )
@@ -153,10 +153,10 @@ SELECT count(*) FROM gone
 
 -- name: clear_groups
 -- Deletes at most $2 groups of the user $1: one index range.
--- shard: fan-out
+-- shard: $1
 WITH gone AS (
-    DELETE FROM follow_group WHERE (user_id, group_id) IN (
-        SELECT user_id, group_id FROM follow_group WHERE user_id = $1 LIMIT $2
+    DELETE FROM follow_group WHERE user_id = $1 AND group_id IN (
+        SELECT group_id FROM follow_group WHERE user_id = $1 LIMIT $2
     )
     RETURNING 1
 )
