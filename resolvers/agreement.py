@@ -64,13 +64,13 @@ async def as_listed(
         return relations  # nearly always
     if unsure:
         await _restore_details(scope, user, unsure, changed)
-    return column_of([changed.get(place, before) for place, before in enumerate(relations)])
+    return column_of([changed.get(place, loaded) for place, loaded in enumerate(relations)])
 
 
-def _is_of_list(before: Relation, agreed: Relation) -> bool:
-    """Whether only a list shows one of the follows, or since when there has been one."""
-    pairs = zip(_follows(before), _follows(agreed), strict=True)
-    return any(shown not in (None, was) for was, shown in pairs)
+def _is_of_list(loaded: Relation, agreed: Relation) -> bool:
+    """Whether a follow, or its date, comes from a list and not from the loaded relation."""
+    pairs = zip(_follow_dates(loaded), _follow_dates(agreed), strict=True)
+    return any(date not in (None, loaded_date) for loaded_date, date in pairs)
 
 
 def _shows_details(scope: Scope, user: UserId, other: UserId) -> bool:
@@ -84,10 +84,10 @@ async def _restore_details(
     unsure: Sequence[tuple[int, UserId, Relation]],
     changed: dict[int, Relation],
 ) -> None:
-    """Complete follows in `changed` that were taken from a list, which shows neither flags nor
-    whether a follow is a whisper: with those of the stored follow, if it began at the same time.
+    """Add the flags and the kind to follows in `changed` that were taken from a list, which shows
+    neither flags nor whispers. They are read from the stored follow, if it began at the same time.
 
-    `unsure` names these follows: the index in `changed`, the other user, and the relation before.
+    `unsure` names these follows: the index in `changed`, the other user, and the loaded relation.
     """
     viewer = scope.viewer
     checks = [
@@ -96,24 +96,29 @@ async def _restore_details(
     stored = await scope.stores.reads.reader.read(
         viewer, RelationsOf(checks), consistency=Consistency.ROWS
     )
-    for (place, other, before), (row,) in zip(unsure, stored, strict=True):
-        row = row.reversed if other == viewer else row  # which has no flags: they are the user's
-        changed[place] = _as_stored(before, changed[place], row)
+    for (place, other, loaded), (row,) in zip(unsure, stored, strict=True):
+        # A reversed relation has no flags: they belong to `user`, who is not the viewer.
+        row = row.reversed if other == viewer else row
+        changed[place] = _as_stored(loaded, changed[place], row)
 
 
-def _as_stored(before: Relation, agreed: Relation, row: Relation) -> Relation:
-    (first, second), (stored, stored_back) = _follows(agreed), _follows(row)
-    was, was_back = _follows(before)
+def _as_stored(loaded: Relation, agreed: Relation, row: Relation) -> Relation:
+    """`agreed`, with the kinds and flags of `row` for follows that differ from `loaded` and began
+    when the stored follow did."""
+    (loaded_since, loaded_reverse), (stored_since, stored_reverse) = map(
+        _follow_dates, (loaded, row)
+    )
+    since, reverse = _follow_dates(agreed)
     kind, reverse_kind, flags = agreed.kind, agreed.reverse_kind, agreed.flags
-    if first != was and first == stored:
+    if since != loaded_since and since == stored_since:
         kind, flags = row.kind, row.flags
-    if second != was_back and second == stored_back:
+    if reverse != loaded_reverse and reverse == stored_reverse:
         reverse_kind = row.reverse_kind
     return Relation(kinds_of(kind, reverse_kind, flags), agreed.since, agreed.reverse_since)
 
 
-def _follows(relation: Relation) -> tuple[Millis | None, Millis | None]:
-    """When each of the follows of a relation began."""
+def _follow_dates(relation: Relation) -> tuple[Millis | None, Millis | None]:
+    """The dates since which there has been a follow in each direction. None: no follow."""
     return (
         relation.since if relation.kind in FOLLOWS else None,
         relation.reverse_since if relation.reverse_kind in FOLLOWS else None,
