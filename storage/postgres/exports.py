@@ -60,7 +60,11 @@ class PostgresExports:
 
 
 def _friends(follows: Sequence[tuple[Millis, UserId, Millis]], size: int) -> ExportedRange:
-    entries = [Entry(since, other, max(since, back)) for since, other, back in follows if back >= 0]
+    entries = [
+        Entry(since, other, max(since, reverse_since))
+        for since, other, reverse_since in follows
+        if reverse_since >= 0
+    ]
     return ExportedRange(entries, _next(follows, size))
 
 
