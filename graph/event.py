@@ -39,8 +39,8 @@ class Event:
     actor: UserId
     source: UserId
     target: UserId
-    before: Kind
-    after: Kind
+    kind_before: Kind
+    kind_after: Kind
     since: Millis
     """The edge's date after the change."""
     flags_before: Flags = Flags.PLAIN
@@ -83,37 +83,37 @@ def event_type_for(event: Event, viewer: UserId, *, whispers: bool = True) -> Ev
 
     Without `whispers`, whispers are hidden from their targets.
     """
-    before, after = event.before, event.after
+    old, new = event.kind_before, event.kind_after
     if viewer == event.target:
         if _is_accepted(event):
             return EventType.REQUEST_ACCEPTED  # the viewer accepted it, so nothing to hide
-        before, after = _seen_by_target(before, whispers), _seen_by_target(after, whispers)
+        old, new = _seen_by_target(old, whispers), _seen_by_target(new, whispers)
     elif viewer != event.source:
         return None
-    if before is after:
+    if old is new:
         return _flags_event_type(event) if viewer == event.source else None
-    if after is Kind.NONE:
-        return _end_event_type(event, viewer, before)
-    return _begin_event_type(event, before, after)
+    if new is Kind.NONE:
+        return _end_event_type(event, viewer, old)
+    return _begin_event_type(event, old, new)
 
 
-def _begin_event_type(event: Event, before: Kind, after: Kind) -> EventType:
-    if after is Kind.BLOCK:
+def _begin_event_type(event: Event, old: Kind, new: Kind) -> EventType:
+    if new is Kind.BLOCK:
         return EventType.BLOCKED
-    if before is Kind.BLOCK:
+    if old is Kind.BLOCK:
         return EventType.UNBLOCKED  # by an undo, which also restores what the block ended
-    if after is Kind.REQUEST:
+    if new is Kind.REQUEST:
         return EventType.REQUESTED
     if _is_accepted(event):
         return EventType.REQUEST_ACCEPTED
-    return EventType.FOLLOW_CHANGED if before in FOLLOWS else EventType.FOLLOWED
+    return EventType.FOLLOW_CHANGED if old in FOLLOWS else EventType.FOLLOWED
 
 
-def _end_event_type(event: Event, viewer: UserId, before: Kind) -> EventType:
+def _end_event_type(event: Event, viewer: UserId, old: Kind) -> EventType:
     by_target = event.actor == event.target
-    if before is Kind.BLOCK:
+    if old is Kind.BLOCK:
         return EventType.UNBLOCKED
-    if before is Kind.REQUEST:
+    if old is Kind.REQUEST:
         return EventType.REQUEST_DECLINED if by_target else EventType.REQUEST_CANCELLED
     # A removed follower and a blocked one see the same type, so that it does not reveal a block.
     removed = by_target and viewer == event.target
@@ -122,21 +122,21 @@ def _end_event_type(event: Event, viewer: UserId, before: Kind) -> EventType:
 
 def _flags_event_type(event: Event) -> EventType | None:
     """The type of a change of flags. Only the owner of the edge may see it."""
-    before, after = event.flags_before, event.flags_after
-    if (before ^ after) & FOLLOW_FLAGS:
+    old, new = event.flags_before, event.flags_after
+    if (old ^ new) & FOLLOW_FLAGS:
         return EventType.FOLLOW_CHANGED
-    if Flags.DISMISSED in after & ~before:
+    if Flags.DISMISSED in new & ~old:
         return EventType.SUGGESTION_DISMISSED
-    if before == after:
+    if old == new:
         # Of equal flags, only the end date of a mute can have changed.
-        return EventType.MUTED if Flags.MUTED in after else None
-    if Flags.MUTED in before ^ after:
-        return EventType.MUTED if Flags.MUTED in after else EventType.UNMUTED
+        return EventType.MUTED if Flags.MUTED in new else None
+    if Flags.MUTED in old ^ new:
+        return EventType.MUTED if Flags.MUTED in new else EventType.UNMUTED
     return None  # a withdrawn dismissal, or a flag of a request
 
 
 def _is_accepted(event: Event) -> bool:
-    asked = event.before is Kind.REQUEST and event.after in FOLLOWS
+    asked = event.kind_before is Kind.REQUEST and event.kind_after in FOLLOWS
     return asked and event.actor == event.target
 
 

@@ -217,7 +217,7 @@ def feed_fields(event: Event) -> tuple[str | int, ...]:
     return (
         *("id", event.id, "version", event.version, "actor", event.actor),
         *("source", event.source, "target", event.target),
-        *("before", event.before.name, "after", event.after.name, "since", event.since),
+        *("before", event.kind_before.name, "after", event.kind_after.name, "since", event.since),
         *("flags_before", int(event.flags_before), "flags_after", int(event.flags_after)),
     )
 
@@ -231,8 +231,8 @@ def _packed(event: Event) -> bytes:
         event.source,
         event.target,
         event.since,
-        event.before,
-        event.after,
+        event.kind_before,
+        event.kind_after,
         event.flags_before,
         event.flags_after,
     )

@@ -75,8 +75,8 @@ async def test_every_applied_change_is_in_the_log_in_its_targets_order(stores: S
     assert len({event.id for event in events}) == 12
     for source in (1, 2):
         own = [event for event in events if event.source == source]
-        assert own[0].before is Kind.NONE
-        assert all(previous.after is later.before for previous, later in pairwise(own))
+        assert own[0].kind_before is Kind.NONE
+        assert all(previous.kind_after is later.kind_before for previous, later in pairwise(own))
         assert {event.actor for event in own} == {source}
 
 
@@ -123,7 +123,7 @@ async def test_the_log_says_who_acted_and_what_was_before(stores: Stores) -> Non
     await stores.servers.postgres.fetch("UPDATE outbox SET by_target = true, former = 3")
     await drain_all(stores)
     (event,) = await log(stores)
-    assert (event.actor, event.before, event.after) == (7, Kind.REQUEST, Kind.FOLLOW)
+    assert (event.actor, event.kind_before, event.kind_after) == (7, Kind.REQUEST, Kind.FOLLOW)
 
 
 async def test_the_log_is_trimmed_by_length_and_by_age(scant: Stores) -> None:
