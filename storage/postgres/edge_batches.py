@@ -3,24 +3,17 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
-from operator import not_
 from typing import NamedTuple
-
-import orjson
 
 from graph.account_state import AccountState
 from graph.decision import Decision, PairState, Rule
-from graph.edge import Pair, UserId
+from graph.edge import Pair
 from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
-from storage.postgres.connection.locks import pair_key
 from storage.postgres.connection.pool import Connection, Postgres, Record
 from storage.postgres.connection.transactions import repeat_cancelled
 from storage.postgres.edges import committed_by, decision_parameter, edge_of, unpublished_edges
-from storage.postgres.receipts import receipt_parameter
-from telemetry import tracing
 
 PairChange = tuple[Pair, Rule]
 
@@ -28,7 +21,7 @@ PairChange = tuple[Pair, Rule]
 @dataclass(frozen=True, slots=True)
 class _Statements:
     read_ends: str
-    write_decisions: str
+    write_batch: str
 
 
 _SQL = sql.load(_Statements, "edge_batches")
@@ -139,73 +132,7 @@ def _following(end: Record) -> int:
 
 async def _write_many(connection: Connection, writes: Sequence[_Write]) -> list[str]:
     """Write decisions in one transaction. Returns their results."""
-    is_own = [_is_own(write.decision) for write in writes]
-    own = list(compress(writes, is_own))
-    others = list(compress(writes, map(not_, is_own)))
-    row = await connection.row(
-        _SQL.write_decisions,
-        orjson.dumps([_flat(place, write) for place, write in enumerate(own)]).decode(),
-        [decision_parameter(write.pair, write.state, write.decision) for write in others],
-        sorted({pair_key(write.pair) for write in writes}),
-        sorted({user for write in writes for user in _counted(write)}) if others else [],
-    )
+    parameters = [decision_parameter(write.pair, write.state, write.decision) for write in writes]
+    row = await connection.row(_SQL.write_batch, parameters)
     assert row is not None
-    results = iter(row["results"][: len(own)]), iter(row["results"][len(own) :])
-    return [next(results[0] if one else results[1]) for one in is_own]
-
-
-def _counted(write: _Write) -> set[UserId]:
-    """The users whose counts a decision changes."""
-    (source, target), decision = write.pair, write.decision
-    users = {target if step.is_reverse else source for step in decision.steps}
-    return users | {source} if decision.conditions.pace_us else users
-
-
-def _is_own(decision: Decision) -> bool:
-    """Whether a decision changes at most the actor's own edge."""
-    steps = decision.steps
-    return decision.consumes is None and (
-        not steps or (len(steps) == 1 and not steps[0].is_reverse)
-    )
-
-
-def _flat(place: int, write: _Write) -> dict[str, object]:
-    """The decision as `batch` of the function `write_decisions` takes it."""
-    pair, state, decision = write.pair, write.state, write.decision
-    fields: dict[str, object] = {
-        "place": place,
-        "actor": pair.source,
-        "other": pair.target,
-        "version": state.edge.version,
-        "reverse_version": state.reverse.version,
-        "now": state.now,
-        "begins": any(step.begins for step in decision.steps),
-    }
-    if tracing.tracer is not None:
-        fields["trace"] = tracing.traceparent()
-    for step in decision.steps:
-        fields |= {
-            "new_version": step.edge.version,
-            "kind": step.edge.kind,
-            "flags": step.edge.flags,
-            "since": step.edge.since,
-            "previous_kind": step.previous.kind,
-            "previous_flags": step.previous.flags,
-            "friends": step.friends,
-            "message": step.message,
-            "muted_until": step.muted_until,
-        }
-    conditions = decision.conditions
-    if decision.steps or conditions.pace_us:
-        fields |= {
-            "following_below": conditions.following_below,
-            "blocks_below": conditions.blocks_below,
-            "pace_us": conditions.pace_us,
-            "paced_most": conditions.paced_most,
-            "paced_latest": conditions.paced_latest,
-        }
-    if decision.receipt is not None:
-        given = receipt_parameter(decision.receipt)
-        fields["receipt"] = given.pop("id")
-        fields |= given
-    return fields
+    return list(row["results"])

@@ -1,10 +1,13 @@
 """Applies the numbered migrations to a space, each once and in order, and creates its functions."""
 
+import re
 from hashlib import sha256
 from pathlib import Path
+from textwrap import indent
 
 import asyncpg
 
+from storage.postgres import sql
 from storage.postgres.citus.distribution import distribute, is_distributed, merge_partitions
 from storage.postgres.citus.placement import SHARDS
 from storage.postgres.connection import locks
@@ -18,6 +21,11 @@ _FUNCTIONS = Path(__file__).parent / "functions"
 """Each file holds the function of its name, without overloads. A function that takes or returns
 something else gets another name, so that gateways of the previous version can call the old one
 during an upgrade; a new text of the same function must accept their calls."""
+
+_PARTS = _FUNCTIONS / "parts" / "write.sql"
+"""Named parts that functions share. A line `-- include: NAME` of a function stands for one."""
+
+INCLUDE = re.compile(r"^( *)-- include: (\w+)$", re.MULTILINE)
 
 _SETTINGS = """
 SELECT set_config('search_path', $1, true), set_config('kith.partitions', $2, true)
@@ -121,7 +129,7 @@ async def _create_functions(connection: Connection) -> list[str]:
     """Create or replace each function whose text is not the one created last."""
     rows = await connection.fetch("SELECT name, digest FROM function WHERE retired_at IS NULL")
     known = {row["name"]: row["digest"] for row in rows}
-    texts = {file.stem: file.read_text(encoding="utf-8") for file in _FUNCTIONS.glob("*.sql")}
+    texts = function_texts()
     digests = {name: sha256(text.encode()).hexdigest() for name, text in texts.items()}
     changed = sorted(name for name, digest in digests.items() if known.get(name) != digest)
     for name in changed:
@@ -131,3 +139,18 @@ async def _create_functions(connection: Connection) -> list[str]:
     for row in await connection.fetch(_DROPPABLE, RETIRED_S):
         await connection.execute(f'DROP FUNCTION IF EXISTS "{row["name"]}"')
     return [f"{name}()" for name in changed]
+
+
+def function_texts() -> dict[str, str]:
+    """`{name: text}` of the functions, with the parts that they include.
+
+    Raises:
+        LookupError: a function includes a part that does not exist.
+    """
+    parts = sql.parse(_PARTS.read_text(encoding="utf-8"))
+    return {
+        file.stem: INCLUDE.sub(
+            lambda line: indent(parts[line[2]], line[1]), file.read_text(encoding="utf-8")
+        )
+        for file in _FUNCTIONS.glob("*.sql")
+    }

@@ -2,7 +2,9 @@
 
 import asyncio
 import shutil
+from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +15,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.event import Event, event_type_for
 from graph.lane import lane_of
-from storage.postgres import migrate
+from storage.postgres import migrate, sql
 from storage.postgres.connection import locks
 from storage.postgres.connection.session import session
 from storage.postgres.verification.verify import verify
@@ -184,6 +186,22 @@ async def test_a_function_is_created_anew_when_its_text_has_changed_and_only_the
     changed.write_text(changed.read_text().replace("'consumed'", "'CONSUMED'"))
     assert await migrate.migrate(url, space) == ["write_decision()"]
     assert "CONSUMED" in (await functions(storage_settings))["write_decision"].text
+
+    parts = tmp_path / "of_functions" / "parts.sql"
+    parts.parent.mkdir()
+    parts.write_text(migrate._PARTS.read_text().replace("a.state = 2", "a.state = 2 + 0"))
+    monkeypatch.setattr(migrate, "_PARTS", parts)
+    assert await migrate.migrate(url, space) == ["write_batch()", "write_decision()"]
+    for name in ("write_batch", "write_decision"):
+        assert "a.state = 2 + 0" in (await functions(storage_settings))[name].text
+
+
+def test_a_part_of_functions_is_in_several() -> None:
+    files = migrate._FUNCTIONS.glob("*.sql")
+    named = ({line[2] for line in migrate.INCLUDE.finditer(file.read_text())} for file in files)
+    included = Counter(chain.from_iterable(named))
+    assert included.keys() == sql.parse(migrate._PARTS.read_text()).keys()
+    assert min(included.values()) > 1
 
 
 async def test_writes_go_on_while_their_function_is_created_anew(

@@ -4,7 +4,7 @@
 SELECT e.*, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 FROM read_ends($1::bigint[], $2::bigint[]) e
 
--- name: write_decisions
--- Writes decisions about different pairs in one transaction: see functions/write_decisions.sql.
+-- name: write_batch
+-- Writes decisions about different pairs in one transaction: see functions/write_batch.sql.
 -- shard: local
-SELECT write_decisions($1::jsonb, $2::text[]::jsonb[], $3::integer[], $4::bigint[]) AS results
+SELECT write_batch($1::text[]::jsonb[]) AS results

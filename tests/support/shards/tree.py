@@ -8,6 +8,7 @@ from pglast import ast, parse_plpgsql, parse_sql
 
 from storage.postgres import sql
 from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
+from storage.postgres.migrate import function_texts
 from tests.support.shards.nodes import descendants
 from tests.support.shards.rules import Violation, check_in_function, check_query, declared
 
@@ -45,8 +46,8 @@ def check_replacement(name: str, text: str, names: Container[str]) -> Iterator[V
 
 
 def _functions() -> Iterator[Violation]:
-    for file in sorted((_POSTGRES / "functions").glob("*.sql")):
-        yield from check_function(f"{file.stem}()", file.read_text(encoding="utf-8"))
+    for name, text in sorted(function_texts().items()):
+        yield from check_function(f"{name}()", text)
 
 
 def check_function(name: str, text: str) -> Iterator[Violation]:
