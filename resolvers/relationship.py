@@ -259,9 +259,7 @@ async def present(
     """A result with a known outcome and the present relation."""
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
-    decision = await scope.stores.writes.edges.change(
-        pair, lambda state: Decision(outcome, (), state.edge, state.reverse)
-    )
+    decision = await scope.stores.writes.edges.read(pair)
     scope.forget()
     relation = visibility.own_relation(scope, await scope.absent(), pair.target, decision.relation)
     moment = _moment(pair, outcome, decision.at)

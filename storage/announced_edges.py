@@ -39,6 +39,10 @@ class EdgeTables(Protocol):
         it raises, nothing is written."""
         ...
 
+    async def read(self, pair: Pair) -> Decision:
+        """As in `storage.ports.edges.Edges`."""
+        ...
+
 
 class Caches(Protocol):
     """Caches of edges."""
@@ -97,9 +101,17 @@ class AnnouncedEdges:
     async def change(self, pair: Pair, rule: Rule) -> Decision:
         return await self._shielded.run(self._change(pair, rule))
 
+    async def read(self, pair: Pair) -> Decision:
+        # Without a mark, because nothing is written.
+        decision = await self._tables.read(pair)
+        if not decision.unpublished:
+            return decision
+        return await self._shielded.run(self._announce(pair, decision))
+
     async def _change(self, pair: Pair, rule: Rule) -> Decision:
         if self._marks is None:
-            return await self._announce(pair, await self._tables.change(pair, rule))
+            decision = await self._tables.change(pair, rule)
+            return await self._announce(pair, decision) if decision.unpublished else decision
         mark = self._marks.begin(pair.source)
         write = _Write(mark, needs_mark=not self._delayed_writes)
         try:
@@ -116,8 +128,6 @@ class AnnouncedEdges:
 
     async def _announce(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> Decision:
         """Update the caches after a change, and wake or drain its lanes."""
-        if not decision.unpublished:
-            return decision
         is_visible = await self._caches.update_after_write(pair, decision, mark)
         is_applied = await self._apply(pair, decision)
         # Only the reverse edge reaches the actor's lists through a lane.

@@ -107,6 +107,10 @@ class BatchedEdges:
             loop.call_soon(self._begin)
         return await waiting.decision
 
+    async def read(self, pair: Pair) -> Decision:
+        async with self._single_free:
+            return await self._single.read(pair)
+
     def _begin(self) -> None:
         """Begin the batches of all changes that wait."""
         waiting, self._waiting = self._waiting, []

@@ -47,6 +47,13 @@ class Edges(Protocol):
         """
         ...
 
+    async def read(self, pair: Pair) -> Decision:
+        """The edges of a pair as they are now, as a decision that changes nothing.
+
+        The actor sees the actor's changes of these edges as after `change`.
+        """
+        ...
+
 
 class Receipts(Protocol):
     """Receipts: the results of users' requests, kept for a limited time."""

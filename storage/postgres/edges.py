@@ -11,6 +11,7 @@ from graph.decision import Decision, PairState, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import LANES
+from graph.outcome import Outcome
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
 from storage.postgres.connection.connector import PART
@@ -72,6 +73,13 @@ class PostgresEdges:
                     at = committed_by(state, decision, took_us)
                     return replace(decision, at=at, unpublished=unpublished)
         raise Overloaded(PART, "Too many concurrent changes of the same users. Try again later.")
+
+    async def read(self, pair: Pair) -> Decision:
+        turn = self._postgres.turns.of(pair.source)
+        async with turn, self._postgres.connection() as connection:
+            state, self.lanes = await _read(connection, pair)
+        unchanged = Decision(Outcome.UNCHANGED, (), state.edge, state.reverse, at=state.read_at)
+        return replace(unchanged, unpublished=unpublished_edges(state, unchanged))
 
 
 def unpublished_edges(state: PairState, decision: Decision) -> tuple[bool, ...]:

@@ -10,6 +10,7 @@ from graph.decision import Decision
 from graph.edge import UserId
 from graph.errors import Overloaded
 from storage.cache import codec
+from storage.cache.marks import Mark, Marks
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.relations import PostgresRelations
 from storage.redis.keys import Keys, closing
@@ -282,6 +283,27 @@ async def test_a_change_that_was_not_sent_leaves_no_mark(
     assert answer["errors"][0]["extensions"]["code"] == "OVERLOADED"
     assert await stores.servers.redis.pipe([("EXISTS", MARK)]) == [0]
     assert await may_answer(stores, ME)
+
+
+async def test_a_repeat_with_its_key_writes_nothing_and_so_sets_no_mark(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"userId": "8", "idempotencyKey": "k"}
+    await write(gateway, ME, "followUser", given)
+    begun: list[UserId] = []
+    begin = Marks.begin
+
+    def recorded(marks: Marks, user: UserId) -> Mark:
+        begun.append(user)
+        return begin(marks, user)
+
+    monkeypatch.setattr(Marks, "begin", recorded)
+    await write(gateway, ME, "followUser", given)  # the change still waits in the outbox
+    await drain_all(stores)
+    await write(gateway, ME, "followUser", given)
+    assert begun == []
+    await write(gateway, ME, "unfollowUser", {"userId": "8"})
+    assert begun == [ME]
 
 
 FOLLOW = 'mutation { payload: followUser(input: {userId: "8"}) { outcome consistency } }'

@@ -40,11 +40,16 @@ def with_receipt(rule: Rule, receipt_id: UUID) -> Rule:
     return decide
 
 
-async def drain_all(stores: Stores) -> None:
-    """Everything that waits reaches the reverse side and the caches."""
+async def drain_waiting(stores: Stores) -> None:
+    """Apply and publish the changes that wait now. Others may write meanwhile."""
     for lane in await stores.jobs.outbox.dirty():
         await stores.jobs.drain.lane(lane)
     await stores.jobs.drain.publish_parked(await stores.jobs.outbox.lanes_with_parked())
+
+
+async def drain_all(stores: Stores) -> None:
+    """Apply and publish all changes. Nobody writes meanwhile."""
+    await drain_waiting(stores)
     assert not await stores.jobs.outbox.dirty()
 
 
