@@ -114,22 +114,24 @@ def zst(content: bytes) -> bytes:
     return compress(content[:middle]) + compress(content[middle:])
 
 
+MANY_LINES = HEADER + b"".join(b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 80_000))
+assert len(MANY_LINES) > edge_file.BLOCK_BYTES
+
+
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gz), (".zst", zst)])
 def test_a_packed_file_reads_like_a_plain_one(
     tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    content = HEADER + b"".join(b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 200_000))
-    plain = read(written(tmp_path, content))
-    packed = read(written(tmp_path, pack(content), f"edges.csv{suffix}"))
-    assert (packed.rows, packed.last_line) == (plain.rows, 200_000)
+    plain = read(written(tmp_path, MANY_LINES))
+    packed = read(written(tmp_path, pack(MANY_LINES), f"edges.csv{suffix}"))
+    assert (packed.rows, packed.last_line) == (plain.rows, 80_000)
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gz), (".zst", zst)])
 def test_a_packed_file_that_was_cut_off_is_damaged(
     tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    content = HEADER + b"".join(b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 200_000))
-    path = written(tmp_path, pack(content)[:-1000], f"edges.csv{suffix}")
+    path = written(tmp_path, pack(MANY_LINES)[:-1000], f"edges.csv{suffix}")
     with pytest.raises(BadInput, match="is damaged"):
         read(path)
 

@@ -324,18 +324,15 @@ def edge(kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
     return Edge(kind, flags, THEN, Version(7)) if kind or flags else NO_EDGE
 
 
-CASES = [
-    pytest.param(
-        name, kind, reverse_kind, cell, id=f"{name}: {kind.name} {reverse_kind.name} -> {cell}"
-    )
-    for name, (_, _, _, table) in TABLES.items()
-    for kind, row in zip(Kind, table.strip().splitlines(), strict=True)
-    for reverse_kind, cell in zip(Kind, row.split(), strict=True)
-]
+@pytest.mark.parametrize("name", TABLES)
+def test_the_table_of_rules(name: str) -> None:
+    for kind, row in zip(Kind, TABLES[name][3].strip().splitlines(), strict=True):
+        for reverse_kind, cell in zip(Kind, row.split(), strict=True):
+            assert_rule(name, kind, reverse_kind, cell)
 
 
-@pytest.mark.parametrize(("name", "kind", "reverse_kind", "cell"), CASES)
-def test_the_table_of_rules(name: str, kind: Kind, reverse_kind: Kind, cell: str) -> None:
+def assert_rule(name: str, kind: Kind, reverse_kind: Kind, cell: str) -> None:
+    """The rule decides as the cell of its table says."""
     rule, outcome, protected, _ = TABLES[name]
     state = PairState(edge(kind), edge(reverse_kind), following=1, now=NOW, protected=protected)
     decision = rule(state)
@@ -343,9 +340,9 @@ def test_the_table_of_rules(name: str, kind: Kind, reverse_kind: Kind, cell: str
     after = (kind, reverse_kind) if rejection else (LETTERS[cell[0]], LETTERS[cell[1]])
     if cell == "FF" and outcome is Outcome.REQUESTED:
         outcome = Outcome.FOLLOWED  # by asking back
-    assert decision.outcome is (rejection or outcome)
-    assert (decision.relation.kind, decision.relation.reverse_kind) == after
-    assert bool(decision.steps) is (rejection is None)
+    assert decision.outcome is (rejection or outcome), (kind, reverse_kind)
+    assert (decision.relation.kind, decision.relation.reverse_kind) == after, (kind, reverse_kind)
+    assert bool(decision.steps) is (rejection is None), (kind, reverse_kind)
 
 
 _before = st.builds(
@@ -458,21 +455,30 @@ SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
 }
 
 
+KINDS_BEFORE_SECRET_ACTS = [
+    *product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS),
+    *product(FOLLOWS, (Kind.FOLLOW, Kind.WHISPER, Kind.NONE)),
+    (Kind.NONE, Kind.REQUEST),
+    (Kind.REQUEST, Kind.NONE),
+]
+
+
 @pytest.mark.parametrize("acts", SECRET_ACTS.values(), ids=SECRET_ACTS)
-@pytest.mark.parametrize(
-    "kinds",
-    [*product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS), (Kind.NONE, Kind.REQUEST)],
-)
-@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(
     "taking",
     [unfollow(), remove_follower(), block(PLENTY), decline_request(), cancel_request()],
 )
 def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
-    taking: Rule, turned: bool, kinds: tuple[Kind, Kind], acts: tuple[Rule, ...]
+    taking: Rule, acts: tuple[Rule, ...]
 ) -> None:
     """Nor does it take any of that back."""
-    kind, reverse_kind = reversed(kinds) if turned else kinds
+    for kind, reverse_kind in KINDS_BEFORE_SECRET_ACTS:
+        assert_undo_tells_nothing(taking, kind, reverse_kind, acts)
+
+
+def assert_undo_tells_nothing(
+    taking: Rule, kind: Kind, reverse_kind: Kind, acts: tuple[Rule, ...]
+) -> None:
     state = PairState(edge(kind), edge(reverse_kind), 1, NOW)
     done = taking(state)
     after, record = _after(state, done), undo_record(state, done)
@@ -484,10 +490,11 @@ def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
     theirs = _turned(acted)
     expected = undo(PLENTY, record, whispers=False)(after)
     undone = undo(PLENTY, record, whispers=False)(theirs)
-    assert undone.outcome is expected.outcome is Outcome.RESTORED
-    assert undone.edge.kind is expected.edge.kind
-    assert undone.reverse.kind is expected.reverse.kind
-    assert undone.reverse.flags & _NOTES == theirs.reverse.flags & _NOTES
+    before = (kind, reverse_kind)
+    assert undone.outcome is expected.outcome is Outcome.RESTORED, before
+    assert undone.edge.kind is expected.edge.kind, before
+    assert undone.reverse.kind is expected.reverse.kind, before
+    assert undone.reverse.flags & _NOTES == theirs.reverse.flags & _NOTES, before
 
 
 @pytest.mark.parametrize("own", [Kind.NONE, *FOLLOWS])

@@ -1,8 +1,6 @@
 """Who may see what of whom, over every audience, every viewer role and every pair of kinds."""
 
-from collections.abc import Iterable
 from itertools import product
-from typing import Any
 
 import pytest
 
@@ -27,11 +25,6 @@ from graph.visibility import (
     viewer_role_of,
 )
 
-
-def every(*columns: Iterable[Any]) -> list[tuple[Any, ...]]:
-    return list(product(*columns))
-
-
 THEN, LATER = Millis(5), Millis(6)
 LISTS = (ListKind.FOLLOWING, ListKind.FOLLOWERS, ListKind.FRIENDS)
 
@@ -54,7 +47,7 @@ OF_KINDS = """
 """
 
 
-@pytest.mark.parametrize(("audience", "viewer"), every(Audience, ViewerRole))
+@pytest.mark.parametrize(("audience", "viewer"), [*product(Audience, ViewerRole)])
 def test_an_audience_opens_its_list_and_no_other(audience: Audience, viewer: ViewerRole) -> None:
     expected = dict(zip(ViewerRole, OF_AUDIENCE[audience], strict=True))[viewer]
     otherwise = dict(zip(ViewerRole, OF_AUDIENCE[Audience.EVERYONE], strict=True))[viewer]
@@ -67,7 +60,7 @@ def test_an_audience_opens_its_list_and_no_other(audience: Audience, viewer: Vie
     assert access(ListKind.FRIENDS, followers, viewer) is expected
 
 
-@pytest.mark.parametrize(("kind", "viewer"), every(LISTS, ViewerRole))
+@pytest.mark.parametrize(("kind", "viewer"), [*product(LISTS, ViewerRole)])
 def test_a_protected_account_shows_its_lists_to_those_it_let_in(
     kind: ListKind, viewer: ViewerRole
 ) -> None:
@@ -75,53 +68,48 @@ def test_a_protected_account_shows_its_lists_to_those_it_let_in(
     assert access(kind, Privacy(protected=True), viewer) is expected
 
 
-@pytest.mark.parametrize(("kind", "viewer"), every(LISTS, ViewerRole))
+@pytest.mark.parametrize(("kind", "viewer"), [*product(LISTS, ViewerRole)])
 def test_an_account_that_is_away_shows_nothing(kind: ListKind, viewer: ViewerRole) -> None:
     expected = dict(zip(ViewerRole, (V, H, H, H, B, H, V), strict=True))[viewer]
     assert access(kind, Privacy(present=False), viewer) is expected
 
 
-@pytest.mark.parametrize(("kind", "reverse_kind"), every(Kind, Kind))
-def test_the_role_of_a_viewer_follows_from_both_kinds(kind: Kind, reverse_kind: Kind) -> None:
-    expected = OF_KINDS.split()[5 * kind + reverse_kind]
-    assert viewer_role_of(kinds_of(kind, reverse_kind, Flags.MUTED)) is ViewerRole[expected]
+def test_the_role_of_a_viewer_follows_from_both_kinds() -> None:
+    for (kind, reverse_kind), expected in zip(product(Kind, Kind), OF_KINDS.split(), strict=True):
+        role = viewer_role_of(kinds_of(kind, reverse_kind, Flags.MUTED))
+        assert role is ViewerRole[expected], (kind, reverse_kind)
 
 
 def _relation(kind: Kind, reverse_kind: Kind) -> Relation:
     return relation(kind, THEN, reverse_kind, LATER, Flags.CLOSE_FOLLOW)
 
 
-@pytest.mark.parametrize(("kind", "reverse_kind", "whispers"), every(Kind, Kind, (True, False)))
-def test_an_end_sees_their_own_side_and_no_block_of_the_other(
-    kind: Kind, reverse_kind: Kind, whispers: bool
-) -> None:
-    seen = seen_by_first(_relation(kind, reverse_kind), whispers=whispers)
-    hidden = reverse_kind is Kind.BLOCK or (reverse_kind is Kind.WHISPER and not whispers)
-    assert seen == _relation(kind, Kind.NONE if hidden else reverse_kind)
+def test_an_end_sees_their_own_side_and_no_block_of_the_other() -> None:
+    for kind, reverse_kind, whispers in product(Kind, Kind, (True, False)):
+        seen = seen_by_first(_relation(kind, reverse_kind), whispers=whispers)
+        hidden = reverse_kind is Kind.BLOCK or (reverse_kind is Kind.WHISPER and not whispers)
+        expected = _relation(kind, Kind.NONE if hidden else reverse_kind)
+        assert seen == expected, (kind, reverse_kind, whispers)
 
 
-@pytest.mark.parametrize(("kind", "reverse_kind", "whispers"), every(Kind, Kind, (True, False)))
-def test_the_second_end_sees_the_same_turned_round(
-    kind: Kind, reverse_kind: Kind, whispers: bool
-) -> None:
-    seen = seen_by_second(_relation(kind, reverse_kind), whispers=whispers)
-    expected = seen_by_first(_relation(kind, reverse_kind).reversed, whispers=whispers).reversed
-    assert seen == expected
-    assert seen.flags is Flags.PLAIN
-    assert seen.kind in ({kind, Kind.NONE} if kind in (Kind.WHISPER, Kind.BLOCK) else {kind})
+def test_the_second_end_sees_the_same_turned_round() -> None:
+    for kind, reverse_kind, whispers in product(Kind, Kind, (True, False)):
+        whole, case = _relation(kind, reverse_kind), (kind, reverse_kind, whispers)
+        seen = seen_by_second(whole, whispers=whispers)
+        assert seen == seen_by_first(whole.reversed, whispers=whispers).reversed, case
+        assert seen.flags is Flags.PLAIN, case
+        may_be = {kind, Kind.NONE} if kind in (Kind.WHISPER, Kind.BLOCK) else {kind}
+        assert seen.kind in may_be, case
 
 
-@pytest.mark.parametrize(
-    ("kind", "reverse_kind", "ahead", "behind"),
-    every(Kind, Kind, (True, False), (True, False)),
-)
-def test_others_see_open_follows_in_open_lists(
-    kind: Kind, reverse_kind: Kind, ahead: bool, behind: bool
-) -> None:
-    seen = seen_by_third(_relation(kind, reverse_kind), ahead=ahead, behind=behind)
-    first = Kind.FOLLOW if ahead and kind is Kind.FOLLOW else Kind.NONE
-    second = Kind.FOLLOW if behind and reverse_kind is Kind.FOLLOW else Kind.NONE
-    assert seen == relation(first, THEN, second, LATER)
+def test_others_see_open_follows_in_open_lists() -> None:
+    for kind, reverse_kind in product(Kind, Kind):
+        for ahead, behind in product((True, False), repeat=2):
+            seen = seen_by_third(_relation(kind, reverse_kind), ahead=ahead, behind=behind)
+            first = Kind.FOLLOW if ahead and kind is Kind.FOLLOW else Kind.NONE
+            second = Kind.FOLLOW if behind and reverse_kind is Kind.FOLLOW else Kind.NONE
+            expected = relation(first, THEN, second, LATER)
+            assert seen == expected, (kind, reverse_kind, ahead, behind)
 
 
 @pytest.mark.parametrize("hidden", [kind for kind in Kind if kind is not Kind.FOLLOW])
@@ -140,22 +128,18 @@ def test_nearly_everybody_is_open() -> None:
     assert all(kind in FOLLOWS for kind in (Kind.FOLLOW, Kind.WHISPER))
 
 
-@pytest.mark.parametrize(
-    ("kind", "reverse_kind", "flags"), every(Kind, Kind, map(Flags, range(16)))
-)
-def test_a_look_at_the_kinds_tells_whether_anything_is_hidden(
-    kind: Kind, reverse_kind: Kind, flags: Flags
-) -> None:
-    whole = relation(kind, THEN, reverse_kind, LATER, flags)
-    for whispers in (True, False):
-        shown = seen_by_first(whole, whispers=whispers)
-        assert (whole.kinds in HIDING[whispers]) == (shown != whole)
-    follow = Kind.FOLLOW in (kind, reverse_kind)
-    assert (whole.kinds in PUBLIC) == follow
+def test_a_look_at_the_kinds_tells_whether_anything_is_hidden() -> None:
+    for kind, reverse_kind, flags in product(Kind, Kind, map(Flags, range(16))):
+        whole = relation(kind, THEN, reverse_kind, LATER, flags)
+        for whispers in (True, False):
+            shown = seen_by_first(whole, whispers=whispers)
+            assert (whole.kinds in HIDING[whispers]) == (shown != whole), whole
+        follow = Kind.FOLLOW in (kind, reverse_kind)
+        assert (whole.kinds in PUBLIC) == follow, whole
     assert SELF.kinds not in PUBLIC | HIDING[True] | HIDING[False]
 
 
-@pytest.mark.parametrize(("audience", "viewer"), every(Audience, ViewerRole))
+@pytest.mark.parametrize(("audience", "viewer"), [*product(Audience, ViewerRole)])
 def test_list_access_is_true_where_the_list_may_be_opened(
     audience: Audience, viewer: ViewerRole
 ) -> None:
@@ -170,7 +154,7 @@ def test_list_access_is_true_where_the_list_may_be_opened(
 OPENED = [None, *(ListAccess(*opened) for opened in product((True, False), repeat=2))]
 
 
-@pytest.mark.parametrize(("first", "second"), every(OPENED, OPENED))
+@pytest.mark.parametrize(("first", "second"), [*product(OPENED, OPENED)])
 def test_an_edge_is_seen_in_either_list_that_holds_it(
     first: ListAccess | None, second: ListAccess | None
 ) -> None:

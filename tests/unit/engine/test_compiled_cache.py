@@ -14,7 +14,7 @@ COMBINATIONS = [
 HOT = "{ tree { number branches(count: 2) { even } } }"
 
 
-def repeating(number: int, spreads: int = 20) -> str:
+def repeating(number: int, spreads: int = 4) -> str:
     """A short document with many fields: a fragment with conditions that is spread often."""
     variables = ", ".join(f"${name}: Boolean = false" for name in CONDITIONS)
     aliases = " ".join(
@@ -47,7 +47,7 @@ def fields_held(engine: Engine, *queries: str) -> int:
 
 
 async def test_plans_of_many_documents_are_bounded_by_their_fields() -> None:
-    most = 3_000
+    most = 600
     engine, free = Engine(schema, EngineSettings(cached_fields=most)), Engine(schema)
     queries = [repeating(number) for number in range(10)]
     for query in queries:
@@ -65,7 +65,7 @@ async def test_each_field_of_a_fragment_counts_at_each_spread() -> None:
 
 
 async def test_a_plan_in_use_outlives_a_flood_of_documents() -> None:
-    engine = Engine(schema, EngineSettings(cached_fields=3_000))
+    engine = Engine(schema, EngineSettings(cached_fields=600))
     first = await engine.execute(query=HOT, context=[])
     plan = engine.prepare(HOT).plans[()]
     for number in range(10):
@@ -75,7 +75,7 @@ async def test_a_plan_in_use_outlives_a_flood_of_documents() -> None:
 
 
 async def test_a_cleared_plan_is_compiled_again() -> None:
-    engine = Engine(schema, EngineSettings(cached_fields=3_000))
+    engine = Engine(schema, EngineSettings(cached_fields=600))
     first = await engine.execute(query=HOT, context=[])
     for number in range(10):
         await run_combinations(engine, repeating(number))
