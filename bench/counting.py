@@ -53,13 +53,17 @@ async def counted(app: ASGIApp, questions: Sequence[Question]) -> Calls:
     Raises NoAnswer.
     """
     requests, tally = _requests(questions), _Tally()
-    sys.setprofile(tally)
-    try:
-        # A task of its own, as in a server: otherwise the callers' coroutines, which are resumed
-        # with each request's own, would be counted too.
-        await create_task(_ask(app, requests))
-    finally:
-        sys.setprofile(None)
+
+    async def ask() -> None:
+        sys.setprofile(tally)
+        try:
+            await _ask(app, requests)
+        finally:
+            sys.setprofile(None)
+
+    # A task of its own, as in a server: otherwise the callers' coroutines, which are resumed
+    # with each request's own, would be counted too.
+    await create_task(ask())
     return tally.each(len(questions))
 
 

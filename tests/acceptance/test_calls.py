@@ -55,8 +55,8 @@ def test_a_follow_calls_no_more_than_it_has_to(storage_settings: StorageSettings
 def asked(
     settings: StorageSettings, shape: str, variables: Sequence[Mapping[str, object]]
 ) -> Calls:
-    """The fewest calls of a request in three quarters of these, after the first one has filled the
-    caches. On a busy machine a late request starts timers, which adds calls and never saves any.
+    """The calls of the cheapest of these requests, after the first quarter has filled the caches.
+    On a busy machine a late request starts timers, which adds calls and never saves any.
 
     On the event loop of a gateway: asyncio's own is in Python, and would be counted.
     """
@@ -70,10 +70,7 @@ def asked(
         gateway = Gateway(Config(settings, DEVELOPMENT, Limits()))
         async with gateway.lifespan():
             await send_all(gateway, questions[:quarter])
-            counts = [
-                await counted(gateway, questions[turn * quarter : (turn + 1) * quarter])
-                for turn in (1, 2, 3)
-            ]
+            counts = [await counted(gateway, [one]) for one in questions[quarter:]]
             return min(counts, key=attrgetter("python_calls"))
 
     return uvloop.run(ask())
