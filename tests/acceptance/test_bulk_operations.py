@@ -21,6 +21,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.bulk import apply_all, as_client, line, results, upload
 from tests.support.gateway import Gateway
+from tests.support.http_client import http_client
 from tests.support.live_gateway import live_gateway
 from tests.support.waiting import until
 
@@ -505,7 +506,7 @@ async def test_one_client_leaves_a_place_for_the_uploads_of_others(
 
     async with (
         live_gateway(storage_settings) as live,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=60) as client,
+        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=60) as client,
         asyncio.TaskGroup() as uploads,
     ):
         begun = [
@@ -542,7 +543,7 @@ async def test_an_upload_arrives_in_parts(
 
     async with (
         live_gateway(storage_settings) as live,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=60) as client,
+        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=60) as client,
     ):
         started = await client.post(
             "/bulk", params={"id": "parts"}, content=parts(), headers=as_client("a")

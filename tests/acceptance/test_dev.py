@@ -17,6 +17,7 @@ import pytest_asyncio
 from devstack.state import State, find_running
 from tests.support.dev_process import DEADLINE_S, Dev, cli, free_port, running, started
 from tests.support.devstack_process import temporary_state
+from tests.support.http_client import http_client
 from tests.support.kith_process import ROOT
 from tests.support.waiting import until
 
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def dev() -> AsyncIterator[Dev]:
     """One `dev`, for tests that use other users of it. It ends cleanly after all of them."""
     with temporary_state() as state:
-        async with running(state, **DEAD_PROXY) as dev:
+        async with running(state, new_interpreter=True, **DEAD_PROXY) as dev:
             yield dev
             assert await dev.end() == 0
             assert dev.children() == {}
@@ -53,7 +54,7 @@ async def test_it_starts_behind_a_proxy_that_does_not_answer(dev: Dev) -> None:
 
 async def test_the_three_printed_queries_answer(dev: Dev) -> None:
     answers = []
-    async with httpx.AsyncClient() as http:
+    async with http_client() as http:
         for url, arguments in printed_queries(dev.lines):
             options = list(zip(arguments[::2], arguments[1::2], strict=True))
             headers = dict(text.split(": ", 1) for name, text in options if name == "-H")
@@ -101,7 +102,8 @@ async def test_each_step_says_how_long_it_took(dev: Dev) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_ctrl_c_in_any_step_ends_all_of_it_cleanly(state: State, step: str) -> None:
-    dev = await started(state, free_port())
+    new_interpreter = step == STEPS[0]  # the signal may come while it imports
+    dev = await started(state, free_port(), new_interpreter=new_interpreter)
     await dev.read_until(step)
     os.killpg(dev.process.pid, signal.SIGINT)
     async with asyncio.timeout(DEADLINE_S):

@@ -5,7 +5,6 @@ import signal
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 
@@ -17,6 +16,7 @@ from tests.support.edges import edges
 from tests.support.example_service import DEADLINE_S, Inbox, Notifications, backend
 from tests.support.gateway import Gateway
 from tests.support.graphs import drain_all, follows
+from tests.support.http_client import http_client
 from tests.support.live_gateway import LiveGateway
 from tests.support.redis_proxy import proxy_to
 from tests.support.waiting import until
@@ -116,7 +116,7 @@ async def test_consumers_that_are_killed_again_and_again_lose_nothing(
     fans = range(2, 202)
 
     async def writes() -> None:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}") as http:
+        async with http_client(base_url=f"http://127.0.0.1:{live.port}") as http:
             for fan in fans:
                 assert (await Gateway(http).data(FOLLOW, fan))["followUser"]["changed"]
 

@@ -29,6 +29,7 @@ from tests.support.edge_files import execute, write_edges
 from tests.support.edges import edges
 from tests.support.gateway import Gateway
 from tests.support.graphs import drain_all, follows
+from tests.support.http_client import http_client
 from tests.support.live_gateway import live_gateway
 from tests.support.waiting import until
 
@@ -327,7 +328,7 @@ async def test_changes_arrive_while_the_stream_is_open(
     accept = {**AS_SERVICE, "accept": "text/event-stream"}
     async with (
         live_gateway(storage_settings) as live,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
+        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
         client.stream("GET", "/changes", headers=accept) as response,
     ):
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -351,7 +352,7 @@ async def test_the_number_of_streams_is_bounded(
 ) -> None:
     async with (
         live_gateway(storage_settings) as live,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
+        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
     ):
         limit = live.app._config.clients.streams.changes_max  # the test must fill it
         async with AsyncExitStack() as opened:
@@ -384,7 +385,7 @@ async def test_a_client_that_reads_nothing_loses_its_place(
     limits = StreamLimits(send_deadline_ms=100, exports_max=1)
     async with (
         live_gateway(storage_settings, streams=limits) as live,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
+        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
     ):
         with socket.socket() as slow:
             slow.setblocking(False)

@@ -11,6 +11,7 @@ from gateway.graphql.exposure import EVERYTHING, Access, Exposure
 from gateway.settings.config import read_config
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway
+from tests.support.http_client import unix_transport
 from tests.support.serve_process import serving
 
 SECRET = "a secret of thirty-two characters"
@@ -171,9 +172,7 @@ async def test_the_metrics_of_all_processes_are_at_their_own_address_only(
     async with (
         serving(storage_settings, path, *arguments, changes=changes, development=False) as serve,
         serve.http() as http,
-        httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(uds=str(of_metrics)), base_url="http://kith"
-        ) as metrics,
+        httpx.AsyncClient(transport=unix_transport(of_metrics), base_url="http://kith") as metrics,
     ):
         await serve.says("Application startup complete", times=2)
         assert (await http.get("/metrics")).status_code == 404

@@ -21,6 +21,7 @@ from storage.stores import Stores
 from tests.acceptance.test_costs import METRICS, REDIS_ROUND_TRIPS
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
+from tests.support.http_client import http_client
 from tests.support.live_gateway import LiveGateway, live_gateway
 from tests.support.redis_proxy import proxy_to
 
@@ -224,7 +225,7 @@ async def test_a_used_up_budget_is_a_typed_error_in_every_transport(
             name, result = await anext(events)
             assert name == "next"
             assert result["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
-        async with httpx.AsyncClient() as client:
+        async with http_client() as client:
             metrics = (await client.get(f"http://127.0.0.1:{live.port}/metrics")).text
         counted = re.findall(r'^kith_requests_total{code="RATE_LIMITED",.*} (.+)$', metrics, re.M)
         assert sum(map(float, counted)) >= 2  # a query of the web socket, and the event stream
@@ -322,7 +323,7 @@ async def test_variables_are_coerced_once(
     monkeypatch.setattr(Variables, "coerce", counted)
     query = f"query ($shown: Boolean!) {{ user(id: 1) @include(if: {shown}) {{ id }} }}"
     query = query if "$" in shown else query.replace("($shown: Boolean!) ", "")
-    async with httpx.AsyncClient() as client:
+    async with http_client() as client:
         for shows in (True, False, True):
             body = {"query": query, "variables": {"shown": shows}}
             assert (await client.post(live.http, json=body)).status_code == 200

@@ -19,6 +19,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.dev_process import free_port
 from tests.support.gateway import DEVELOPMENT
+from tests.support.http_client import http_client
 from tests.support.kith_process import start_kith
 from tests.support.real_graphs import graph, needs_data, oracle
 from tests.support.waiting import until
@@ -103,7 +104,7 @@ async def gateways_and_worker(settings: StorageSettings, count: int) -> AsyncIte
 
 async def _ready(url: str) -> bool:
     try:
-        async with httpx.AsyncClient() as http:
+        async with http_client() as http:
             return bool((await http.get(f"{url}/readyz")).json()["status"] == "ready")
     except (httpx.HTTPError, ValueError):
         return False
@@ -138,7 +139,7 @@ async def test_a_replayed_log_ends_in_the_graph_that_it_tells_of(
 
 
 async def _client(url: str, mine: dict[int, list[Event]]) -> None:
-    async with httpx.AsyncClient(base_url=url, timeout=60) as http:
+    async with http_client(base_url=url, timeout=60) as http:
         await replay(http, mine)
 
 

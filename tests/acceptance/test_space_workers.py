@@ -13,6 +13,7 @@ from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import follows
+from tests.support.http_client import http_client
 from tests.support.ports import free_ports
 from tests.support.spaces import created_spaces, in_space
 from tests.support.waiting import until
@@ -75,7 +76,7 @@ async def test_jobs_are_counted_for_each_space(
     }
     async with (
         working(storage_settings, "*", port),
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http,
+        http_client(base_url=f"http://127.0.0.1:{port}") as http,
     ):
 
         async def are_shown() -> bool:

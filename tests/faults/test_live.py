@@ -5,7 +5,6 @@ import socket as sockets
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 
@@ -14,6 +13,7 @@ from storage.redis import change_notifier
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows
+from tests.support.http_client import http_client
 from tests.support.live_gateway import Socket, has_feed, live_gateway
 from tests.support.redis_proxy import proxy_to
 from tests.support.waiting import until
@@ -134,7 +134,7 @@ async def test_a_worker_in_another_process_wakes_subscribers_here(
 
 
 async def dropped(url: str) -> bool:
-    async with httpx.AsyncClient() as client:
+    async with http_client() as client:
         text = (await client.get(url.replace("/graphql", "/metrics"))).text
     return any(
         line.startswith("kith_slow_consumers_dropped_total") and not line.endswith(" 0.0")

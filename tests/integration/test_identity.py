@@ -12,6 +12,7 @@ from gateway.authentication.identify import AuthenticationSettings
 from gateway.authentication.jwks_url import JwksUrl
 from gateway.authentication.settings import AcceptedTokens
 from storage.settings import StorageSettings
+from tests.support.http_client import http_client
 from tests.support.jwks import Provider, identity_provider, jwk, signed
 from tests.support.live_gateway import LiveGateway, Socket, live_gateway
 
@@ -44,7 +45,7 @@ async def live(storage_settings: StorageSettings, provider: Provider) -> AsyncIt
 
 async def ask(live: LiveGateway, authorization: str, **headers: str) -> httpx.Response:
     headers = {"authorization": authorization, **headers}
-    async with httpx.AsyncClient() as client:
+    async with http_client() as client:
         return await client.post(live.http, json={"query": WHO}, headers=headers)
 
 
@@ -120,7 +121,7 @@ async def test_a_gateway_without_keys_is_not_ready_and_answers_who_is_nobody(
     )
     async with (
         live_gateway(storage_settings, authentication=settings) as live,
-        httpx.AsyncClient(base_url=live.http.removesuffix("/graphql")) as client,
+        http_client(base_url=live.http.removesuffix("/graphql")) as client,
     ):
         ready = await client.get("/readyz")
         assert ready.status_code == 503
@@ -134,7 +135,7 @@ async def test_a_gateway_without_keys_is_not_ready_and_answers_who_is_nobody(
 
 
 async def test_a_gateway_with_old_keys_is_degraded(live: LiveGateway, provider: Provider) -> None:
-    async with httpx.AsyncClient(base_url=live.http.removesuffix("/graphql")) as client:
+    async with http_client(base_url=live.http.removesuffix("/graphql")) as client:
         assert (await client.get("/readyz")).json()["status"] == "ready"
         provider.status = 500
         await ask(live, bearer(NEW, "new"))

@@ -15,6 +15,7 @@ from storage.redis.documents import DOCUMENT_BYTES_MAX
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.gateway import Gateway, running_gateway
+from tests.support.http_client import http_client
 from tests.support.live_gateway import LiveGateway, Socket, live_gateway
 
 WHO = "query Who { viewer { user { id } } }"
@@ -232,7 +233,7 @@ async def test_event_streams_know_hashes(live: LiveGateway) -> None:
     async def first(body: Any) -> Any:
         """The first event of a stream."""
         async with (
-            httpx.AsyncClient(headers={"accept": "text/event-stream"}) as client,
+            http_client(headers={"accept": "text/event-stream"}) as client,
             client.stream("POST", live.http, json=body) as response,
         ):
             assert response.headers["content-type"].startswith("text/event-stream")

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Iterator
 
-import httpx
 import jwt
 import pytest
 from websockets.asyncio.client import connect
@@ -16,6 +15,7 @@ from gateway.commands.logs import JsonFormatter
 from storage.settings import StorageSettings
 from telemetry.request_id import request_id
 from tests.support.gateway import Gateway
+from tests.support.http_client import http_client
 from tests.support.live_gateway import PROTOCOL, live_gateway
 
 QUERY = {"query": "{ user(id: 1) { id } }"}
@@ -214,7 +214,7 @@ async def test_a_web_socket_has_the_id_of_its_handshake(
 
 
 async def test_an_event_stream_has_an_id(storage_settings: StorageSettings) -> None:
-    async with live_gateway(storage_settings) as live, httpx.AsyncClient() as http:
+    async with live_gateway(storage_settings) as live, http_client() as http:
         answer = await http.post(
             live.http,
             json=QUERY,
@@ -232,7 +232,7 @@ async def test_a_rejected_event_stream_has_an_id_and_is_counted(
         "authorization": "Bearer wrong",
         "x-request-id": "mine",
     }
-    async with live_gateway(storage_settings) as live, httpx.AsyncClient() as http:
+    async with live_gateway(storage_settings) as live, http_client() as http:
         answer = await http.post(live.http, json=QUERY, headers=headers)
         metrics = (await http.get(live.http.replace("/graphql", "/metrics"))).text
     assert answer.status_code == 401

@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 
@@ -29,6 +28,7 @@ from storage.stores import Stores
 from tests.support.edge_files import execute, write_edges
 from tests.support.gateway import DEVELOPMENT, Gateway
 from tests.support.graphs import as_pair, drain_all, follows, unfollows, users
+from tests.support.http_client import http_client
 from tests.support.live_gateway import LiveGateway, Socket, has_feed, live_gateway, parsed
 from tests.support.waiting import until
 
@@ -396,7 +396,7 @@ async def test_an_event_source_that_raises_is_an_error(
 
 async def test_a_number_of_any_length_is_no_id(live: LiveGateway) -> None:
     query = f"{{ users(ids: {'9' * 5_000}) {{ id }} }}"
-    async with httpx.AsyncClient() as client:
+    async with http_client() as client:
         response = await client.post(live.http, json={"query": query})
     (error,) = response.json()["errors"]
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
@@ -524,7 +524,7 @@ async def test_a_socket_has_so_many_subscriptions_and_a_process_so_many_clients(
         assert [error["extensions"]["code"] for error in rejected["payload"]] == ["OVERLOADED"]
         async with live.raw_socket() as raw:
             assert (await Socket(raw).closed())[0] == 1013
-        async with httpx.AsyncClient() as client:
+        async with http_client() as client:
             headers = {"accept": "text/event-stream"}
             response = await client.post(live.http, json={"query": COUNTS}, headers=headers)
         assert response.status_code == 503
@@ -575,7 +575,7 @@ URQL = (
 async def test_one_header_gets_json_for_a_query_and_a_stream_for_a_subscription(
     live: LiveGateway, accept: str
 ) -> None:
-    async with httpx.AsyncClient(headers={"accept": accept, "x-viewer": "1"}) as client:
+    async with http_client(headers={"accept": accept, "x-viewer": "1"}) as client:
         for document in ("{ viewer { user { id } } }", FOLLOW):
             response = await client.post(live.http, json={"query": document})
             assert "json" in response.headers["content-type"]
@@ -592,7 +592,7 @@ async def test_one_header_gets_json_for_a_query_and_a_stream_for_a_subscription(
 async def test_several_accept_headers_are_one_list(live: LiveGateway) -> None:
     headers = [("accept", "text/plain"), ("accept", "text/event-stream;q=0.1")]
     async with (
-        httpx.AsyncClient(headers=headers) as client,
+        http_client(headers=headers) as client,
         client.stream("POST", live.http, json={"query": "{ __typename }"}) as response,
     ):
         assert await anext(parsed(response.aiter_lines())) == (
@@ -614,7 +614,7 @@ async def test_several_accept_headers_are_one_list(live: LiveGateway) -> None:
 async def test_an_unacceptable_media_type_is_rejected(
     live: LiveGateway, accept: str, query: str
 ) -> None:
-    async with httpx.AsyncClient(headers={"accept": accept}) as client:
+    async with http_client(headers={"accept": accept}) as client:
         response = await client.post(live.http, json={"query": query})
     assert response.status_code == 406
     (error,) = response.json()["errors"]
@@ -623,7 +623,7 @@ async def test_an_unacceptable_media_type_is_rejected(
 
 async def test_an_event_stream_by_get_reads_and_never_writes(live: LiveGateway) -> None:
     headers = {"accept": "text/event-stream", "x-viewer": "1"}
-    async with httpx.AsyncClient(headers=headers) as client:
+    async with http_client(headers=headers) as client:
         read = await client.get(live.http, params={"query": "{ viewer { user { id } } }"})
         written = await client.get(live.http, params={"query": FOLLOW})
         rejected = await client.get(live.http, headers={"authorization": "Bearer x"})
@@ -635,7 +635,7 @@ async def test_an_event_stream_by_get_reads_and_never_writes(live: LiveGateway) 
 async def test_a_silent_stream_shows_that_it_lives(storage_settings: StorageSettings) -> None:
     async with (
         live_gateway(storage_settings, StreamLimits(keep_alive_ms=10)) as live,
-        httpx.AsyncClient(headers={"accept": "text/event-stream"}) as client,
+        http_client(headers={"accept": "text/event-stream"}) as client,
         client.stream("POST", live.http, json={"query": COUNTS}) as response,
     ):
         lines = response.aiter_lines()
@@ -652,7 +652,7 @@ async def test_a_client_that_leaves_ends_its_subscriptions(live: LiveGateway) ->
 
 async def until_no_subscriber(live: LiveGateway) -> None:
     async def nobody() -> bool:
-        async with httpx.AsyncClient() as client:
+        async with http_client() as client:
             text = (await client.get(live.http.replace("/graphql", "/metrics"))).text
         return "\nkith_subscriptions 0.0" in text
 
@@ -738,7 +738,7 @@ async def test_a_viewer_leaves_connections_to_others(
             async with live.raw_socket(viewer=1) as raw:
                 await raw.send('{"type": "connection_init"}')
                 assert (await Socket(raw).closed())[0] == 1013
-            async with httpx.AsyncClient(timeout=20) as client:
+            async with http_client(timeout=20) as client:
                 headers = {"x-viewer": "1", "accept": "text/event-stream"}
                 rejected = await client.post(live.http, json={"query": COUNTS}, headers=headers)
                 assert rejected.status_code == 503

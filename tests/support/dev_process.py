@@ -11,10 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from devstack.state import State
-from tests.support.kith_process import ROOT, start_kith
+from tests.support.http_client import http_client
+from tests.support.kith_process import ROOT, Command, start_kith
 
 DEADLINE_S = 90
 
@@ -22,7 +21,7 @@ DEADLINE_S = 90
 class Dev:
     """A running `dev`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, state: State, url: str) -> None:
+    def __init__(self, process: Command, state: State, url: str) -> None:
         self.process = process
         self.state = state
         self.url = url
@@ -42,7 +41,7 @@ class Dev:
 
     async def ask(self, query: str, viewer: int = 1, **variables: Any) -> dict[str, Any]:
         body = {"query": query, "variables": variables}
-        async with httpx.AsyncClient(timeout=10) as http:
+        async with http_client(timeout=10) as http:
             response = await http.post(
                 f"{self.url}/graphql", json=body, headers={"x-viewer": str(viewer)}
             )
@@ -97,24 +96,38 @@ def free_port() -> int:
     raise AssertionError("no free port")
 
 
-async def started(state: State, port: int, **changes: str) -> Dev:
+async def started(state: State, port: int, *, new_interpreter: bool = False, **changes: str) -> Dev:
+    """Start `dev`. `new_interpreter`: as a user does; else it is forked with all imports.
+    `changes`: of its environment."""
+    arguments = ("dev", "--no-bundle", "--port", str(port), "--state", str(state.root))
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "dev", "--no-bundle"),
-        *("--port", str(port), "--state", str(state.root)),
-        cwd=ROOT,
-        env={**environment, **changes},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
+    environment |= changes
+    if new_interpreter:
+        process: Command = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway", *arguments),
+            cwd=ROOT,
+            env=environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    else:
+        process = await start_kith(
+            *arguments,
+            env=environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
     return Dev(process, state, f"http://127.0.0.1:{port}")
 
 
 @asynccontextmanager
-async def running(state: State, **changes: str) -> AsyncIterator[Dev]:
-    """A `dev` that is ready. `changes`: of its environment."""
-    dev = await started(state, free_port(), **changes)
+async def running(
+    state: State, *, new_interpreter: bool = False, **changes: str
+) -> AsyncIterator[Dev]:
+    """A `dev` that is ready. The options are those of `started`."""
+    dev = await started(state, free_port(), new_interpreter=new_interpreter, **changes)
     try:
         await dev.read_until("Ctrl-C stops everything")
         yield dev

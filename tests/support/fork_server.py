@@ -36,6 +36,7 @@ class Request:
 
     arguments: list[str]
     environment: dict[str, str]
+    new_session: bool
 
     def encoded(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -94,7 +95,9 @@ def _reply(reply: socket.socket, number: int) -> None:
 
 
 def _become(request: Request) -> None:
-    """Take the environment and the arguments of the request."""
+    """Take the environment, the arguments and the session of the request."""
+    if request.new_session:
+        os.setsid()
     os.environ.clear()
     os.environ.update(request.environment)
     sys.argv = [sys.argv[0], *request.arguments]

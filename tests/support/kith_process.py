@@ -69,6 +69,7 @@ async def start_kith(
     *arguments: str,
     env: Mapping[str, str],
     tree: Path = ROOT,
+    start_new_session: bool = False,
     stdin: int | None = None,
     stdout: int | None = None,
     stderr: int | None = None,
@@ -80,11 +81,12 @@ async def start_kith(
             *(sys.executable, "-m", "gateway", *arguments),
             cwd=tree,
             env=env,
+            start_new_session=start_new_session,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
         )
-    request = fork_server.Request(list(arguments), dict(env))
+    request = fork_server.Request(list(arguments), dict(env), start_new_session)
     reply, theirs = socket.socketpair()
     reply.setblocking(False)
     with contextlib.ExitStack() as given:

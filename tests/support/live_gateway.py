@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
@@ -27,6 +26,7 @@ from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import DEVELOPMENT
+from tests.support.http_client import http_client
 from tests.support.http_server import listener
 
 PROTOCOL = Subprotocol("graphql-transport-ws")
@@ -85,7 +85,7 @@ class LiveGateway:
             headers["authorization"] = authorization
         body = {"query": query, "variables": variables}
         async with (
-            httpx.AsyncClient(timeout=DEADLINE_S) as client,
+            http_client(timeout=DEADLINE_S) as client,
             client.stream("POST", self.http, json=body, headers=headers) as response,
         ):
             assert response.status_code == 200

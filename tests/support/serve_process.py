@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from storage.settings import StorageSettings
+from tests.support.http_client import unix_transport
 from tests.support.kith_process import ROOT, Command, start_kith
 from tests.support.waiting import until
 
@@ -37,7 +38,7 @@ class Serve:
     def http(self) -> httpx.AsyncClient:
         """A client with connections of its own."""
         return httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(uds=str(self.socket)),
+            transport=unix_transport(self.socket),
             base_url="http://kith",
             timeout=DEADLINE_S,
         )

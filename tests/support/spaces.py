@@ -16,6 +16,7 @@ from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import StorageSettings
 from tests.support.edge_files import execute
 from tests.support.gateway import DEVELOPMENT
+from tests.support.http_client import http_client
 from tests.support.live_gateway import LiveGateway, live_gateway
 
 SERVED = SpacesSettings(frozenset({"shop", "biz"}))
@@ -82,5 +83,5 @@ async def serving(
     **options: Any,
 ) -> AsyncIterator[Client]:
     running = live_gateway(settings, authentication=authentication, spaces=served, **options)
-    async with running as live, httpx.AsyncClient(timeout=20) as http:
+    async with running as live, http_client(timeout=20) as http:
         yield Client(live, http)

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.acceptance.clients.running import DEADLINE_S, given, needs_node, run
 from tests.acceptance.clients.world import OWNER, VIEWER
 from tests.support.documentation import blocks, rows
+from tests.support.http_client import http_client
 from tests.support.http_server import listener
 from tests.support.live_gateway import LiveGateway
 
@@ -74,7 +74,7 @@ async def test_the_router_of_the_page_joins_two_subgraphs(
     async with (
         node(workspace, "names-subgraph.mjs", about),
         node(workspace, "router-of-the-page.mjs"),
-        httpx.AsyncClient(headers={"authorization": authorization}) as http,
+        http_client(headers={"authorization": authorization}) as http,
     ):
         response = await http.post(f"http://localhost:{router}/", json={"query": query})
     assert response.json() == {

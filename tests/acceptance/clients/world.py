@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Mapping
 
-import httpx
-
 from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from storage.stores import Stores
 from tests.support.graphs import drain_all, follows
+from tests.support.http_client import http_client
 from tests.support.live_gateway import DEADLINE_S, LiveGateway
 from tests.support.relationships import protect
 
@@ -71,7 +70,7 @@ async def _change(
     changes = [{"action": action, "userId": str(user), **how} for user in users]
     body = {"query": _CHANGE, "variables": {"input": {"changes": changes}}}
     headers = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, viewer)}"}
-    async with httpx.AsyncClient(timeout=DEADLINE_S) as http:
+    async with http_client(timeout=DEADLINE_S) as http:
         answer = (await http.post(live.http, json=body, headers=headers)).json()
     payload = answer["data"]["changeRelationships"]
     assert not payload["userErrors"]
