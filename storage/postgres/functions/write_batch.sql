@@ -116,8 +116,10 @@ BEGIN
             -- include: new_edge
     ), waiting AS (
         INSERT INTO outbox (
+            lane,
             -- include: outbox_columns
         ) SELECT
+            (hash_user(step.target) & ((SELECT count_lanes()) - 1))::smallint,
             -- include: outbox_values
         FROM edge_step AS step ORDER BY step.place
     ), noted AS (

@@ -100,8 +100,10 @@ BEGIN
             -- include: new_edge
         ;
         INSERT INTO outbox (
+            lane,
             -- include: outbox_columns
         ) VALUES (
+            lane_of(step.target),
             -- include: outbox_values
         );
     END LOOP;

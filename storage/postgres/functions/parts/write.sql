@@ -22,11 +22,9 @@ d.begins AND EXISTS (
 )
 
 -- name: steps
--- The steps, with the lane of each and what it adds to the counts of its source. `specials` counts
--- close follows: see migrations/0011_functions.sql. One step is counted at a time, so nothing is
--- counted before it.
+-- The steps, with what each adds to the counts of its source. `specials` counts close follows: see
+-- migrations/0011_functions.sql. One step is counted at a time, so nothing is counted before it.
 SELECT s.*, d.actor, d.now, d.trace,
-       (hash_user(s.target) & ((SELECT count_lanes()) - 1))::smallint AS lane,
        (s.kind = 1)::integer - (s.previous_kind = 1)::integer AS follows,
        (s.kind = 2)::integer - (s.previous_kind = 2)::integer AS whispers,
        (s.kind = 3)::integer - (s.previous_kind = 3)::integer AS requests,
@@ -82,10 +80,12 @@ message = CASE WHEN f.kind = 3 AND excluded.kind = 3
                THEN coalesce(excluded.message, f.message) ELSE excluded.message END
 
 -- name: outbox_columns
-lane, from_user_id, to_user_id, kind, flags, since, version, friends, former, by_target, trace
+-- After the lane, which the statement that inserts must find: it may have waited for a change of the
+-- number of lanes.
+from_user_id, to_user_id, kind, flags, since, version, friends, former, by_target, trace
 
 -- name: outbox_values
-step.lane, step.source, step.target, step.kind, step.flags, step.since, step.version, step.friends,
+step.source, step.target, step.kind, step.flags, step.since, step.version, step.friends,
 step.previous_kind + 16 * step.previous_flags, step.source <> step.actor, step.trace
 
 -- name: receipt_columns
