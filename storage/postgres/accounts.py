@@ -13,8 +13,8 @@ from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of, lock_account
 from storage.postgres.connection.pool import Connection, Postgres
-from storage.postgres.connection.transactions import RolledBack, in_transaction
-from storage.postgres.own_changes import charge_and_record
+from storage.postgres.connection.transactions import in_transaction
+from storage.postgres.own_changes import complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,8 @@ async def _change(
     saved = _saved(was, rule(was))
     if saved.outcome is Outcome.UPDATED:
         await connection.fetch(_SQL.write_account, user, *_columns(saved.account))
-    later = await charge_and_record(connection, user, user, saved.outcome, now, request, pace)
-    if later is not None:
-        raise RolledBack(Saved(Outcome.RATE_LIMITED, was, later))
-    return saved
+    undone = replace(saved, account=was)
+    return await complete(connection, user, user, saved, now, request, pace, undone=undone)
 
 
 def _saved(was: Account, account: Account) -> Saved:

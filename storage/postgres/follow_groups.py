@@ -28,9 +28,8 @@ from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
 from storage.postgres.connection.pool import Connection, Postgres
 from storage.postgres.connection.transactions import RolledBack, in_transaction
-from storage.postgres.own_changes import charge_rate_limit
+from storage.postgres.own_changes import charge_rate_limit, complete
 from storage.postgres.present_follows import present_follows
-from storage.postgres.receipts import write_receipt
 
 ENDED_MAX = 2_000
 """Members of a group whose follow has ended that may be stored: an undo restores their follows, or
@@ -128,9 +127,7 @@ async def _saved(changing: _Changing, change: GroupChange, pace: Pace) -> SavedG
         raise RolledBack(result)
     if later is not None:
         raise RolledBack(SavedGroups(Outcome.RATE_LIMITED, retry_at=later))
-    if request is not None:
-        await write_receipt(connection, request, owner, result.outcome, now)
-    return result
+    return await complete(connection, owner, owner, result, now, request, None)
 
 
 async def _made(changing: _Changing, change: GroupChange, now: int) -> SavedGroups:

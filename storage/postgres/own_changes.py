@@ -1,9 +1,12 @@
 """Changes of what a user keeps for themselves, each in one transaction with its rate limit and its
 receipt."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from graph.account import Saved
 from graph.edge import Millis, UserId
+from graph.follow_group import SavedGroups
 from graph.outcome import Outcome
 from graph.own_change import OwnChange
 from graph.pace import Pace, latest, retry_at
@@ -19,6 +22,8 @@ class _Statements:
     charge_change: str
 
 
+R = TypeVar("R", OwnChange, Saved, SavedGroups)
+
 _SQL = sql.load(_Statements, "own_changes")
 
 
@@ -26,48 +31,30 @@ async def complete(
     connection: Connection,
     user: UserId,
     other: UserId,
-    outcome: Outcome,
+    result: R,
     now: int,
     request: Request | None,
     pace: Pace | None,
-) -> OwnChange:
-    """Do `charge_and_record`, and return the result of the change.
+    *,
+    undone: R | None = None,
+) -> R:
+    """Charge the rate limit of `user` for a change that was written, unless it has changed nothing
+    and has no `request`; write its receipt; and return its `result`. `other`: the user whom it
+    concerns; `now`: microseconds; `undone`: the result without the change, if it differs.
 
     Raises:
         RolledBack: the user is too fast.
         ReceiptExists: the receipt exists; the transaction can only be rolled back.
     """
-    later = await charge_and_record(connection, user, other, outcome, now, request, pace)
-    if later is not None:
-        raise RolledBack(OwnChange(Outcome.RATE_LIMITED, later))
-    return OwnChange(outcome)
-
-
-async def charge_and_record(
-    connection: Connection,
-    user: UserId,
-    other: UserId,
-    outcome: Outcome,
-    now: int,
-    request: Request | None,
-    pace: Pace | None,
-) -> Millis | None:
-    """Charge the rate limit of `user` for a change that was written, unless it has changed nothing
-    and has no `request`, and write its receipt. `other`: the user whom it concerns; `now`:
-    microseconds.
-
-    Returns None, or when to retry; then the caller must roll back.
-
-    Raises:
-        ReceiptExists: the receipt exists; the transaction can only be rolled back.
-    """
-    if pace is not None and (request or outcome is Outcome.UPDATED):
+    if pace is not None and (request or result.outcome is not Outcome.UNCHANGED):
         later = await charge_rate_limit(connection, user, pace, now)
         if later is not None:
-            return later
+            raise RolledBack(
+                replace(undone or result, outcome=Outcome.RATE_LIMITED, retry_at=later)
+            )
     if request is not None:
-        await write_receipt(connection, request, other, outcome, now)
-    return None
+        await write_receipt(connection, request, other, result.outcome, now)
+    return result
 
 
 async def charge_rate_limit(

@@ -75,4 +75,4 @@ async def _replace(
         await connection.fetch(_SQL.delete_pins, user)
         for position, pin in enumerate(pins):
             await connection.fetch(_SQL.write_pin, user, position, *pin)
-    return await complete(connection, user, user, outcome, now, request, pace)
+    return await complete(connection, user, user, OwnChange(outcome), now, request, pace)

@@ -68,4 +68,4 @@ async def _set(
     else:
         changed = await connection.row(_SQL.write_note, *pair, note)
     outcome = Outcome.UPDATED if changed else Outcome.UNCHANGED
-    return await complete(connection, *pair, outcome, states["now"], request, pace)
+    return await complete(connection, *pair, OwnChange(outcome), states["now"], request, pace)

@@ -62,4 +62,4 @@ async def _mark(
     outcome = Outcome.UNCHANGED
     if until > NEVER_SEEN and await connection.row(_SQL.mark_seen, user, until):
         outcome = Outcome.UPDATED
-    return await complete(connection, user, user, outcome, now, request, pace)
+    return await complete(connection, user, user, OwnChange(outcome), now, request, pace)
