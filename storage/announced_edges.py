@@ -16,10 +16,9 @@ from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.cache.lease import delayed_edges
-from storage.cache.marks import Mark, Marks
+from storage.cache.marks import Mark, MarkedWrite, Marks
 from storage.catch_up import CatchUp, LanesChanged
 from storage.ports.lanes import Lanes
-from storage.redis.connection import PART as REDIS
 from storage.shielded_tasks import ShieldedTasks
 
 DRAIN_S_MAX = 1.0
@@ -57,21 +56,6 @@ class Caches(Protocol):
         that are unavailable now.
         """
         ...
-
-
-class _Write:
-    """A write that waits for its mark."""
-
-    def __init__(self, mark: Mark, *, needs_mark: bool) -> None:
-        self._mark = mark
-        self._needs_mark = needs_mark
-        self.has_begun = False
-
-    async def begin(self) -> None:
-        """Wait for the mark. Raises Unavailable if the write needs it and it cannot be set."""
-        if not await self._mark.is_set() and self._needs_mark:
-            raise Unavailable(REDIS)
-        self.has_begun = True
 
 
 class AnnouncedEdges:
@@ -113,7 +97,7 @@ class AnnouncedEdges:
             decision = await self._tables.change(pair, rule)
             return await self._announce(pair, decision) if decision.unpublished else decision
         mark = self._marks.begin(pair.source)
-        write = _Write(mark, needs_mark=not self._delayed_writes)
+        write = MarkedWrite((mark,), needs_marks=not self._delayed_writes)
         try:
             decision = await self._tables.change(pair, rule, write.begin)
         except Exception as error:

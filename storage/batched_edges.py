@@ -15,10 +15,9 @@ from graph.edge import Pair, UserId
 from graph.errors import Unavailable
 from graph.lane import lane_of
 from storage.cache.lease import delayed_edges
-from storage.cache.marks import Mark, Marks
+from storage.cache.marks import Mark, MarkedWrite, Marks, are_set
 from storage.ports.edges import Edges
 from storage.ports.lanes import Lanes
-from storage.redis.connection import PART as REDIS
 from storage.shielded_tasks import ShieldedTasks
 
 log = logging.getLogger(__name__)
@@ -156,22 +155,15 @@ class BatchedEdges:
     ) -> list[Decision | Exception | None]:
         """Make the changes of a batch, and update the caches."""
         marks = self._marks.begin_many(dict.fromkeys(pair.source for pair, _ in changes))
-        has_begun = False
-
-        async def begin() -> None:
-            nonlocal has_begun
-            if not await _are_set(marks.values()) and not self._delayed_writes:
-                raise Unavailable(REDIS)
-            has_begun = True
-
+        write = MarkedWrite(marks.values(), needs_marks=not self._delayed_writes)
         try:
-            results = await self._tables.change_many(changes, begin)
+            results = await self._tables.change_many(changes, write.begin)
         except Exception:
             # After an error, a write may have been committed.
-            if not has_begun:
+            if not write.has_begun:
                 await self._marks.clear(*marks.values())
             raise
-        await _are_set(marks.values())
+        await are_set(marks.values())
         published = [
             (pair, result)
             for (pair, _), result in zip(changes, results, strict=True)
@@ -220,7 +212,3 @@ def _batches(waiting: Sequence[_Waiting]) -> Iterable[Sequence[_Waiting]]:
         for start in range(0, len(ordered), BATCH):
             yield ordered[start : start + BATCH]
         waiting = [one for one in waiting if first[frozenset(one.pair)] is not one]
-
-
-async def _are_set(marks: Iterable[Mark]) -> bool:
-    return all([await mark.is_set() for mark in marks])

@@ -190,7 +190,9 @@ async def change_relationship(
     try:
         user = arguments.user_id("userId", given.user_id)
         condition = arguments.relation_version("ifVersion", given.if_version)
-        action = replace(given.action(scope.limits), if_version=condition)
+        action = given.action(scope.limits)
+        if condition is not None:
+            action = replace(action, if_version=condition)
         key = given.key
     except BadInput as bad:
         result = Result(Outcome.INVALID_INPUT, invalid=bad)

@@ -7,14 +7,14 @@ filled later were read after the commit.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.cache.lease import token
-from storage.redis.connection import Redis
+from storage.redis.connection import PART, Redis
 from storage.redis.keys import Keys, closing, lease
 from storage.redis.scripts import CALL, CLEAR_MARK, MARK
 from storage.redis.wire import Command
@@ -31,10 +31,27 @@ class Mark:
     clearing: Command
     """A command that clears it."""
     setting: "asyncio.Task[bool]"
+    """Whether it is set; it may take the deadline of a call to Redis."""
 
-    async def is_set(self) -> bool:
-        """Whether it is set; it may take the deadline of a call to Redis."""
-        return await self.setting
+
+async def are_set(marks: Iterable[Mark]) -> bool:
+    """Whether all marks are set."""
+    return all([await mark.setting for mark in marks])
+
+
+class MarkedWrite:
+    """A write that waits for its marks."""
+
+    def __init__(self, marks: Collection[Mark], *, needs_marks: bool) -> None:
+        self._marks = marks
+        self._needs_marks = needs_marks
+        self.has_begun = False
+
+    async def begin(self) -> None:
+        """Wait for the marks. Raises Unavailable if the write needs them and one cannot be set."""
+        if not await are_set(self._marks) and self._needs_marks:
+            raise Unavailable(PART)
+        self.has_begun = True
 
 
 class Marks:
@@ -65,7 +82,7 @@ class Marks:
 
     async def clear(self, *marks: Mark) -> None:
         """Clear the marks of writes that have changed nothing. If that fails, they expire."""
-        if all([await mark.is_set() for mark in marks]):
+        if await are_set(marks):
             with suppress(Unavailable):
                 await self._redis.pipe([mark.clearing for mark in marks])
 
