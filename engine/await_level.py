@@ -17,6 +17,7 @@ from engine.awaiting import (
     gather_or_cancel,
 )
 from engine.columnar_rows import ColumnarRows, is_column
+from engine.parts import ROWS_PER_CALL, resolve_in_parts
 from engine.run import AsyncResolver, Column, PendingField, Rows, Run, pending_field
 from engine.slices import fill_in_slices, is_long
 
@@ -64,6 +65,9 @@ def _resolve(run: Run, awaited: list[AwaitedField]) -> None:
         fields, run.pending = run.pending, []
         for field in fields:
             column: Any
+            if len(field.rows) > ROWS_PER_CALL:
+                awaited.append((field, resolve_in_parts(field, run)))
+                continue
             try:
                 column = field.resolver.resolve(field.rows, run)
             except Exception as error:

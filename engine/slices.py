@@ -2,7 +2,7 @@
 
 A slice builds about `SLICE_BYTES` of the response. The first slices are short, because the size
 of a row is known only when some rows are built. Fields that are pending at the end of a slice are
-joined with those of the other slices, so that each resolver is still called once.
+joined with those of the other slices, so that each resolver is called as often as without slices.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,9 @@ LONG_COLUMN = 64
 ITEMS_MAX = 4_000
 """The items of a slice, whatever they have below them."""
 
+
+FIRST_ITEMS = 8
+"""The items of the first slice. Each may be a list of 100 rows, of which nothing is known yet."""
 
 LIGHT_BYTES = SLICE_BYTES // 5
 """What a run builds of long columns without waiting for a turn: 0.4 to 1 ms, as much as many
@@ -66,7 +69,7 @@ class _Filling:
     def __init__(self, run: Run) -> None:
         self.pending: list[PendingField] = []
         self._run = run
-        self._items = LONG_COLUMN
+        self._items = FIRST_ITEMS
         """The number of items of the next slice."""
         self._spent = 1.0
         """How much of this turn is spent. The first slice waits for a turn."""

@@ -23,7 +23,6 @@ from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.exported_list import ExportedList
 from graph.page import NEWEST, Position
 from graph.relation import Relation, relation_of
-from resolvers.exports import RANGE
 from resolvers.scope import NOBODY, Scope
 from resolvers.visibility import own_relation
 
@@ -53,6 +52,10 @@ class _ByOther(Protocol):
 
 
 E = TypeVar("E", bound=_ByOther)
+
+RANGE = 500
+"""The entries that are read at once. Making and filtering them takes 2 to 4 ms, for which the event
+loop does nothing else."""
 
 
 async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None]:

@@ -17,7 +17,8 @@ from graph.visibility import Access
 from resolvers.access import accesses_of, load_facts, shows_whispers
 from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import VisiblePages, pages_of, present_only
-from resolvers.scope import PAIRS_PER_TURN, Scope
+from resolvers.pair_turns import PAIRS_PER_TURN
+from resolvers.scope import Scope
 from resolvers.totals import load_totals
 from storage.ports.lists import OVERLAP_MAX, Side, Whispers
 

@@ -32,9 +32,6 @@ from storage.ports.reader import (
 )
 from storage.ports.request_stores import RequestStores
 
-PAIRS_PER_TURN = 10_000
-"""The pairs of users that are processed before the event loop does other work: 2 to 4 ms."""
-
 NOBODY: Set[UserId] = frozenset()
 
 ProfiledPages: TypeAlias = tuple[Mapping[UserId, Page], Mapping[UserId, Profile]]

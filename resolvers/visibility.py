@@ -22,7 +22,8 @@ from graph.visibility import (
     seen_through,
     viewer_role_of,
 )
-from resolvers.scope import PAIRS_PER_TURN, Scope
+from resolvers.pair_turns import PairTurns
+from resolvers.scope import Scope
 from storage.ports.reader import Check
 
 Found = Sequence[RelationColumn]
@@ -36,13 +37,11 @@ async def visible_relations(scope: Scope, checks: Sequence[Check], found: Found)
     access = await list_access_of(scope, _public_ends(scope, checks, found))
     absent = await scope.absent()
     visible: list[RelationColumn] = []
-    pairs = 0
+    turns = PairTurns()
     for check, relations in zip(checks, found, strict=True):
-        visible.append(_visible_column(scope, check, relations, access, absent))
-        pairs += len(check.others)
-        if pairs >= PAIRS_PER_TURN:
+        if turns.is_over(check):
             await asyncio.sleep(0)
-            pairs = 0
+        visible.append(_visible_column(scope, check, relations, access, absent))
     return visible
 
 

@@ -11,17 +11,21 @@ import pytest
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.services import account_export
 from gateway.settings.config import Config
+from graph.account_export import OutgoingEntry
 from graph.edge import Flags, Kind, UserId
 from graph.errors import BadInput
 from graph.follow_group import AddMembers, CreateGroup, GroupId
 from resolvers import account_export as resolvers_account_export
 from resolvers.scope import Limits
+from storage.postgres import account_exports
+from storage.postgres.connection.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import edges
 from tests.support.gateway import DEVELOPMENT, Gateway, running_gateway
 from tests.support.graphs import as_pair, drain_all
 from tests.support.json_schema import violations
+from tests.support.loop_ticks import loop_ticks
 
 SUBJECT = 42
 AS_SERVICE = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
@@ -252,6 +256,27 @@ async def test_long_sections_are_read_in_ranges_and_written_in_slices(
         assert document == whole
     for section in ("outgoing", "incoming", "notes", "affinities", "receipts"):
         assert len(whole[section]) == len(others), section
+
+
+async def test_an_iteration_of_the_loop_makes_a_bounded_number_of_entries(
+    gateway: Gateway, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await postgres.fetch(
+        "INSERT INTO following (from_user_id, to_user_id, since, version, kind)"
+        " SELECT $1, 1000 + s, 1700000000000 + s, 1, 1 FROM generate_series(1, 3000) s",
+        SUBJECT,
+    )
+    make = account_exports._outgoing
+    async with loop_ticks() as ticks:
+
+        def counting_make(row: Any) -> OutgoingEntry:
+            ticks.add("entries", 1)
+            return make(row)
+
+        monkeypatch.setattr(account_exports, "_outgoing", counting_make)
+        document = await exported(gateway)
+    assert len(document["outgoing"]) == ticks.total["entries"] == 3_000
+    assert ticks.most["entries"] <= 500
 
 
 async def test_only_services_for_themselves_get_it_and_it_is_audited(

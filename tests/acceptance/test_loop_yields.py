@@ -16,12 +16,16 @@ from engine.run import Rows, Run
 from gateway.graphql import event_stream, sockets
 from gateway.http import json_parts
 from graph import relation as rules
-from graph.relation import RelationColumn
+from graph.edge import UserId
+from graph.relation import Relation, RelationColumn
 from resolvers import visibility
-from resolvers.scope import PAIRS_PER_TURN
+from resolvers.pair_turns import PAIRS_PER_CHECK, PAIRS_PER_TURN
 from storage.ports.reader import Check
+from storage.postgres import relations
 from storage.postgres.connection.pool import Connection, Postgres
 from storage.postgres.private_notes import PostgresPrivateNotes
+from storage.redis import multiplexed
+from storage.redis.wire import Command
 from storage.slices import ROWS_PER_SLICE
 from storage.stores import Stores
 from tests.support.gateway import Gateway
@@ -69,6 +73,7 @@ async def test_an_iteration_of_the_loop_does_a_bounded_part_of_the_work(
     assert ticks.most["shared"] <= ROWS_MAX
     assert ticks.total["pairs"] == 1_000 * users
     assert ticks.most["pairs"] <= 1.2 * PAIRS_PER_TURN
+    assert ticks.most["arguments"] <= 1.2 * PAIRS_PER_TURN
     assert ticks.most["bytes"] <= 2 * json_parts.PART_BYTES
 
 
@@ -112,7 +117,7 @@ async def test_mutes_and_notes_of_many_relations_are_found_by_few_tests(
     query = """query($ids: [ID!]!, $others: [ID!]!) {
         users(ids: $ids) { relationWith(ids: $others) { mutedUntil note } }
     }"""
-    await gateway.data(query, viewer=1, ids=["1"] * 20, others=OTHERS[:200])
+    await gateway.data(query, viewer=1, ids=["1"] * 10, others=OTHERS[:200])
     assert 0 < len(tested) == len(set(tested))
     assert len(looked_up) == 200
 
@@ -155,6 +160,42 @@ async def test_references_are_resolved_in_slices(
     assert ticks.most["rows"] <= ROWS_MAX
 
 
+async def test_relations_of_many_users_to_one_are_shown_in_slices(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check of one pair takes as long as ten pairs of one check."""
+    query = """query($r: [_Any!]!) {
+        _entities(representations: $r) { ... on User { relationMask(ids: ["1"]) } }
+    }"""
+    references = [{"__typename": "User", "id": str(user)} for user in range(1, 3_001)]
+    async with loop_ticks() as ticks:
+        _count(ticks, monkeypatch)
+        await gateway.data(query, viewer=1, r=references)
+    assert ticks.total["checks"] == 3_000
+    assert ticks.most["checks"] <= PAIRS_PER_TURN / PAIRS_PER_CHECK
+
+
+async def test_relations_that_no_cache_holds_are_made_in_slices(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for statement in LONG_LISTS.split(";"):
+        await postgres.fetch(statement)
+    followed, make = [UserId(user) for user in range(1001, 2501)], relations._relation
+    async with loop_ticks() as ticks:
+
+        def counting_make(*given: Any) -> Relation:
+            ticks.add("relations", 1)
+            return make(*given)
+
+        monkeypatch.setattr(relations, "_relation", counting_make)
+        (column,) = await relations.PostgresRelations(postgres).between(
+            [Check(UserId(500), followed)]
+        )
+    assert all(map(rules.follows, column.kinds))
+    assert ticks.total["relations"] == 1_500
+    assert ticks.most["relations"] <= relations.RELATIONS_PER_SLICE
+
+
 def _count(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
     """Count the rows that the engine builds, checked pairs of users, and the bytes of JSON."""
     execute, shared = FieldColumns.execute, SharedObjects.execute
@@ -168,8 +209,17 @@ def _count(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
         ticks.add("shared", len(rows))
         return shared(columns, rows, run)
 
+    pack = multiplexed._pack
+
+    def counting_pack(command: Command) -> bytes:
+        ticks.add("arguments", len(command))
+        return pack(command)
+
+    monkeypatch.setattr(multiplexed, "_pack", counting_pack)
+
     def counting_visible(scope: Any, check: Check, *others: Any) -> RelationColumn:
         ticks.add("pairs", len(check.others))
+        ticks.add("checks", 1)
         return visible(scope, check, *others)
 
     monkeypatch.setattr(FieldColumns, "execute", counting_execute)

@@ -44,6 +44,12 @@ class Tree:
             info.context.append(("cancelled", len(trees)))
         return []
 
+    @batched
+    async def failing(trees: Parents[TreeRow], info: Info) -> list[int | None]:
+        info.context.append(("failing", len(trees)))
+        await asyncio.sleep(0)
+        raise RuntimeError("none of them can be read")
+
     @strawberry.field
     def hidden_wait(self: Any) -> list[int]:
         return [wait()]  # type: ignore[list-item]

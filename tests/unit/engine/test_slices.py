@@ -2,18 +2,23 @@
 
 import asyncio
 import gc
+import math
 from collections import Counter
+from dataclasses import replace
 
 import orjson
 import pytest
 
 from engine import Engine, EngineSettings, slices
+from engine.parts import ROWS_PER_CALL
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
 from engine.turns import Turns
+from tests.support.loop_ticks import LoopTicks, loop_ticks
 from tests.support.tree_schema import Calls, answer, schema
 
 WIDE = "{ tree { branches(count: 300) { branches(count: 40) { number even size } } } }"
+SQUARE = "{ tree { branches(count: 100) { branches(count: 100) { number even size } } } }"
 LONG = "{ tree { branches(count: 9000) { number even size } } }"
 LIGHT = "branches(count: 300) { number even }"
 ROWS_MAX = 5_000
@@ -40,7 +45,18 @@ class Ticks:
         self._handle = asyncio.get_running_loop().call_soon(self._count)
 
 
-@pytest.mark.parametrize(("query", "rows"), [(WIDE, 12_302), (LONG, 9_002)])
+class CountedCalls(list[tuple[str, int]]):
+    """Calls of resolvers, whose rows are counted in each iteration of the event loop."""
+
+    def __init__(self, ticks: LoopTicks) -> None:
+        super().__init__()
+        self._ticks = ticks
+
+    def append(self, call: tuple[str, int]) -> None:
+        self._ticks.add(*call)
+
+
+@pytest.mark.parametrize(("query", "rows"), [(WIDE, 12_302), (LONG, 9_002), (SQUARE, 10_102)])
 async def test_no_iteration_of_the_loop_builds_more_than_a_slice(
     query: str, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,7 +66,31 @@ async def test_no_iteration_of_the_loop_builds_more_than_a_slice(
     assert not result.errors
     assert result.rows == ticks.rows.total() == rows
     assert max(ticks.rows.values()) <= ROWS_MAX
-    assert [count for name, count in calls if name == "size"] == [rows - 2 - 300 * (rows > 10_000)]
+    sizes = [count for name, count in calls if name == "size"]
+    assert sum(sizes) == rows - 2 - {WIDE: 300, LONG: 0, SQUARE: 100}[query]
+    assert len(sizes) == math.ceil(sum(sizes) / ROWS_PER_CALL)
+
+
+async def test_the_resolvers_of_many_rows_get_a_part_of_them_in_an_iteration_of_the_loop() -> None:
+    fields = " ".join(f"of{n}: size(scale: {n})" for n in range(4))
+    query = f"{{ tree {{ branches(count: 9000) {{ {fields} }} }} }}"
+    async with loop_ticks() as ticks:
+        result = await Engine(schema).execute(query=query, context=CountedCalls(ticks))
+    assert not result.errors
+    assert ticks.total["size"] == 4 * 9_000
+    assert ticks.most["size"] <= ROWS_PER_CALL
+
+
+async def test_an_error_of_a_part_of_the_rows_is_the_error_of_all() -> None:
+    """As it is without parts. The other parts are not asked for: each could wait for a timeout."""
+    calls: Calls = []
+    query, settings = "{ tree { branches(count: 4500) { failing } } }", EngineSettings()
+    settings = replace(settings, max_field_errors=10_000)
+    response = await answer(query, settings, context=calls)
+    assert [rows for name, rows in calls if name == "failing"] == [ROWS_PER_CALL]
+    failed = [branch["failing"] for branch in response["data"]["tree"]["branches"]]
+    assert failed == [None] * 4_500
+    assert len(response["errors"]) == 4_500
 
 
 async def test_a_long_column_of_light_rows_waits_for_no_turn_when_its_rows_are_known(
