@@ -109,8 +109,8 @@ citus-test: $(READY) ## Test on a coordinator and three workers (CITUS=PREFIX of
 	@[ -n "$(CITUS)" ] && [ -e "$$(echo $(CITUS)/*/bin/postgres)" ] || { echo "This needs PostgreSQL\
 	 with the extension Citus 13 or newer: set CITUS=PREFIX, where PREFIX/*/bin/postgres is its\
 	 server, and PREFIX/*.libs are its libraries, if they are not the system's. See docs/citus.md."; exit 1; }
-	TEST_CITUS=$(abspath $(CITUS)) $(PYTEST) $(or $(ARGS),tests/citus tests/integration tests/acceptance \
-	  tests/property/test_service_against_model.py)
+	TEST_CITUS=$(abspath $(CITUS)) $(PYTEST) $(or $(ARGS),tests/citus tests/faults/test_citus_failover.py \
+	  tests/integration tests/acceptance tests/property/test_service_against_model.py)
 
 DEPLOYMENT_VENV := .venv-deployment
 deployment-test: $(READY) $(DEPLOYMENT_VENV)/.installed ## Check the files for Kubernetes, systemd and Compose (root installs programs)

@@ -161,7 +161,7 @@ class CatchUp:
         finally:
             # A later reader may want changes that this task's read of the watermarks misses.
             del self._rounds[lane]
-        watermarks = await self._outbox.lane_watermarks([lane])
+        watermarks = await self._outbox.lane_watermarks(lane)
         oldest, unparked = watermarks.oldest.get(lane), watermarks.oldest_unparked.get(lane)
         failed = watermarks.failed.get(lane, ())
         if are_published:

@@ -46,6 +46,7 @@ class _Statements:
     dirty_lanes_on_citus: str
     watermarks: str
     watermarks_on_citus: str
+    failed_on_citus: str
     unapplied: str
     outbox_state: str
     outbox_state_on_citus: str
@@ -284,7 +285,7 @@ class Outbox:
     async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> GroupWatermarks:
         """The watermarks of groups of lanes."""
         groups = list(groups)
-        found = await self.lane_watermarks(lane for group in groups for lane in lanes_of(group))
+        found = await self._lane_watermarks([lane for group in groups for lane in lanes_of(group)])
         return GroupWatermarks(
             _lowest(groups, found.oldest),
             _lowest(groups, found.oldest_unparked),
@@ -292,9 +293,18 @@ class Outbox:
             found,
         )
 
-    async def lane_watermarks(self, lanes: Iterable[Lane]) -> LaneWatermarks:
-        """The watermarks of those of `lanes` that the space has."""
-        lanes = list(lanes)
+    async def lane_watermarks(self, lane: Lane) -> LaneWatermarks:
+        """The watermarks of `lane`, if the space has it, with its failed changes."""
+        found = await self._lane_watermarks([lane])
+        if not await self._postgres.is_citus():
+            return found
+        # Afterwards, as a change that fails leaves the lane.
+        rows = await self._postgres.fetch(_SQL.failed_on_citus, failed_lane(lane), HEAD)
+        return replace(found, failed={lane: [row["version"] for row in rows]})
+
+    async def _lane_watermarks(self, lanes: Sequence[Lane]) -> LaneWatermarks:
+        """The watermarks of those of `lanes` that the space has; on Citus without the failed
+        changes, which would be another scan of the outbox on each machine."""
         parked = list(map(parked_lane, lanes))
         if await self._postgres.is_citus():
             rows = await self._postgres.fetch(_SQL.watermarks_on_citus, lanes, parked)

@@ -222,6 +222,7 @@ CREATE TRIGGER broken BEFORE UPDATE ON receipt FOR EACH ROW EXECUTE FUNCTION bro
 """
 
 
+@pytest.mark.plain("it plants a trigger, which distributed tables cannot have")
 @pytest.mark.parametrize("given", [{}, {"idempotencyKey": "k"}], ids=["no key", "a key"])
 async def test_an_undo_that_fails_has_neither_given_back_nor_spent(
     gateway: Gateway, storage_settings: StorageSettings, given: dict[str, str]

@@ -256,6 +256,11 @@ LEFT JOIN unnest($1::smallint[], $2::smallint[]) AS lane (lane, parked) ON lane.
 LEFT JOIN head o ON o.lane = lane.lane
 LEFT JOIN head a ON a.lane = lane.parked
 
+-- name: failed_on_citus
+-- The versions of the newest $2 changes in the lane $1, which holds the failed ones of another lane.
+-- shard: fan-out
+SELECT version FROM outbox WHERE lane = $1 ORDER BY id DESC LIMIT $2
+
 -- name: unapplied
 -- The first id and the lowest version of the changes that the reverse rows of the lane $1 lack. It
 -- steps over changes that are applied and not published, which are many only while caches are
