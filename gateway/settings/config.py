@@ -23,7 +23,20 @@ from gateway.graphql.trusted_documents import (
 )
 from gateway.http.browsers import BrowserSettings
 from gateway.http.open_connections import ConnectionLimits
-from gateway.settings import declarations
+from gateway.settings.declarations.authentication import Claims, TokenKeys
+from gateway.settings.declarations.caches import Caches, Verification
+from gateway.settings.declarations.clients import (
+    Browsers,
+    HttpConnections,
+    HttpRequests,
+    Overload,
+    Streams,
+)
+from gateway.settings.declarations.events import Events, Webhooks
+from gateway.settings.declarations.monitoring import Logs, Traces
+from gateway.settings.declarations.operations import Costs, Documents, Exposed
+from gateway.settings.declarations.relationships import Affinity, Relationships
+from gateway.settings.declarations.servers import Postgres, Servers, Spaces
 from gateway.settings.environment import ConfigurationError, child_environment, read
 from gateway.settings.space_config import environment_of
 from gateway.spaces.names import NamedBy
@@ -129,7 +142,7 @@ def read_config(
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
     """
-    affinity, logs = read(declarations.Affinity, environ), read(declarations.Logs, environ)
+    affinity, logs = read(Affinity, environ), read(Logs, environ)
 
     def make_space_config(other: str, overrides: Mapping[str, str]) -> Config:
         changed = environment_of(child_environment({}) if environ is None else environ, overrides)
@@ -145,8 +158,8 @@ def read_config(
         storage=_storage(environ, state, space),
         authentication=_authentication(environ, development),
         limits=_limits(environ),
-        verified_rows=read(declarations.Verification, environ).rows_per_minute,
-        metrics_port=read(declarations.Servers, environ).metrics_port or None,
+        verified_rows=read(Verification, environ).rows_per_minute,
+        metrics_port=read(Servers, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
         clients=ClientSettings(
             streams=_streams(environ),
@@ -156,7 +169,7 @@ def read_config(
             browsers=_browsers(environ, development),
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
-            trusted_proxies=read(declarations.Costs, environ).trusted_proxies,
+            trusted_proxies=read(Costs, environ).trusted_proxies,
         ),
         exposure=_exposure(environ, development),
         monitoring=MonitoringSettings(
@@ -169,7 +182,7 @@ def read_config(
 
 
 def _spaces(environ: Environ) -> SpacesSettings:
-    chosen = read(declarations.Spaces, environ)
+    chosen = read(Spaces, environ)
     for name in chosen.names:
         try:
             checked_space("a" if name == ANY else name)
@@ -180,12 +193,12 @@ def _spaces(environ: Environ) -> SpacesSettings:
         NamedBy(chosen.sources, parse_claim_path(chosen.claim)),
         chosen.open_max,
         chosen.idle_s,
-        max(chosen.connections_max, read(declarations.Postgres, environ).pool_max),
+        max(chosen.connections_max, read(Postgres, environ).pool_max),
     )
 
 
 def _webhooks(environ: Environ) -> WebhookSettings:
-    chosen = read(declarations.Webhooks, environ)
+    chosen = read(Webhooks, environ)
     keys = tuple(filter(None, (_revealed(chosen.keys) or "").splitlines()))
     return WebhookSettings(
         keys,
@@ -201,7 +214,7 @@ def _webhooks(environ: Environ) -> WebhookSettings:
 
 
 def _has_traces(environ: Environ) -> bool:
-    chosen = read(declarations.Traces, environ)
+    chosen = read(Traces, environ)
     if chosen.disabled.lower() == "true" or not (chosen.endpoint or chosen.traces_endpoint):
         return False
     if not tracing.is_installed():
@@ -214,12 +227,12 @@ def _has_traces(environ: Environ) -> bool:
 
 def log_level(environ: Environ = None) -> str:
     """The least severe level that is logged. Raises ConfigurationError."""
-    return read(declarations.Logs, environ).level
+    return read(Logs, environ).level
 
 
 def server_urls(environ: Environ = None) -> tuple[str | None, str | None]:
     """The PostgreSQL and Redis URLs in the environment, each None if not set."""
-    postgres, servers = read(declarations.Postgres, environ), read(declarations.Servers, environ)
+    postgres, servers = read(Postgres, environ), read(Servers, environ)
     return _revealed(postgres.database_url), _revealed(servers.redis_url)
 
 
@@ -240,7 +253,7 @@ def signing(environ: Environ = None) -> tuple[str, AuthenticationSettings]:
 
 def space_claim(environ: Environ = None) -> ClaimPath:
     """The claim that names the space of a token."""
-    return parse_claim_path(read(declarations.Spaces, environ).claim)
+    return parse_claim_path(read(Spaces, environ).claim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +270,7 @@ def direct_database(state: Path, environ: Environ = None) -> DirectDatabase:
     Raises:
         ConfigurationError: neither is there.
     """
-    postgres = read(declarations.Postgres, environ)
+    postgres = read(Postgres, environ)
     url = _revealed(postgres.direct_database_url) or _revealed(postgres.database_url)
     url = url or _found(state, "DATABASE_URL").database_url
     return DirectDatabase(url, postgres.database_password_file)
@@ -274,9 +287,9 @@ def _found(state: Path, missing: str) -> Running:
 
 
 def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
-    postgres, servers = read(declarations.Postgres, environ), read(declarations.Servers, environ)
-    caches = read(declarations.Caches, environ)
-    events, streams = read(declarations.Events, environ), read(declarations.Streams, environ)
+    postgres, servers = read(Postgres, environ), read(Servers, environ)
+    caches = read(Caches, environ)
+    events, streams = read(Events, environ), read(Streams, environ)
     database_url, redis_url = _server_pair(environ, state)
     try:
         checked_space(space)
@@ -325,7 +338,7 @@ def _server_pair(environ: Environ, state: Path) -> tuple[str, str]:
 
 
 def _limits(environ: Environ) -> Limits:
-    chosen = read(declarations.Relationships, environ)
+    chosen = read(Relationships, environ)
     return replace(
         Limits(),
         following_max=chosen.following_max,
@@ -333,13 +346,13 @@ def _limits(environ: Environ) -> Limits:
         pace=Pace(60_000_000 // chosen.changes_per_minute, chosen.changes_burst),
         mutual_approval=chosen.mutual_approval,
         whispers_hidden=chosen.whispers_hidden,
-        freshness_wait_ms=read(declarations.Caches, environ).freshness_wait_ms,
+        freshness_wait_ms=read(Caches, environ).freshness_wait_ms,
         undo_s=chosen.undo_s,
     )
 
 
 def _streams(environ: Environ) -> StreamLimits:
-    chosen = read(declarations.Streams, environ)
+    chosen = read(Streams, environ)
     return StreamLimits(
         connections_max=chosen.connections_max,
         subscriptions_per_connection_max=chosen.subscriptions_per_connection_max,
@@ -351,8 +364,8 @@ def _streams(environ: Environ) -> StreamLimits:
 
 def _connections(environ: Environ) -> ConnectionLimits:
     chosen, requests = (
-        read(declarations.HttpConnections, environ),
-        read(declarations.HttpRequests, environ),
+        read(HttpConnections, environ),
+        read(HttpRequests, environ),
     )
     return ConnectionLimits(
         connections_max=chosen.connections_max,
@@ -366,21 +379,21 @@ def _connections(environ: Environ) -> ConnectionLimits:
 
 
 def _requests(environ: Environ) -> HttpLimits:
-    connections = read(declarations.HttpConnections, environ)
+    connections = read(HttpConnections, environ)
     return HttpLimits(
         body_deadline_ms=connections.body_deadline_ms,
-        bodies_bytes_max=read(declarations.HttpRequests, environ).bodies_mb * 1_000_000,
+        bodies_bytes_max=read(HttpRequests, environ).bodies_mb * 1_000_000,
     )
 
 
 def _admission(environ: Environ) -> AdmissionSettings:
-    chosen = read(declarations.Overload, environ)
+    chosen = read(Overload, environ)
     return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
 
 
 def _exposure(environ: Environ, development: bool) -> Exposure:
     """What is shown: everything in development, and otherwise what is configured."""
-    chosen = read(declarations.Exposed, environ)
+    chosen = read(Exposed, environ)
     usual = EVERYTHING if development else Exposure()
     return Exposure(
         introspection=chosen.introspection or usual.introspection,
@@ -396,13 +409,13 @@ def _exposure(environ: Environ, development: bool) -> Exposure:
 
 
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:
-    chosen = read(declarations.Browsers, environ)
+    chosen = read(Browsers, environ)
     headers = chosen.headers | {"x-viewer"} if development else chosen.headers
     return BrowserSettings(chosen.origins, chosen.credentials, headers, local=development)
 
 
 def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
-    chosen = read(declarations.Documents, environ)
+    chosen = read(Documents, environ)
     path = trusted or chosen.trusted_documents
     try:
         documents = None if path is None else read_trusted_documents(path)
@@ -412,7 +425,7 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
 
 
 def _costs(environ: Environ) -> CostSettings:
-    chosen = read(declarations.Costs, environ)
+    chosen = read(Costs, environ)
     return CostSettings(
         chosen.limit,
         chosen.service_limit,
@@ -424,7 +437,7 @@ def _costs(environ: Environ) -> CostSettings:
 
 
 def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:
-    keys, claims = read(declarations.TokenKeys, environ), read(declarations.Claims, environ)
+    keys, claims = read(TokenKeys, environ), read(Claims, environ)
     secrets = tuple(filter(None, (_revealed(keys.secret) or "").splitlines()))
     public_keys = tuple(map(Path, keys.public_key_files))
     if development and not (secrets or public_keys or keys.jwks_file or keys.jwks_url):
@@ -440,7 +453,7 @@ def _authentication(environ: Environ, development: bool) -> AuthenticationSettin
     )
 
 
-def _jwks_url(keys: declarations.TokenKeys) -> JwksUrl | None:
+def _jwks_url(keys: TokenKeys) -> JwksUrl | None:
     if not keys.jwks_url:
         return None
     return JwksUrl(keys.jwks_url, keys.jwks_refresh_s, keys.jwks_wait_ms, kept_s=keys.jwks_kept_s)

@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
-from gateway.settings.declarations import GROUPS
+from gateway.settings.declarations.groups import GROUPS
 from gateway.settings.fields import Group, allowed_values, is_secret, variable_of
 
 PREFIX = "KITH_"

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 NUMBER_MAX = 2**31 - 1
+A_DAY_S = 86_400
 
 
 class Group(BaseSettings):

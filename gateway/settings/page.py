@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pydantic.fields import FieldInfo
 
-from gateway.settings.declarations import GROUPS
+from gateway.settings.declarations.groups import GROUPS
 from gateway.settings.fields import (
     NUMBER_MAX,
     Group,
@@ -27,7 +27,7 @@ deployment is an option instead: `kith serve --help`.
 A variable marked with ¹ may also be read from a file, whose path is in the same name with `_FILE`:
 `KITH_JWT_SECRET_FILE=/run/secrets/jwt`.
 
-`make settings` prints this page from `gateway/settings/declarations.py`.
+`make settings` prints this page from the modules of `gateway/settings/declarations/`.
 """
 
 

@@ -2,19 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 
-from gateway.settings import declarations
+from gateway.settings.declarations.authentication import Claims, TokenKeys
+from gateway.settings.declarations.caches import Caches, Verification
+from gateway.settings.declarations.events import Events
+from gateway.settings.declarations.operations import Costs
+from gateway.settings.declarations.relationships import Affinity, Relationships
 from gateway.settings.environment import ConfigurationError
 from gateway.settings.fields import Group, is_secret, variable_of
 
 GROUPS: tuple[type[Group], ...] = (
-    declarations.TokenKeys,
-    declarations.Claims,
-    declarations.Relationships,
-    declarations.Affinity,
-    declarations.Caches,
-    declarations.Events,
-    declarations.Verification,
-    declarations.Costs,
+    TokenKeys,
+    Claims,
+    Relationships,
+    Affinity,
+    Caches,
+    Events,
+    Verification,
+    Costs,
 )
 """The groups whose settings each space may have. The others belong to the process."""
 

@@ -23,7 +23,7 @@ from gateway.http.bearer import TOKEN_CHARS_MAX
 from gateway.http.headers import Headers
 from gateway.http.rejection import HttpRejection
 from gateway.settings.config import read_config
-from gateway.settings.declarations import Spaces
+from gateway.settings.declarations.servers import Spaces
 from gateway.settings.environment import names
 from gateway.settings.environment import read as read_settings
 from tests.acceptance.test_identity_provider import FOLDER

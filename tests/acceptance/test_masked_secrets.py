@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.settings.declarations import GROUPS
+from gateway.settings.declarations.groups import GROUPS
 from gateway.settings.environment import read
 from gateway.settings.fields import Group, is_secret, variable_of
 from tests.acceptance.test_cli import kith

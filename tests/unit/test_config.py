@@ -14,7 +14,8 @@ from gateway.authentication.settings import AcceptedTokens
 from gateway.authentication.token_claims import ClaimMapping
 from gateway.http.browsers import BrowserSettings
 from gateway.settings.config import Config, DocumentSettings, direct_database, read_config, signing
-from gateway.settings.declarations import GROUPS, Postgres
+from gateway.settings.declarations.groups import GROUPS
+from gateway.settings.declarations.servers import Postgres
 from gateway.settings.environment import ConfigurationError, names, read
 from gateway.settings.fields import unit_of
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind

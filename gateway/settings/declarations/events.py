@@ -1,0 +1,110 @@
+"""The settings of events and of webhooks."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, PlainValidator, SecretStr
+from pydantic_settings import NoDecode
+
+from gateway.settings.fields import (
+    A_DAY_S,
+    Group,
+    Switch,
+    WholeNumber,
+    number,
+    secret,
+    setting,
+    switch,
+)
+from gateway.settings.parsers import (
+    check_webhook_keys,
+    read_networks,
+)
+from workers.webhook_addresses import Network
+
+WebhookKeys = Annotated[SecretStr, AfterValidator(check_webhook_keys)]
+Networks = Annotated[tuple[Network, ...], NoDecode, PlainValidator(read_networks)]
+
+
+class Events(Group):
+    """Events"""
+
+    events_max: WholeNumber = number(
+        "KITH_EVENTS_MAX",
+        50_000,
+        "events that each of the eight streams of the [change feed](events.md#the-change-feed)"
+        " keeps",
+        unit="events",
+        least=100,
+    )
+    events_kept_s: WholeNumber = number(
+        "KITH_EVENTS_KEPT_S", A_DAY_S, "how long the change feed keeps them", least=60, unit="s"
+    )
+    feed_max: WholeNumber = number(
+        "KITH_FEED_MAX",
+        1_000,
+        "events that a subscriber's feed keeps",
+        unit="events",
+        least=100,
+        most=100_000,
+    )
+    feed_kept_s: WholeNumber = number(
+        "KITH_FEED_KEPT_S",
+        A_DAY_S,
+        "how long after the subscriber's last read",
+        least=60,
+        unit="s",
+    )
+
+
+class Webhooks(Group):
+    """Webhooks
+
+    For workers, and for `kith webhooks`. See [webhooks](webhooks.md).
+    """
+
+    keys: WebhookKeys | None = secret(
+        "KITH_WEBHOOKS_KEYS",
+        "keys that encrypt the [secrets](security.md#secrets-of-webhooks) of endpoints; the first"
+        " one encrypts, and all decrypt. Without any, nothing is delivered",
+        allowed="one a line, 32 bytes or more each",
+    )
+    networks: Networks = setting(
+        "KITH_WEBHOOKS_NETWORKS",
+        (),
+        "private networks that endpoints may be in",
+        allowed="networks such as `10.1.0.0/16`, separated by commas",
+    )
+    http: Switch = switch(
+        "KITH_WEBHOOKS_HTTP", False, "whether URLs of endpoints may begin with `http:`"
+    )
+    timeout_ms: WholeNumber = number(
+        "KITH_WEBHOOKS_TIMEOUT_MS",
+        10_000,
+        "for one attempt: name resolution, connection, request and response",
+        unit="ms",
+        least=100,
+        most=60_000,
+    )
+    retried_s: WholeNumber = number(
+        "KITH_WEBHOOKS_RETRIED_S",
+        A_DAY_S,
+        "how long a delivery is tried before it is parked",
+        unit="s",
+        least=0,
+        most=7 * A_DAY_S,
+    )
+    disabled_s: WholeNumber = number(
+        "KITH_WEBHOOKS_DISABLED_S",
+        3 * A_DAY_S,
+        "how long every attempt must have failed before the endpoint is disabled",
+        unit="s",
+        least=60,
+    )
+    kept_s: WholeNumber = number(
+        "KITH_WEBHOOKS_KEPT_S",
+        7 * A_DAY_S,
+        "how long deliveries are kept: delivered and parked ones in the log, and those of a paused"
+        " endpoint",
+        unit="s",
+        least=60,
+    )

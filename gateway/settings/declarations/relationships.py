@@ -1,0 +1,91 @@
+"""The settings of relationships: their limits and rules, and affinity."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import PlainValidator
+from pydantic_settings import NoDecode
+
+from gateway.settings.fields import (
+    A_DAY_S,
+    Group,
+    Switch,
+    WholeNumber,
+    number,
+    setting,
+    switch,
+)
+from gateway.settings.parsers import (
+    read_weights,
+)
+from graph.affinity import InteractionKind
+
+Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
+
+
+class Relationships(Group):
+    """Relationships"""
+
+    following_max: WholeNumber = number(
+        "KITH_FOLLOWING_LIMIT", 1_000, "users that one account may follow", unit="users", least=1
+    )
+    blocks_max: WholeNumber = number(
+        "KITH_BLOCK_LIMIT", 10_000, "users that one account may block", unit="users", least=1
+    )
+    changes_per_minute: WholeNumber = number(
+        "KITH_CHANGES_PER_MINUTE",
+        120,
+        "sustained rate of changes per account",
+        least=1,
+        most=60_000_000,
+        unit="changes a minute",
+    )
+    changes_burst: WholeNumber = number(
+        "KITH_CHANGES_BURST",
+        300,
+        "changes per account at once",
+        unit="changes",
+        least=1,
+        most=1_000_000,
+    )
+    mutual_approval: Switch = switch(
+        "KITH_MUTUAL_APPROVAL",
+        False,
+        "whether every account approves its followers, and then both follow each other",
+    )
+    whispers_hidden: Switch = switch(
+        "KITH_WHISPERS_HIDDEN_FROM_TARGET",
+        False,
+        "whether a [whisper](whispers.md) is hidden from the followed user too",
+    )
+    undo_s: WholeNumber = number(
+        "KITH_UNDO_S",
+        900,
+        "how long a change can be [undone](undo.md); set it for workers too, which then purge the"
+        " messages of requests",
+        least=1,
+        most=A_DAY_S,
+        unit="s",
+    )
+
+
+class Affinity(Group):
+    """Affinity
+
+    How [interactions](affinity.md) count.
+    """
+
+    weights: Weights = setting(
+        "KITH_AFFINITY_WEIGHTS",
+        {},
+        "weights that replace the defaults of single kinds",
+        allowed="`LIKED=3,MESSAGED=7.5`",
+    )
+    half_life_days: WholeNumber = number(
+        "KITH_AFFINITY_HALF_LIFE_DAYS",
+        30,
+        "half-life of an interaction's weight; permanent after the first recorded interaction",
+        least=1,
+        most=36_500,
+        unit="days",
+    )
