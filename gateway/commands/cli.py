@@ -166,7 +166,7 @@ def migrate(
     ] = SHARDS,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
-    from gateway.settings.config import direct_database
+    from gateway.settings.server_config import direct_database
     from storage.postgres.migrate import migrate as apply
 
     with _errors_without_traceback(), audited("migrate", space=space):
@@ -463,7 +463,7 @@ def token(
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
     from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
-    from gateway.settings.config import signing, space_claim
+    from gateway.settings.token_config import signing, space_claim
 
     with _errors_without_traceback():
         secret, settings = signing()

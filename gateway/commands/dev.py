@@ -18,8 +18,9 @@ from gateway.commands.steps import Steps
 from gateway.http.addresses import TcpAddress
 from gateway.sample import load_sample
 from gateway.server.listening import listening
-from gateway.settings.config import read_config, server_urls
+from gateway.settings.config import read_config
 from gateway.settings.environment import ConfigurationError, child_environment
+from gateway.settings.server_config import server_urls
 from storage.postgres.migrate import migrate
 from storage.space import checked_space
 

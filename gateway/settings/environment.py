@@ -30,13 +30,15 @@ _KUBERNETES = re.compile(
 """Variables that Kubernetes sets in every container for a Service whose name begins with `kith`."""
 
 G = TypeVar("G", bound=Group)
+Environ = Mapping[str, str] | None
+"""Environment variables. None: those of this process."""
 
 
 class ConfigurationError(ValueError):
     """A setting is wrong, unknown or missing. The text names it and says what is allowed."""
 
 
-def read(group: type[G], environ: Mapping[str, str] | None = None) -> G:
+def read(group: type[G], environ: Environ = None) -> G:
     """The settings of a group from `environ`, or from the environment of this process.
 
     Raises:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainValidator
+from pydantic import BeforeValidator, Field, PlainValidator, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
@@ -115,6 +115,11 @@ def is_secret(field: FieldInfo) -> bool:
 def allowed_values(field: FieldInfo) -> str:
     """The allowed values in words."""
     return str(_extra(field)["allowed"])
+
+
+def revealed(secret: SecretStr | None) -> str | None:
+    """The text of a secret, None if it is not set."""
+    return None if secret is None else secret.get_secret_value()
 
 
 def unit_of(field: FieldInfo) -> str:

@@ -8,7 +8,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from gateway.http.browsers import REQUEST_HEADERS, BrowserSettings
-from gateway.settings.config import DocumentSettings
+from gateway.settings.client_config import DocumentSettings
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.live_gateway import live_gateway

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.settings.config import DocumentSettings
+from gateway.settings.client_config import DocumentSettings
 from storage.redis.documents import DOCUMENT_BYTES_MAX
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

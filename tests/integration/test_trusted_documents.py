@@ -10,7 +10,8 @@ import pytest
 
 from gateway.graphql.trusted_documents import read_trusted_documents
 from gateway.server.app import Gateway as App
-from gateway.settings.config import ClientSettings, Config, DocumentSettings
+from gateway.settings.client_config import ClientSettings, DocumentSettings
+from gateway.settings.config import Config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from tests.integration.test_persisted_documents import digest, persisted, rejected

@@ -17,7 +17,8 @@ from gateway.graphql.endpoint import HttpLimits
 from gateway.graphql.exposure import EVERYTHING, Exposure
 from gateway.http.browsers import BrowserSettings
 from gateway.server.app import Gateway as App
-from gateway.settings.config import ClientSettings, Config, DocumentSettings
+from gateway.settings.client_config import ClientSettings, DocumentSettings
+from gateway.settings.config import Config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 

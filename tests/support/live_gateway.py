@@ -20,7 +20,8 @@ from gateway.http.browsers import BrowserSettings
 from gateway.http.open_connections import ConnectionLimits
 from gateway.server.app import Gateway as App
 from gateway.server.serve import Server, uvicorn_config
-from gateway.settings.config import ClientSettings, Config, DocumentSettings, MonitoringSettings
+from gateway.settings.client_config import ClientSettings, DocumentSettings
+from gateway.settings.config import Config, MonitoringSettings
 from gateway.spaces.settings import SpacesSettings
 from resolvers.scope import Limits
 from storage.settings import StorageSettings

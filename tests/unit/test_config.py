@@ -13,11 +13,14 @@ from gateway.authentication.jwks_url import JwksUrl
 from gateway.authentication.settings import AcceptedTokens
 from gateway.authentication.token_claims import ClaimMapping
 from gateway.http.browsers import BrowserSettings
-from gateway.settings.config import Config, DocumentSettings, direct_database, read_config, signing
+from gateway.settings.client_config import DocumentSettings
+from gateway.settings.config import Config, read_config
 from gateway.settings.declarations.groups import GROUPS
 from gateway.settings.declarations.servers import Postgres
 from gateway.settings.environment import ConfigurationError, names, read
 from gateway.settings.fields import unit_of
+from gateway.settings.server_config import direct_database
+from gateway.settings.token_config import signing
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
 from resolvers.scope import Limits

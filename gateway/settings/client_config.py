@@ -1,0 +1,152 @@
+"""The limits of what clients may send, and what they are shown."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.graphql.admission import AdmissionSettings
+from gateway.graphql.client_connections import StreamLimits
+from gateway.graphql.costs import CostSettings
+from gateway.graphql.endpoint import HttpLimits
+from gateway.graphql.exposure import EVERYTHING, Exposure, MetricsExposure
+from gateway.graphql.trusted_documents import (
+    ManifestError,
+    TrustedDocuments,
+    read_trusted_documents,
+)
+from gateway.http.browsers import BrowserSettings
+from gateway.http.open_connections import ConnectionLimits
+from gateway.settings.declarations.clients import (
+    Browsers,
+    HttpConnections,
+    HttpRequests,
+    Overload,
+    Streams,
+)
+from gateway.settings.declarations.operations import Costs, Documents, Exposed
+from gateway.settings.environment import ConfigurationError, Environ, read
+from gateway.settings.fields import revealed
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSettings:
+    """The documents that may run, and those that are known by id."""
+
+    automatic: bool = True
+    """Whether clients may persist documents by Apollo's automatic persisted queries."""
+    trusted: TrustedDocuments | None = None
+    """If set, only these documents are run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """Limits of what clients may send, their origins, and the number of connections."""
+
+    streams: StreamLimits = field(default_factory=StreamLimits)
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    requests: HttpLimits = field(default_factory=HttpLimits)
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
+    browsers: BrowserSettings = field(default_factory=BrowserSettings)
+    documents: DocumentSettings = field(default_factory=DocumentSettings)
+    costs: CostSettings = field(default_factory=CostSettings)
+    trusted_proxies: frozenset[str] = frozenset()
+
+
+def client_settings(
+    environ: Environ, development: bool, trusted_documents: Path | None
+) -> ClientSettings:
+    """The limits of what clients may send. `trusted_documents` replaces KITH_TRUSTED_DOCUMENTS."""
+    return ClientSettings(
+        streams=_streams(environ),
+        connections=_connections(environ),
+        requests=_requests(environ),
+        admission=_admission(environ),
+        browsers=_browsers(environ, development),
+        documents=_documents(environ, trusted_documents),
+        costs=_costs(environ),
+        trusted_proxies=read(Costs, environ).trusted_proxies,
+    )
+
+
+def _streams(environ: Environ) -> StreamLimits:
+    chosen = read(Streams, environ)
+    return StreamLimits(
+        connections_max=chosen.connections_max,
+        subscriptions_per_connection_max=chosen.subscriptions_per_connection_max,
+        send_deadline_ms=chosen.send_deadline_ms,
+        exports_max=chosen.exports_max,
+        changes_max=chosen.change_streams_max,
+    )
+
+
+def _connections(environ: Environ) -> ConnectionLimits:
+    chosen, requests = (
+        read(HttpConnections, environ),
+        read(HttpRequests, environ),
+    )
+    return ConnectionLimits(
+        connections_max=chosen.connections_max,
+        head_bytes_max=requests.head_bytes_max,
+        url_bytes_max=requests.url_bytes_max,
+        headers_max=requests.headers_max,
+        head_deadline_ms=chosen.head_deadline_ms,
+        idle_s=chosen.idle_s,
+        stall_ms=chosen.stall_ms,
+    )
+
+
+def _requests(environ: Environ) -> HttpLimits:
+    connections = read(HttpConnections, environ)
+    return HttpLimits(
+        body_deadline_ms=connections.body_deadline_ms,
+        bodies_bytes_max=read(HttpRequests, environ).bodies_mb * 1_000_000,
+    )
+
+
+def _admission(environ: Environ) -> AdmissionSettings:
+    chosen = read(Overload, environ)
+    return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
+
+
+def exposure(environ: Environ, development: bool) -> Exposure:
+    """What is shown: everything in development, and otherwise what is configured."""
+    chosen = read(Exposed, environ)
+    usual = EVERYTHING if development else Exposure()
+    return Exposure(
+        introspection=chosen.introspection or usual.introspection,
+        sdl=chosen.sdl or usual.sdl,
+        suggestions=usual.suggestions if chosen.suggestions is None else chosen.suggestions,
+        playground=usual.playground if chosen.playground is None else chosen.playground,
+        metrics=MetricsExposure(
+            is_public=usual.metrics.is_public and chosen.metrics_address is None,
+            address=chosen.metrics_address,
+            token=revealed(chosen.metrics_token),
+        ),
+    )
+
+
+def _browsers(environ: Environ, development: bool) -> BrowserSettings:
+    chosen = read(Browsers, environ)
+    headers = chosen.headers | {"x-viewer"} if development else chosen.headers
+    return BrowserSettings(chosen.origins, chosen.credentials, headers, local=development)
+
+
+def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
+    chosen = read(Documents, environ)
+    path = trusted or chosen.trusted_documents
+    try:
+        documents = None if path is None else read_trusted_documents(path)
+    except ManifestError as error:
+        raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
+    return DocumentSettings(chosen.persisted_queries, documents)
+
+
+def _costs(environ: Environ) -> CostSettings:
+    chosen = read(Costs, environ)
+    return CostSettings(
+        chosen.limit,
+        chosen.service_limit,
+        chosen.budget,
+        chosen.anonymous_budget,
+        chosen.service_budget,
+        chosen.response_bytes_max,
+    )
