@@ -1,4 +1,4 @@
-"""Options that several commands have, and how commands fail."""
+"""Options that several commands have, and how commands end."""
 
 import logging
 from collections.abc import Iterator
@@ -44,3 +44,15 @@ def errors_without_traceback(log_format: LogFormat = LogFormat.TEXT) -> Iterator
         else:
             typer.echo(f"kith: {text}", err=True)
         raise typer.Exit(2) from None
+
+
+def is_given(context: typer.Context, *names: str) -> bool:
+    """Whether one of the options was given on the command line."""
+    sources = [context.get_parameter_source(name) for name in names]
+    return any(source is not None and source.name == "COMMANDLINE" for source in sources)
+
+
+def exit_with(code: int) -> None:
+    """End the command with this exit code."""
+    if code:
+        raise typer.Exit(code)
