@@ -26,7 +26,8 @@ from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
 from storage.postgres.verification.slices import Verification
-from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
+from storage.postgres.webhook_deliveries import WebhookDeliveries
+from storage.postgres.webhook_endpoints import WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.connection import Servers as RedisServers
 from storage.redis.events import RedisEvents

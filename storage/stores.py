@@ -21,12 +21,7 @@ from storage.erasure import Erasure
 from storage.failover import Failover
 from storage.groups import Broker, Caches, Jobs, Servers, SharedServers, Webhooks
 from storage.ports.accounts import Absences
-from storage.ports.request_stores import (
-    Changes,
-    Reads,
-    RequestStores,
-    Writes,
-)
+from storage.ports.request_stores import Changes, Reads, RequestStores, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_exports import PostgresAccountExports
@@ -57,7 +52,8 @@ from storage.postgres.sampled_users import PostgresSampledUsers
 from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification.slices import Verification
-from storage.postgres.webhooks import WebhookDeliveries, WebhookEndpoints
+from storage.postgres.webhook_deliveries import WebhookDeliveries
+from storage.postgres.webhook_endpoints import WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.budgets import RedisBudgets
 from storage.redis.change_feed import RedisChangeFeed

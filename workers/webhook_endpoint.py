@@ -12,14 +12,8 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.webhook import DeliveryState, webhook_type
 from storage.postgres.outbox import NO_USER
-from storage.postgres.webhooks import (
-    Attempt,
-    Delivery,
-    DeliveryKey,
-    Endpoint,
-    WebhookDeliveries,
-    WebhookEndpoints,
-)
+from storage.postgres.webhook_deliveries import Attempt, Delivery, DeliveryKey, WebhookDeliveries
+from storage.postgres.webhook_endpoints import Endpoint, WebhookEndpoints
 from storage.webhook_secrets import SecretBox, SecretUnreadable
 from telemetry.histogram import Histogram
 from workers.webhook_backoff import Backoff, jittered

@@ -10,7 +10,7 @@ from uuid import uuid4
 from graph.errors import Unavailable
 from graph.webhook import EndpointState
 from storage.groups import Webhooks
-from storage.postgres.webhooks import Endpoint
+from storage.postgres.webhook_endpoints import Endpoint
 from storage.stores import Stores
 from workers.webhook_endpoint import EndpointSender
 from workers.webhook_settings import WebhookSettings

@@ -19,13 +19,8 @@ from graph.webhook import (
 )
 from storage.groups import Webhooks
 from storage.postgres.connection.pool import Postgres
-from storage.postgres.webhooks import (
-    Endpoint,
-    EndpointBacklog,
-    LoggedDelivery,
-    WebhookDeliveries,
-    WebhookEndpoints,
-)
+from storage.postgres.webhook_deliveries import LoggedDelivery, WebhookDeliveries
+from storage.postgres.webhook_endpoints import Endpoint, EndpointBacklog, WebhookEndpoints
 from storage.webhook_secrets import SecretBox, new_secret
 from workers.webhook_addresses import AddressRefused, AddressRules
 from workers.webhook_client import WebhookClient, check_url

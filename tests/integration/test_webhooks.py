@@ -21,13 +21,8 @@ from graph.event import EventType
 from graph.transitions import block, mute
 from graph.webhook import DeliveryState, EndpointState, types_named
 from storage.postgres import sql
-from storage.postgres.webhooks import (
-    Attempt,
-    Delivery,
-    DeliveryKey,
-    Endpoint,
-    WebhookDeliveries,
-)
+from storage.postgres.webhook_deliveries import Attempt, Delivery, DeliveryKey, WebhookDeliveries
+from storage.postgres.webhook_endpoints import Endpoint
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from storage.webhook_secrets import SecretBox, new_secret
@@ -507,7 +502,7 @@ async def test_the_purge_of_removed_endpoints_does_not_read_the_others(stores: S
     for name, number in (("a-gone", 3), (NAME, 20_000), ("z-gone", 2)):
         await postgres.fetch(FILLED, name, number)
     await postgres.fetch("ANALYZE webhook_delivery")
-    queries = Path(sql.__file__).parent / "queries/webhooks.sql"
+    queries = Path(sql.__file__).parent / "queries/webhook_deliveries.sql"
     orphans = sql.parse(queries.read_text())["orphans"].replace("$1", "1000")
     lines = await postgres.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {orphans}")
     read = [int(number) for row in lines for number in re.findall(r"actual rows=(\d+)", row[0])]

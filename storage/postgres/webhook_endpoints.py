@@ -1,0 +1,138 @@
+"""The endpoints of webhooks: where a space sends its events, and who delivers them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from graph.webhook import ALL_TYPES, ENDPOINTS_MAX, EndpointState, WebhookType, change_mask
+from storage.postgres import sql
+from storage.postgres.connection.pool import Postgres, Record
+
+COUNTED_MAX = 4_000
+"""Deliveries are counted up to here."""
+
+ERROR_MAX = 300
+"""Characters of an error that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    add_endpoint: str
+    endpoints: str
+    backlogs: str
+    rotate: str
+    set_state: str
+    remove_endpoint: str
+    claim: str
+    release: str
+    succeeded: str
+    failed: str
+
+
+_SQL = sql.load(_Statements, "webhook_endpoints")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint of a webhook. Its secrets are encrypted, and not shown."""
+
+    name: str
+    url: str
+    types: frozenset[WebhookType]
+    state: EndpointState
+    reason: str | None
+    secrets: Sequence[str]
+    """The present one, and the one before while it is being rotated."""
+    created_at: datetime
+    failing_since: datetime | None
+    failing_s: float
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointBacklog:
+    """Numbers of deliveries, counted up to `COUNTED_MAX`, and the age of the oldest waiting one."""
+
+    state: EndpointState
+    waiting: int
+    parked: int
+    oldest_s: float
+
+
+class WebhookEndpoints:
+    """The endpoints of one space. All methods raise Unavailable."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def all(self) -> dict[str, Endpoint]:
+        """All endpoints by their names."""
+        return {row["name"]: _endpoint(row) for row in await self._postgres.fetch(_SQL.endpoints)}
+
+    async def backlogs(self) -> Mapping[str, EndpointBacklog]:
+        """The backlogs of all endpoints by their names."""
+        return {
+            row["name"]: EndpointBacklog(
+                EndpointState(row["state"]), row["waiting"], row["parked"], row["oldest_s"]
+            )
+            for row in await self._postgres.fetch(_SQL.backlogs, COUNTED_MAX)
+        }
+
+    async def add(self, name: str, url: str, types: frozenset[WebhookType], secret: str) -> bool:
+        """Add an endpoint with an encrypted secret. Returns False if there is one of this name, or
+        there are `ENDPOINTS_MAX`."""
+        names = sorted(one.name for one in types)
+        added = await self._postgres.row(
+            _SQL.add_endpoint, name, url, names, change_mask(types), secret, ENDPOINTS_MAX
+        )
+        return added is not None
+
+    async def rotate(self, name: str, secret: str, overlap_s: float) -> bool:
+        """Replace the secret. Both sign for `overlap_s`. Returns False if there is no such
+        endpoint."""
+        return await self._postgres.row(_SQL.rotate, name, secret, overlap_s) is not None
+
+    async def set_state(self, name: str, state: EndpointState) -> bool:
+        """Pause or resume an endpoint. Returns False if there is none of this name."""
+        return await self._postgres.row(_SQL.set_state, name, state) is not None
+
+    async def remove(self, name: str) -> bool:
+        """Delete an endpoint. The purge deletes its deliveries. Returns False if there is none."""
+        return await self._postgres.row(_SQL.remove_endpoint, name) is not None
+
+    async def claim(self, process: UUID, lease_s: float) -> set[str]:
+        """Hold the active endpoints that no other process holds, for `lease_s`."""
+        rows = await self._postgres.fetch(_SQL.claim, process, lease_s)
+        return {row["name"] for row in rows}
+
+    async def release(self, process: UUID) -> None:
+        """Let other processes claim what this one holds."""
+        await self._postgres.fetch(_SQL.release, process)
+
+    async def succeeded(self, name: str) -> None:
+        """Forget the failures of an endpoint."""
+        await self._postgres.fetch(_SQL.succeeded, name)
+
+    async def failed(self, name: str, error: str, disabled_s: float) -> bool:
+        """Note a failure. Returns whether the endpoint is disabled now: every attempt of the last
+        `disabled_s` has failed."""
+        cut = error[:ERROR_MAX]
+        reason = f"Every delivery has failed for {disabled_s:,.0f} s. The last error: {cut}"
+        row = await self._postgres.row(_SQL.failed, name, cut, disabled_s, reason)
+        return row is not None and row["state"] == EndpointState.DISABLED
+
+
+def _endpoint(row: Record) -> Endpoint:
+    return Endpoint(
+        row["name"],
+        row["url"],
+        frozenset(ALL_TYPES[name] for name in row["types"]),
+        EndpointState(row["state"]),
+        row["reason"],
+        [secret for secret in (row["secret"], row["previous_secret"]) if secret is not None],
+        row["created_at"],
+        row["failing_since"],
+        row["failing_s"],
+        row["last_error"],
+    )
