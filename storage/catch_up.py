@@ -14,6 +14,7 @@ from prometheus_client import Counter
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane, group_of
 from storage.drain import BATCH, Drain
+from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.postgres.outbox import ChangesRejected, LaneTaken, Outbox
 from storage.redis.connection import PART as REDIS
 
@@ -59,8 +60,9 @@ class LanesChanged(Exception):
 class CatchUp:
     """Drains lanes up to the versions that readers require."""
 
-    def __init__(self, outbox: Outbox, drain: Drain) -> None:
+    def __init__(self, outbox: Outbox, progress: PostgresLaneProgress, drain: Drain) -> None:
         self._outbox = outbox
+        self._progress = progress
         self._drain = drain
         self._rounds: dict[Lane, asyncio.Task[_Watermarks]] = {}
         self._running: set[asyncio.Task[_Watermarks]] = set()
@@ -103,7 +105,7 @@ class CatchUp:
 
     async def _behind(self, wanted: Mapping[Lane, int]) -> "_Behind":
         """The lanes of these groups that are behind."""
-        watermarks = (await self._outbox.watermarks(wanted)).of_lanes
+        watermarks = (await self._progress.watermarks(wanted)).of_lanes
         behind = {
             lane: wanted[group_of(lane)]
             for lane, oldest in watermarks.oldest.items()
@@ -161,12 +163,12 @@ class CatchUp:
         finally:
             # A later reader may want changes that this task's read of the watermarks misses.
             del self._rounds[lane]
-        watermarks = await self._outbox.lane_watermarks(lane)
+        watermarks = await self._progress.lane_watermarks(lane)
         oldest, unparked = watermarks.oldest.get(lane), watermarks.oldest_unparked.get(lane)
         failed = watermarks.failed.get(lane, ())
         if are_published:
             return _Watermarks(oldest, unparked, watermarks.lanes, failed)
-        unapplied = await self._outbox.unapplied(lane)
+        unapplied = await self._progress.unapplied(lane)
         first = None if unapplied is None else unapplied.oldest
         return _Watermarks(oldest, first, watermarks.lanes, failed)
 
@@ -186,7 +188,7 @@ class CatchUp:
 
     async def _apply(self, lane: Lane) -> None:
         """Apply one more batch, without publishing it."""
-        unapplied = await self._outbox.unapplied(lane)
+        unapplied = await self._progress.unapplied(lane)
         if unapplied is None:
             return
         try:

@@ -23,6 +23,7 @@ from storage.postgres.connection.exclusive import ExclusiveJobs
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.erasures import Erasures
 from storage.postgres.failed_changes import FailedChanges
+from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
 from storage.postgres.verification.slices import Verification
@@ -46,6 +47,7 @@ class Jobs:
     """The stores and jobs of workers."""
 
     outbox: Outbox
+    progress: PostgresLaneProgress
     failed_changes: FailedChanges
     exclusive: ExclusiveJobs
     canaries: Canaries

@@ -39,10 +39,12 @@ from storage.postgres.erasures import Erasures
 from storage.postgres.exports import PostgresExports
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.follow_groups import PostgresFollowGroups
+from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
-from storage.postgres.outbox import Outbox, PostgresPending
+from storage.postgres.outbox import Outbox
 from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
+from storage.postgres.pending_edges import PostgresPending
 from storage.postgres.pinned_following import PostgresPinnedFollowing
 from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.profiles import PostgresProfiles, is_empty
@@ -127,9 +129,9 @@ async def open_stores(
         caches = _caches(settings, servers)
         if caches.local is not None:
             stack.push_async_callback(caches.local.close)
-        outbox = Outbox(servers.postgres)
+        outbox, progress = Outbox(servers.postgres), PostgresLaneProgress(servers.postgres)
         drain = Drain(outbox, Canaries(servers.postgres), caches.updates, broker.events)
-        catch_up = CatchUp(outbox, drain)
+        catch_up = CatchUp(outbox, progress, drain)
         stack.push_async_callback(catch_up.close)
         absences = PostgresAbsences(servers.postgres, settings.local.absent_age_ms / 1000)
         subscriptions = Subscriptions(
@@ -145,10 +147,10 @@ async def open_stores(
                 broker.events,
                 RedisChangeFeed(servers.broker, Keys(settings.space)),
                 subscriptions,
-                outbox,
+                progress,
                 catch_up,
             ),
-            _jobs(settings, servers, caches, broker, outbox, drain, shielded),
+            _jobs(settings, servers, caches, broker, outbox, progress, drain, shielded),
             broker,
             caches,
             servers,
@@ -209,7 +211,7 @@ def _caches(settings: StorageSettings, servers: Servers) -> Caches:
     postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
     return Caches(
         updates=RedisCaches(redis, keys, settings.cache.relations_max),
-        audit=CacheAudit(redis, Outbox(postgres), tables_of(postgres), settings),
+        audit=CacheAudit(redis, PostgresLaneProgress(postgres), tables_of(postgres), settings),
         documents=RedisDocuments(redis, keys),
         budgets=RedisBudgets(redis, keys),
         local=local_cache_of(settings),
@@ -308,6 +310,7 @@ def _jobs(
     caches: Caches,
     broker: Broker,
     outbox: Outbox,
+    progress: PostgresLaneProgress,
     drain: Drain,
     shielded: ShieldedTasks,
 ) -> Jobs:
@@ -316,6 +319,7 @@ def _jobs(
     affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
     return Jobs(
         outbox=outbox,
+        progress=progress,
         failed_changes=FailedChanges(postgres),
         exclusive=ExclusiveJobs(postgres, settings.space),
         canaries=Canaries(postgres),

@@ -176,7 +176,7 @@ async def _rearm(ctx: dict[str, Any]) -> None:
     if not is_lane:
         return
     try:
-        stores.broker.lanes.wake(await stores.jobs.outbox.dirty([Lane(int(number))]))
+        stores.broker.lanes.wake(await stores.jobs.progress.dirty([Lane(int(number))]))
     except Unavailable:
         return  # the sweep will try again
 

@@ -17,7 +17,7 @@ than the clock: the clock was set back."""
 async def sweep(stores: Stores) -> None:
     """Wake every dirty lane, drain those that have waited too long, and publish parked changes
     whose caches are available again."""
-    dirty = await stores.jobs.outbox.dirty()
+    dirty = await stores.jobs.progress.dirty()
     stores.broker.lanes.wake(lane for lane, waited in dirty.items() if abs(waited) < OVERDUE_S)
     for lane, waited in dirty.items():
         if abs(waited) >= OVERDUE_S:
@@ -28,5 +28,5 @@ async def sweep(stores: Stores) -> None:
                 continue
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)
-    if parked := await stores.jobs.outbox.lanes_with_parked():
+    if parked := await stores.jobs.progress.lanes_with_parked():
         await stores.jobs.drain.publish_parked(parked)

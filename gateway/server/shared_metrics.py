@@ -39,7 +39,7 @@ class SharedMetrics(Collector):
         yield from self._redis
 
     async def _outbox(self) -> list[Metric]:
-        backlog = (await self.stores.jobs.outbox.backlog()).lanes
+        backlog = (await self.stores.jobs.progress.backlog()).lanes
         changes = GaugeMetricFamily(
             "kith_outbox_changes",
             "Changes that are not yet applied and published, by lane; counted up to 4,000 each.",

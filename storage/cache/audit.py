@@ -13,7 +13,7 @@ from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from storage.cache import codec
 from storage.cache.tables import Tables
-from storage.postgres.outbox import Outbox
+from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys, beyond, parsed
 from storage.redis.wire import UNLINK, Reply
@@ -36,11 +36,15 @@ class CacheAudit:
     """Audits one space. Own writes are not compared, because they live for seconds only."""
 
     def __init__(
-        self, redis: Redis, outbox: Outbox, tables: Tables, settings: StorageSettings
+        self,
+        redis: Redis,
+        progress: PostgresLaneProgress,
+        tables: Tables,
+        settings: StorageSettings,
     ) -> None:
         self._redis = redis
         self._keys = Keys(settings.space)
-        self._outbox = outbox
+        self._progress = progress
         self._tables = tables
         self._relations_most = settings.cache.relations_max
         self._list_most = settings.cache.list_max
@@ -65,7 +69,9 @@ class CacheAudit:
         if differing:
             await asyncio.sleep(AGAIN_S)
             differing = await read(list(differing))
-        unacknowledged = await self._outbox.unacknowledged(differing.keys()) if differing else set()
+        unacknowledged = (
+            await self._progress.unacknowledged(differing.keys()) if differing else set()
+        )
         return [key for user, key in differing.items() if user not in unacknowledged]
 
     @property

@@ -121,7 +121,7 @@ class World:
 
         async def drain() -> None:
             while not over.is_set():
-                for lane in await self.traffic.stores.jobs.outbox.dirty():
+                for lane in await self.traffic.stores.jobs.progress.dirty():
                     await self.traffic.stores.jobs.drain.lane(lane)
 
         task = asyncio.create_task(drain())

@@ -39,14 +39,14 @@ async def worker(
 
 
 async def nothing_waits(stores: Stores) -> bool:
-    return not await stores.jobs.outbox.dirty()
+    return not await stores.jobs.progress.dirty()
 
 
 async def until_older(stores: Stores, age_s: float) -> None:
     """Wait until a change has waited for `age_s`: so long was Redis away."""
 
     async def is_older() -> bool:
-        return max((await stores.jobs.outbox.dirty()).values(), default=0.0) >= age_s
+        return max((await stores.jobs.progress.dirty()).values(), default=0.0) >= age_s
 
     await until(is_older, f"a change has waited for {age_s} s")
 

@@ -28,16 +28,10 @@ from storage.cache.lease import Leases
 from storage.cache.marks import Mark
 from storage.cache.reader import CacheReader, CountingRedis
 from storage.ports.edges import EdgeChange
-from storage.ports.reader import (
-    AccountsOf,
-    Check,
-    PagesOf,
-    ProfilesOf,
-    RelationsOf,
-)
+from storage.ports.reader import AccountsOf, Check, PagesOf, ProfilesOf, RelationsOf
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
-from storage.postgres.outbox import PostgresPending
+from storage.postgres.pending_edges import PostgresPending
 from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import Neighbourhood, PostgresRelations
 from storage.redis import connection
@@ -335,7 +329,7 @@ async def test_updates_may_come_in_any_order_and_twice(
     if warm:
         await state(relations, user, other)
     changes = [await write.follow(1, 2), await write.unfollow(1, 2), await write.follow(1, 2)]
-    for lane in await bench.stores.jobs.outbox.dirty():
+    for lane in await bench.stores.jobs.progress.dirty():
         await bench.stores.jobs.outbox.apply(lane, 100)
     if not warm:
         await state(relations, user, other)
@@ -371,7 +365,7 @@ async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
     relations, _ = bench.relations()
     write = Unannounced(bench.stores)
     made, _undone = await write.follow(1, 2), await write.unfollow(1, 2)
-    for lane in await bench.stores.jobs.outbox.dirty():
+    for lane in await bench.stores.jobs.progress.dirty():
         await bench.stores.jobs.outbox.apply(lane, 100)
     user, other = (1, 2) if side == "forward" else (2, 1)
     assert await state(relations, user, other) == [(0, 0)]

@@ -16,14 +16,14 @@ from workers.main import write_canaries
 
 async def test_each_lane_has_one_canary_and_its_lag_is_published(stores: Stores) -> None:
     await write_canaries(stores)
-    assert (await stores.jobs.outbox.dirty()).keys() == set(map(Lane, range(LANES)))
+    assert (await stores.jobs.progress.dirty()).keys() == set(map(Lane, range(LANES)))
 
     async def is_woken() -> bool:
         return await stores.broker.lanes.queued() == LANES
 
     await until(is_woken, "every lane is woken, as by a change")
     await write_canaries(stores)
-    assert (await stores.jobs.outbox.backlog()).waiting == LANES
+    assert (await stores.jobs.progress.backlog()).waiting == LANES
     waiting = await stores.jobs.canaries.lags()
     assert waiting.keys() == set(map(Lane, range(LANES)))
     assert min(waiting.values()) > 0
@@ -71,7 +71,7 @@ async def test_canaries_follow_the_number_of_lanes(
 ) -> None:
     await write_canaries(stores)
     await set_lanes(storage_settings, 16)
-    assert (await stores.jobs.outbox.backlog()).waiting == 0
+    assert (await stores.jobs.progress.backlog()).waiting == 0
     await write_canaries(stores)
     applied = await stores.jobs.outbox.apply(Lane(15), 9)
     assert list(map(is_canary, applied.changes)) == [True]

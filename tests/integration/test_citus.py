@@ -118,7 +118,7 @@ async def test_lanes_move_with_all_that_waits(
     stores = gateways[0]
     await follows(stores, *((source, source + 100) for source in range(1, 40)))
     await set_lanes(storage_settings, 32)
-    assert len(await gateways[1].jobs.outbox.dirty(POSSIBLE_LANES)) > 8
+    assert len(await gateways[1].jobs.progress.dirty(POSSIBLE_LANES)) > 8
     await drain_all(gateways[2])
     (row,) = await stores.servers.postgres.fetch(DIFFERENCES)
     assert (row["followers"], row["waiting"]) == (39, 0)

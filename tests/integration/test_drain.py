@@ -19,12 +19,7 @@ from graph.relation import followed
 from graph.transitions import follow, remove_follower, unfollow
 from storage import catch_up
 from storage import drain as draining
-from storage.ports.reader import (
-    Check,
-    Consistency,
-    PagesOf,
-    RelationsOf,
-)
+from storage.ports.reader import Check, Consistency, PagesOf, RelationsOf
 from storage.postgres.connection import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -169,8 +164,8 @@ async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
     monkeypatch.setattr(draining, "BATCHES_MAX", 2)
     await follows(stores, *((fan, STARS[0]) for fan in range(3000, 3010)))
     await stores.jobs.drain.lane(LANE)
-    assert (await stores.jobs.outbox.backlog()).waiting == 4
-    assert list(await stores.jobs.outbox.dirty()) == [LANE]
+    assert (await stores.jobs.progress.backlog()).waiting == 4
+    assert list(await stores.jobs.progress.dirty()) == [LANE]
     await stores.jobs.drain.lane(LANE)
     await assert_settled(stores)
 
@@ -204,7 +199,7 @@ async def test_changes_that_a_killed_worker_applied_are_published_by_the_next(
     lane = lane_of(TWO)
     await worker.jobs.outbox.apply(lane, 1000)  # and here it is killed
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False), "the caches know nothing yet"
-    assert list(await stores.jobs.outbox.dirty()) == [lane]
+    assert list(await stores.jobs.progress.dirty()) == [lane]
     await stores.jobs.drain.lane(lane)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_settled(stores)
@@ -229,7 +224,7 @@ async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Store
     (row,) = await stores.servers.postgres.fetch("SELECT lane, id FROM outbox")
     await stores.jobs.outbox.acknowledge(row["lane"], [row["id"]])
     await stores.jobs.outbox.acknowledge(Lane((row["lane"] + 1) % LANES), [row["id"]])
-    assert (await stores.jobs.outbox.backlog()).waiting == 1
+    assert (await stores.jobs.progress.backlog()).waiting == 1
     await drain_all(stores)
     await assert_settled(stores)
 
@@ -261,7 +256,7 @@ async def test_without_redis_changes_are_applied_and_wait_to_be_published(
         with pytest.raises(Unavailable):
             await alone.jobs.drain.lane(lane)
         assert await seen_by_others(alone, TWO, ONE) == ([1], 1, True)
-    assert list(await stores.jobs.outbox.dirty()) == [lane]
+    assert list(await stores.jobs.progress.dirty()) == [lane]
     await drain_all(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_settled(stores)
@@ -301,7 +296,7 @@ async def test_unavailable_caches_delay_neither_lanes_nor_events(
         assert await seen_by_others(alone, star, UserId(3000)) == arrived
         result = (await alone.broker.events.after(star, cursor, 99)).events
         assert [one.event.source for one in result] == [*fans]
-        assert (await alone.jobs.outbox.backlog()).waiting == len(fans)
+        assert (await alone.jobs.progress.backlog()).waiting == len(fans)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
     await sweep(stores)
     assert await seen_by_others(stores, star, UserId(3000)) == arrived
@@ -329,7 +324,7 @@ async def test_a_change_that_comes_late_is_ignored_where_a_newer_one_stands(
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         *late,
     )
-    assert list(await stores.jobs.outbox.dirty()) == [lane_of(TWO)]
+    assert list(await stores.jobs.progress.dirty()) == [lane_of(TWO)]
     await drain_all(stores)
     await assert_settled(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
@@ -409,7 +404,7 @@ async def test_a_lane_that_another_process_drains_does_not_hold_up_the_sweep(
         async with connection.transaction():
             await connection.execute(LOCK_LANE, locks.LANE, LANE)
             await sweep(stores)
-            assert list(await stores.jobs.outbox.dirty()) == [LANE]
+            assert list(await stores.jobs.progress.dirty()) == [LANE]
     finally:
         await connection.close()
     assert "cannot be drained" not in caplog.text
@@ -428,7 +423,7 @@ async def test_the_sweep_wakes_lanes_whose_job_was_lost(stores: Stores) -> None:
     assert await stores.broker.lanes.queued() == 0
     await sweep(stores)
     await until(everything_is_queued)
-    assert (await stores.jobs.outbox.backlog()).waiting == 2
+    assert (await stores.jobs.progress.backlog()).waiting == 2
 
 
 async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
@@ -441,15 +436,15 @@ async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
 
 
 async def test_a_backlog_knows_how_long_its_oldest_change_has_waited(stores: Stores) -> None:
-    backlog = await stores.jobs.outbox.backlog()
+    backlog = await stores.jobs.progress.backlog()
     assert (backlog.waiting, backlog.oldest_s) == (0, 0)
     await follows(stores, (1, 2), (1, 3))
     await stores.servers.postgres.fetch(
         "UPDATE outbox SET version = version - 90000000 WHERE to_user_id=3"
     )
-    backlog = await stores.jobs.outbox.backlog()
+    backlog = await stores.jobs.progress.backlog()
     assert backlog.waiting == 2
     assert 90 <= backlog.oldest_s < 90 + DEADLINE_S
-    waited = await stores.jobs.outbox.dirty()
+    waited = await stores.jobs.progress.dirty()
     assert 90 <= waited[lane_of(UserId(3))] < 90 + DEADLINE_S
     assert waited.keys() == {lane_of(TWO), lane_of(UserId(3))}

@@ -283,7 +283,7 @@ async def test_two_workers_may_erase_the_same_account(
 async def test_a_follower_whose_lane_lags_is_not_missed(stores: Stores, at_once: Erasure) -> None:
     await follows(stores, (1, GONE))
     await delete(stores)
-    assert await stores.jobs.outbox.dirty()
+    assert await stores.jobs.progress.dirty()
     assert await at_once.erase_batch(GONE) is BatchResult.MORE
     await erase_all(stores, at_once)
     await drain_all(stores)

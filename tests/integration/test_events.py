@@ -111,7 +111,7 @@ async def test_changes_that_the_event_log_rejected_are_not_acknowledged(
         patched.setattr(RedisEvents, "publish", refuses)
         with pytest.raises(Unavailable):
             await stores.jobs.drain.publish(LANE, applied)
-    assert list(await stores.jobs.outbox.dirty()) == [LANE]
+    assert list(await stores.jobs.progress.dirty()) == [LANE]
     await drain_all(stores)
     assert len(await log(stores)) == 1
 

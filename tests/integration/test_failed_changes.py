@@ -64,7 +64,7 @@ async def test_a_change_that_cannot_be_applied_leaves_its_lane_and_no_other_chan
     assert (change.pair, change.tries) == ((9, BAD), draining.TRIES)
     assert "out of range" in change.error
     assert change.kind_name == "FOLLOW"
-    assert not await stores.jobs.outbox.dirty()
+    assert not await stores.jobs.progress.dirty()
     await sweep(stores)
     assert await stores.jobs.failed_changes.count() == 1, "it is tried by nobody"
 
@@ -114,9 +114,9 @@ async def test_neither_a_token_nor_the_watermark_waits_for_it(stores: Stores) ->
     await befriend(stores, BAD, 9)
     await spoil(stores, BAD)
     lane = lane_of(UserId(BAD))
-    wanted = (await stores.jobs.outbox.watermarks()).now
+    wanted = (await stores.jobs.progress.watermarks()).now
     assert await stores.changes.catch_up.reach({lane: wanted}, 30)
-    assert (await stores.jobs.outbox.watermarks()).oldest[lane] is None
+    assert (await stores.jobs.progress.watermarks()).oldest[lane] is None
     assert await stores.jobs.failed_changes.count() == 1
 
 

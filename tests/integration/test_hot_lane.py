@@ -141,7 +141,7 @@ async def test_a_token_waits_for_the_changes_that_a_share_has_overtaken(stores: 
     for _ in range(2):
         await stores.jobs.drain.batch(LANE)
     assert await followers(stores, OTHERS[0]) == 1
-    watermarks = await stores.jobs.outbox.watermarks([LANE])
+    watermarks = await stores.jobs.progress.watermarks([LANE])
     assert watermarks.oldest[LANE] == 1
     assert await stores.changes.catch_up.reach({LANE: watermarks.now}, 30)
     assert await followers(stores, STAR) == 5_000

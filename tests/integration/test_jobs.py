@@ -64,10 +64,10 @@ async def test_one_sweep_at_a_time_runs_in_a_space(
         assert not first.done()
         may_go_on.set()
         await first
-        assert not await stores.jobs.outbox.dirty()
+        assert not await stores.jobs.progress.dirty()
         await follows(stores, (1, 3))
         await main._sweep({"metrics": JobMetrics(), "stores": other})
-        assert not await stores.jobs.outbox.dirty(), "the lock was released"
+        assert not await stores.jobs.progress.dirty(), "the lock was released"
 
 
 async def test_a_sweep_that_takes_too_long_ends(

@@ -140,7 +140,7 @@ async def test_counts_are_right_after_changes_of_the_number_under_load(
 
         async def drain() -> None:
             while not over.is_set():
-                for lane in await worker.jobs.outbox.dirty():
+                for lane in await worker.jobs.progress.dirty():
                     await worker.jobs.drain.lane(lane)
 
         async def write() -> None:
@@ -165,18 +165,18 @@ async def test_a_token_of_any_number_of_lanes_is_waited_for(
 ) -> None:
     group = lane_of(UserId(2))
     await follows(stores, (1, 2))
-    token = {group: (await stores.jobs.outbox.watermarks()).now}
+    token = {group: (await stores.jobs.progress.watermarks()).now}
     await set_lanes(storage_settings, 64)
-    watermarks = await stores.jobs.outbox.watermarks()
+    watermarks = await stores.jobs.progress.watermarks()
     assert watermarks.oldest.keys() == {Lane(lane) for lane in range(LANES)}
     assert [lane for lane, oldest in watermarks.oldest.items() if oldest] == [group]
     assert await stores.changes.catch_up.reach(token, 30)
-    assert not await stores.jobs.outbox.dirty()
+    assert not await stores.jobs.progress.dirty()
     await follows(stores, (3, 2))
-    token = {group: (await stores.jobs.outbox.watermarks()).now}
+    token = {group: (await stores.jobs.progress.watermarks()).now}
     await set_lanes(storage_settings, 8)
     assert await stores.changes.catch_up.reach(token, 30)
-    assert not await stores.jobs.outbox.dirty()
+    assert not await stores.jobs.progress.dirty()
 
 
 async def test_a_reader_who_waits_follows_a_change_of_the_number(
@@ -184,7 +184,7 @@ async def test_a_reader_who_waits_follows_a_change_of_the_number(
 ) -> None:
     await follows(stores, (1, 2))
     group = lane_of(UserId(2))
-    token = {group: (await stores.jobs.outbox.watermarks()).now}
+    token = {group: (await stores.jobs.progress.watermarks()).now}
     other = await asyncpg.connect(database_url)
     try:
         async with other.transaction():
@@ -199,7 +199,7 @@ async def test_a_reader_who_waits_follows_a_change_of_the_number(
             await until(has_tried)
             await set_lanes(storage_settings, 256)
         assert await reader
-        assert not await stores.jobs.outbox.dirty()
+        assert not await stores.jobs.progress.dirty()
     finally:
         await other.close()
 

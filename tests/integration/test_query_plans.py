@@ -38,11 +38,13 @@ STATEMENTS = {
         "erasures",
         "exports",
         "follow_groups",
+        "lane_progress",
         "lists",
         "mutes",
         "outbox",
         "overlaps",
         "own_changes",
+        "pending_edges",
         "pinned_following",
         "private_notes",
         "present_follows",
@@ -888,13 +890,13 @@ async def test_shares_of_a_lane_do_not_read_the_changes_that_wait_for_one_target
 async def test_how_far_lanes_have_come_is_read_off_their_heads(planner: Planner) -> None:
     failed = list(map(failed_lane, ALL_LANES))
     lanes = [*ALL_LANES], 100, [*PARKED_LANES], failed
-    steps = await planner.steps("outbox", "watermarks", *lanes)
+    steps = await planner.steps("lane_progress", "watermarks", *lanes)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") == LANES * 100
 
 
 async def test_unapplied_changes_are_read_from_the_head_of_the_outbox(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "unapplied", 5, 100)
+    steps = await planner.steps("lane_progress", "unapplied", 5, 100)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") <= 100 + 100
 
@@ -924,20 +926,20 @@ async def test_parking_is_a_probe_a_row_and_reading_parked_rows_a_range(planner:
 
 
 async def test_pending_writes_are_one_range_a_user(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "pending", [77])
+    steps = await planner.steps("pending_edges", "pending", [77])
     assert_by_index(steps)
     assert looked_at(steps, "outbox") == 1
 
 
 async def test_dirty_lanes_cost_a_probe_a_lane(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "dirty_lanes", list(range(LANES)))
+    steps = await planner.steps("lane_progress", "dirty_lanes", list(range(LANES)))
     assert_by_index(steps)
     assert looked_at(steps, "outbox") == LANES
 
 
 async def test_the_state_of_the_outbox_is_counted_no_further_than_asked(planner: Planner) -> None:
     steps = await planner.steps(
-        "outbox", "outbox_state", [*ALL_LANES, *PARKED_LANES], 1000 // LANES
+        "lane_progress", "outbox_state", [*ALL_LANES, *PARKED_LANES], 1000 // LANES
     )
     assert looked_at(steps, "outbox") <= LANES + 1000
 

@@ -24,13 +24,13 @@ class World:
         await relationships.change(self.gateway, source, self.random.choice(ACTIONS), target)
 
     async def drain(self) -> None:
-        for lane in await self.stores.jobs.outbox.dirty():
+        for lane in await self.stores.jobs.progress.dirty():
             if self.random.random() < 0.5:
                 await self.stores.jobs.drain.lane(lane)
 
     async def die(self) -> None:
         """A worker applies changes, and is killed before it can publish them."""
-        for lane in await self.stores.jobs.outbox.dirty():
+        for lane in await self.stores.jobs.progress.dirty():
             if self.random.random() < 0.5:
                 await self.stores.jobs.outbox.apply(lane, 1000)
 
