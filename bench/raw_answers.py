@@ -13,7 +13,8 @@ from graph.cursor import VERSION
 from graph.edge import Kind, UserId
 from graph.page import ListKind
 from graph.space import tag_of
-from storage.cache.codec import MARKER, bytes_of_entries
+from storage.cache.codec.lists import bytes_of_entries
+from storage.cache.codec.relations import MARKER
 from storage.redis.keys import Keys
 from storage.redis.wire import Preformatted, Wire
 

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from graph.edge import UserId
 from graph.page import ListKind
-from storage.cache import codec
+from storage.cache.codec.lists import bytes_of_entries
 from storage.redis.keys import Keys
 
 SAMPLE = 500
@@ -101,7 +101,7 @@ async def _hashes(redis: Redis, keys: Sequence[str]) -> CacheWeight:
 
 
 async def _lists(redis: Redis, kind: str, keys: Sequence[str]) -> CacheWeight:
-    entry = codec.bytes_of_entries(1) - codec.bytes_of_entries(0)
+    entry = bytes_of_entries(1) - bytes_of_entries(0)
     entries = sum([(await redis.strlen(key)) // entry for key in keys])
     return CacheWeight(kind, len(keys), entries, await _weight(redis, keys))
 

@@ -11,7 +11,9 @@ from functools import partial
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
-from storage.cache import codec
+from storage.cache.codec.lists import page_range_in, page_value
+from storage.cache.codec.profiles import profiles_in
+from storage.cache.codec.relations import relation_fields, relations_of_hash
 from storage.cache.tables import Tables
 from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.redis.connection import Redis
@@ -89,8 +91,8 @@ class CacheAudit:
         rows = await self._tables.relations.around(users, self._relations_most)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            expected = codec.relations_of_hash(codec.relation_fields(rows[user]))
-            return codec.relations_of_hash(reply) != expected
+            expected = relations_of_hash(relation_fields(rows[user]))
+            return relations_of_hash(reply) != expected
 
         return await self._differing(users, self._keys.relations, "HGETALL", differs)
 
@@ -98,7 +100,7 @@ class CacheAudit:
         rows = await self._tables.profiles.get_many(users, None)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            return codec.profiles_in([reply]) != [rows[user]]
+            return profiles_in([reply]) != [rows[user]]
 
         return await self._differing(users, self._keys.profile, "GET", differs)
 
@@ -106,7 +108,7 @@ class CacheAudit:
         rows = await self._tables.lists.pages(kind, users, Window(self._list_most), None)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            return bool(reply != codec.page_value(rows[user]))
+            return bool(reply != page_value(rows[user]))
 
         return await self._differing(users, partial(self._keys.head, kind), "GET", differs)
 
@@ -115,7 +117,7 @@ class CacheAudit:
         replies = await self._redis.pipe([("ZRANGE", key, 0, -1) for key in keys.values()])
         differing = {}
         for (user, key), values in zip(keys.items(), replies, strict=True):
-            for newer, older, entries in map(codec.page_range_in, values):
+            for newer, older, entries in map(page_range_in, values):
                 window = Window(len(entries), newer, older)
                 rows = await self._tables.lists.pages(ListKind.FOLLOWERS, [user], window, None)
                 if rows[user] != Page(entries, more=False):

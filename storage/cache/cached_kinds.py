@@ -8,8 +8,11 @@ from graph.consistency import ACCOUNTS_CACHED_S
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from graph.profile import Profile
-from storage.cache import codec
 from storage.cache.cached_kind import CachedKind, Staleness
+from storage.cache.codec.lists import page_value
+from storage.cache.codec.own_writes import pending_value
+from storage.cache.codec.profiles import profile_value
+from storage.cache.codec.relations import relation_fields
 from storage.cache.tables import Tables
 from storage.postgres.relations import Neighbourhood
 from storage.redis.keys import LISTS, Keys
@@ -46,7 +49,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
     return CachedKinds(
         relations=CachedKind(
             keys.prefix("rel"),
-            codec.relation_fields,
+            relation_fields,
             lambda _: ttl_s,
             partial(tables.relations.around, most=settings.cache.relations_max),
             Staleness.UPDATED,
@@ -56,7 +59,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
         lists={
             kind: CachedKind(
                 keys.prefix(LISTS[kind]),
-                lambda page: (codec.page_value(page),),
+                lambda page: (page_value(page),),
                 lambda _: ttl_s,
                 partial(tables.lists.pages, kind, window=head, viewer=None),
                 Staleness.DELETED,
@@ -66,14 +69,14 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
         },
         profile=CachedKind(
             keys.prefix("profile"),
-            lambda profile: (codec.profile_value(profile),),
+            lambda profile: (profile_value(profile),),
             lambda _: min(ttl_s, PROFILE_TTL_S),
             partial(tables.profiles.get_many, viewer=None),
             Staleness.CLOSED,
         ),
         pending=CachedKind(
             keys.prefix("own"),
-            lambda targets: (codec.pending_value(targets),),
+            lambda targets: (pending_value(targets),),
             lambda targets: PENDING_TTL_S if targets else own_ttl_s,
             tables.pending.get_many,
             Staleness.ACKNOWLEDGED,

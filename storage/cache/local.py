@@ -17,7 +17,9 @@ from graph.errors import Unavailable
 from graph.page import ListKind, Page
 from graph.profile import Profile
 from graph.relation import STRANGERS, RelationColumn, column_of
-from storage.cache import codec, layers
+from storage.cache import layers
+from storage.cache.codec.own_writes import NOTHING_PENDING
+from storage.cache.codec.profiles import profiles_held
 from storage.cache.invalidations import Invalidations
 from storage.cache.local_copies import Bounds, LocalCopies
 from storage.cache.local_reads import (
@@ -27,13 +29,7 @@ from storage.cache.local_reads import (
     relations_reader,
 )
 from storage.cache.windows import page_of_head
-from storage.ports.reader import (
-    AccountsOf,
-    PagesOf,
-    ProfilesOf,
-    ReadRequest,
-    RelationsOf,
-)
+from storage.ports.reader import AccountsOf, PagesOf, ProfilesOf, ReadRequest, RelationsOf
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import LISTS, Keys
 from storage.redis.multiplexed import LOCAL, MultiplexedWire
@@ -224,9 +220,9 @@ class LocalCache:
             own, *values = await self.redis.pipe([mark, *reads])
         except Unavailable:
             return None
-        if viewer is not None and own != codec.NOTHING_PENDING:
+        if viewer is not None and own != NOTHING_PENDING:
             return None
-        return codec.profiles_held(others, values[0]) if others else {}
+        return profiles_held(others, values[0]) if others else {}
 
     def _count_hits(self, requests: Sequence[ReadRequest[Any]]) -> None:
         for request in requests:

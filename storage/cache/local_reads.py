@@ -7,7 +7,9 @@ from graph.edge import UserId
 from graph.page import ListKind, Page
 from graph.profile import Profile
 from graph.relation import Relation
-from storage.cache import codec
+from storage.cache.codec.lists import bytes_of_entries, entries_in
+from storage.cache.codec.profiles import profiles_held
+from storage.cache.codec.relations import MARKER, is_whole, relations_of_hash
 from storage.cache.local_copies import Read, Sized
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
@@ -37,7 +39,7 @@ async def _tracked(redis: Redis, reads: Sequence[Command]) -> Sequence[Reply]:
 def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
         replies = await _tracked(redis, [("GET", key) for key in keys.all_profiles(users)])
-        found = codec.profiles_held(users, replies)
+        found = profiles_held(users, replies)
         return {user: Sized(profile, PROFILE_BYTES) for user, profile in found.items()}
 
     return read
@@ -45,7 +47,7 @@ def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
 
 def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
     """Return a reader of list heads: the newest `HEAD_ENTRIES` entries of each user's list."""
-    last = codec.bytes_of_entries(HEAD_ENTRIES) - 1
+    last = bytes_of_entries(HEAD_ENTRIES) - 1
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Page]]:
         replies = await _tracked(
@@ -57,7 +59,7 @@ def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
 
 
 def _head(value: bytes) -> Sized[Page]:
-    entries, whole = codec.entries_in(value)
+    entries, whole = entries_in(value)
     # Only the beginning of a longer list was read, so its flag for the whole list does not apply.
     more = not whole or len(entries) == HEAD_ENTRIES
     return Sized(Page(tuple(entries), more), len(entries) * ENTRY_BYTES)
@@ -72,13 +74,13 @@ def relations_reader(redis: Redis, keys: Keys) -> Read[RelationsByUser]:
             [
                 command
                 for name in names.values()
-                for command in (("HGET", name, codec.MARKER), ("HLEN", name))
+                for command in (("HGET", name, MARKER), ("HLEN", name))
             ]
         )
         found: dict[UserId, Sized[RelationsByUser]] = {}
         small = []
         for user, marker, fields in zip(users, looks[::2], looks[1::2], strict=True):
-            if codec.is_whole(marker) and fields <= FIELDS_MAX:
+            if is_whole(marker) and fields <= FIELDS_MAX:
                 small.append(user)
             elif marker:
                 found[user] = Sized(None, 0)
@@ -92,7 +94,7 @@ def relations_reader(redis: Redis, keys: Keys) -> Read[RelationsByUser]:
 
 
 def _relations(fields: Mapping[bytes, bytes]) -> Sized[RelationsByUser]:
-    if not codec.is_whole(fields.get(codec.MARKER.encode())):
+    if not is_whole(fields.get(MARKER.encode())):
         return Sized(None, 0)
-    known = codec.relations_of_hash(chain.from_iterable(fields.items()))
+    known = relations_of_hash(chain.from_iterable(fields.items()))
     return Sized(known, len(known) * RELATION_BYTES)

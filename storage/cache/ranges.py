@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from graph.errors import Unavailable
 from graph.page import Page, Window
-from storage.cache import codec
+from storage.cache.codec.lists import page_range
 from storage.cache.lease import Leases, spread
 from storage.redis.connection import Redis
 from storage.redis.keys import beyond, lease
@@ -45,7 +45,7 @@ class RangeCache:
         wide = window._replace(size=self._size)
         page = await read(wide)
         with suppress(Unavailable):
-            await self._redis.pipe([_fill(beyond(key), token, codec.page_range(wide, page))])
+            await self._redis.pipe([_fill(beyond(key), token, page_range(wide, page))])
         return _narrowed(page, window)
 
     async def _right_to_fill(self, key: str) -> str | None:

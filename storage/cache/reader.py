@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 from graph.edge import UserId
 from graph.errors import Unavailable
-from storage.cache import codec
 from storage.cache.cached_kinds import cached_kinds_of
+from storage.cache.codec.own_writes import NOTHING_PENDING, pending_in
 from storage.cache.fill import Fills, Part, together
 from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, RELATIONS
 from storage.cache.lease import Leases
@@ -128,7 +128,7 @@ class CacheReader:
             else:
                 first = ("GET", self._sources.cached_kinds.pending.key(viewer))
                 pending, *replies = await self._redis.after(first, commands)
-                if pending == codec.NOTHING_PENDING:
+                if pending == NOTHING_PENDING:
                     PENDING.redis += 1
                 else:
                     own, replies = await self._with_own_writes(viewer, pending, commands, replies)
@@ -160,7 +160,7 @@ class CacheReader:
         """The users about whom the caches must not answer this viewer, and the replies."""
         if pending:
             PENDING.redis += 1
-            return _around(viewer, codec.pending_in(pending)), replies
+            return _around(viewer, pending_in(pending)), replies
         own = _around(viewer, await self._filled(viewer))
         if any(any(one) if isinstance(one, list) else one for one in replies):
             replies = await self._redis.partly(commands)  # the first ones came too early

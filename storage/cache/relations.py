@@ -12,8 +12,15 @@ from typing import NamedTuple
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.relation import REVERSE_KIND_MASK, Relation, RelationColumn, column_of
-from storage.cache import codec
 from storage.cache.cached_kind import CachedKind
+from storage.cache.codec.relations import (
+    FORWARD,
+    MARKER,
+    REVERSE,
+    is_marked,
+    relations_in,
+    sides_of,
+)
 from storage.cache.layers import RELATIONS
 from storage.cache.lease import Leases
 from storage.cache.tables import RelationRows
@@ -23,7 +30,7 @@ from storage.postgres.relations import Neighbourhood
 from storage.redis.connection import PART, Redis
 from storage.redis.wire import UNAVAILABLE, Command, Preformatted, Reply
 
-_BOTH = codec.FORWARD | codec.REVERSE
+_BOTH = FORWARD | REVERSE
 
 
 ARGUMENTS_AT_ONCE = 10_000
@@ -65,7 +72,7 @@ class RelationLookup:
             marker = None if reply is UNAVAILABLE else reply.pop()
             markers.append(marker)
             is_whole = is_whole and marker is not None and marker[-1] == _BOTH  # not marked
-        return list(map(codec.relations_in, replies)) if is_whole else None
+        return list(map(relations_in, replies)) if is_whole else None
 
 
 class RelationHashes:
@@ -161,13 +168,13 @@ class RelationHashes:
         """Replace incomplete answers: a whale's reverse halves come from the other users' hashes,
         and failed fills from the tables."""
         sides = [held.sides if held else 0 for held in found]
-        whales = [c for c, held in zip(checks, sides, strict=True) if held == codec.FORWARD]
-        unheld = [c for c, held in zip(checks, sides, strict=True) if not held & codec.FORWARD]
+        whales = [c for c, held in zip(checks, sides, strict=True) if held == FORWARD]
+        unheld = [c for c, held in zip(checks, sides, strict=True) if not held & FORWARD]
         of_whales = iter(await self._from_others(whales) if whales else ())
         from_tables = iter(await self._rows.between(unheld) if unheld else ())
         return [
             next(from_tables)
-            if held is None or not held.sides & codec.FORWARD
+            if held is None or not held.sides & FORWARD
             else held.relations
             if held.sides == _BOTH
             else _combine_halves(held.relations, next(of_whales))
@@ -182,7 +189,7 @@ class RelationHashes:
             held = await self._held(reversed_)
         except Unavailable:
             return await self._rows.between(whales)
-        known = [h.relations[0].reversed if h and h.sides & codec.FORWARD else None for h in held]
+        known = [h.relations[0].reversed if h and h.sides & FORWARD else None for h in held]
         unknown = [
             Check(check.others[0], [check.user])
             for check, relation in zip(reversed_, known, strict=True)
@@ -198,9 +205,9 @@ def _reads(cached_kind: CachedKind[Neighbourhood], checks: Sequence[Check]) -> l
     reads: list[Command] = []
     for user, others, texts in checks:
         if texts:
-            reads.append(Preformatted(("HMGET", f"{prefix}{user}}}", *texts, codec.MARKER)))
+            reads.append(Preformatted(("HMGET", f"{prefix}{user}}}", *texts, MARKER)))
         else:
-            reads.append(("HMGET", f"{prefix}{user}}}", *others, codec.MARKER))
+            reads.append(("HMGET", f"{prefix}{user}}}", *others, MARKER))
     return reads
 
 
@@ -220,8 +227,8 @@ def _found(
         None
         if marker is None
         else _MARKED
-        if check.user == viewer and codec.is_marked(marker)
-        else _Held(codec.relations_in(values), codec.sides(marker))
+        if check.user == viewer and is_marked(marker)
+        else _Held(relations_in(values), sides_of(marker))
         for check, marker, values in zip(checks, markers, column, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from graph.decision import Decision
 from graph.edge import Edge, Pair, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind
-from storage.cache import codec
+from storage.cache.codec.relations import edge_half
 from storage.cache.lease import forget, invalidate
 from storage.cache.marks import Mark
 from storage.ports.edges import EdgeChange
@@ -190,7 +190,7 @@ class RedisCaches:
         for side, changed in ((_FORWARD, edge), (_REVERSE, reverse)):
             if changed.version:
                 update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, other)
-                about.append((user, (*update, codec.half(changed))))
+                about.append((user, (*update, edge_half(changed))))
         return about
 
     def _relation_updates(self, changes: Sequence[EdgeChange], side: int) -> list[_UserCommand]:
@@ -199,7 +199,7 @@ class RedisCaches:
         fields: defaultdict[UserId, list[int | bytes]] = defaultdict(list)
         for change in changes:
             pair = change.pair if side == _FORWARD else change.pair.reversed
-            fields[pair.source] += [pair.target, codec.half(change.edge)]
+            fields[pair.source] += [pair.target, edge_half(change.edge)]
         about: list[_UserCommand] = []
         for user, changed in fields.items():
             key = self._keys.relations(user)

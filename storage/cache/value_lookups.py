@@ -12,9 +12,10 @@ from graph.account import Account
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from graph.profile import PlainColumn, PlainProfiles, Profile
-from storage.cache import codec
 from storage.cache.cached_kind import CachedKind
 from storage.cache.cached_kinds import CachedKinds
+from storage.cache.codec.own_writes import pending_in
+from storage.cache.codec.profiles import accounts_in, profile_column, profiles_in
 from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, LayerCounts
 from storage.cache.ranges import RangeCache
 from storage.cache.tables import Tables
@@ -146,7 +147,7 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
         self.commands = self.reads(self.cached_kind.keys(request.users))
 
     def decode(self, values: Sequence[bytes]) -> Sequence[Profile]:
-        return codec.profiles_in(values)
+        return profiles_in(values)
 
     def of_value(self, value: Profile) -> Profile:
         return value
@@ -160,8 +161,8 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
             return None
         users = self.users
         if not self._is_alone:
-            return dict(zip(users, codec.profiles_in(column), strict=True))
-        found = codec.profile_column(column)
+            return dict(zip(users, profiles_in(column), strict=True))
+        found = profile_column(column)
         if isinstance(found, PlainColumn) and len(set(users)) == len(users):
             return PlainProfiles(users, found)
         return dict(zip(users, found, strict=True))
@@ -184,7 +185,7 @@ class AccountLookup(ValueLookup[Profile, Account]):
         self.commands = self.reads(self.cached_kind.keys(request.users))
 
     def decode(self, values: Sequence[bytes]) -> Sequence[Account]:
-        return codec.accounts_in(values)
+        return accounts_in(values)
 
     def of_value(self, value: Profile) -> Account:
         return value.account
@@ -196,7 +197,7 @@ class AccountLookup(ValueLookup[Profile, Account]):
         column = replies[0] if replies else ()
         if not all(column):
             return None
-        return dict(zip(self.users, codec.accounts_in(column), strict=True))
+        return dict(zip(self.users, accounts_in(column), strict=True))
 
 
 class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
@@ -212,7 +213,7 @@ class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
         self.commands = ()
 
     def decode(self, values: Sequence[bytes]) -> Sequence[Collection[UserId]]:
-        return list(map(codec.pending_in, values))
+        return list(map(pending_in, values))
 
     def of_value(self, value: Collection[UserId]) -> Collection[UserId]:
         return value

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from graph.page import Page, Position, Window, cut
-from storage.cache import codec
+from storage.cache.codec.lists import bytes_of_entries, entries_in, window_bounds
 from storage.redis.keys import beyond
 from storage.redis.scripts import CALL, READ_WINDOW
 from storage.redis.wire import Command
@@ -17,9 +17,9 @@ def window_reads(window: Window, keys: Sequence[str]) -> list[Command]:
     page."""
     wanted = window.size + 1
     if window.at_head:
-        last = codec.bytes_of_entries(wanted) - 1
+        last = bytes_of_entries(wanted) - 1
         return [("GETRANGE", key, 0, last) for key in keys]
-    asked = (*codec.bounds(window), wanted, int(window.backward))
+    asked = (*window_bounds(window), wanted, int(window.backward))
     return [(CALL, READ_WINDOW, 2, key, beyond(key), *asked) for key in keys]
 
 
@@ -27,7 +27,7 @@ def pages_in(window: Window, values: Sequence[bytes]) -> list[Page | None]:
     """The window's pages in the replies. None: the cached head is too short."""
     size, backward = window.size, window.backward
     pages: list[Page | None] = []
-    for entries, is_end in map(codec.entries_in, values):
+    for entries, is_end in map(entries_in, values):
         if len(entries) > size:
             first = len(entries) - size if backward else 0
             pages.append(_page((entries[first : first + size], True)))

@@ -17,7 +17,7 @@ from graph.profile import PlainColumn, PlainProfiles, Profile
 from graph.receipt import ReceiptExists, Request, keyed_id
 from graph.visibility import Audience, Privacy
 from storage.announced_accounts import AnnouncedAccounts
-from storage.cache import codec
+from storage.cache.codec.profiles import accounts_in, profile_column, profile_value, profiles_in
 from storage.cache.reader import CacheReader
 from storage.cache.tables import ProfileRows
 from storage.ports.accounts import AccountWrites
@@ -160,18 +160,18 @@ def test_a_cached_profile_is_what_was_packed(
         for followers in Audience:
             account = Account(Privacy(protected, following, followers, present), limit)
             profiles = [Profile(account, counts) for counts in (NO_COUNTS, *TOTALS)]
-            values = list(map(codec.profile_value, profiles))
-            assert codec.profiles_in(values) == profiles
-            assert codec.profiles_in(values[:1]) == profiles[:1]
-            assert list(codec.profile_column(values)) == profiles
-            assert list(codec.profile_column(values[:1])) == profiles[:1]
-            assert codec.accounts_in(values) == [account] * len(values)
+            values = list(map(profile_value, profiles))
+            assert profiles_in(values) == profiles
+            assert profiles_in(values[:1]) == profiles[:1]
+            assert list(profile_column(values)) == profiles
+            assert list(profile_column(values[:1])) == profiles[:1]
+            assert accounts_in(values) == [account] * len(values)
 
 
 def test_profiles_of_nothing_but_three_totals_are_columns_of_these() -> None:
     profiles = [Profile(DEFAULT, Counts(n, n + 1, n + 2)) for n in range(3)]
-    values = list(map(codec.profile_value, profiles))
-    column = codec.profile_column(values)
+    values = list(map(profile_value, profiles))
+    column = profile_column(values)
     assert isinstance(column, PlainColumn)
     assert column.totals[ListKind.FOLLOWERS] == [1, 2, 3]
     assert list(column) == profiles
@@ -179,16 +179,16 @@ def test_profiles_of_nothing_but_three_totals_are_columns_of_these() -> None:
     assert by_user == dict(zip([ONE, TWO, THREE], profiles, strict=True))
     assert THREE in by_user
     assert 7 not in by_user
-    blocked = codec.profile_value(Profile(DEFAULT, Counts(1, 2, 3, blocked=1)))
-    assert not isinstance(codec.profile_column([*values, blocked]), PlainColumn)
+    blocked = profile_value(Profile(DEFAULT, Counts(1, 2, 3, blocked=1)))
+    assert not isinstance(profile_column([*values, blocked]), PlainColumn)
 
 
 def test_nearly_everybodys_profile_is_short_and_their_account_one_object() -> None:
-    value = codec.profile_value(Profile(DEFAULT, Counts(1, 2, 3)))
+    value = profile_value(Profile(DEFAULT, Counts(1, 2, 3)))
     assert len(value) == 25
-    (profile,) = codec.profiles_in([value])
+    (profile,) = profiles_in([value])
     assert profile.account is DEFAULT
-    assert codec.profiles_in([]) == []
+    assert profiles_in([]) == []
 
 
 class Stop:
@@ -304,7 +304,7 @@ async def test_an_account_is_not_cached_while_it_is_written(
         await writing
     assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
     (value,) = await stores.servers.redis.pipe([("GET", KEYS.profile(ONE))])
-    assert codec.accounts_in([value]) == [CLOSED]
+    assert accounts_in([value]) == [CLOSED]
 
 
 @pytest.mark.parametrize("last", [0, 1], ids=["the first ends last", "the second ends last"])

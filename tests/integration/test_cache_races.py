@@ -23,7 +23,7 @@ from graph.relation import RelationColumn
 from graph.transitions import follow, unfollow
 from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
-from storage.cache import codec
+from storage.cache.codec.relations import FORWARD, MARKER, REVERSE, sides_of
 from storage.cache.lease import Leases
 from storage.cache.marks import Mark
 from storage.cache.reader import CacheReader, CountingRedis
@@ -157,8 +157,8 @@ class Bench:
     async def hash_sides(self, user: int) -> int | None:
         """Which directions a user's hash holds; None if there is none."""
         key = KEYS.relations(UserId(user))
-        (marker,) = await self.stores.servers.redis.pipe([("HGET", key, codec.MARKER)])
-        return None if marker is None else codec.sides(marker)
+        (marker,) = await self.stores.servers.redis.pipe([("HGET", key, MARKER)])
+        return None if marker is None else sides_of(marker)
 
     async def hash_fields(self, user: int) -> int:
         (fields,) = await self.stores.servers.redis.pipe([("HLEN", KEYS.relations(UserId(user)))])
@@ -631,7 +631,7 @@ async def test_a_reader_that_waits_in_vain_reads_the_tables_and_fills_nothing(be
     assert await bench.hash_sides(1) is None
     held.gate.open()
     assert await filling == [(1, 0)]
-    assert await bench.hash_sides(1) == codec.FORWARD | codec.REVERSE
+    assert await bench.hash_sides(1) == FORWARD | REVERSE
 
 
 async def test_no_checks_at_all_are_answered_by_nothing(bench: Bench) -> None:
@@ -647,7 +647,7 @@ async def test_a_user_at_the_bound_is_held_whole(small: Bench) -> None:
     await follows(small.stores, *((fan, 1) for fan in (2, 3, 4)), (1, 2))
     await drain_all(small.stores)
     assert await state(relations, 1, 2, 3, 4, 5) == [(1, 1), (0, 1), (0, 1), (0, 0)]
-    assert await small.hash_sides(1) == codec.FORWARD | codec.REVERSE
+    assert await small.hash_sides(1) == FORWARD | REVERSE
     assert (tables.fills, tables.plain) == (1, 0)
 
 
@@ -657,7 +657,7 @@ async def test_a_whale_holds_its_forward_side_only_and_is_answered_right(small: 
     await drain_all(small.stores)
     expected = [(1, 1), (0, 1), (0, 1), (0, 1), (0, 0), (1, 0)]
     assert await state(relations, 1, 2, 3, 4, 5, 6, 9) == expected
-    assert await small.hash_sides(1) == codec.FORWARD
+    assert await small.hash_sides(1) == FORWARD
     assert await small.hash_fields(1) == 1 + 2
     for other in (2, 3, 4, 5, 6, 9):
         await state(relations, other, 1)
@@ -718,8 +718,8 @@ async def test_a_user_grows_into_a_whale_and_every_check_stays_right(small: Benc
         expected = [(0, int(index <= grown)) for index in range(len(fans))]
         assert await state(relations, 1, *fans) == expected
         held.append(await small.hash_sides(1))
-    assert held[0] == codec.FORWARD | codec.REVERSE
-    assert held[-1] == codec.FORWARD
+    assert held[0] == FORWARD | REVERSE
+    assert held[-1] == FORWARD
     await unfollows(small.stores, (fans[0], 1), (fans[-1], 1))
     await drain_all(small.stores)
     assert await state(relations, 1, fans[0], fans[1], fans[-1]) == [(0, 0), (0, 1), (0, 0)]
@@ -733,7 +733,7 @@ async def test_relations_of_a_user_with_more_follows_than_a_hash_holds_are_corre
     await drain_all(small.stores)
     for _ in range(2):
         assert await state(relations, 1, 2, 3, 4, 5, 6) == [(1, 1), *[(1, 0)] * 3, (0, 0)]
-    assert await small.hash_sides(1) == codec.REVERSE
+    assert await small.hash_sides(1) == REVERSE
     await unfollows(small.stores, (1, 3), (2, 1))
     await drain_all(small.stores)
     assert await state(relations, 1, 2, 3) == [(1, 0), (0, 0)]

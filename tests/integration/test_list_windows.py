@@ -7,7 +7,7 @@ import pytest
 
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
-from storage.cache import codec
+from storage.cache.codec.lists import bytes_of_entries, page_value
 from storage.cache.ranges import RANGES_MAX, TTL_S
 from storage.cache.reader import CacheReader
 from storage.cache.tables import ListRows
@@ -76,7 +76,7 @@ class Shelf:
     async def hold(self, head: Page) -> None:
         """As if a fill had just happened."""
         key = KEYS.head(ListKind.FOLLOWERS, OWNER)
-        await self.redis.pipe([("SET", key, codec.page_value(head))])
+        await self.redis.pipe([("SET", key, page_value(head))])
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ async def test_a_page_reads_no_more_of_a_whales_head_than_it_shows(
     tables.asked.clear()
     assert await page_of(lists, window, viewer=7) == cut(whole, window)
     assert shelf.redis.round_trips - trips == 1
-    assert shelf.wire.received <= codec.bytes_of_entries(21) + 1
+    assert shelf.wire.received <= bytes_of_entries(21) + 1
     beyond = place >= (MOST if backward else MOST - 20)
     assert tables.asked == ([window] if beyond else [])
 
@@ -225,7 +225,7 @@ async def test_a_viewers_first_page_is_one_round_trip(shelf: Shelf) -> None:
     trips, shelf.wire.received = shelf.redis.round_trips, 0
     await page_of(lists, Window(20), viewer=7)
     assert shelf.redis.round_trips - trips == 1
-    assert shelf.wire.received <= codec.bytes_of_entries(21) + 1
+    assert shelf.wire.received <= bytes_of_entries(21) + 1
 
 
 async def test_a_page_is_one_question_to_the_tables_while_redis_is_away(

@@ -9,7 +9,7 @@ import pytest
 from graph.decision import Decision
 from graph.edge import UserId
 from graph.errors import Overloaded
-from storage.cache import codec
+from storage.cache.codec.relations import MARKER, is_marked
 from storage.cache.marks import Mark, Marks
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.relations import PostgresRelations
@@ -146,8 +146,8 @@ async def test_the_relation_is_true_elsewhere_though_no_request_is_repeated(
 async def may_answer(stores: Stores, user: int) -> bool:
     """Whether a user's relation hash is cached and may answer the user."""
     key = KEYS.relations(UserId(user))
-    (marker,) = await stores.servers.redis.pipe([("HGET", key, codec.MARKER)])
-    return marker is not None and not codec.is_marked(marker)
+    (marker,) = await stores.servers.redis.pipe([("HGET", key, MARKER)])
+    return marker is not None and not is_marked(marker)
 
 
 @pytest.mark.parametrize("is_cached", [True, False])

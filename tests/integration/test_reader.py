@@ -6,7 +6,7 @@ import pytest
 
 from graph.edge import UserId
 from graph.page import ListKind, Window
-from storage.cache.codec import MARKER
+from storage.cache.codec.relations import MARKER
 from storage.ports.reader import (
     AccountsOf,
     Check,

@@ -11,7 +11,13 @@ import pytest
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.errors import Unavailable
 from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
-from storage.cache import codec
+from storage.cache.codec.lists import (
+    entries_in,
+    page_range,
+    page_range_in,
+    page_value,
+    window_bounds,
+)
 from storage.ports.reader import PagesOf
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys, beyond
@@ -37,10 +43,10 @@ class Held:
     ranges: Sequence[tuple[Window, Page]]
 
     def commands(self) -> list[Command]:
-        values = [codec.page_range(window, page) for window, page in self.ranges]
+        values = [page_range(window, page) for window, page in self.ranges]
         return [
             ("DEL", beyond(KEY)),
-            ("SET", KEY, codec.page_value(self.head)),
+            ("SET", KEY, page_value(self.head)),
             *(("ZADD", beyond(KEY), 0, value) for value in values),
         ]
 
@@ -52,15 +58,15 @@ class Held:
         ends = not self.head.more or (bool(entries) and entries[-1] <= window.before)
         if ends or (not window.backward and len(window.inside(entries)) > window.size):
             return True
-        held = [codec.page_range(asked, page) for asked, page in self.ranges]
+        held = [page_range(asked, page) for asked, page in self.ranges]
         if window.backward:
             # Their old ends come first, and of those that reach to the window's the newest counts.
-            near = [s for s in held if s[:1] == b"<" and codec.page_range_in(s)[1] <= window.before]
+            near = [s for s in held if s[:1] == b"<" and page_range_in(s)[1] <= window.before]
         else:
-            near = [s for s in held if s[:1] == b">" and codec.page_range_in(s)[0] >= window.after]
+            near = [s for s in held if s[:1] == b">" and page_range_in(s)[0] >= window.after]
         if not near:
             return False
-        new, old, inside = codec.page_range_in(max(near) if window.backward else min(near))
+        new, old, inside = page_range_in(max(near) if window.backward else min(near))
         reaches = new >= window.after if window.backward else old <= window.before
         return reaches or len(window.inside(inside)) > window.size
 
@@ -86,7 +92,7 @@ def drawn(whole: Sequence[Position], sizes: Sequence[int], chance: Random) -> Wi
 
 
 def read(window: Window) -> Command:
-    asked = (*codec.bounds(window), window.size + 1, int(window.backward))
+    asked = (*window_bounds(window), window.size + 1, int(window.backward))
     return (CALL, READ_WINDOW, 2, KEY, beyond(KEY), *asked)
 
 
@@ -115,7 +121,7 @@ async def test_a_cached_window_is_right_and_found(
     replies = (await wire.send([*setup, *map(read, windows)]))[len(setup) :]
     result = 0
     for window, reply in zip(windows, replies, strict=True):
-        found, is_end = codec.entries_in(reply)
+        found, is_end = entries_in(reply)
         if is_end or len(found) > window.size:
             one_more = window._replace(size=window.size + 1)
             assert found == cut(whole, one_more).entries, window
@@ -144,7 +150,7 @@ async def test_a_window_is_found_in_few_calls(
     await wire.send(Held(Page(tuple(whole[:5000]), True), [(wide, cut(whole, wide))]).commands())
     await wire.send([("CONFIG", "RESETSTAT")])
     reply, stats = await wire.send([read(window), ("INFO", "commandstats")])
-    assert len(codec.entries_in(reply)[0]) == 21
+    assert len(entries_in(reply)[0]) == 21
     ran = [line for line in stats.decode().splitlines() if line.startswith("cmdstat_")]
     calls = [int(line.split("calls=")[1].split(",")[0]) for line in ran if "evalsha" not in line]
     assert sum(calls) - 1 <= calls_most, ran  # but for the reset

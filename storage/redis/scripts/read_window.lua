@@ -2,7 +2,7 @@
 -- than the first one.
 --
 -- KEYS: the list, its page ranges. ARGV: the positions after and before the window, formatted like
--- entries; how many entries; 1 to take them from the window's old end. See storage/cache/codec.py
+-- entries; how many entries; 1 to take them from the window's old end. See storage/cache/codec/
 -- for both formats.
 --
 -- Replies with a list value. Its first byte tells whether it has that many entries, or all that the

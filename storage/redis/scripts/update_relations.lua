@@ -1,7 +1,7 @@
 -- Updates one direction of a relation hash with changes, which may come late or twice.
 --
 -- KEYS: the hash. ARGV: the direction (0 forward, 1 reverse), the maximum number of fields, then
--- fields and halves, alternating. See storage/cache/codec.py for both formats.
+-- fields and halves, alternating. See storage/cache/codec/ for both formats.
 --
 -- A change is written if its version is newer than the existing half. If there is no half, the edge
 -- did not exist when the hash was filled: a change after the fill is written, but an older change
