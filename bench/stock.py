@@ -25,7 +25,8 @@ from bench.pooled import PooledWire
 from bench.raw import serve
 from graph.edge import UserId
 from graph.space import set_space
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from schema.context import Context
 from schema.schema import build
 from storage.settings import StorageSettings

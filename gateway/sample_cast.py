@@ -22,7 +22,8 @@ from resolvers.new_followers import mark_followers_seen
 from resolvers.pinned_following import set_pinned_following
 from resolvers.private_notes import set_note
 from resolvers.relationship import change
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from resolvers.settings import change_privacy
 from storage.stores import Stores
 

@@ -11,7 +11,7 @@ from graph.outcome import REJECTIONS, Outcome
 from graph.receipt import Receipt, UndoRecord, digest_of, undo_token
 from graph.undo import undo as undo_rule
 from graph.undo import undo_record
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 
 UNDO = "undo"
 

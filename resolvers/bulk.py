@@ -6,20 +6,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from hashlib import sha256
 from uuid import uuid4
 
-from graph.bulk import (
-    LINES_MAX,
-    OPEN_MAX,
-    BulkKey,
-    BulkOperation,
-    BulkOptions,
-    BulkSlice,
-    read_id,
-)
+from graph.bulk import LINES_MAX, OPEN_MAX, BulkKey, BulkOperation, BulkOptions, BulkSlice, read_id
 from graph.edge import UserId
 from graph.errors import BadInput, KithError, Overloaded, Unavailable
 from resolvers.audit import log_access
 from resolvers.relationship import Change, Result, change_once
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.ports.bulk import BulkOperations
 from storage.ports.request_stores import RequestStores
 

@@ -1,86 +1,34 @@
 """The scope of one request: its viewer, its limits, and what it has read."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence, Set
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
-from graph.decision import PairState
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
-from graph.pace import Pace
-from graph.page import ListKind, Page, Window
-from graph.profile import Profile
+from graph.page import ListKind, Window
 from graph.rate_limit import RateLimit
-from graph.relation import SELF, Relation
+from graph.relation import Relation
 from graph.suggestion import Candidates
 from resolvers.loader import ACCOUNTS, PROFILES, VIEWER_RELATIONS, ColumnLoader
 from resolvers.memo import Memo
 from resolvers.profiles import ProfileLoader
+from resolvers.request_limits import Limits
+from resolvers.scope_reads import (
+    ProfiledPages,
+    pages_with_mutual_approval,
+    read_accounts,
+    read_profiles,
+    read_viewer_relations,
+)
 from resolvers.shown_pages import ShownPages
 from storage.ports.lanes import Watermarks
-from storage.ports.reader import (
-    AccountsOf,
-    Check,
-    Consistency,
-    PagesOf,
-    ProfilesOf,
-    Reader,
-    RelationsOf,
-)
+from storage.ports.reader import Consistency, PagesOf, ProfilesOf
 from storage.ports.request_stores import RequestStores
 
 NOBODY: Set[UserId] = frozenset()
-
-ProfiledPages: TypeAlias = tuple[Mapping[UserId, Page], Mapping[UserId, Profile]]
-"""Pages of some users' lists, and profiles of these and of other users."""
-
-TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of one request and of one user, and rules that a deployment can choose."""
-
-    following_max: int = 1000
-    """How many users one account may follow, by default."""
-    blocks_max: int = 10_000
-    pace: Pace = TWO_A_SECOND
-    """How fast one account may make changes."""
-    mutual_approval: bool = False
-    """Whether every account approves its followers, and an approval makes both follow."""
-    whispers_hidden: bool = False
-    """Whether a whisper is hidden from its target too."""
-    undo_s: int = 900
-    """How many seconds a change can be undone."""
-    freshness_wait_ms: int = 1000
-    """How long a request waits for the freshness that it requires."""
-    changes_max: int = 50
-    page_max: int = 100
-    page_default: int = 20
-    users_max: int = 100
-    relations_max: int = 1000
-    entities_max: int = 10_000
-    """More than for other ids, because a federation router resolves all users of a response in one
-    request: as many as two nested lists can hold."""
-    pairs_max: int = 500
-    interactions_max: int = 500
-    live_relations_max: int = 100
-    """How many relations one subscription may follow."""
-    counts_every_s: float = 1.0
-    """The minimum interval between two reports of counts that change constantly."""
-
-    def account(self, account: Account) -> Account:
-        """The account as it applies here: protected if all follows need mutual approval."""
-        if not self.mutual_approval or account.privacy.protected:
-            return account
-        return replace(account, privacy=replace(account.privacy, protected=True))
-
-    def applied_to(self, state: PairState) -> PairState:
-        """The input of a rule as it applies here."""
-        return replace(state, protected=True) if self.mutual_approval else state
 
 
 class WatermarkReading(NamedTuple):
@@ -160,7 +108,7 @@ class Scope:
         if self._profiles is None:
             self._profiles = ProfileLoader(
                 partial(
-                    _read_profiles,
+                    read_profiles,
                     self.stores.reads.reader,
                     self.viewer,
                     self.limits,
@@ -183,14 +131,14 @@ class Scope:
         )
         if not self.limits.mutual_approval:
             return read
-        return _pages_with_mutual_approval(self.limits, read)
+        return pages_with_mutual_approval(self.limits, read)
 
     @property
     def accounts(self) -> ColumnLoader[UserId, Account]:
         """The settings of users, for fields that do not need the totals."""
         if self._accounts is None:
             self._accounts = ColumnLoader(
-                partial(_read_accounts, self.stores.reads.reader, self.limits, self.consistency),
+                partial(read_accounts, self.stores.reads.reader, self.limits, self.consistency),
                 batches=ACCOUNTS,
             )
         return self._accounts
@@ -201,7 +149,7 @@ class Scope:
         if self._viewer_relations is None:
             self._viewer_relations = ColumnLoader(
                 partial(
-                    _read_viewer_relations,
+                    read_viewer_relations,
                     self.stores.reads.reader,
                     self.must_have_viewer(),
                     self.consistency,
@@ -274,54 +222,6 @@ class Scope:
                 "This shows everything, so it is only for services that do not act for a user. Send"
                 " a token without a user's id."
             )
-
-
-async def _read_profiles(
-    reader: Reader,
-    viewer: UserId | None,
-    limits: Limits,
-    consistency: Consistency,
-    users: Sequence[UserId],
-) -> Mapping[UserId, Profile]:
-    found = await reader.read(viewer, ProfilesOf(users), consistency=consistency)
-    return _with_mutual_approval(limits, found) if limits.mutual_approval else found
-
-
-async def _pages_with_mutual_approval(
-    limits: Limits, read: Awaitable[ProfiledPages]
-) -> ProfiledPages:
-    """The pages, and the profiles as they apply where every account approves its followers."""
-    pages, profiles = await read
-    return pages, _with_mutual_approval(limits, profiles)
-
-
-def _with_mutual_approval(
-    limits: Limits, profiles: Mapping[UserId, Profile]
-) -> Mapping[UserId, Profile]:
-    """The profiles as they apply where every account approves its followers."""
-    return {
-        user: Profile(limits.account(account), counts)
-        for user, (account, counts) in profiles.items()
-    }
-
-
-async def _read_accounts(
-    reader: Reader, limits: Limits, consistency: Consistency, users: Sequence[UserId]
-) -> Mapping[UserId, Account]:
-    found = await reader.read(None, AccountsOf(users), consistency=consistency)
-    return {user: limits.account(account) for user, account in found.items()}
-
-
-async def _read_viewer_relations(
-    reader: Reader, viewer: UserId, consistency: Consistency, users: Sequence[UserId]
-) -> Mapping[UserId, Relation]:
-    (found,) = await reader.read(
-        viewer, RelationsOf([Check(viewer, users)]), consistency=consistency
-    )
-    return {
-        user: SELF if user == viewer else relation
-        for user, relation in zip(users, found, strict=True)
-    }
 
 
 async def _nobody() -> Set[UserId]:

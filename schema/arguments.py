@@ -16,7 +16,7 @@ from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
 from graph.errors import BadInput, KithError
 from graph.page import NEWEST, OLDEST, ListOf, Position, Window
 from graph.relation_version import LENGTH as VERSION_LENGTH
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 
 T = TypeVar("T")
 GivenT = TypeVar("GivenT")

@@ -20,7 +20,7 @@ from resolvers import follow_groups, overlap
 from resolvers.follow_groups import GroupFilter
 from resolvers.overlap import Filter
 from resolvers.pages import VisiblePages, pages_of
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from schema.arguments import Paging, detached, window
 from schema.context import Info, scope_of
 from schema.order import FriendOrder, ListOrder, is_oldest_first

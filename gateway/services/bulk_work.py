@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from graph.bulk import BulkSlice, SliceResults
 from resolvers import bulk
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.stores import Stores
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from gateway.spaces.names import NamedBy
 from gateway.spaces.settings import ANY, SpacesSettings
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, Scale
 from graph.pace import Pace
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.space import checked_space
 from telemetry import tracing

@@ -13,7 +13,7 @@ from graph.errors import BadInput
 from graph.outcome import CHANGES, REJECTIONS, Outcome
 from resolvers.bulk import Parsed
 from resolvers.relationship import Result
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from schema import arguments
 from schema.mutations.changes import RelationshipAction, RelationshipChangeInput
 from schema.mutations.follows import FollowVisibility

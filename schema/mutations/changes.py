@@ -17,7 +17,8 @@ from graph.receipt import KeyReused
 from resolvers import actions, relationship
 from resolvers.actions import Action
 from resolvers.relationship import Change, Result
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.mutations import blocks, follows, requests

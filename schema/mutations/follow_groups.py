@@ -25,17 +25,11 @@ from graph.follow_group import (
 from graph.outcome import Outcome
 from resolvers import follow_groups
 from resolvers.follow_groups import Result, change_groups
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.follow_group import FollowGroup, group_id, group_text
-from schema.mutations.payload import (
-    OUTCOME,
-    REJECTED,
-    OwnPayload,
-    RepeatableInput,
-    outcome_of,
-)
+from schema.mutations.payload import OUTCOME, REJECTED, OwnPayload, RepeatableInput, outcome_of
 from schema.rows import ViewerRow
 from schema.user_errors import user_errors
 from schema.weights import WRITE

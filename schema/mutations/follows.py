@@ -10,7 +10,7 @@ from graph.edge import Kind
 from graph.errors import BadInput
 from resolvers import actions
 from resolvers.actions import Action
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from schema import arguments
 from schema.context import Info
 from schema.mutations.payload import (

@@ -16,7 +16,7 @@ from graph.outcome import REJECTIONS, Outcome
 from resolvers import relationship
 from resolvers.actions import Action
 from resolvers.relationship import Result
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.relation import Relation

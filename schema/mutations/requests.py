@@ -8,7 +8,7 @@ from strawberry import enum_value
 
 from resolvers import actions
 from resolvers.actions import Action
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from schema.context import Info
 from schema.mutations.payload import (
     OUTCOME,

@@ -11,7 +11,8 @@ from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
 from graph.transitions import follow
 from resolvers.freshness import reach
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.acceptance.test_account_states import put

@@ -16,7 +16,7 @@ from graph.edge import Flags, Kind, UserId
 from graph.errors import BadInput
 from graph.follow_group import AddMembers, CreateGroup, GroupId
 from resolvers import account_export as resolvers_account_export
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.postgres import account_exports
 from storage.postgres.connection.pool import Postgres
 from storage.settings import StorageSettings

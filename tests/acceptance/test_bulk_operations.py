@@ -15,7 +15,7 @@ from graph.errors import Unavailable
 from graph.pace import Pace
 from resolvers import bulk as resolvers_bulk
 from resolvers import relationship
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.postgres.bulk_operations import PostgresBulkOperations
 from storage.settings import StorageSettings
 from storage.stores import Stores

@@ -11,7 +11,7 @@ from bench.questions import question
 from bench.shapes import BY_NAME
 from gateway.server.app import Gateway
 from gateway.settings.config import Config
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import open_stores
 from tests.support.gateway import DEVELOPMENT

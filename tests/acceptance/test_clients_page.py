@@ -7,7 +7,7 @@ from gateway.graphql.endpoint import HttpLimits
 from gateway.graphql.request import DOCUMENT_ID_CHARS_MAX
 from gateway.http.accept import HEADER_CHARS_MAX
 from graph.edge import Kind
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.stores import Stores
 from tests.support.documentation import examples, found, page, promised, rows
 from tests.support.edges import edges

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway

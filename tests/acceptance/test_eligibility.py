@@ -6,7 +6,7 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import Edges, edges

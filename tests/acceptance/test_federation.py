@@ -12,7 +12,7 @@ from graphql import (
     specified_directives,
 )
 
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from schema.federation import subgraph
 from schema.schema import schema
 from storage.stores import Stores

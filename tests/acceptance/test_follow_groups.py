@@ -11,7 +11,8 @@ from graph.follow_group import AddMembers, CreateGroup, GroupId
 from graph.pace import Pace
 from resolvers import follow_groups
 from resolvers.follow_groups import change_groups
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from schema import relation
 from schema.follow_group import group_text
 from storage.postgres import follow_groups as stored_groups

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway

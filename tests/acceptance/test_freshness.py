@@ -15,7 +15,8 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane, lane_of
 from resolvers.freshness import reach, read_watermarks
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.catch_up import CatchUp
 from storage.ports.reader import Consistency
 from storage.postgres.connection import locks

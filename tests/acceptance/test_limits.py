@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from graph.pace import Pace
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway
 

@@ -9,7 +9,8 @@ import pytest
 
 from graph.edge import UserId
 from resolvers import live
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.redis import change_notifier
 from storage.stores import Stores
 from storage.subscriptions import Subscriptions

@@ -11,7 +11,8 @@ from graph.edge import Kind, UserId
 from graph.outcome import Outcome
 from graph.pace import Pace
 from resolvers import new_followers
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.ports.reader import Consistency
 from storage.settings import StorageSettings
 from storage.stores import Stores

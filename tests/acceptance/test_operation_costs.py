@@ -15,7 +15,7 @@ from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE
 from gateway.graphql.costs import CostSettings
 from gateway.http.client_address import read_proxies
 from resolvers import follow_groups, overlap
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import METRICS, REDIS_ROUND_TRIPS

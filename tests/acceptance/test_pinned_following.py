@@ -10,7 +10,8 @@ from graph.edge import UserId
 from graph.outcome import Outcome
 from graph.pace import Pace
 from resolvers import pinned_following
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since

@@ -10,7 +10,7 @@ from gateway.authentication.identify import AuthenticationSettings, mint
 from gateway.playground import Playground
 from gateway.sample import load_sample
 from gateway.settings.config import Config
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.chromium import browser_page, chromium_path

@@ -10,7 +10,7 @@ from graphql import parse
 from gateway.playground_examples import Example, examples
 from gateway.sample import load_sample
 from gateway.settings.config import Config
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.documentation import examples as readable

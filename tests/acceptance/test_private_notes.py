@@ -8,7 +8,8 @@ from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.pace import Pace
 from resolvers import private_notes
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since
 from tests.support.gateway import Gateway

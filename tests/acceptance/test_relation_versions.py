@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_account_states import put

@@ -8,7 +8,8 @@ import pytest
 from graph.edge import Flags, Kind, UserId
 from graph.pace import Pace
 from resolvers import actions, relationship
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway

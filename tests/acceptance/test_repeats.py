@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from graph.pace import Pace
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.postgres.connection import locks
 from storage.postgres.connection.session import session
 from storage.settings import StorageSettings

@@ -14,7 +14,7 @@ import pytest
 
 from gateway.commands.verify import run as verify
 from gateway.settings.config import Config
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.dev_process import free_port

@@ -9,7 +9,7 @@ from gateway.settings.config import Config
 from graph.edge import Flags, Kind
 from graph.suggestion import Reason
 from graph.visibility import Access, Audience
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import DEVELOPMENT, Gateway

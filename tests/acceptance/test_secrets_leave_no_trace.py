@@ -22,7 +22,7 @@ from graphql import (
 
 from graph.edge import Flags, Kind
 from graph.pace import Pace
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_never_readable import CLOCKS, QUESTIONS, TYPES

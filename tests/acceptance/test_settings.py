@@ -8,7 +8,7 @@ import pytest
 from graph.account_state import AccountState
 from graph.edge import Kind, UserId
 from graph.pace import Pace
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import edges

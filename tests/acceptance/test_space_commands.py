@@ -17,7 +17,7 @@ from gateway.commands.logs import TextFormatter
 from gateway.settings.config import Config
 from gateway.settings.space_config import check_variables
 from gateway.spaces.settings import ANY, SpacesSettings
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import StorageSettings

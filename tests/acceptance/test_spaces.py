@@ -21,7 +21,7 @@ from gateway.spaces import replacements
 from gateway.spaces.names import NamedBy, SpaceSource
 from gateway.spaces.settings import ANY, SpacesSettings
 from graph.pace import Pace
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores

@@ -11,7 +11,7 @@ from graph.edge import Flags, Kind, UserId
 from graph.suggestion import candidates
 from graph.visibility import Audience
 from resolvers import suggestions as resolver
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since

@@ -3,7 +3,7 @@
 from typing import Any
 
 from graph.edge import Flags, Kind
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since

@@ -9,7 +9,7 @@ import pytest
 
 from graph.account_state import AccountState
 from graph.edge import UserId
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.erasure import BatchResult
 from storage.settings import StorageSettings
 from storage.stores import Stores

@@ -13,7 +13,8 @@ from graph.errors import BadCursor, Unauthenticated
 from graph.page import EMPTY_PAGE, NEWEST, OLDEST, ListKind, ListOf, Page, Position, Ranking, Window
 from resolvers import closest_friends as resolver
 from resolvers.closest_friends import closest_friends
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.databases import Caches, Databases, filled_database

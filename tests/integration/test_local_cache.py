@@ -19,15 +19,11 @@ from graph.errors import Unavailable
 from graph.page import EMPTY_PAGE, ListKind, Page, Window
 from graph.relation import STRANGERS
 from resolvers.relations import visible_between
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.cache.local import LocalCache, local_cache_of
 from storage.cache.reader import CacheReader
-from storage.ports.reader import (
-    Check,
-    Consistency,
-    PagesOf,
-    ProfilesOf,
-)
+from storage.ports.reader import Check, Consistency, PagesOf, ProfilesOf
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.gateway import running_gateway

@@ -21,7 +21,8 @@ from gateway.settings.config import Config
 from graph.edge import Millis, UserId
 from graph.transitions import mute
 from resolvers import live as live_events
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from storage.postgres.load.bulk_load import OnBad
 from storage.settings import StorageSettings
 from storage.stores import Stores

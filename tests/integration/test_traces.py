@@ -9,7 +9,7 @@ import pytest
 from gateway.server.app import Gateway as App
 from gateway.settings.config import Config, MonitoringSettings, read_config
 from gateway.settings.environment import ConfigurationError
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from telemetry import tracing

@@ -12,7 +12,7 @@ from gateway.graphql.trusted_documents import read_trusted_documents
 from gateway.server.app import Gateway as App
 from gateway.settings.client_config import ClientSettings, DocumentSettings
 from gateway.settings.config import Config
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from tests.integration.test_persisted_documents import digest, persisted, rejected
 from tests.support.gateway import DEVELOPMENT, Gateway, running_gateway

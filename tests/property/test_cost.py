@@ -15,7 +15,8 @@ from engine import Engine, InvalidVariables, RequestError
 from gateway.sample import load_sample
 from gateway.sample_cast import ME
 from gateway.settings.config import Config
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from schema.context import Context
 from schema.schema import schema
 from schema.weights import INTROSPECTION

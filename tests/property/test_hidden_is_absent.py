@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
 from graph.visibility import Audience
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import Said, edges

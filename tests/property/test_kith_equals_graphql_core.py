@@ -27,7 +27,8 @@ from graph.edge import UserId
 from graph.errors import KithError
 from graph.pace import Pace
 from resolvers.accounts import change_state
-from resolvers.scope import Limits, Scope
+from resolvers.request_limits import Limits
+from resolvers.scope import Scope
 from schema.context import Context
 from schema.errors import formatted
 from schema.freshness import token_of_accounts

@@ -36,7 +36,7 @@ from graph.receipt import UndoRecord
 from graph.visibility import Access, Audience, Privacy
 from resolvers import actions
 from resolvers.actions import Action
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage import announced_edges
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

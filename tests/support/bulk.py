@@ -10,7 +10,7 @@ import httpx
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.authentication.token_claims import parse_claim_path
 from gateway.services.bulk_work import BulkWork
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.stores import Stores
 from workers import bulk as workers_bulk
 from workers.bulk import BulkJobs

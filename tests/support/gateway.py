@@ -19,7 +19,7 @@ from gateway.http.browsers import BrowserSettings
 from gateway.server.app import Gateway as App
 from gateway.settings.client_config import ClientSettings, DocumentSettings
 from gateway.settings.config import Config
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 
 ANY_COST = CostSettings(2**62, 2**62, 0, 0, 0)

@@ -23,7 +23,7 @@ from gateway.server.serve import Server, uvicorn_config
 from gateway.settings.client_config import ClientSettings, DocumentSettings
 from gateway.settings.config import Config, MonitoringSettings
 from gateway.spaces.settings import SpacesSettings
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import DEVELOPMENT

@@ -23,7 +23,7 @@ from gateway.settings.server_config import direct_database
 from gateway.settings.token_config import signing
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
 
 NOWHERE = Path("/nonexistent/state")

@@ -7,7 +7,7 @@ from itertools import product
 
 from gateway.commands import verify
 from gateway.settings.config import Config
-from resolvers.scope import Limits
+from resolvers.request_limits import Limits
 from tests.support.faults.histories import Arrow
 from tests.support.faults.stack import Stack
 from tests.support.faults.traffic import Traffic
