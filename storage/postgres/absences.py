@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.postgres import sql
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 
 log = logging.getLogger(__name__)
 

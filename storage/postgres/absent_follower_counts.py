@@ -13,7 +13,8 @@ from typing import NamedTuple
 from graph.edge import UserId
 from storage.postgres import sql
 from storage.postgres.connection import locks
-from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.acquired import Connection
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.lanes import keep_lane_count
 from storage.postgres.profiles import FOLLOWERS_MAX
 

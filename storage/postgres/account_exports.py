@@ -21,7 +21,8 @@ from graph.new_followers import NEVER_SEEN
 from graph.outcome import Outcome
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.receipts import read_undo_record
 
 _DERIVED = "it is computed from columns that are exported"

@@ -7,7 +7,7 @@ from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.visibility import Audience, Privacy
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection, Record
+from storage.postgres.connection.acquired import Connection, Record
 
 
 @dataclass(frozen=True, slots=True)

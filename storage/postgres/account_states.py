@@ -16,7 +16,8 @@ from graph.outcome import CHANGES, REJECTIONS
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import lock_account
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.receipts import write_receipt
 
 

@@ -12,7 +12,8 @@ from graph.outcome import Outcome
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.citus.shard_groups import by_shard
-from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.acquired import Connection
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.receipts import write_interactions_receipt
 
 

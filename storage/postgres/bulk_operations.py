@@ -18,7 +18,8 @@ from graph.bulk import (
     end_of,
 )
 from storage.postgres import sql
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 
 LEASE_S = 15
 """How long a worker has an operation after it has begun a slice. Another worker continues the

@@ -11,7 +11,8 @@ from graph.edge import Pair
 from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection, Postgres, Record
+from storage.postgres.connection.acquired import Connection, Record
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.transactions import repeat_cancelled
 from storage.postgres.edges import committed_by, decision_parameter, edge_of, unpublished_edges
 

@@ -14,8 +14,9 @@ from graph.lane import LANES
 from graph.outcome import Outcome
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
+from storage.postgres.connection.acquired import Connection
 from storage.postgres.connection.connector import PART
-from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.server_errors import is_duplicate_key
 from storage.postgres.connection.transactions import repeat_cancelled
 from storage.postgres.receipts import receipt_parameter

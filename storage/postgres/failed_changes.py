@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from graph.edge import Kind, Pair, UserId, Version
 from graph.lane import FAILED, LANES_MAX, Lane
 from storage.postgres import sql
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 
 COUNTED_MAX = 10_000
 """Failed changes are counted up to here."""

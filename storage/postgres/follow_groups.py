@@ -26,7 +26,8 @@ from graph.page import Page, Position, Window, cut
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
-from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.acquired import Connection
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.transactions import RolledBack, in_transaction
 from storage.postgres.own_changes import charge_rate_limit, complete
 from storage.postgres.present_follows import present_follows

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from storage.postgres import sql
 from storage.postgres.connection import locks
+from storage.postgres.connection.acquired import Connection as PooledConnection
 from storage.postgres.connection.connections import Connection
-from storage.postgres.connection.pool import Connection as PooledConnection
 from storage.postgres.connection.session import retry, session
 from storage.settings import StorageSettings
 

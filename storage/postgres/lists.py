@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, cast
 from graph.edge import Kind, UserId
 from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection, Postgres, Record
+from storage.postgres.connection.acquired import Connection, Record
+from storage.postgres.connection.pool import Postgres
 from storage.slices import ROWS_PER_SLICE, Slices
 
 

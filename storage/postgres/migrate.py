@@ -12,8 +12,8 @@ from storage.postgres.citus.distribution import distribute, is_distributed, merg
 from storage.postgres.citus.placement import SHARDS
 from storage.postgres.connection import locks
 from storage.postgres.connection.connector import Connection, read_password
+from storage.postgres.connection.domain_errors import domain_errors
 from storage.postgres.connection.hosts import balanced
-from storage.postgres.connection.pool import domain_errors
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 

@@ -11,7 +11,8 @@ from graph.lane import Lane, failed_lane, parked_lane
 from storage.ports.edges import EdgeChange
 from storage.postgres import sql
 from storage.postgres.connection import locks
-from storage.postgres.connection.pool import Connection, Postgres, Record
+from storage.postgres.connection.acquired import Connection, Record
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.transactions import repeat_cancelled
 
 

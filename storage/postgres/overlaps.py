@@ -9,14 +9,10 @@ from graph.page import ListKind, Position
 from graph.relation import kinds_of
 from graph.relation_version import OwnEdge
 from storage.ports.edges import EdgeNote
-from storage.ports.lists import (
-    BLOCKS_LOOKED_UP_MAX,
-    OVERLAP_MAX,
-    Side,
-    Whispers,
-)
+from storage.ports.lists import BLOCKS_LOOKED_UP_MAX, OVERLAP_MAX, Side, Whispers
 from storage.postgres import sql
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 from storage.slices import ROWS_PER_SLICE, Slices
 
 

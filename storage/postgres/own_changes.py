@@ -12,7 +12,7 @@ from graph.own_change import OwnChange
 from graph.pace import Pace, latest, retry_at
 from graph.receipt import Request
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection
+from storage.postgres.connection.acquired import Connection
 from storage.postgres.connection.transactions import RolledBack
 from storage.postgres.receipts import write_receipt
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graph.edge import Millis, UserId
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection
+from storage.postgres.connection.acquired import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from graph.own_change import OwnChange
 from graph.pace import Pace
 from graph.receipt import Request
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.acquired import Connection
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.transactions import in_transaction
 from storage.postgres.own_changes import complete
 

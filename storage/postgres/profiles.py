@@ -9,7 +9,8 @@ from graph.edge import UserId
 from graph.profile import Profile
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of
-from storage.postgres.connection.pool import Connection, Postgres, Record
+from storage.postgres.connection.acquired import Connection, Record
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.pending_counts import NO_CHANGES, PendingChange, PendingChanges
 
 

@@ -11,7 +11,8 @@ from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
 from graph.outcome import Outcome
 from graph.receipt import Receipt, ReceiptExists, Request, StoredReceipt, UndoRecord
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection, Postgres, Record
+from storage.postgres.connection.acquired import Connection, Record
+from storage.postgres.connection.pool import Postgres
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from graph.edge import Millis, UserId, Version
 from graph.relation import STRANGERS, Relation, RelationColumn, column_of, relation
 from storage.ports.reader import Check
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection, Postgres, Record
+from storage.postgres.connection.acquired import Connection, Record
+from storage.postgres.connection.pool import Postgres
 from storage.slices import ROWS_PER_SLICE, Slices
 
 

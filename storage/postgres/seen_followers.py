@@ -13,7 +13,8 @@ from graph.pace import Pace
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
-from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.acquired import Connection
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.transactions import in_transaction
 from storage.postgres.own_changes import complete
 

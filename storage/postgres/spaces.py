@@ -8,7 +8,8 @@ from enum import IntEnum
 import orjson
 
 from storage.postgres import sql
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from graph.edge import Flags, Kind, UserId
 from graph.event import Event
 from graph.webhook import DeliveryState
 from storage.postgres import sql
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.webhook_endpoints import ERROR_MAX
 
 BATCH = 1_000

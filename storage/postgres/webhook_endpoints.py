@@ -7,7 +7,8 @@ from uuid import UUID
 
 from graph.webhook import ALL_TYPES, ENDPOINTS_MAX, EndpointState, WebhookType, change_mask
 from storage.postgres import sql
-from storage.postgres.connection.pool import Postgres, Record
+from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.pool import Postgres
 
 COUNTED_MAX = 4_000
 """Deliveries are counted up to here."""

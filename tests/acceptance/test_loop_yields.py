@@ -22,7 +22,8 @@ from resolvers import visibility
 from resolvers.pair_turns import PAIRS_PER_CHECK, PAIRS_PER_TURN
 from storage.ports.reader import Check
 from storage.postgres import relations
-from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.acquired import Connection
+from storage.postgres.connection.pool import Postgres
 from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.redis import multiplexed
 from storage.redis.wire import Command

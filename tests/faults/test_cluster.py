@@ -18,7 +18,7 @@ from graph.page import ListKind, Window
 from storage import drain as draining
 from storage.cache.lease import Leases
 from storage.ports.reader import Check, PagesOf, ProfilesOf, RelationsOf
-from storage.postgres.connection.pool import Connection
+from storage.postgres.connection.acquired import Connection
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire

@@ -11,7 +11,7 @@ from graph.errors import Overloaded
 from graph.outcome import Outcome
 from graph.transitions import follow
 from storage.postgres import edges
-from storage.postgres.connection.pool import Connection
+from storage.postgres.connection.acquired import Connection
 from storage.stores import Stores
 from tests.support.graphs import PLENTY, as_pair, follows, unfollows
 from tests.support.waiting import until

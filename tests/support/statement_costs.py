@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage.postgres.connection import pool
+from storage.postgres.connection.acquired import Connection
 from storage.postgres.connection.pool import Postgres
 
 
@@ -41,14 +41,14 @@ class Statements:
 @asynccontextmanager
 async def recorded_statements(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Statements]:
     """Record the statements of all pools during the block."""
-    statements, fetch = Statements(), pool.Connection.fetch
+    statements, fetch = Statements(), Connection.fetch
 
-    async def recorded(connection: pool.Connection, sql: str, *args: Any) -> Any:
+    async def recorded(connection: Connection, sql: str, *args: Any) -> Any:
         statements.sent.append((sql, args))
         return await fetch(connection, sql, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pool.Connection, "fetch", recorded)
+        patch.setattr(Connection, "fetch", recorded)
         yield statements
 
 

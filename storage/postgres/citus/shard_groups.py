@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from graph.edge import UserId
 from storage.postgres import sql
-from storage.postgres.connection.pool import Connection, Postgres
+from storage.postgres.connection.acquired import Connection
+from storage.postgres.connection.pool import Postgres
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 import asyncpg
 
 from storage.postgres.connection.connector import Connection, Connector
-from storage.postgres.connection.pool import domain_errors
+from storage.postgres.connection.domain_errors import domain_errors
 from storage.postgres.connection.server_errors import is_cancelled
 from storage.settings import StorageSettings
 

@@ -8,7 +8,9 @@ from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
 from graph.edge import UserId
-from storage.postgres.connection.pool import Connection, Postgres, TransactionCancelled
+from storage.postgres.connection.acquired import Connection
+from storage.postgres.connection.domain_errors import TransactionCancelled
+from storage.postgres.connection.pool import Postgres
 
 TRIES = 5
 """How often a transaction is run that PostgreSQL cancels each time."""

@@ -16,8 +16,8 @@ from graph.edge import Pair, UserId
 from graph.follow_group import GroupId
 from storage.postgres import sql
 from storage.postgres.citus.distribution import is_distributed
+from storage.postgres.connection.acquired import Record
 from storage.postgres.connection.connector import Connection
-from storage.postgres.connection.pool import Record
 from storage.postgres.verification.tallies import Numbers, Tally, lasting_differences
 
 ROWS = 20_000

@@ -15,7 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from graph.edge import UserId
-from storage.postgres.connection.pool import domain_errors
+from storage.postgres.connection.domain_errors import domain_errors
 from storage.postgres.connection.session import session
 from storage.postgres.verification import comparison, repair
 from storage.postgres.verification.comparison import (

@@ -1,0 +1,32 @@
+"""The parameters of PostgreSQL for the connections of requests."""
+
+from collections.abc import Mapping
+
+from storage.settings import StorageSettings
+
+
+def parameters(settings: StorageSettings) -> Mapping[str, str]:
+    milliseconds = int(settings.connections.statement_timeout_s * 1000)
+    return {
+        "application_name": f"kith {settings.space}",
+        "statement_timeout": str(milliseconds),
+        # Longer than any pause of a busy event loop, short enough for transactions that wait for
+        # its locks.
+        "idle_in_transaction_session_timeout": str(3 * milliseconds),
+        # Statements are small and few. Planning each one again over all partitions, for bitmap
+        # scans or for parallel workers, costs several times as much as running it.
+        "plan_cache_mode": settings.connections.plan_cache_mode or "force_generic_plan",
+        "enable_bitmapscan": "off",
+        "max_parallel_workers_per_gather": "0",
+        "jit": "off",
+    }
+
+
+def parameters_on_citus(settings: StorageSettings) -> Mapping[str, str]:
+    return {
+        "plan_cache_mode": settings.connections.plan_cache_mode or "auto",
+        # Else the coordinator runs one statement of several shards at a time on each shard, until
+        # the end of its transaction. The statements of two drains lock other shards first, so the
+        # drains were cancelled as a deadlock. Rows are locked in an order of our own.
+        "citus.enable_deadlock_prevention": "off",
+    }
