@@ -7,7 +7,8 @@ from rich.status import Status
 from gateway.commands.rate import Rate
 from gateway.settings.config import Config
 from graph.errors import Unavailable
-from storage.postgres.verification.verify import VerifyProgress, VerifyReport, verify
+from storage.postgres.verification.run import VerifyProgress, VerifyReport
+from storage.postgres.verification.verify import verify
 from storage.stores import Stores, open_stores
 
 UNPROVEN = 2

@@ -7,7 +7,7 @@ from prometheus_client import generate_latest
 
 from gateway.server.shared_metrics import SharedMetrics
 from storage.postgres.verification import comparison
-from storage.postgres.verification.verify import Phase
+from storage.postgres.verification.run import Phase
 from storage.stores import Stores
 from tests.support.graphs import drain_all, follows
 from workers import main

@@ -22,7 +22,8 @@ from storage.postgres.outbox import Outbox
 from storage.postgres.verification import comparison
 from storage.postgres.verification.digests import ALL_CELLS
 from storage.postgres.verification.drift import Drift, DriftKind
-from storage.postgres.verification.verify import VerifyProgress, users_of_graph, verify
+from storage.postgres.verification.run import VerifyProgress
+from storage.postgres.verification.verify import users_of_graph, verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support import citus

@@ -8,16 +8,26 @@ concurrent change has caused is gone then, or is another one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
-from typing import NamedTuple
 
 from graph.edge import Pair, UserId
-from graph.follow_group import GroupId
 from storage.postgres import sql
 from storage.postgres.citus.distribution import is_distributed
 from storage.postgres.connection.acquired import Record
 from storage.postgres.connection.connector import Connection
+from storage.postgres.verification.parts import (
+    HIGHEST,
+    LOWEST,
+    NO_ROW,
+    Digest,
+    Direction,
+    ForwardRow,
+    Key,
+    LostMember,
+    OddPair,
+    Part,
+    UserRange,
+)
 from storage.postgres.verification.tallies import Numbers, Tally, lasting_differences
 
 ROWS = 20_000
@@ -56,75 +66,6 @@ class _Statements:
 
 
 _SQL = sql.load(_Statements, "verify")
-
-
-class Direction(Enum):
-    """The rows to read. Each is compared with the row of the other direction."""
-
-    FORWARD = "forward"
-    REVERSE = "reverse"
-
-
-class Key(NamedTuple):
-    """A primary key of either direction."""
-
-    owner: int
-    other: int
-
-
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
-FIRST = Key(LOWEST, LOWEST)
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """Cells and the exclusive or of their rows' hashes, the number of rows, and the last key, None
-    at the end."""
-
-    rows: int
-    cells: Sequence[int]
-    digests: Sequence[int]
-    end: Key | None
-
-
-@dataclass(frozen=True, slots=True)
-class OddPair:
-    """Two different rows of one edge, each (kind, flags, since, version) or None.
-
-    `pending`: the reverse row may only lag. `invalid`: no writer can have produced the row.
-    """
-
-    pair: Pair
-    forward: tuple[int, ...] | None
-    reverse: tuple[int, ...] | None
-    invalid: bool
-    pending: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A compared part: its number of rows, its differences, and the last key, None at the end."""
-
-    rows: int
-    pairs: tuple[OddPair, ...]
-    end: Key | None
-
-
-class UserRange(NamedTuple):
-    """The users after `after` and up to `last`, of whom `counted` have a count row."""
-
-    after: UserId
-    last: UserId
-    counted: int
-    is_end: bool
-
-
-class LostMember(NamedTuple):
-    """A member of a group that does not exist."""
-
-    owner: UserId
-    member: UserId
-    group: GroupId
 
 
 class Comparison:
@@ -264,17 +205,6 @@ class Comparison:
 async def comparison_on(connection: Connection) -> Comparison:
     """Comparisons on a connection to plain PostgreSQL or Citus."""
     return Comparison(connection, await is_distributed(connection))
-
-
-class ForwardRow(NamedTuple):
-    """The forward row of a pair, (kind, flags, since, version) or None, and whether a change of it
-    is pending."""
-
-    edge: tuple[int, ...] | None
-    is_pending: bool
-
-
-NO_ROW = ForwardRow(None, False)
 
 
 def _end(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.edge import UserId
-from storage.postgres.verification.comparison import LostMember, OddPair
+from storage.postgres.verification.parts import LostMember, OddPair
 from storage.postgres.verification.tallies import Numbers, Tally
 
 

@@ -9,8 +9,9 @@ import orjson
 from storage.postgres import sql
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.session import session
-from storage.postgres.verification.comparison import Key, comparison_on
-from storage.postgres.verification.verify import START, Phase, Position, VerifyRun
+from storage.postgres.verification.comparison import comparison_on
+from storage.postgres.verification.parts import Key
+from storage.postgres.verification.run import START, Phase, Position, VerifyRun
 from storage.settings import StorageSettings
 
 SLICE_S = 8.0
