@@ -1,7 +1,7 @@
 """The executor: runs operations on the engine."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -20,9 +20,10 @@ from engine import (
 )
 from gateway.graphql.admission import Admission
 from gateway.graphql.charges import Charged, Costs, NoCosts, charged_operation
+from gateway.graphql.event_turn import EventTurn
 from gateway.graphql.exposure import EVERYTHING, Exposure, without_suggestions
 from gateway.graphql.request import GraphQLRequest, RequestRejected
-from graph.errors import KithError, Overloaded
+from graph.errors import KithError
 from schema.rate_limit import DRY_RUN
 from schema.rate_limit import FIELD as RATE_LIMIT
 from telemetry.histogram import Histogram
@@ -208,7 +209,7 @@ class EngineExecutor:
         charged = self.charged(operation, request, source_context, values)
         if charged.waiting is not None:
             await charged.waiting
-        turn = _EventTurn(admission, charged.cost, self._costs, span)
+        turn = EventTurn(admission, charged.cost, self._costs, span)
 
         async def begun() -> object:
             context = context_of()
@@ -233,47 +234,6 @@ class EngineExecutor:
             yield _failed(error)
         finally:
             turn.end()
-
-
-class _EventTurn:
-    """The charges, the admission and the span of one subscription: for each event from its context
-    to its result."""
-
-    def __init__(
-        self,
-        admission: Admission,
-        cost: int,
-        costs: Costs,
-        span: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._span = span
-        self._entered = ExitStack()
-        self._costs = costs
-        self._events = admission.events
-        self._cost = cost
-        self._admitted = 0
-        self._is_source = True
-
-    async def begin(self, context: object) -> None:
-        """Wait for a turn. Raises Overloaded."""
-        if self._is_source:  # the first context is that of the source, which waits for events
-            self._is_source = False
-            return
-        self._entered.enter_context(self._span())
-        self._costs.debit(self._cost, context)
-        try:
-            waiting = self._events.enter(self._cost, context)
-            if waiting is not None:
-                await waiting
-        except RequestRejected as rejected:
-            raise Overloaded("gateway", rejected.errors[0].message) from None
-        self._admitted = self._cost
-
-    def end(self) -> None:
-        self._entered.close()
-        if self._admitted:
-            self._events.leave(self._admitted)
-            self._admitted = 0
 
 
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:

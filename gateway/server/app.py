@@ -34,20 +34,13 @@ from gateway.http.client_address import ClientAddresses
 from gateway.http.health import Health, Probe
 from gateway.http.security_headers import with_security_headers
 from gateway.playground import Playground
+from gateway.server.contexts import caller_of
 from gateway.server.garbage import collecting_when_idle
 from gateway.server.loop_lag import measuring_loop_lag
 from gateway.server.metrics import Metrics
 from gateway.server.peers import Peers
-from gateway.server.served_space import (
-    ProcessLimits,
-    ServedSpace,
-    SharedParts,
-    caller_of,
-    in_space,
-    only_space,
-    served_space,
-    service_routes,
-)
+from gateway.server.served_space import ProcessLimits, ServedSpace, SharedParts, served_space
+from gateway.server.space_routes import in_space, only_space, service_routes
 from gateway.server.space_transports import SpaceTransports
 from gateway.server.spaces import Spaces
 from gateway.settings.config import Config

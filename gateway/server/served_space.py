@@ -1,43 +1,34 @@
 """One space, served by this process: its stores, and the transports that use them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from engine import Engine
-from gateway.authentication.identify import Authentication, Identity
+from gateway.authentication.identify import Authentication
 from gateway.graphql import freshness
 from gateway.graphql.admission import Admission
-from gateway.graphql.client_connections import Connection, Connections, SpaceConnections
-from gateway.graphql.costs import Costs, service_caller
+from gateway.graphql.client_connections import Connections, SpaceConnections
+from gateway.graphql.costs import Costs
 from gateway.graphql.documents import AutomaticDocuments, NoDocuments, OnlyTrustedDocuments
 from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.graphql.event_stream import GraphQLEventStream
 from gateway.graphql.execution import EngineExecutor
 from gateway.graphql.request import Documents
 from gateway.graphql.request_metrics import RequestMetrics
-from gateway.graphql.sockets import Enter
 from gateway.graphql.streams import Streams
 from gateway.graphql.traced_requests import traced
-from gateway.http.client_address import ClientAddresses
-from gateway.http.headers import Headers
 from gateway.http.request_body import PartialBodies
+from gateway.server.contexts import contexts_of
 from gateway.services.account_export import AccountExports
 from gateway.services.bulk import BulkUploads, begin_results
 from gateway.services.change_feed import begin_changes
 from gateway.services.exports import Exports
 from gateway.services.streams import Places, ServiceStreams
 from gateway.settings.config import Config
-from gateway.spaces.names import PATH_HEAD
-from graph.edge import UserId
-from graph.space import DEFAULT_SPACE, set_space
-from resolvers.scope import Scope as RequestScope
-from schema.context import Context
 from schema.errors import formatted
 from storage.groups import SharedServers
 from storage.ports.reader import Consistency
@@ -139,7 +130,7 @@ def _served(
     documents = _documents(config, stores, executor)
     connections = SpaceConnections(parts.connections)
     # A notification may arrive before the local cache of this process is invalidated.
-    fresh_context_of = _context_of(stores, config, identify, costs, Consistency.FRESH)
+    fresh_context_of = contexts_of(stores, config, identify, costs, Consistency.FRESH)
     streams = Streams(
         executor,
         fresh_context_of,
@@ -152,7 +143,7 @@ def _served(
     )
     endpoint = GraphQLEndpoint(
         executor=executor,
-        context_of=_context_of(stores, config, identify, costs),
+        context_of=contexts_of(stores, config, identify, costs),
         format_error=formatted,
         limits=config.clients.requests,
         page=parts.page_of(config.storage.space),
@@ -197,105 +188,3 @@ def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Docu
     if config.clients.documents.automatic:
         return AutomaticDocuments(stores.caches.documents, executor.prepared)
     return NoDocuments()
-
-
-class _ContextOf(Protocol):
-    """Creates the context of one operation. `identity` is passed if it is known already."""
-
-    def __call__(self, headers: Headers, identity: Identity | None = None) -> Context: ...
-
-
-# A named tuple's own constructor is a Python function, which takes twice as long.
-_context: Callable[[tuple[RequestScope, Sequence[str], int | str]], Context] = partial(
-    tuple.__new__, Context
-)
-
-
-def _context_of(
-    stores: Stores,
-    config: Config,
-    identify: Callable[[Headers], Identity],
-    costs: Costs,
-    consistency: Consistency = Consistency.CACHED,
-) -> _ContextOf:
-    limits, scale, debits = config.limits, config.affinity, costs.debits
-    addresses = ClientAddresses(config.clients.trusted_proxies)
-
-    def context_of(headers: Headers, identity: Identity | None = None) -> Context:
-        who = identify(headers) if identity is None else identity
-        viewer = None if who.user_id is None else UserId(who.user_id)
-        scope = RequestScope(
-            stores,
-            viewer,
-            limits,
-            is_service=who.service,
-            scale=scale,
-            consistency=consistency,
-        )
-        if who.client is not None:
-            scope.client = who.client
-        tokens = freshness.tokens_in(headers) if freshness.HEADER_NAME in headers else ()
-        caller: str | int
-        if who.service:
-            caller, debit = service_caller(who.client), debits.services
-        elif viewer is None:
-            caller, debit = addresses.of(headers), debits.addresses
-        else:
-            caller, debit = viewer, debits.viewers
-        scope.debit = partial(debit, caller)
-        return _context((scope, tokens, caller))
-
-    return context_of
-
-
-def caller_of(context: Context) -> Hashable:
-    """Whose share of an overloaded server a request uses: users of two spaces are two callers."""
-    return id(context.scope.stores), context.caller
-
-
-def service_routes(
-    app_of: Callable[[Callable[[ServedSpace], ASGIApp]], ASGIApp], *, is_path_read: bool
-) -> list[BaseRoute]:
-    """The routes of services. `app_of` returns an application that calls the one of its space."""
-    paths = ("", f"{PATH_HEAD}{{space}}") if is_path_read else ("",)
-    return [
-        Route(f"{head}{path}", app_of(of))
-        for head in paths
-        for path, of in (
-            ("/export/account/{user}", lambda space: space.services.account_exports),
-            ("/export/{list}/{user}", lambda space: space.services.exports),
-            ("/changes", lambda space: space.services.changes),
-            ("/bulk", lambda space: space.services.bulk_uploads),
-            ("/bulk/{id}/results", lambda space: space.services.bulk_results),
-        )
-    ]
-
-
-def only_space(space: ServedSpace) -> Enter:
-    """Let all web sockets into the only space of this process."""
-
-    async def enter(connection: Connection, _: str, headers: Headers) -> tuple[Identity, Streams]:
-        identity = await space.authentication.authenticate(headers)
-        space.connections.claim(connection, identity)
-        return identity, space.streams
-
-    return enter
-
-
-def in_space(space: ServedSpace, app: ASGIApp) -> ASGIApp:
-    """Wrap the application so that its tokens are those of the space. Those of the space `public`
-    need no wrapper."""
-    return app if space.name == DEFAULT_SPACE else _InSpace(space.name, app)
-
-
-class _InSpace:
-    """An ASGI application. Not a function, which a route would take for a handler of requests."""
-
-    def __init__(self, space: str, app: ASGIApp) -> None:
-        self._space = space
-        self._app = app
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        # Each request is a task of its own, so nobody sets it back.
-        set_space(self._space)
-        return self._app(scope, receive, send)

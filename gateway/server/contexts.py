@@ -1,0 +1,71 @@
+"""Creates the contexts of operations from their headers."""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Protocol
+
+from gateway.authentication.identify import Identity
+from gateway.graphql import freshness
+from gateway.graphql.costs import Costs, service_caller
+from gateway.http.client_address import ClientAddresses
+from gateway.http.headers import Headers
+from gateway.settings.config import Config
+from graph.edge import UserId
+from resolvers.scope import Scope as RequestScope
+from schema.context import Context
+from storage.ports.reader import Consistency
+from storage.stores import Stores
+
+
+class ContextOf(Protocol):
+    """Creates the context of one operation. `identity` is passed if it is known already."""
+
+    def __call__(self, headers: Headers, identity: Identity | None = None) -> Context: ...
+
+
+# A named tuple's own constructor is a Python function, which takes twice as long.
+_context: Callable[[tuple[RequestScope, Sequence[str], int | str]], Context] = partial(
+    tuple.__new__, Context
+)
+
+
+def contexts_of(
+    stores: Stores,
+    config: Config,
+    identify: Callable[[Headers], Identity],
+    costs: Costs,
+    consistency: Consistency = Consistency.CACHED,
+) -> ContextOf:
+    limits, scale, debits = config.limits, config.affinity, costs.debits
+    addresses = ClientAddresses(config.clients.trusted_proxies)
+
+    def context_of(headers: Headers, identity: Identity | None = None) -> Context:
+        who = identify(headers) if identity is None else identity
+        viewer = None if who.user_id is None else UserId(who.user_id)
+        scope = RequestScope(
+            stores,
+            viewer,
+            limits,
+            is_service=who.service,
+            scale=scale,
+            consistency=consistency,
+        )
+        if who.client is not None:
+            scope.client = who.client
+        tokens = freshness.tokens_in(headers) if freshness.HEADER_NAME in headers else ()
+        caller: str | int
+        if who.service:
+            caller, debit = service_caller(who.client), debits.services
+        elif viewer is None:
+            caller, debit = addresses.of(headers), debits.addresses
+        else:
+            caller, debit = viewer, debits.viewers
+        scope.debit = partial(debit, caller)
+        return _context((scope, tokens, caller))
+
+    return context_of
+
+
+def caller_of(context: Context) -> Hashable:
+    """Whose share of an overloaded server a request uses: users of two spaces are two callers."""
+    return id(context.scope.stores), context.caller
