@@ -2,7 +2,7 @@
 
 from storage.redis.connection import unlink_all
 from storage.settings import StorageSettings
-from storage.stores import shared_servers
+from storage.wiring.servers import shared_servers
 
 
 async def unlink_keys(settings: StorageSettings, space: str) -> None:

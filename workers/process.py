@@ -12,7 +12,8 @@ from prometheus_client.registry import Collector
 
 from storage.metrics import StoreMetrics
 from storage.postgres.spaces import SpaceDirectory
-from storage.stores import Stores, open_stores, shared_servers
+from storage.stores import Stores, open_stores
+from storage.wiring.servers import shared_servers
 from telemetry.joined import JoinedCollectors
 from telemetry.space_metrics import SpaceMetrics
 from telemetry.tracing import tracing

@@ -50,7 +50,7 @@ from schema import weights
 from schema.federation import SCHEMA_TEXTS
 from schema.schema import schema
 from storage.postgres.spaces import SpaceDirectory
-from storage.stores import shared_servers
+from storage.wiring.servers import shared_servers
 from telemetry.tracing import internal_span, tracing
 
 ENDPOINT = "/graphql"

@@ -27,7 +27,8 @@ from storage.postgres.profiles import PostgresProfiles
 from storage.redis.keys import Keys
 from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
-from storage.stores import Stores, open_stores, tables_of
+from storage.stores import Stores, open_stores
+from storage.wiring.caches import tables_of
 from tests.support import citus
 from tests.support.graphs import drain_all, follows, users
 from tests.support.readers import Reading

@@ -41,7 +41,8 @@ from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply, Wire
 from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
-from storage.stores import Stores, open_stores, tables_of
+from storage.stores import Stores, open_stores
+from storage.wiring.caches import tables_of
 from tests.support import citus
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users

@@ -17,7 +17,8 @@ from storage.redis.keys import Keys, beyond
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply
 from storage.settings import LeaseSettings, StorageSettings
-from storage.stores import Stores, tables_of
+from storage.stores import Stores
+from storage.wiring.caches import tables_of
 from tests.support.graphs import drain_all, follows
 from tests.support.readers import Reading
 

@@ -25,7 +25,8 @@ from storage.cache.local import LocalCache, local_cache_of
 from storage.cache.reader import CacheReader
 from storage.ports.reader import Check, Consistency, PagesOf, ProfilesOf
 from storage.settings import StorageSettings
-from storage.stores import Stores, open_stores, tables_of
+from storage.stores import Stores, open_stores
+from storage.wiring.caches import tables_of
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
 from tests.support.proxy import Proxy

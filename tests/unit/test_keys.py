@@ -7,7 +7,7 @@ from storage.cache.cached_kinds import cached_kinds_of
 from storage.postgres.connection.pool import Postgres
 from storage.redis.keys import Keys, beyond, lease, parsed
 from storage.settings import StorageSettings
-from storage.stores import tables_of
+from storage.wiring.caches import tables_of
 from tests.support.graphs import users
 
 KEYS, USERS = Keys("public"), users(1, 42, 2**63 - 1)

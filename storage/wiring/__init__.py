@@ -1,0 +1,1 @@
+"""Wires the stores, from the tables to the local cache."""

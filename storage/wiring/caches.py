@@ -1,0 +1,40 @@
+"""The caches of a space, and the tables that they copy."""
+
+from storage.cache.audit import CacheAudit
+from storage.cache.local import local_cache_of
+from storage.cache.tables import Tables
+from storage.cache.updates import RedisCaches
+from storage.groups import Caches, Servers
+from storage.postgres.accounts import PostgresAccounts
+from storage.postgres.connection.pool import Postgres
+from storage.postgres.lane_progress import PostgresLaneProgress
+from storage.postgres.lists import PostgresLists
+from storage.postgres.pending_edges import PostgresPending
+from storage.postgres.profiles import PostgresProfiles
+from storage.postgres.relations import PostgresRelations
+from storage.redis.budgets import RedisBudgets
+from storage.redis.documents import RedisDocuments
+from storage.redis.keys import Keys
+from storage.settings import StorageSettings
+
+
+def caches_of(settings: StorageSettings, servers: Servers) -> Caches:
+    postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
+    return Caches(
+        updates=RedisCaches(redis, keys, settings.cache.relations_max),
+        audit=CacheAudit(redis, PostgresLaneProgress(postgres), tables_of(postgres), settings),
+        documents=RedisDocuments(redis, keys),
+        budgets=RedisBudgets(redis, keys),
+        local=local_cache_of(settings),
+    )
+
+
+def tables_of(postgres: Postgres) -> Tables:
+    """The tables that the caches copy."""
+    return Tables(
+        relations=PostgresRelations(postgres),
+        lists=PostgresLists(postgres),
+        profiles=PostgresProfiles(postgres),
+        accounts=PostgresAccounts(postgres),
+        pending=PostgresPending(postgres),
+    )

@@ -1,0 +1,96 @@
+"""The stores that workers and commands use."""
+
+from storage.announced_edges import AnnouncedEdges
+from storage.batched_edges import BatchedEdges
+from storage.cache.marks import Marks
+from storage.drain import Drain
+from storage.erasure import Erasure
+from storage.failover import Failover
+from storage.groups import Broker, Caches, Jobs, Servers, Webhooks
+from storage.postgres.absent_follower_counts import AbsentFollowerCounts
+from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.bulk_operations import BulkQueue
+from storage.postgres.canaries import Canaries
+from storage.postgres.connection.exclusive import ExclusiveJobs
+from storage.postgres.edge_batches import PostgresEdgeBatches
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.erasures import Erasures
+from storage.postgres.failed_changes import FailedChanges
+from storage.postgres.lane_progress import PostgresLaneProgress
+from storage.postgres.mutes import PostgresMutes
+from storage.postgres.outbox import Outbox
+from storage.postgres.verification.slices import Verification
+from storage.postgres.webhook_deliveries import WebhookDeliveries
+from storage.postgres.webhook_endpoints import WebhookEndpoints
+from storage.redis.keys import Keys
+from storage.redis.servers import is_cluster
+from storage.settings import StorageSettings
+from storage.shielded_tasks import ShieldedTasks
+
+
+def jobs_of(
+    settings: StorageSettings,
+    servers: Servers,
+    caches: Caches,
+    broker: Broker,
+    outbox: Outbox,
+    progress: PostgresLaneProgress,
+    drain: Drain,
+    shielded: ShieldedTasks,
+) -> Jobs:
+    postgres = servers.postgres
+    edges = AnnouncedEdges(PostgresEdges(postgres), caches.updates, broker.lanes, shielded)
+    affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
+    return Jobs(
+        outbox=outbox,
+        progress=progress,
+        failed_changes=FailedChanges(postgres),
+        exclusive=ExclusiveJobs(postgres, settings.space),
+        canaries=Canaries(postgres),
+        verification=Verification(postgres, settings),
+        drain=drain,
+        mutes=PostgresMutes(postgres),
+        bulk=BulkQueue(postgres),
+        batched_edges=_batched_edges(settings, servers, caches, broker, shielded),
+        absent_follower_counts=AbsentFollowerCounts(postgres),
+        affinity=affinity,
+        erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
+        erasures=erasures,
+        failover=Failover(
+            postgres,
+            caches.updates,
+            broker.events,
+            servers.broker,
+            Keys(settings.space),
+            # The servers of a cluster are many, and change.
+            {servers.broker} if is_cluster(settings.caches_at) else {servers.broker, servers.redis},
+        ),
+        webhooks=Webhooks(WebhookEndpoints(postgres), WebhookDeliveries(postgres)),
+    )
+
+
+def _batched_edges(
+    settings: StorageSettings,
+    servers: Servers,
+    caches: Caches,
+    broker: Broker,
+    shielded: ShieldedTasks,
+) -> BatchedEdges:
+    postgres, marks = servers.postgres, Marks(servers.redis, Keys(settings.space))
+    delayed_writes = settings.cache.delayed_writes
+    return BatchedEdges(
+        PostgresEdgeBatches(postgres),
+        caches.updates,
+        broker.lanes,
+        shielded,
+        marks,
+        AnnouncedEdges(
+            PostgresEdges(postgres),
+            caches.updates,
+            broker.lanes,
+            shielded,
+            marks=marks,
+            delayed_writes=delayed_writes,
+        ),
+        delayed_writes=delayed_writes,
+    )

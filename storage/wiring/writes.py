@@ -1,0 +1,79 @@
+"""The stores that mutations change."""
+
+from storage.announced_accounts import AnnouncedAccounts
+from storage.announced_edges import AnnouncedEdges
+from storage.announced_seen_followers import AnnouncedSeenFollowers
+from storage.announced_states import AnnouncedStates
+from storage.cache.marks import Marks
+from storage.catch_up import CatchUp
+from storage.groups import Broker, Caches, Servers
+from storage.ports.accounts import Absences
+from storage.ports.request_stores import Writes
+from storage.postgres.account_states import PostgresAccountStates
+from storage.postgres.accounts import PostgresAccounts
+from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.bulk_operations import PostgresBulkOperations
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.erasures import Erasures
+from storage.postgres.follow_groups import PostgresFollowGroups
+from storage.postgres.pinned_following import PostgresPinnedFollowing
+from storage.postgres.private_notes import PostgresPrivateNotes
+from storage.postgres.receipts import PostgresReceipts
+from storage.postgres.seen_followers import PostgresSeenFollowers
+from storage.postgres.usage import PostgresUsages
+from storage.redis.keys import Keys
+from storage.settings import StorageSettings
+from storage.shielded_tasks import ShieldedTasks
+
+
+def writes_of(
+    settings: StorageSettings,
+    servers: Servers,
+    caches: Caches,
+    broker: Broker,
+    catch_up: CatchUp,
+    absences: Absences,
+    shielded: ShieldedTasks,
+) -> Writes:
+    postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
+    delayed_writes = settings.cache.delayed_writes
+    return Writes(
+        edges=AnnouncedEdges(
+            PostgresEdges(postgres),
+            caches.updates,
+            broker.lanes,
+            shielded,
+            catch_up,
+            Marks(redis, keys),
+            delayed_writes=delayed_writes,
+        ),
+        accounts=AnnouncedAccounts(
+            PostgresAccounts(postgres),
+            redis,
+            keys,
+            broker.events,
+            shielded,
+            delayed_writes=delayed_writes,
+        ),
+        account_states=AnnouncedStates(
+            PostgresAccountStates(postgres),
+            Erasures(postgres),
+            absences,
+            broker.erasures,
+            redis,
+            keys,
+            broker.events,
+            shielded,
+            delayed_writes=delayed_writes,
+        ),
+        affinities=PostgresAffinity(postgres),
+        private_notes=PostgresPrivateNotes(postgres),
+        follow_groups=PostgresFollowGroups(postgres),
+        seen_followers=AnnouncedSeenFollowers(
+            PostgresSeenFollowers(postgres), broker.events, shielded
+        ),
+        pinned_following=PostgresPinnedFollowing(postgres),
+        receipts=PostgresReceipts(postgres),
+        usages=PostgresUsages(postgres),
+        bulk=PostgresBulkOperations(postgres),
+    )
