@@ -14,7 +14,7 @@ from pathlib import Path
 
 from graph.edge import MAX_SINCE, Kind
 from graph.errors import BadInput
-from storage.graph_file import EDGES_HEADER, FOLLOWS_HEADER, GraphFile, graph_file
+from storage.files.graph_file import EDGES_HEADER, FOLLOWS_HEADER, GraphFile, graph_file
 from storage.postgres import sql
 from storage.postgres.connection.connections import Connection
 from storage.postgres.connection.session import session

@@ -12,8 +12,8 @@ from graph.edge import Flags, Kind, Pair, UserId
 from graph.errors import BadInput, Unavailable
 from graph.outcome import Outcome
 from graph.transitions import follow, unfollow
-from storage import edge_file
-from storage.edge_file import BadLine
+from storage.files import edge_file
+from storage.files.edge_file import BadLine
 from storage.postgres.connection import locks
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.session import session
@@ -311,7 +311,7 @@ async def test_one_load_of_a_space_runs_at_a_time(
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from storage import edge_file
+from storage.files import edge_file
 from storage.postgres.load import bulk_load
 from storage.settings import StorageSettings
 

@@ -9,8 +9,8 @@ import pytest
 import zstandard
 
 from graph.errors import BadInput
-from storage import edge_file
-from storage.edge_file import Batch, EdgeFile
+from storage.files import edge_file
+from storage.files.edge_file import Batch, EdgeFile
 
 HEADER = b"from_user_id,to_user_id,created_at_ms\n"
 BIG = 2**63 - 1

@@ -16,7 +16,7 @@ from pathlib import Path
 import asyncpg
 
 from graph.errors import Unavailable
-from storage.edge_file import Batch, EdgeFile
+from storage.files.edge_file import Batch, EdgeFile
 from storage.postgres import sql
 from storage.postgres.citus.distribution import is_coordinator, is_distributed
 from storage.postgres.connection import locks
@@ -70,7 +70,7 @@ async def bulk_load(
     on_progress: OnProgress | None = None,
     connections: int = CONNECTIONS,
 ) -> LoadReport:
-    """Load a `.csv`, `.csv.gz` or `.csv.zst` file. See `storage.edge_file` for its format.
+    """Load a `.csv`, `.csv.gz` or `.csv.zst` file. See `storage.files.edge_file` for its format.
 
     Raises:
         BadInput: it has another format or is damaged; lines before the damage may have been loaded.

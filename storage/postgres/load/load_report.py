@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from storage.edge_file import BadLine, Batch
+from storage.files.edge_file import BadLine, Batch
 
 BAD_LINES_MAX = 100
 """How many bad lines are described. All are counted."""

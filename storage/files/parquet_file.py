@@ -16,7 +16,7 @@ import pyarrow.parquet as parquet
 
 from graph.edge import Flags, Kind
 from graph.errors import BadInput
-from storage.packed_file import size_of
+from storage.files.packed_file import size_of
 
 USERS = ("from_user_id", "to_user_id")
 HEADER = b"from_user_id,to_user_id,created_at_ms\n"
@@ -40,7 +40,7 @@ _PLAIN = arrow_csv.WriteOptions(include_header=False, quoting_style="none")
 
 
 class ParquetGraphFile:
-    """Implements `storage.graph_file.GraphFile`. Each `write` becomes a row group."""
+    """Implements `storage.files.graph_file.GraphFile`. Each `write` becomes a row group."""
 
     is_resumable = False
 
@@ -79,7 +79,7 @@ def _described(edges: Any) -> Any:
 
 
 class ParquetFile:
-    """The follows of a Parquet file, as the CSV that `storage.edge_file` checks.
+    """The follows of a Parquet file, as the CSV that `storage.files.edge_file` checks.
 
     Any file will do that has `from_user_id`, `to_user_id`, and perhaps `since` or `created_at_ms`
     (a time, or milliseconds). If it has a column `kind`, edges that are no follows are left out.

@@ -1,4 +1,4 @@
-"""Writes files of edges: CSV in the format that `storage.edge_file` reads, or Parquet.
+"""Writes files of edges: CSV in the format that `storage.files.edge_file` reads, or Parquet.
 
 A CSV file grows from checkpoint to checkpoint. At each of them all bytes are on the disk, and what
 is compressed is a whole: the file can be cut there and continued. A Parquet file has its index at
@@ -14,7 +14,7 @@ from typing import Protocol
 import zstandard
 
 from graph.errors import BadInput
-from storage.edge_file import NAMES, NO_PARQUET
+from storage.files.edge_file import NAMES, NO_PARQUET
 
 FOLLOWS_HEADER = b",".join(NAMES) + b"\n"
 EDGES_HEADER = FOLLOWS_HEADER.rstrip() + b",kind,flags\n"
@@ -46,7 +46,7 @@ def graph_file(path: Path, final_name: str, header: bytes, length: int) -> Graph
     """
     if final_name.endswith(".parquet"):
         try:
-            from storage.parquet_file import ParquetGraphFile
+            from storage.files.parquet_file import ParquetGraphFile
         except ImportError:
             raise BadInput("file", NO_PARQUET) from None
         return ParquetGraphFile(path)

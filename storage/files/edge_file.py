@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from graph.edge import MAX_SINCE, MAX_USER_ID
 from graph.errors import BadInput
-from storage.packed_file import PackedFile
+from storage.files.packed_file import PackedFile
 
 if TYPE_CHECKING:
-    from storage.parquet_file import ParquetFile
+    from storage.files.parquet_file import ParquetFile
 
 NAMES = (b"from_user_id", b"to_user_id", b"created_at_ms")
 
@@ -120,7 +120,7 @@ def _opened(path: Path) -> "PackedFile | ParquetFile":
     if path.suffix != ".parquet":
         return PackedFile(path)
     try:
-        from storage.parquet_file import ParquetFile
+        from storage.files.parquet_file import ParquetFile
     except ImportError:
         raise BadInput("file", NO_PARQUET) from None
     return ParquetFile(path)

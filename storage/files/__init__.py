@@ -1,0 +1,1 @@
+"""Files of edges that are loaded and exported."""
