@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from devstack.state import State
-from storage import announced_edges
+from storage.announced import edges as announced_edges
 from storage.postgres.connection.pool import Postgres
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores

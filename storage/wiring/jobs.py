@@ -1,7 +1,7 @@
 """The stores that workers and commands use."""
 
-from storage.announced_edges import AnnouncedEdges
-from storage.batched_edges import BatchedEdges
+from storage.announced.batched_edges import BatchedEdges
+from storage.announced.edges import AnnouncedEdges
 from storage.cache.marks import Marks
 from storage.drain import Drain
 from storage.erasure import Erasure

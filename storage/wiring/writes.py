@@ -1,9 +1,9 @@
 """The stores that mutations change."""
 
-from storage.announced_accounts import AnnouncedAccounts
-from storage.announced_edges import AnnouncedEdges
-from storage.announced_seen_followers import AnnouncedSeenFollowers
-from storage.announced_states import AnnouncedStates
+from storage.announced.account_states import AnnouncedStates
+from storage.announced.accounts import AnnouncedAccounts
+from storage.announced.edges import AnnouncedEdges
+from storage.announced.seen_followers import AnnouncedSeenFollowers
 from storage.cache.marks import Marks
 from storage.catch_up import CatchUp
 from storage.groups import Broker, Caches, Servers

@@ -16,7 +16,7 @@ from graph.page import ListKind
 from graph.profile import PlainColumn, PlainProfiles, Profile
 from graph.receipt import ReceiptExists, Request, keyed_id
 from graph.visibility import Audience, Privacy
-from storage.announced_accounts import AnnouncedAccounts
+from storage.announced.accounts import AnnouncedAccounts
 from storage.cache.codec.profiles import accounts_in, profile_column, profile_value, profiles_in
 from storage.cache.reader import CacheReader
 from storage.cache.tables import ProfileRows

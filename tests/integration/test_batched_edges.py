@@ -26,7 +26,7 @@ from graph.transitions import (
     unmute,
     update_follow,
 )
-from storage import batched_edges
+from storage.announced import batched_edges
 from storage.postgres.edge_batches import PostgresEdgeBatches
 from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings

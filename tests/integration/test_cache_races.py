@@ -22,7 +22,7 @@ from graph.profile import Profile
 from graph.relation import RelationColumn
 from graph.transitions import follow, unfollow
 from graph.visibility import OPEN
-from storage.announced_edges import AnnouncedEdges
+from storage.announced.edges import AnnouncedEdges
 from storage.cache.codec.relations import FORWARD, MARKER, REVERSE, sides_of
 from storage.cache.lease import Leases
 from storage.cache.marks import Mark

@@ -37,7 +37,7 @@ from graph.visibility import Access, Audience, Privacy
 from resolvers import actions
 from resolvers.actions import Action
 from resolvers.request_limits import Limits
-from storage import announced_edges
+from storage.announced import edges as announced_edges
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support import relationships

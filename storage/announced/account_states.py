@@ -9,12 +9,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.receipt import ReceiptExists, Request
 from storage.cache.lease import Closing, closed_while_written, invalidate
-from storage.ports.accounts import (
-    Absences,
-    AccountStates,
-    ErasureQueue,
-    Neighbours,
-)
+from storage.ports.accounts import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys

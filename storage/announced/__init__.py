@@ -1,0 +1,1 @@
+"""Writes that are announced to the caches, to subscribers and to the workers."""
