@@ -133,7 +133,7 @@ async def test_a_connection_that_the_server_ended_is_replaced(
     narrow: Postgres, postgres: Postgres
 ) -> None:
     before = await backend(narrow)
-    await postgres.fetch("SELECT pg_terminate_backend($1)", before)
+    await postgres.fetch("SELECT pg_terminate_backend($1::integer)", before)
     async with asyncio.timeout(DEADLINE_S):
         while True:
             try:
