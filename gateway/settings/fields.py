@@ -117,7 +117,7 @@ def allowed_values(field: FieldInfo) -> str:
 
 
 def unit_of(field: FieldInfo) -> str:
-    """What a number counts or measures; empty for other types."""
+    """The unit of a number; empty for other types."""
     return str(_extra(field)["unit"])
 
 
