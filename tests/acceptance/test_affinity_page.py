@@ -1,4 +1,4 @@
-"""What docs/affinity.md shows can be asked just so."""
+"""The queries of docs/affinity.md run as they are printed."""
 
 import re
 
@@ -13,7 +13,7 @@ from tests.support.graphs import drain_all, follows
 
 @pytest.fixture
 async def world(stores: Stores) -> None:
-    """What the page tells of."""
+    """Create the graph of the page."""
     await follows(stores, (1, 2), (1, 3), (2, 1), (3, 1), (2, 5), (3, 5), (2, 6), (9, 1))
     await drain_all(stores)
 

@@ -35,7 +35,7 @@ async def made(stores: Stores, gateway: Gateway, *changes: Change) -> None:
 async def shown_late(
     stores: Stores, gateway: Gateway, before: list[Change], after: list[Change]
 ) -> Any:
-    """What a service sees after all changes, while the cached relation is the one between them."""
+    """The relation that a service sees after all changes, while an earlier one is cached."""
     await made(stores, gateway, *before)
     (outdated,) = await stores.servers.redis.pipe([("DUMP", RELATIONS)])
     await made(stores, gateway, *after)

@@ -1,4 +1,4 @@
-"""What reads cost, counted in statements and round trips, never in seconds."""
+"""The costs of reads, counted in statements and round trips."""
 
 from dataclasses import dataclass, replace
 
@@ -37,7 +37,7 @@ class Cost:
 
 
 METRICS = Cost(statements=4, round_trips=2)
-"""What asking /metrics for the counters costs itself."""
+"""The cost of reading the counters from /metrics."""
 WARM = Cost(statements=0, round_trips=4)
 COLD = Cost(statements=15, round_trips=30)
 UNCACHED = Cost(statements=15, round_trips=0)
@@ -47,7 +47,7 @@ takes one round trip more than the relations do."""
 
 
 async def cost(gateway: Gateway, users: int) -> Cost:
-    """What asking everything of so many users costs PostgreSQL and Redis."""
+    """The cost in PostgreSQL and Redis of reading everything about some users."""
     before = await counters(gateway)
     ids = [str(user) for user in range(1, users + 1)]
     data = await gateway.data(EVERYTHING, viewer=1, ids=ids, others=ids[:20])

@@ -1,4 +1,4 @@
-"""What each of four viewers (A, B, a third, nobody) and a service are answered about A and B.
+"""Four viewers (A, B, a third, an anonymous one) and a service read the pages of A and B.
 
 Everything is done and asked over HTTP. A row is a user's page as a viewer finds it:
 
@@ -88,7 +88,7 @@ COMMON = (follows(A, D), follows(D, A), follows(B, D), follows(D, B), follows(C,
 
 @dataclass(frozen=True)
 class Situation:
-    """What happened after all that is common, and every page then."""
+    """Changes after those that all situations share, and every page afterwards."""
 
     steps: tuple[Does | Says, ...]
     pages: str
@@ -324,7 +324,7 @@ async def page_of(gateway: Gateway, of: str, viewer: str) -> list[str]:
 
 
 def entries(connection: Any, count: int | None) -> str:
-    """Who is in a list, or why it is closed."""
+    """The users in a list, or the reason why it is closed."""
     names = sorted(NAMES[node["id"]] for node in connection["nodes"])
     assert connection["totalCount"] == len(names)
     if connection["access"] != "VISIBLE":
@@ -345,7 +345,7 @@ def known(user: Any) -> str:
 
 
 def words(said: set[str]) -> str:
-    """What two users are, shortly: a whisper is a follow, and follows both ways make friends."""
+    """A short form of a relation: a whisper is a follow, and follows both ways make friends."""
     if said == {"following", "followedBy"}:
         return "friends"
     shown = said - {"following"} if "whispering" in said else said

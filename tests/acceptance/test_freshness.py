@@ -59,7 +59,7 @@ async def token_of(gateway: Gateway, viewer: int, mutation: str, target: int) ->
 async def followers(
     gateway: Gateway, user: int = STAR, token: str | None = None, viewer: int | None = READER
 ) -> list[str]:
-    """Whom the list shows, and the count and the relations with it."""
+    """The users in the list. The count and the relations must agree with it."""
     shown = (await gateway.data(FOLLOWERS, viewer, id=str(user), token=token))["user"]
     found = [node["id"] for node in shown["followers"]["nodes"]]
     assert shown["followerCount"] == shown["followers"]["totalCount"] == len(found)

@@ -1,4 +1,4 @@
-"""What subscribers cost, counted in connections and round trips, never in seconds."""
+"""The costs of subscribers, counted in connections and round trips."""
 
 import asyncio
 from collections.abc import AsyncGenerator

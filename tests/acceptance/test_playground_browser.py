@@ -58,7 +58,7 @@ def playground(tmp_path: Path) -> Iterator[PlaygroundPage]:
 
 
 def elsewhere(playground: PlaygroundPage, url: str) -> list[str]:
-    """What the page requested from other hosts."""
+    """The URLs that the page requested from other hosts."""
     known = (url.removesuffix("/graphql") + "/", "data:", "blob:")
     return [one for one in playground.page.requested() if not one.startswith(known)]
 

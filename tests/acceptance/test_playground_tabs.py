@@ -30,7 +30,7 @@ GIVEN = {
     MEMBERS: ("id", '"…"', '"{}"'),
     ADD_MEMBERS: ("id", '"…"', '"{}"'),
 }
-"""What a person copies from the answer before, and where to."""
+"""The values that a person copies from the previous response, and the variables for them."""
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "BulkProgress": lambda a: found(a, "lineCount") == [2],
     "Fresh": lambda a: str(ME) in found(a, "id") and found(a, "degraded") == [False],
 }
-"""What the answers without an outcome have to hold."""
+"""Texts that must be in the responses without an outcome."""
 
 
 @pytest.mark.usefixtures("sampled")

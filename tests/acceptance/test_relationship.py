@@ -27,7 +27,7 @@ OWN = """
 
 
 async def own(gateway: Gateway, viewer: int) -> tuple[list[list[str]], list[str]]:
-    """Whom a viewer sees in their own lists, whose totals agree, and how they stand to 1, 2, 3."""
+    """The viewer's own lists, whose totals must agree, and their relations to users 1, 2 and 3."""
     user = (await gateway.data(OWN, viewer))["viewer"]["user"]
     lists = []
     for field, count in (("following",) * 2, ("followers", "follower"), ("friends", "friend")):

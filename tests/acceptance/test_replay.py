@@ -43,7 +43,7 @@ def events(first: int | None) -> list[Event]:
 
 
 def lines_of_clients(log: Sequence[Event]) -> list[dict[int, list[Event]]]:
-    """What each client sends, by viewer: one viewer's events stay with one client, in order."""
+    """The events that each client sends, by viewer. One client sends a viewer's events in order."""
     clients: list[dict[int, list[Event]]] = [{} for _ in range(CLIENTS)]
     for event in log:
         clients[event[1] % CLIENTS].setdefault(event[1], []).append(event)

@@ -1,4 +1,4 @@
-"""What subscribers hear of other people's doings: as much as they could see, and no more."""
+"""Subscribers receive the events of changes that they may see, and no others."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

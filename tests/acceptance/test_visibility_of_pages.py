@@ -1,4 +1,4 @@
-"""What docs/privacy.md, docs/relations.md and docs/relation-mask.md say is so."""
+"""The statements of docs/privacy.md, docs/relations.md and docs/relation-mask.md are true."""
 
 import json
 import re

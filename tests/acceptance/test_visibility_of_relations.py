@@ -1,4 +1,4 @@
-"""Who may know what about two users, asked over HTTP as everybody who can ask.
+"""The visibility of relations between two users, for every viewer, over HTTP.
 
 The plain situations, with lists and buttons, are in `test_four_viewers`.
 """
@@ -64,7 +64,7 @@ OTHERS = ("third", "nobody", "service for C")
 
 
 async def result(gateway: Gateway, asker: Asker, source: int, target: int) -> set[str]:
-    """What is said of two users: the same by every field, and by the mask."""
+    """The relation of two users. Every field and the mask must agree on it."""
     asked = asker.through(gateway)
     data = await asked.data(RELATIONS, asker.viewer, **{"from": str(source), "to": str(target)})
     (relation,), mask = data["user"]["relationWith"], data["user"]["relationMask"]

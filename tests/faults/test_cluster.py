@@ -77,7 +77,7 @@ def servers_of_users(cluster: Cluster) -> dict[UserId, ClusterServer]:
 
 
 async def followers(stores: Stores, of: Iterable[UserId]) -> set[UserId]:
-    """Who of these follows the star."""
+    """Those of the users who follow the star."""
     of = list(of)
     found = await stores.reads.reader.read(None, RelationsOf(checks(of)))
     return {user for user, (tie,) in zip(of, found, strict=True) if tie.kinds}

@@ -41,7 +41,7 @@ async def totals(stores: Stores, followers_max: int = -1) -> Mapping[UserId, Cou
 
 
 async def looked_up(stores: Stores) -> Mapping[UserId, Counts]:
-    """What a look at each finds: an account that is not counted yet makes it necessary."""
+    """The counts by single lookups, which an uncounted absent account makes necessary."""
     await stores.servers.postgres.fetch("INSERT INTO account (user_id, state) VALUES (99, 1)")
     found = await totals(stores, LOOK_AT_EACH)
     await stores.servers.postgres.fetch("DELETE FROM account WHERE user_id = 99")

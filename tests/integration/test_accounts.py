@@ -1,4 +1,4 @@
-"""What the store of accounts promises, cached or not; and the races of its cache, step by step."""
+"""The contract of the store of accounts, cached or not, and the races of its cache."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -189,7 +189,7 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
 
 
 async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[object, ...]:
-    """What a stranger reads of one user: followers, their count, and a relation."""
+    """The followers of one user, their count, and a relation, as a stranger reads them."""
     pages = await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWERS, [user], Window(9)))
     counts = await Totals(stores.reads.reader).get_many([user], None)
     ((relation,),) = await stores.reads.reader.read(None, RelationsOf([Check(user, [other])]))

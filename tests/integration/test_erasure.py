@@ -184,7 +184,7 @@ RESULT_FIELDS: dict[int, list[str]] = {
     8: ["UNMUTED 8 50"],
     9: ["UNFOLLOWED 9 50"],
 }
-"""What each hears when the account is erased: its end of what there was, as if ended by hand."""
+"""The events that each user gets when the account is erased, as if each edge had been ended."""
 
 
 async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once: Erasure) -> None:
@@ -201,7 +201,7 @@ async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once:
 
 
 def heard_of(batch: FeedBatch, viewer: UserId) -> list[str]:
-    """What a viewer sees of some events, in three words each."""
+    """The events that a viewer may see, in three words each."""
     events = {one.event.id: one.event for one in batch.events}.values()
     return [
         f"{heard.name} {event.source} {event.target}"

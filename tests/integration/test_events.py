@@ -37,7 +37,7 @@ async def scant(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
 
 
 async def log(stores: Stores, user: UserId = SEVEN) -> list[Event]:
-    """What the change feed holds of the changes towards a user."""
+    """The events in the change feed whose target is this user."""
     key = f"kith:public:events:{lane_of(user)}"
     (entries,) = await stores.servers.redis.pipe([("XRANGE", key, "-", "+")])
     events = [event_in(dict(zip(fields[::2], fields[1::2], strict=True))) for _, fields in entries]

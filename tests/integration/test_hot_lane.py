@@ -135,7 +135,7 @@ async def test_a_lane_without_a_star_is_drained_from_its_oldest_change(
 
 
 async def test_a_token_waits_for_the_changes_that_a_share_has_overtaken(stores: Stores) -> None:
-    """What is skipped stays the head of the lane, so no watermark passes it."""
+    """Skipped changes stay at the head of the lane, so no watermark passes them."""
     await backlog(stores, 5_000)
     await follows(stores, (FAN, OTHERS[0]))
     for _ in range(2):

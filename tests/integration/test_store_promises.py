@@ -1,4 +1,4 @@
-"""What a reader promises, with every wiring and consistency: one suite for all of them."""
+"""The contract of a reader: one suite for every wiring and consistency."""
 
 import asyncio
 import contextlib
@@ -114,7 +114,7 @@ async def settled(reads: Reads) -> None:
 
 
 class Seen(NamedTuple):
-    """What all reads say of some users."""
+    """The results of all reads about some users."""
 
     lists: dict[ListKind, dict[int, list[int]]]
     counts: dict[int, Counts]

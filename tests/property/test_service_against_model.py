@@ -105,7 +105,7 @@ STATES_OF_ACCOUNTS = {
     False: ("deactivateAccount", "DEACTIVATED", "ALREADY_DEACTIVATED"),
 }
 OFTEN = ("block", "remove", "accept", "hush")
-"""What says the most, and needs something to be there before it."""
+"""Actions that are chosen more often, because they need an existing edge to have an effect."""
 
 TABLES = (
     "following",
@@ -246,7 +246,7 @@ MARKS = {
     "notify": 1 << 10,
 }
 STATES = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
-"""What a mask says, bit by bit: the contract, said once more."""
+"""The bits of a mask, written down a second time."""
 
 users = st.sampled_from((1, 1, 1, 2, 2, *USERS))  # some meet often
 viewers = st.none() | st.just(SERVICE) | users
@@ -282,7 +282,7 @@ gateways = st.sampled_from(["usual", "small caches", "no Redis"]).map(
 
 @dataclass(frozen=True)
 class Question:
-    """Who asks where about whom."""
+    """A read: the viewer, the gateway, and the users that it is about."""
 
     entry: int
     viewer: Viewer
@@ -308,7 +308,7 @@ class Walk:
     viewer: Viewer
     backward: bool
     must: dict[int, datetime]
-    """Who stood in the list when the walk began, and has not moved since."""
+    """The users who were in the list when the walk began, and have not moved since."""
     cursor: str | None = None
     seen: list[Entry] = field(default_factory=list)
     ended: bool = False
@@ -359,7 +359,7 @@ class Service(RuleBasedStateMachine):
         readers=st.lists(st.tuples(gateways, viewers), max_size=2),
     )
     def act(self, entry: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]) -> None:
-        """What touches either edge of a pair, or both; others read meanwhile."""
+        """Change one edge of a pair, or both, while others read."""
         action = ACTIONS[name][2]
         before, decision = self.model.before(arrow), self.model.decided(arrow, action.rule)
         payload, *_ = self.world.run(
@@ -669,7 +669,7 @@ class Service(RuleBasedStateMachine):
         assert walk.ended or len(entries) == size, "a short page says that more comes"
 
     def _moved(self, arrow: Arrow, blocks: bool) -> None:
-        """Whom the walk need not find any more, now that this edge has changed."""
+        """Remove the users whom the walk need not find after this edge has changed."""
         walk = self.walk
         if walk is None:
             return

@@ -1,4 +1,4 @@
-"""What a writer reads about a write through a gateway, and writers that do not return."""
+"""Reads of a writer's own write through a gateway, and writers whose writes do not return."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

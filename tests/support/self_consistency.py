@@ -38,7 +38,7 @@ Dates = Mapping[str, str]
 
 
 def contradictions(answer: Any, viewer: int | None) -> Iterator[str]:
-    """What an answer to `QUESTION` says in two ways at once."""
+    """The contradictions in a response to `QUESTION`."""
     for user in answer["users"]:
         yield from _of_user(user, viewer)
     for name, page in (answer.get("viewer") or {}).items():

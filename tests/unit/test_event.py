@@ -180,7 +180,7 @@ def assert_heard_as_seen(action: str, kind: Kind, reverse_kind: Kind, *, whisper
 
 
 UNTOLD = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)
-"""What may be heard without any block."""
+"""Events that also occur without a block."""
 
 
 def event_of_step(step: Step) -> Event:

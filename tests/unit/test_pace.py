@@ -17,7 +17,7 @@ PACE = Pace(interval_us=1_000_000, burst=3)
 
 
 def written(state: PairState, decision: Decision) -> PairState:
-    """What a store makes of it."""
+    """The state after a store has written the decision."""
     paid = max(state.paced_until, state.now) + (decision.conditions.pace_us or 0)
     return replace(state, paced_until=paid) if decision.steps else state
 

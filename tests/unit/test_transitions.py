@@ -1,4 +1,4 @@
-"""What every action does in every state of two users, and what holds of all of it."""
+"""The result of every action in every state of two users, and invariants of all results."""
 
 from dataclasses import replace
 from itertools import product

@@ -1,4 +1,4 @@
-"""Who may see what of whom, over every audience, every viewer role and every pair of kinds."""
+"""The visibility rules for every audience, every viewer role and every pair of kinds."""
 
 from itertools import product
 

@@ -49,7 +49,7 @@ class Outage:
 
 @dataclass
 class Tally:
-    """What has happened so far."""
+    """The counts and violations so far."""
 
     answers: Counter[str] = field(default_factory=Counter)
     """Requests by kind and code: "read OK", "write UNAVAILABLE"."""

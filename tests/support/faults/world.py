@@ -25,7 +25,7 @@ class World:
     without the caches could not mark its writer, whose other gateways then read old values."""
     histories: dict[Arrow, History] = field(init=False)
     targets: Mapping[int, list[int]] = field(init=False)
-    """Whom each user may ever follow."""
+    """The users whom each user may follow at any time."""
     sources: Mapping[int, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
