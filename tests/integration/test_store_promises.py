@@ -311,10 +311,10 @@ async def test_relations_carry_what_their_first_user_says(reads: Reads) -> None:
     await reads.stores.writes.edges.change(as_pair(1, 2), mute())
     await settled(reads)
     for _ in range(2):  # cold, then warm
-        ((relation,), (turned,)) = await reads.reading.relations(
+        ((relation,), (reverse,)) = await reads.reading.relations(
             [Check(UserId(1), users(2)), Check(UserId(2), users(1))]
         )
-        assert (relation.flags, turned.flags) == (Flags.MUTED, Flags.PLAIN)
+        assert (relation.flags, reverse.flags) == (Flags.MUTED, Flags.PLAIN)
 
 
 async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> None:
