@@ -45,7 +45,7 @@ EXACT = replace(DEVELOPMENT, accepted=AcceptedTokens(leeway_s=0))
 COUNTS = "subscription { countsChanged(userId: 7) { id followerCount followingCount } }"
 
 
-async def settled(stores: Stores, *pairs: tuple[int, int]) -> None:
+async def follow_and_drain(stores: Stores, *pairs: tuple[int, int]) -> None:
     await follows(stores, *pairs)
     await drain_all(stores)
 
@@ -61,9 +61,9 @@ async def test_events_of_an_account_that_has_become_absent_show_no_edge(
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
         await opened(stores, 7)
-        await settled(stores, (9, 7))
+        await follow_and_drain(stores, (9, 7))
         first = (await socket.data())["relationshipEvents"]
-    await settled(stores, (1, 7), (7, 1), (2, 7))
+    await follow_and_drain(stores, (1, 7), (7, 1), (2, 7))
     await unfollows(stores, (1, 7))
     await drain_all(stores)
     service = gateway.as_service
@@ -81,7 +81,7 @@ async def test_a_viewer_hears_of_a_new_follower(live: LiveGateway, stores: Store
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
         await opened(stores, 7)
-        await settled(stores, (1, 7), (7, 9))
+        await follow_and_drain(stores, (1, 7), (7, 9))
         heard = [(await socket.data())["relationshipEvents"] for _ in range(2)]
     by_type = {event["from"]["id"]: event for event in heard}
     assert by_type["1"]["type"] == by_type["7"]["type"] == "FOLLOWED"
@@ -96,7 +96,7 @@ async def test_a_subscription_without_types_receives_all_events(
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, types=[])
         await opened(stores, 7)
-        await settled(stores, (1, 7))
+        await follow_and_drain(stores, (1, 7))
         assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
 
 
@@ -104,7 +104,7 @@ async def test_only_the_wanted_types_are_heard(live: LiveGateway, stores: Stores
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, types=["UNFOLLOWED"])
         await opened(stores, 7)
-        await settled(stores, (1, 7), (2, 7))
+        await follow_and_drain(stores, (1, 7), (2, 7))
         await unfollows(stores, (1, 7))
         await drain_all(stores)
         heard = (await socket.data())["relationshipEvents"]
@@ -115,9 +115,9 @@ async def test_a_subscriber_resumes_behind_a_cursor(live: LiveGateway, stores: S
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
         await opened(stores, 7)
-        await settled(stores, (1, 7))
+        await follow_and_drain(stores, (1, 7))
         first = (await socket.data())["relationshipEvents"]
-    await settled(stores, *((follower, 7) for follower in range(100, 350)))
+    await follow_and_drain(stores, *((follower, 7) for follower in range(100, 350)))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, after=first["cursor"])
         heard = [(await socket.data())["relationshipEvents"] for _ in range(250)]
@@ -134,9 +134,9 @@ async def test_a_cursor_that_is_not_kept_gives_a_resync_and_then_what_follows(
         resync = (await socket.data())["relationshipEvents"]
         assert resync["type"] == "RESYNC"
         assert resync["id"] is resync["at"] is resync["from"] is resync["relation"] is None
-        await settled(stores, (1, 7))
+        await follow_and_drain(stores, (1, 7))
         assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
-    await settled(stores, (2, 7))
+    await follow_and_drain(stores, (2, 7))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, after=resync["cursor"])
         heard = [(await socket.data())["relationshipEvents"]["from"]["id"] for _ in range(2)]
@@ -161,7 +161,7 @@ async def test_a_feed_is_kept_while_its_subscriber_waits(
             return sum(later > before for before, later in pairwise(lives)) > 3
 
         await until(prolonged, "the feed is prolonged again and again")
-        await settled(stores, (9, 7))
+        await follow_and_drain(stores, (9, 7))
         assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
 
 
@@ -176,14 +176,14 @@ async def test_an_invalid_cursor_is_rejected(live: LiveGateway, cursor: str) -> 
 async def test_live_relations_begin_with_all_and_go_on_with_changes(
     live: LiveGateway, stores: Stores
 ) -> None:
-    await settled(stores, (7, 1))
+    await follow_and_drain(stores, (7, 1))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(RELATIONS, ids=["1", "2", "2", "3"])
         first = await socket.data()
         assert states(first) == {"1": "FOLLOWING", "2": "NONE", "3": "NONE"}
-        await settled(stores, (2, 7))
+        await follow_and_drain(stores, (2, 7))
         assert states(await socket.data()) == {"2": "FOLLOWED_BY"}
-        await settled(stores, (1, 7), (8, 9), (7, 500))
+        await follow_and_drain(stores, (1, 7), (8, 9), (7, 500))
         assert states(await socket.data()) == {"1": "FRIENDS"}
 
 
@@ -192,7 +192,7 @@ async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
     live: LiveGateway, storage_settings: StorageSettings, stores: Stores, tmp_path: Path, how: str
 ) -> None:
     config = Config(storage_settings, DEVELOPMENT, Limits())
-    await settled(stores, (1, 7))
+    await follow_and_drain(stores, (1, 7))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS, id="counts")
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
@@ -252,7 +252,7 @@ async def test_live_counts_reach_all_subscribers_and_end_right(
         await socket.subscribe(COUNTS)
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
         for follower in range(100, 120):
-            await settled(stores, (follower, 7))
+            await follow_and_drain(stores, (follower, 7))
         result = [(await socket.data())["countsChanged"]]
         while result[-1]["followerCount"] != 20:
             result.append((await socket.data())["countsChanged"])
@@ -274,7 +274,7 @@ async def test_changes_without_a_new_count_are_not_sent(live: LiveGateway, store
         await drain_all(stores)
         types = [(await witness.data())["relationshipEvents"]["type"] for _ in range(2)]
         assert types == ["FOLLOWED", "UNFOLLOWED"]
-        await settled(stores, (2, 7))
+        await follow_and_drain(stores, (2, 7))
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
 
 
@@ -286,7 +286,7 @@ async def test_counts_that_never_stand_still_are_coalesced(
     async with live_gateway(storage_settings, limits=limits) as live, live.socket() as socket:
         await socket.subscribe(COUNTS)
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
-        await settled(stores, *((follower, 7) for follower in range(100, 103)))
+        await follow_and_drain(stores, *((follower, 7) for follower in range(100, 103)))
         assert (await socket.data())["countsChanged"]["followerCount"] == 3
 
 
@@ -352,7 +352,7 @@ async def test_an_unexpected_exception_is_the_last_result_of_a_subscription(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    await settled(stores, (1, 7))
+    await follow_and_drain(stores, (1, 7))
     monkeypatch.setattr(where, broken)
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS)
@@ -383,7 +383,7 @@ async def test_an_unexpected_exception_is_the_result_of_a_query(
 async def test_an_event_source_that_raises_is_an_error(
     live: LiveGateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await settled(stores, (1, 7))
+    await follow_and_drain(stores, (1, 7))
     monkeypatch.setattr("schema.arguments.user_id", broken)
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS)
@@ -547,7 +547,7 @@ async def test_a_server_that_stops_closes_sockets_and_streams(
 async def test_an_event_stream_carries_a_subscription(live: LiveGateway, stores: Stores) -> None:
     async with live.events(EVENTS, viewer=7) as events:
         await opened(stores, 7)
-        await settled(stores, (1, 7))
+        await follow_and_drain(stores, (1, 7))
         name, answer = await anext(events)
     assert name == "next"
     assert answer["data"]["relationshipEvents"]["from"] == {"id": "1"}
@@ -718,7 +718,7 @@ async def test_a_read_that_finds_no_change_is_charged(stores: Stores) -> None:
         assert len(await anext(changes)) == 2
         assert not charged
         waiting = asyncio.ensure_future(anext(changes))
-        await settled(stores, (1, 9))
+        await follow_and_drain(stores, (1, 9))
 
         async def is_charged() -> bool:
             return set(charged) == {live_events.READ_COST + 2}

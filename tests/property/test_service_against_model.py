@@ -489,7 +489,7 @@ class Service(RuleBasedStateMachine):
     @rule()
     def drain_everything(self) -> None:
         self.world.run(drain_all(self.world.stores))
-        self.model.settle(USERS)
+        self.model.drain(USERS)
 
     @rule(whose=some_users)
     def drain_some_lanes(self, whose: list[int]) -> None:
@@ -499,7 +499,7 @@ class Service(RuleBasedStateMachine):
 
         self.world.run(work())
         lanes = lanes_of(whose)
-        self.model.settle([user for user in USERS if lane_of(UserId(user)) in lanes])
+        self.model.drain([user for user in USERS if lane_of(UserId(user)) in lanes])
 
     @rule(whose=some_users)
     def a_worker_dies_before_it_can_publish(self, whose: list[int]) -> None:
@@ -618,7 +618,7 @@ class Service(RuleBasedStateMachine):
                     if step.is_reverse or step.edge.kind is Kind.BLOCK
                 ]
             )
-            self.model.settle([user for user in USERS if lane_of(UserId(user)) in arrived])
+            self.model.drain([user for user in USERS if lane_of(UserId(user)) in arrived])
 
     def _became(self, entry: int, arrow: Arrow, edge: Edge) -> None:
         """An edge is what a rule has said, in the database and in the model."""

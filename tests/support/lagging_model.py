@@ -179,7 +179,7 @@ class Model:
         """Of their lists; or, of the account, whether it is here."""
         self.privacy[user] = [privacy] if result else [*self.privacy[user], privacy]
 
-    def settle(self, targets: Collection[int]) -> None:
+    def drain(self, targets: Collection[int]) -> None:
         """All changes towards `targets` have reached the reverse side and the caches."""
         for arrow in self.edges:
             if arrow.target in targets:

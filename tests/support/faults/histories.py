@@ -57,8 +57,8 @@ class History:
         self.versions.append(Version(present, began))
         return self.last
 
-    def settle(self, *, present: bool, is_sure: bool) -> None:
-        """Everybody sees the follow so; if that is not sure, until a write that is under way."""
+    def reset(self, *, present: bool, is_sure: bool) -> None:
+        """Everybody sees the follow so. Unless `is_sure`, a write may still change it."""
         self.versions = [Version(present, -inf, -inf)]
         if not is_sure:
             self.write(not present, -inf)

@@ -15,7 +15,7 @@ class World:
     """Which users follow each other, as far as this process can know.
 
     `lag_s`: how long after its acknowledgement others may miss a write; without it, until
-    everything has settled.
+    all changes are applied.
     """
 
     arrows: Iterable[Arrow]
