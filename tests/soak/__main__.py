@@ -48,7 +48,7 @@ async def soak(seconds: float, rates: Rates, kill_every_s: float) -> int:
     measures = Measures()
     async with running_stack(Sizes(), proxied=False) as stack:
         world = World.ring(USERS, REACH, LAG_S)
-        world.sights_count = False  # Valkey is killed too
+        world.requires_repeatable_reads = False  # Valkey is killed too
         traffic = Traffic(stack.clients, world, delayed_s=LAG_S)
         load = Load(traffic, rates)
         began = time.monotonic()

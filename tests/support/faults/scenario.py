@@ -36,7 +36,9 @@ class Scenario:
         await drain_and_compare(self.stack, self.traffic)
         tally = self.traffic.tally = Tally()
         outage = self.traffic.outage = Outage()
-        self.traffic.world.sights_count = not any(fault.startswith(OF_CACHES) for fault in faults)
+        self.traffic.world.requires_repeatable_reads = not any(
+            fault.startswith(OF_CACHES) for fault in faults
+        )
         async with flowing(self.traffic):
             await self._requests(CALM)
             outage.began = time.monotonic()

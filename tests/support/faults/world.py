@@ -20,7 +20,7 @@ class World:
 
     arrows: Iterable[Arrow]
     lag_s: float = inf
-    sights_count: bool = True
+    requires_repeatable_reads: bool = True
     """Whether a writer who has seen a write without an answer must see it from then on. A gateway
     without the caches could not mark its writer, whose other gateways then read old values."""
     histories: dict[Arrow, History] = field(init=False)
@@ -81,7 +81,7 @@ class Read:
         history = self.world.histories.get(arrow)
         if history is None or len(history.versions) == 1 or arrow.source != self.viewer:
             return
-        if self.world.sights_count:
+        if self.world.requires_repeatable_reads:
             history.seen(self.began, self.ended, present=present)
 
     def following(self, user: int) -> dict[int, int]:
