@@ -80,7 +80,7 @@ async def followers(stores: Stores, of: Iterable[UserId]) -> set[UserId]:
     """Those of the users who follow the star."""
     of = list(of)
     found = await stores.reads.reader.read(None, RelationsOf(checks(of)))
-    return {user for user, (tie,) in zip(of, found, strict=True) if tie.kinds}
+    return {user for user, (relation,) in zip(of, found, strict=True) if relation.kinds}
 
 
 async def test_a_server_that_is_away_is_away_for_its_own_users_only(
