@@ -1,4 +1,4 @@
-"""Caches in a Redis Cluster: servers go away, slots move, and what is asked first comes first."""
+"""Caches in a Redis Cluster: servers become unavailable, slots move, and replies come in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence

@@ -56,8 +56,8 @@ async def anything(stores: Stores, chance: random.Random) -> None:
         flags = chance.choice([Flags.PLAIN, Flags.CLOSE_FOLLOW])
         await edges(stores, {(one, other): (chance.choice(KINDS), flags)})
     elif what < 0.8:
-        away = chance.choice([AccountState.ACTIVE, AccountState.DEACTIVATED])
-        await stores.writes.account_states.change(one, away)
+        state = chance.choice([AccountState.ACTIVE, AccountState.DEACTIVATED])
+        await stores.writes.account_states.change(one, state)
     elif what < 0.9:
         await asyncio.gather(*map(stores.jobs.drain.lane, ALL_LANES))
     else:

@@ -1,4 +1,4 @@
-"""The workers' jobs while a server is away: none fails, each is retried later and says so."""
+"""The workers' jobs while a server is unavailable: none fails, each is retried later and says so."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

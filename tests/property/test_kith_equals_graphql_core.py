@@ -75,7 +75,7 @@ class Comparison:
 
     async def _begin(self, settings: StorageSettings, folder: Path) -> None:
         await load_sample(Config(settings, DEVELOPMENT, LIMITS), folder)
-        # Patient, for a Redis that a busy machine holds up would be one that is away.
+        # Long time-outs, because a Redis that a busy machine delays would count as unavailable.
         remembering = replace(
             settings,
             local=replace(settings.local, ttl_ms=5_000, requests_to_copy=3),
