@@ -20,7 +20,7 @@ RELATIONS = Keys("public").relations(UserId(2))
 
 Change = tuple[str, dict[str, Any]]
 FOLLOW: Change = ("followUser", {})
-FOLLOW_CLOSELY: Change = ("followUser", {"closeFollow": True})
+CLOSE_FOLLOW: Change = ("followUser", {"closeFollow": True})
 UNFOLLOW: Change = ("unfollowUser", {})
 
 
@@ -64,5 +64,5 @@ async def test_a_follow_that_only_a_list_shows_has_its_flags(
 async def test_a_renewed_follow_has_no_flags_of_the_earlier_one(
     stores: Stores, gateway: Gateway
 ) -> None:
-    relation = await shown_late(stores, gateway, [FOLLOW_CLOSELY], [UNFOLLOW, FOLLOW])
+    relation = await shown_late(stores, gateway, [CLOSE_FOLLOW], [UNFOLLOW, FOLLOW])
     assert relation["closeFollow"] is False

@@ -103,16 +103,16 @@ async def test_a_client_that_does_not_read_is_sent_away_and_the_others_are_serve
     async with (
         live_gateway(storage_settings, limits) as live,
         live.socket(sock=small(live.port), max_queue=1) as slow,
-        live.socket() as quick,
+        live.socket() as reader,
     ):
         for number in range(50):
             await slow.subscribe(LONG, id=str(number))
-        await quick.subscribe(COUNTS)
-        await quick.data()
+        await reader.subscribe(COUNTS)
+        await reader.data()
         await until(lambda: dropped(live.http))
         await follows(stores, (1, 7))
         await drain_all(stores)
-        assert (await quick.data())["countsChanged"]["followerCount"] == 101
+        assert (await reader.data())["countsChanged"]["followerCount"] == 101
         # As soon as it reads again it learns why, if it is not too late even for that.
         code, _ = await drained(slow)
         assert code in (4413, 1006)

@@ -65,7 +65,7 @@ LIMITS = Limits(following_max=4, blocks_max=2)
 WHISPER = {"visibility": "WHISPER"}
 ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
     "follow": ("followUser", {}, actions.follow(LIMITS)),
-    "follow closely": (
+    "close follow": (
         "followUser",
         {"closeFollow": True},
         actions.follow(LIMITS, close_follow=True),
@@ -83,7 +83,7 @@ ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
         {"visibility": "PUBLIC", "closeFollow": True},
         actions.update_follow(Kind.FOLLOW, True),
     ),
-    "hush": (
+    "mute": (
         "updateFollow",
         {**WHISPER, "closeFollow": False},
         actions.update_follow(Kind.WHISPER, False),
@@ -99,12 +99,12 @@ ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
     "unmute": ("unmuteUser", {}, actions.unmute()),
     "dismiss": ("dismissSuggestion", {}, actions.dismiss()),
 }
-FOLLOWING = ("follow", "follow", "follow closely", "whisper", "unfollow")
+FOLLOWING = ("follow", "follow", "close follow", "whisper", "unfollow")
 STATES_OF_ACCOUNTS = {
     True: ("reactivateAccount", "REACTIVATED", "ALREADY_ACTIVE"),
     False: ("deactivateAccount", "DEACTIVATED", "ALREADY_DEACTIVATED"),
 }
-OFTEN = ("block", "remove", "accept", "hush")
+OFTEN = ("block", "remove", "accept", "mute")
 """Actions that are chosen more often, because they need an existing edge to have an effect."""
 
 TABLES = (
