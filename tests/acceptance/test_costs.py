@@ -89,7 +89,7 @@ async def test_everything_of_fifty_users_costs_no_more_than_of_two(
     assert max(cold_of_two.statements, cold_of_fifty.statements) <= COLD.statements
     assert max(cold_of_two.round_trips, cold_of_fifty.round_trips) <= COLD.round_trips
     assert max(warm_of_two.round_trips, warm_of_fifty.round_trips) <= WARM.round_trips
-    # Of the warm ones, PostgreSQL hears nothing.
+    # The warm ones send nothing to PostgreSQL.
     assert warm_of_two.statements == warm_of_fifty.statements == WARM.statements
 
 

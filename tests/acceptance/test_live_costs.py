@@ -20,7 +20,7 @@ SUBSCRIBERS = 1_000
 BLOCK_MS = 20
 
 
-def heard(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
+def events_of(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
     return live.relationship_events(Scope(stores, UserId(user), Limits()), None, None)
 
 
@@ -41,7 +41,7 @@ async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
     async with AsyncExitStack() as stack:
         waiting = []
         for user in range(1, SUBSCRIBERS + 1):
-            events = await stack.enter_async_context(aclosing(heard(stores, user)))
+            events = await stack.enter_async_context(aclosing(events_of(stores, user)))
             waiting.append(asyncio.ensure_future(anext(events)))
             stack.push_async_callback(ended, waiting[-1])
         await until(lambda: all_read(stores))
@@ -74,11 +74,11 @@ class Ear:
         self.reads = 0
         hear = change_notifier.ChangeNotifier._wake_next
 
-        async def heard(*args: Any) -> bytes:
+        async def wake_next(*args: Any) -> bytes:
             self.reads += 1
             return await hear(*args)
 
-        monkeypatch.setattr(change_notifier.ChangeNotifier, "_wake_next", heard)
+        monkeypatch.setattr(change_notifier.ChangeNotifier, "_wake_next", wake_next)
 
 
 async def has_waited_again(ear: Ear) -> bool:

@@ -294,7 +294,7 @@ async def test_a_slot_that_moves_is_followed(
         assert ids_of(page[user].entries) == [STAR]  # of a key that neither has
         await unfollows(stores, (user, STAR))
         page = await others.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
-        assert not page[user].entries, "another process hears of it, too"
+        assert not page[user].entries, "another process reads it, too"
         assert await followers(others, [user]) == set()
         await drain_all(stores)
         assert await followers(stores, EVERYBODY) == set(EVERYBODY[1:])

@@ -46,9 +46,9 @@ async def test_subscribers_receive_changes_made_during_an_outage_of_redis(
             await follows(stores, (1, 7))
             await drain_all(stores)
             await proxy.restore()
-            heard = [await socket.data() for _ in range(2)]
-    assert {"relationChanged": [{"state": "FOLLOWED_BY"}]} in heard
-    assert {"relationshipEvents": {"type": "FOLLOWED", "from": {"id": "1"}}} in heard
+            received = [await socket.data() for _ in range(2)]
+    assert {"relationChanged": [{"state": "FOLLOWED_BY"}]} in received
+    assert {"relationshipEvents": {"type": "FOLLOWED", "from": {"id": "1"}}} in received
 
 
 async def test_a_redis_that_comes_back_empty_gives_a_resync(

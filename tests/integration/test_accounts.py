@@ -242,7 +242,7 @@ class Gated(Stop):
 
 
 class Broken(Gated):
-    """AccountWrites of which a writer never hears whether they were written."""
+    """AccountWrites whose result never reaches the writer."""
 
     async def set_privacy(
         self,

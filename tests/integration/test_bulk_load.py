@@ -202,7 +202,7 @@ async def test_only_what_may_be_a_follow_becomes_one(
 async def test_a_load_after_an_unfollow_that_was_not_drained_counts_correctly(
     stores: Stores, storage_settings: StorageSettings, tmp_path: Path, kind: Kind
 ) -> None:
-    """The reverse side has not heard of it when the load writes the follow there."""
+    """The end has not reached the reverse side when the load writes the follow there."""
     await edges(stores, {(1, 2): kind})
     await drain_all(stores)
     await edges(stores, {(1, 2): Kind.NONE})

@@ -139,7 +139,7 @@ async def test_a_connection_that_the_server_ended_is_replaced(
             try:
                 now = await backend(narrow)
                 break
-            except Unavailable:  # it had not heard of it yet
+            except Unavailable:  # it had not noticed it yet
                 continue
     assert now != before
 

@@ -176,14 +176,14 @@ async def test_a_feed_is_kept_from_its_opening_on_for_a_limited_time(stores: Sto
 async def test_a_feed_is_read_in_batches_without_a_gap(stores: Stores) -> None:
     cursor = await stores.broker.events.open(SEVEN)
     await stores.broker.events.publish(LANE, await some_changes(stores, 25), 0)
-    heard = []
+    received = []
     batch = await stores.broker.events.after(SEVEN, cursor, 10)
     while True:
-        heard += [one.event.source for one in batch.events]
+        received += [one.event.source for one in batch.events]
         if not batch.more:
             break
         batch = await stores.broker.events.after(SEVEN, batch.cursor, 10)
-    assert heard == list(range(1000, 1025))
+    assert received == list(range(1000, 1025))
 
 
 async def test_a_subscriber_behind_a_trimmed_feed_learns_that_events_were_lost(

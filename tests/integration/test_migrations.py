@@ -95,8 +95,8 @@ async def test_rows_that_wait_for_a_worker_keep_their_event_types(earlier: Stora
     async with open_stores(earlier) as stores:
         cursor = await stores.broker.events.open(SEVEN)
         await drain_all(stores)
-        heard = (await stores.broker.events.after(SEVEN, cursor, 10)).events
-        assert [_said(one.event) for one in heard] == [
+        received = (await stores.broker.events.after(SEVEN, cursor, 10)).events
+        assert [_said(one.event) for one in received] == [
             (2, "FOLLOWED"),
             (1, "UNFOLLOWED"),
             (3, "FOLLOWED"),
@@ -110,8 +110,8 @@ async def test_rows_that_wait_for_a_worker_keep_their_event_types(earlier: Stora
 
 
 def _said(event: Event) -> tuple[int, str | None]:
-    heard = event_type_for(event, SEVEN)
-    return event.source, heard.name if heard else None
+    received = event_type_for(event, SEVEN)
+    return event.source, received.name if received else None
 
 
 def step(source: int, *, version: int) -> str:

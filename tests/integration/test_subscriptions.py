@@ -77,13 +77,13 @@ async def test_events_of_an_account_that_has_become_absent_show_no_edge(
     assert sorted(seen) == [("FOLLOWED", "2"), ("UNFOLLOWED", "1")]
 
 
-async def test_a_viewer_hears_of_a_new_follower(live: LiveGateway, stores: Stores) -> None:
+async def test_a_viewer_receives_a_new_follower(live: LiveGateway, stores: Stores) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
         await opened(stores, 7)
         await follow_and_drain(stores, (1, 7), (7, 9))
-        heard = [(await socket.data())["relationshipEvents"] for _ in range(2)]
-    by_type = {event["from"]["id"]: event for event in heard}
+        received = [(await socket.data())["relationshipEvents"] for _ in range(2)]
+    by_type = {event["from"]["id"]: event for event in received}
     assert by_type["1"]["type"] == by_type["7"]["type"] == "FOLLOWED"
     assert by_type["1"]["to"] == {"id": "7", "followerCount": 1}
     assert by_type["1"]["relation"] == {"state": "FOLLOWED_BY", "to": {"id": "1"}}
@@ -107,8 +107,8 @@ async def test_only_the_wanted_types_are_heard(live: LiveGateway, stores: Stores
         await follow_and_drain(stores, (1, 7), (2, 7))
         await unfollows(stores, (1, 7))
         await drain_all(stores)
-        heard = (await socket.data())["relationshipEvents"]
-    assert (heard["type"], heard["from"]["id"]) == ("UNFOLLOWED", "1")
+        received = (await socket.data())["relationshipEvents"]
+    assert (received["type"], received["from"]["id"]) == ("UNFOLLOWED", "1")
 
 
 async def test_a_subscriber_resumes_behind_a_cursor(live: LiveGateway, stores: Stores) -> None:
@@ -120,9 +120,9 @@ async def test_a_subscriber_resumes_behind_a_cursor(live: LiveGateway, stores: S
     await follow_and_drain(stores, *((follower, 7) for follower in range(100, 350)))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, after=first["cursor"])
-        heard = [(await socket.data())["relationshipEvents"] for _ in range(250)]
-    assert [int(event["from"]["id"]) for event in heard] == list(range(100, 350))
-    assert len({event["id"] for event in heard}) == 250
+        received = [(await socket.data())["relationshipEvents"] for _ in range(250)]
+    assert [int(event["from"]["id"]) for event in received] == list(range(100, 350))
+    assert len({event["id"] for event in received}) == 250
 
 
 @pytest.mark.parametrize("cursor", ["1-1", "0-0", f"{2**64 - 1}-0"])
@@ -139,8 +139,8 @@ async def test_a_cursor_that_is_not_kept_gives_a_resync_and_then_what_follows(
     await follow_and_drain(stores, (2, 7))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, after=resync["cursor"])
-        heard = [(await socket.data())["relationshipEvents"]["from"]["id"] for _ in range(2)]
-    assert heard == ["1", "2"]
+        received = [(await socket.data())["relationshipEvents"]["from"]["id"] for _ in range(2)]
+    assert received == ["1", "2"]
 
 
 async def test_a_feed_is_kept_while_its_subscriber_waits(
@@ -211,10 +211,12 @@ async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
                 "DELETE FROM outbox",  # as if a drain had lost it
             )
             assert await verify.run(config, repair=True, examples=1) == 1
-        heard = {name: result for _ in range(3) for name, result in (await socket.data()).items()}
-    assert heard["countsChanged"]["followerCount"] == 2
-    assert states(heard) == {"2": "FOLLOWED_BY"}
-    assert heard["relationshipEvents"]["type"] == "RESYNC"
+        received = {
+            name: result for _ in range(3) for name, result in (await socket.data()).items()
+        }
+    assert received["countsChanged"]["followerCount"] == 2
+    assert states(received) == {"2": "FOLLOWED_BY"}
+    assert received["relationshipEvents"]["type"] == "RESYNC"
 
 
 async def test_a_live_relation_tells_when_the_end_of_a_mute_is_another(
@@ -224,13 +226,13 @@ async def test_a_live_relation_tells_when_the_end_of_a_mute_is_another(
     ends = [datetime(year, 1, 1, tzinfo=UTC) for year in (2100, 2101, 2100)]
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(query)
-        heard = [await socket.data()]
+        received = [await socket.data()]
         for end in (*ends, None):
             until = None if end is None else Millis(int(end.timestamp() * 1000))
             await stores.writes.edges.change(as_pair(7, 1), mute(until))
             await drain_all(stores)
-            heard.append(await socket.data())
-    (first,), *result = [one["relationChanged"] for one in heard]
+            received.append(await socket.data())
+    (first,), *result = [one["relationChanged"] for one in received]
     assert first == {"muted": False, "mutedUntil": None}
     assert [one["muted"] for (one,) in result] == [True] * 4
     read = [one["mutedUntil"] and datetime.fromisoformat(one["mutedUntil"]) for (one,) in result]

@@ -897,7 +897,7 @@ async def empty(stores: Stores) -> None:
     for table in TABLES:
         await stores.servers.postgres.fetch(f"DELETE FROM {table}")
     await stores.servers.postgres.fetch(GROUPS, USERS)
-    await stores.servers.postgres.fetch(ALL_HERE)  # not deleted: every process hears of it
+    await stores.servers.postgres.fetch(ALL_HERE)  # not deleted: every process reads it
     await stores.servers.broker.pipe([("FLUSHDB",)])
     if stores.servers.redis is not stores.servers.broker:
         await stores.caches.updates.forget_everything()

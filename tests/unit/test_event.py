@@ -27,7 +27,7 @@ def test_an_events_id_is_of_one_change_of_one_edge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "actor", "source_hears", "target_hears"),
+    ("before", "after", "actor", "source_sees", "target_sees"),
     [
         (Kind.NONE, Kind.FOLLOW, SOURCE, "FOLLOWED", "FOLLOWED"),
         (Kind.NONE, Kind.WHISPER, SOURCE, "FOLLOWED", "FOLLOWED"),
@@ -47,12 +47,12 @@ def test_an_events_id_is_of_one_change_of_one_edge() -> None:
         (Kind.BLOCK, Kind.FOLLOW, SOURCE, "UNBLOCKED", "FOLLOWED"),
     ],
 )
-def test_each_end_hears_of_the_edge_that_it_sees(
-    before: Kind, after: Kind, actor: UserId, source_hears: str | None, target_hears: str | None
+def test_each_end_gets_events_of_the_edge_that_it_sees(
+    before: Kind, after: Kind, actor: UserId, source_sees: str | None, target_sees: str | None
 ) -> None:
     happened = event(before, after, actor)
-    hears = [event_type_for(happened, viewer) for viewer in (SOURCE, TARGET)]
-    assert [kind.name if kind else None for kind in hears] == [source_hears, target_hears]
+    seen = [event_type_for(happened, viewer) for viewer in (SOURCE, TARGET)]
+    assert [kind.name if kind else None for kind in seen] == [source_sees, target_sees]
 
 
 def test_nobody_else_hears_anything() -> None:
@@ -94,7 +94,7 @@ def test_a_visible_change_is_an_event() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "hears"),
+    ("before", "after", "seen"),
     [
         (Flags.PLAIN, Flags.MUTED, "MUTED"),
         (Flags.MUTED, Flags.MUTED, "MUTED"),
@@ -136,11 +136,9 @@ def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
         EventType.UNMUTED: lambda was, now: Flags.MUTED in was & ~now,
     }
     for was, now in product(map(Flags, range(32)), repeat=2):
-        heard = event_type_for(
-            replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE
-        )
+        seen = event_type_for(replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE)
         may_be = [what for what, says in tells.items() if says(was, now)]
-        assert heard in may_be if heard else not may_be, (was, now)
+        assert seen in may_be if seen else not may_be, (was, now)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -154,11 +152,11 @@ def assert_heard_as_seen(action: str, kind: Kind, reverse_kind: Kind, *, whisper
     rule, protected = ACTIONS[action]
     before = PairState(of_kind(kind), of_kind(reverse_kind), 1, 5, protected=protected)
     decision = rule(before)
-    heard = {
+    seen = {
         viewer: [
-            heard
+            seen
             for step in decision.steps
-            if (heard := event_type_for(event_of_step(step), viewer, whispers=whispers))
+            if (seen := event_type_for(event_of_step(step), viewer, whispers=whispers))
         ]
         for viewer in (SOURCE, TARGET)
     }
@@ -174,12 +172,12 @@ def assert_heard_as_seen(action: str, kind: Kind, reverse_kind: Kind, *, whisper
     }
     for viewer, (was, became) in ends.items():
         seen = [seen_by_first(one, whispers=whispers).kinds for one in (was, became)]
-        assert bool(heard[viewer]) == (seen[0] != seen[1])
+        assert bool(seen[viewer]) == (seen[0] != seen[1])
     if action == "blockUser":
-        assert set(heard[TARGET]) <= set(UNTOLD)
+        assert set(seen[TARGET]) <= set(WITHOUT_BLOCK)
 
 
-UNTOLD = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)
+WITHOUT_BLOCK = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)
 """Events that also occur without a block."""
 
 
