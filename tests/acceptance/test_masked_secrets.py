@@ -1,4 +1,4 @@
-"""No secret of a setting is printed: not by a start that fails, and not while a server is unavailable."""
+"""No setting's secret is printed, neither by a failed start nor while a server is unavailable."""
 
 import asyncio
 import os

@@ -225,7 +225,7 @@ async def test_a_list_that_its_owner_hides_takes_its_count_along(
 async def test_an_account_deactivated_through_another_gateway_sends_no_more_events(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    """The set of absent accounts in the process may be old: it is read again before an event is sent."""
+    """The process reads the set of absent accounts again before it sends an event."""
     await follows(stores, (ANNA, BEN), (BEN, ANNA), (BEN, THIRD))
     await drain_all(stores)
     aged = replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=3_600_000))
@@ -271,7 +271,7 @@ async def counted(socket: Socket) -> tuple[Any, Any]:
 
 
 async def test_what_others_do_in_secret_is_not_in_a_feed(live: LiveGateway, stores: Stores) -> None:
-    """Secret changes displaced events of the user, and the cursor of a RESYNC revealed their time."""
+    """They displaced events of the user, and the cursor of a RESYNC revealed their time."""
     feed = f"kith:public:feed:{ANNA}"
     async with subscribed_to_events(live, stores, ANNA):
         secrets = ("muteUser", "unmuteUser", "dismissSuggestion", "blockUser", "unblockUser")

@@ -1,4 +1,4 @@
-"""Subscribers while something breaks: Redis becomes unavailable, a client does not read, a log is lost."""
+"""Subscribers during failures: Redis is unavailable, a client does not read, a log is lost."""
 
 import contextlib
 import socket as sockets

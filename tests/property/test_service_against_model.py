@@ -75,15 +75,19 @@ ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
         {"notify": "ALL"},
         actions.follow(LIMITS, notify=True),
     ),
-    "be notified": ("updateFollow", {"notify": "ALL"}, actions.update_follow(None, None, True)),
-    "be left alone": ("updateFollow", {"notify": "NONE"}, actions.update_follow(None, None, False)),
+    "notify": ("updateFollow", {"notify": "ALL"}, actions.update_follow(None, None, True)),
+    "stop notifications": (
+        "updateFollow",
+        {"notify": "NONE"},
+        actions.update_follow(None, None, False),
+    ),
     "whisper": ("followUser", WHISPER, actions.follow(LIMITS, Kind.WHISPER)),
-    "speak up": (
+    "make public": (
         "updateFollow",
         {"visibility": "PUBLIC", "closeFollow": True},
         actions.update_follow(Kind.FOLLOW, True),
     ),
-    "mute": (
+    "make whisper": (
         "updateFollow",
         {**WHISPER, "closeFollow": False},
         actions.update_follow(Kind.WHISPER, False),
@@ -104,7 +108,7 @@ STATES_OF_ACCOUNTS = {
     True: ("reactivateAccount", "REACTIVATED", "ALREADY_ACTIVE"),
     False: ("deactivateAccount", "DEACTIVATED", "ALREADY_DEACTIVATED"),
 }
-OFTEN = ("block", "remove", "accept", "mute")
+OFTEN = ("block", "remove", "accept", "make whisper")
 """Actions that are chosen more often, because they need an existing edge to have an effect."""
 
 TABLES = (

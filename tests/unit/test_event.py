@@ -152,11 +152,11 @@ def assert_heard_as_seen(action: str, kind: Kind, reverse_kind: Kind, *, whisper
     rule, protected = ACTIONS[action]
     before = PairState(of_kind(kind), of_kind(reverse_kind), 1, 5, protected=protected)
     decision = rule(before)
-    seen = {
+    types = {
         viewer: [
-            seen
+            event_type
             for step in decision.steps
-            if (seen := event_type_for(event_of_step(step), viewer, whispers=whispers))
+            if (event_type := event_type_for(event_of_step(step), viewer, whispers=whispers))
         ]
         for viewer in (SOURCE, TARGET)
     }
@@ -172,9 +172,9 @@ def assert_heard_as_seen(action: str, kind: Kind, reverse_kind: Kind, *, whisper
     }
     for viewer, (was, became) in ends.items():
         seen = [seen_by_first(one, whispers=whispers).kinds for one in (was, became)]
-        assert bool(seen[viewer]) == (seen[0] != seen[1])
+        assert bool(types[viewer]) == (seen[0] != seen[1])
     if action == "blockUser":
-        assert set(seen[TARGET]) <= set(WITHOUT_BLOCK)
+        assert set(types[TARGET]) <= set(WITHOUT_BLOCK)
 
 
 WITHOUT_BLOCK = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)

@@ -173,7 +173,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nf nf nf nf nf
         """,
     ),
-    "be notified": (
+    "notify": (
         update_follow(notify=True),
         Outcome.UPDATED,
         False,
@@ -451,7 +451,7 @@ SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
     "mute and unmute": (mute(), unmute()),
     "dismiss": (dismiss(),),
     "make it close": (update_follow(close_follow=True),),
-    "be notified": (update_follow(notify=True),),
+    "notify": (update_follow(notify=True),),
 }
 
 
