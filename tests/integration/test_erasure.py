@@ -155,7 +155,7 @@ async def test_nothing_is_left_of_a_deleted_account(
 async def test_messages_of_a_deleted_account_are_erased_everywhere(
     stores: Stores, at_once: Erasure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.postgres.erasures.RECEIPTS", 2)
+    monkeypatch.setattr("storage.postgres.erasures.BATCH_ROWS", 2)
     for other in (1, 2, 3, 4, 5):
         await stores.writes.accounts.set_privacy(UserId(other), PrivacyChange(protected=True))
         await stores.writes.edges.change(as_pair(GONE, other), follow(PLENTY, message="Please!"))
