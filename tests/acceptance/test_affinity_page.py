@@ -26,7 +26,7 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
         assert await example.ask(gateway) == example.data, example.document
 
 
-def test_the_page_tells_the_weights() -> None:
+def test_the_page_lists_the_weights() -> None:
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (\d+) \|$", page("affinity"), re.MULTILINE)
     result = {kind: int(weight) for kinds, weight in rows for kind in re.findall(r"\w+", kinds)}
     assert result == {kind.value: weight for kind, weight in DEFAULT_WEIGHTS.items()}

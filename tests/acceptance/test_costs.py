@@ -42,7 +42,7 @@ WARM = Cost(statements=0, round_trips=4)
 COLD = Cost(statements=15, round_trips=30)
 UNCACHED = Cost(statements=15, round_trips=0)
 """The most that everything of any number of users may cost: with what their accounts say, and with
-the viewer's counts, which tell of blocks. Of other people's relations, what the viewer may know
+the viewer's counts, which depend on blocks. Of other people's relations, what the viewer may know
 takes one round trip more than the relations do."""
 
 

@@ -1,4 +1,4 @@
-"""No field of the contract tells how close anybody is: closeness only orders suggestions.
+"""No field of the schema reveals how close users are: closeness only orders suggestions.
 
 The questions ask everything that the schema can answer, as the schema itself lists it: a field that
 is added tomorrow is asked too, or the test fails and names what it needs for that.
@@ -38,7 +38,7 @@ GIVEN = {
 """The values of arguments, by name. Others keep their defaults."""
 
 CLOCKS = {"ListFreshness"}
-"""Types that tell when they were asked for, which is never the same."""
+"""Types with the time of the request, which always differs."""
 
 NOT_FOR_VIEWERS = {"BulkOperation"}
 """Types for services that do not act for a user. They contain no relations."""

@@ -37,7 +37,7 @@ async def own(gateway: Gateway, viewer: int) -> tuple[list[list[str]], list[str]
     return lists, [relation["state"] for relation in user["relationWith"]]
 
 
-async def test_a_payload_tells_everything(gateway: Gateway) -> None:
+async def test_a_payload_returns_everything(gateway: Gateway) -> None:
     payload = await change(gateway, 1, "muteUser", 2, clientMutationId="c-1")
     assert payload == {
         "outcome": "MUTED",
@@ -196,7 +196,7 @@ async def test_a_blocker_must_unblock_first(gateway: Gateway) -> None:
     assert (error["__typename"], error["code"]) == ("UnblockFirst", "UNBLOCK_FIRST")
 
 
-async def test_a_limit_tells_itself_and_how_many_there_are(
+async def test_a_limit_error_has_the_limit_and_the_current_number(
     storage_settings: StorageSettings,
 ) -> None:
     limits = Limits(following_max=1, blocks_max=1)

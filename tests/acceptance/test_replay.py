@@ -117,7 +117,7 @@ async def _ready(url: str) -> bool:
         pytest.param(None, id="all of it", marks=pytest.mark.long),
     ],
 )
-async def test_a_replayed_log_ends_in_the_graph_that_it_tells_of(
+async def test_a_replayed_log_ends_in_the_graph_that_it_describes(
     storage_settings: StorageSettings, stores: Stores, first: int | None
 ) -> None:
     log = events(first)

@@ -371,7 +371,7 @@ async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
         await stores.servers.redis.ping()
 
 
-async def test_a_server_that_knows_nobody_is_not_believed(
+async def test_a_slot_map_without_servers_is_ignored(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
     home, seed = servers_of_users(own_cluster), own_cluster.servers[0]

@@ -312,7 +312,7 @@ async def test_unavailable_caches_delay_neither_lanes_nor_events(
 # In whatever order.
 
 
-async def test_a_change_that_comes_late_is_ignored_where_a_newer_one_stands(
+async def test_a_late_change_is_ignored_where_a_newer_one_was_applied(
     stores: Stores,
 ) -> None:
     await follows(stores, (2, 1))
@@ -440,7 +440,7 @@ async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
     await assert_drained(stores)
 
 
-async def test_a_backlog_knows_how_long_its_oldest_change_has_waited(stores: Stores) -> None:
+async def test_a_backlog_has_the_age_of_its_oldest_change(stores: Stores) -> None:
     backlog = await stores.jobs.outbox.backlog()
     assert (backlog.waiting, backlog.oldest_s) == (0, 0)
     await follows(stores, (1, 2), (1, 3))

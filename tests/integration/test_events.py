@@ -80,7 +80,7 @@ async def test_every_applied_change_is_in_the_log_in_its_targets_order(stores: S
         assert {event.actor for event in own} == {source}
 
 
-async def test_a_drain_that_dies_before_the_acknowledgement_tells_again(
+async def test_a_drain_that_dies_before_the_acknowledgement_publishes_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))

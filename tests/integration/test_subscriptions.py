@@ -219,7 +219,7 @@ async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
     assert received["relationshipEvents"]["type"] == "RESYNC"
 
 
-async def test_a_live_relation_tells_when_the_end_of_a_mute_is_another(
+async def test_a_live_relation_is_sent_when_the_end_of_a_mute_changes(
     live: LiveGateway, stores: Stores
 ) -> None:
     query = 'subscription { relationChanged(ids: ["1"]) { muted mutedUntil } }'
@@ -705,7 +705,7 @@ async def test_a_token_holds_on_every_transport(live: LiveGateway) -> None:
         assert answer["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-async def test_an_event_tells_how_fresh_it_is(live: LiveGateway) -> None:
+async def test_an_event_has_its_freshness(live: LiveGateway) -> None:
     async with live.socket() as socket:
         await socket.subscribe(HOW_FRESH)
         result = (await socket.data())["countsChanged"]

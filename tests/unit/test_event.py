@@ -125,7 +125,7 @@ def test_of_a_note_nobody_hears_but_who_made_it(
 @pytest.mark.parametrize("kind", Kind)
 def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
     """Of several changes at once one is an event, and never one that did not happen."""
-    tells: dict[EventType, Callable[[Flags, Flags], bool]] = {
+    conditions: dict[EventType, Callable[[Flags, Flags], bool]] = {
         EventType.FOLLOW_CHANGED: lambda was, now: bool(
             (was ^ now) & (Flags.CLOSE_FOLLOW | Flags.NOTIFY)
         ),
@@ -137,7 +137,7 @@ def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
     }
     for was, now in product(map(Flags, range(32)), repeat=2):
         seen = event_type_for(replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE)
-        may_be = [what for what, says in tells.items() if says(was, now)]
+        may_be = [event_type for event_type, holds in conditions.items() if holds(was, now)]
         assert seen in may_be if seen else not may_be, (was, now)
 
 

@@ -501,7 +501,7 @@ def assert_undo_tells_nothing(
 @pytest.mark.parametrize(
     ("taking", "kind"), [(remove_follower(), Kind.FOLLOW), (decline_request(), Kind.REQUEST)]
 )
-def test_an_undo_tells_of_a_hidden_whisper_what_it_tells_of_a_full_limit(
+def test_an_undo_answers_a_hidden_whisper_like_a_full_limit(
     taking: Rule, kind: Kind, own: Kind
 ) -> None:
     state = PairState(edge(own), edge(kind), 1, NOW, other_following_limit=5)
