@@ -468,7 +468,7 @@ KINDS_BEFORE_SECRET_ACTS = [
     "taking",
     [unfollow(), remove_follower(), block(PLENTY), decline_request(), cancel_request()],
 )
-def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
+def test_an_undo_reveals_no_secret_change_of_the_other(
     taking: Rule, acts: tuple[Rule, ...]
 ) -> None:
     """Nor does it take any of that back."""
