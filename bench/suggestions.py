@@ -36,7 +36,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True, slots=True)
 class UserFigures:
-    """What one list of suggestions achieved."""
+    """The score of one list of suggestions."""
 
     hits: int
     reciprocal_rank: float
@@ -53,7 +53,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a method achieved on one graph."""
+    """The score of a method on one graph."""
 
     parameter: float
     hit_rate: Interval

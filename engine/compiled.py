@@ -1,4 +1,4 @@
-"""What was compiled of operations: plans and costs, in a memory that is bounded for all of them.
+"""A cache of compiled plans and costs of operations, with one bound for all of them.
 
 The text of a document says little about its plans: a fragment is compiled at each of its spreads,
 and again for each combination of the variables in @skip and @include.
@@ -14,7 +14,7 @@ Key = tuple[object, ...]
 
 
 class Compiled(dict[Key, V], Generic[V]):
-    """What was compiled of one operation, by the values of the variables in its conditions.
+    """The plans and costs of one operation, by the values of the variables in its conditions.
 
     Each use sets `is_used`, which takes no call. Moving an entry of an LRU would.
     """

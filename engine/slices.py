@@ -27,8 +27,8 @@ FIRST_ITEMS = 8
 """The items of the first slice. Each may be a list of 100 rows, of which nothing is known yet."""
 
 LIGHT_BYTES = SLICE_BYTES // 5
-"""What a run builds of long columns without waiting for a turn: 0.4 to 1 ms, as much as many
-short columns take. Waiting costs more than building 100 objects."""
+"""The objects of long columns that a run builds without waiting for a turn: 0.4 to 1 ms, as much as
+many short columns take. Waiting costs more than building 100 objects."""
 
 
 def is_long(completion: Completion, column: Column, run: Run) -> bool:

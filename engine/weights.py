@@ -37,7 +37,7 @@ PAGE = ListSize((), 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What a field costs: `call` once for each place in the document that selects it, `row` for
+    """The cost of a field: `call` once for each place in the document that selects it, `row` for
     each parent, and `item` for each of the `size` items that it returns for each parent.
 
     The field of a page (a Relay connection) declares the size of its lists as `page`, and as
@@ -51,8 +51,8 @@ class Weight:
     page: ListSize | None = None
     entry: float = 0
     given: Mapping[str, float] = field(default_factory=dict)
-    """What an argument, or a field of it (`filter.since`), adds to `row` if it is given and not
-    null."""
+    """The cost that an argument, or a field of it (`filter.since`), adds to `row` if it is given
+    and not null."""
 
 
 OBJECT = Weight(call=1, row=0.15, item=1)

@@ -5,7 +5,7 @@ from typing import Self
 
 
 class Effect(Enum):
-    """What an action with some outcome has done."""
+    """The effect of an action with some outcome."""
 
     CHANGED = auto()
     UNCHANGED = auto()

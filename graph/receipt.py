@@ -42,7 +42,7 @@ class Receipt:
     """Of the request: see `digest_of`."""
     outcome: Outcome
     undo: UndoRecord | None = None
-    """What an undo restores, if anything."""
+    """The state that an undo restores, if there is one."""
     recorded: int = 0
     """The number of recorded interactions."""
 

@@ -22,13 +22,13 @@ def current_space() -> str:
 
 
 def current_tag() -> int:
-    """What the tokens of the running request's space hold: a number of 32 bits."""
+    """The number of 32 bits that the tokens of the running request's space contain."""
     return tag_of(_space.get())
 
 
 @lru_cache
 def tag_of(space: str) -> int:
-    """What the tokens of a space hold."""
+    """The number that the tokens of a space contain."""
     return 0 if space == DEFAULT_SPACE else crc32(space.encode())
 
 

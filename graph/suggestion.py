@@ -167,7 +167,7 @@ def peers_of(lists: Iterable[Sequence[Position]], left_out: Set[UserId], most: i
 
 
 def follow_back_worth(followers: Collection[UserId], followed: frozenset[UserId]) -> float:
-    """What a follower is worth to a viewer with these newest followers, who follows `followed`."""
+    """The weight of a follower for a viewer with these newest followers, who follows `followed`."""
     back = len(followed.intersection(followers)) + PRIOR_FOLLOWED_BACK
     return FOLLOW_BACK_WORTH * back / (len(followers) + PRIOR_FOLLOWERS)
 

@@ -16,7 +16,7 @@ from graph.relation import FRIENDS, REVERSE_KIND_MASK, STRANGERS, Relation, kind
 
 
 class Audience(IntEnum):
-    """Who may open a list. The numbers are stored."""
+    """The users who may open a list. The numbers are stored."""
 
     EVERYONE = 0
     FOLLOWERS = 1

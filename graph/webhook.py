@@ -30,7 +30,7 @@ class EndpointState(IntEnum):
 
 
 class DeliveryState(IntEnum):
-    """What has become of a delivery. The numbers are stored."""
+    """The state of a delivery. The numbers are stored."""
 
     WAITING = 0
     DELIVERED = 1

@@ -54,7 +54,7 @@ class Action:
 
 
 def conditions(if_version: str | None) -> tuple[str, ...]:
-    """What the condition of an action adds to the digest of its request."""
+    """The part of a request's digest that is about the condition of its action."""
     return () if if_version is None else (if_version,)
 
 

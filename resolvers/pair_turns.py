@@ -6,7 +6,7 @@ PAIRS_PER_TURN = 10_000
 """The pairs of users that are processed without a pause: 2 to 4 ms."""
 
 PAIRS_PER_CHECK = 10
-"""What a check itself takes, in pairs."""
+"""The work of a check itself, in pairs."""
 
 
 class PairTurns:

@@ -110,7 +110,7 @@ class ShownPages:
         return self._by_owner.keys()
 
     def listed(self, kind: ListKind, owner: UserId) -> Listed | None:
-        """What the response shows of a list. The first page that shows an entry counts."""
+        """The entries of a list in the response. The first page that shows an entry counts."""
         pages = [(page, whole) for of, page, whole in self._by_owner.get(owner, ()) if of is kind]
         if not pages:
             return None

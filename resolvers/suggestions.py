@@ -190,7 +190,7 @@ async def _circles_of_peers(
 
 
 async def _popular(scope: Scope, viewer: UserId) -> Candidates:
-    """Whom many of some users of the space follow, as far as the viewer may see their lists."""
+    """Users whom several of a sample of users follow, if the viewer may see their lists."""
     some = [user for user in await scope.stores.reads.sampled_users.now() if user != viewer]
     return popular((await _circles(scope, some)).values())
 

@@ -107,7 +107,7 @@ class SharedServers(RedisConnections):
     """The connections that the spaces of a process share."""
 
     budget: ConnectionBudget
-    """What their pools of connections to PostgreSQL may open together."""
+    """The number of connections to PostgreSQL that their pools may open together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,12 @@ _LINES: tuple[tuple[str, float, str, str], ...] = (
     ("tombstone_days", 90, "days", "How long workers keep these tombstones."),
     ("image_share", 0.5, _SHARE, "Page changes that are the first since a checkpoint."),
     ("image_ratio", 0.4, _SHARE, "Size of page images after `wal_compression`."),
-    ("wal_hours", 4, "hours", "WAL that waits on disk while a standby or the archive is away."),
+    (
+        "wal_hours",
+        4,
+        "hours",
+        "WAL that waits on disk while a standby or the archive is unavailable.",
+    ),
     ("backups", 2, "backups", "Full backups that are kept."),
     ("backup_ratio", 0.5, _SHARE, "Size of a compressed backup."),
     ("archive_days", 7, "days", "How far back a restore to a point in time reaches."),

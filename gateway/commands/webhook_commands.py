@@ -83,7 +83,7 @@ async def rotate(config: Config, name: str, overlap_hours: int) -> None:
     box, secret = _box(config), new_secret()
     async with _opened(config) as webhooks:
         overlap_s = overlap_hours * HOUR_S
-        _found(await webhooks.endpoints.rotate(name, box.encrypted(secret), overlap_s), name)
+        _require(await webhooks.endpoints.rotate(name, box.encrypted(secret), overlap_s), name)
     typer.echo(f"{name}: the previous secret signs as well for {overlap_hours} h")
     typer.echo(f"Its new secret, which is not shown again: {secret}")
 
@@ -91,21 +91,21 @@ async def rotate(config: Config, name: str, overlap_hours: int) -> None:
 async def pause(config: Config, name: str) -> None:
     """Pause an endpoint. Raises as `rotate`."""
     async with _opened(config) as webhooks:
-        _found(await webhooks.endpoints.set_state(name, EndpointState.PAUSED), name)
+        _require(await webhooks.endpoints.set_state(name, EndpointState.PAUSED), name)
     typer.echo(f"{name}: paused")
 
 
 async def resume(config: Config, name: str) -> None:
     """Resume an endpoint. Raises as `rotate`."""
     async with _opened(config) as webhooks:
-        _found(await webhooks.endpoints.set_state(name, EndpointState.ACTIVE), name)
+        _require(await webhooks.endpoints.set_state(name, EndpointState.ACTIVE), name)
     typer.echo(f"{name}: active")
 
 
 async def remove(config: Config, name: str) -> None:
     """Delete an endpoint and its deliveries. Raises as `rotate`."""
     async with _opened(config) as webhooks:
-        _found(await webhooks.endpoints.remove(name), name)
+        _require(await webhooks.endpoints.remove(name), name)
         await webhooks.deliveries.purge_orphans(REPLAYED_MAX)
     typer.echo(f"{name}: removed")
 
@@ -119,7 +119,7 @@ async def show_log(config: Config, name: str, only: str, most: int) -> None:
     """
     state = _state_named(only) if only else None
     async with _opened(config) as webhooks:
-        _found(name in await webhooks.endpoints.all(), name)
+        _require(name in await webhooks.endpoints.all(), name)
         deliveries = await webhooks.deliveries.log(name, state, most)
     for delivery in deliveries:
         typer.echo(_log_line(delivery))
@@ -135,7 +135,7 @@ async def replay(
     Raises as `rotate`.
     """
     async with _opened(config) as webhooks:
-        _found(name in await webhooks.endpoints.all(), name)
+        _require(name in await webhooks.endpoints.all(), name)
         chosen = ids or await _replayable(config, webhooks, name, delivered_hours)
         replayed: set[int] = set()
         for at in range(0, len(chosen), REPLAY_BATCH):
@@ -199,8 +199,8 @@ def _box(config: Config) -> SecretBox:
     return SecretBox(config.webhooks.keys)
 
 
-def _found(is_found: bool, name: str) -> None:
-    if not is_found:
+def _require(exists: bool, name: str) -> None:
+    if not exists:
         raise _unknown(name)
 
 

@@ -203,7 +203,7 @@ class _Queue:
         return True
 
     def _size(self, cost: int) -> int:
-        """What an operation occupies in the queue: half of it at most, which leaves room."""
+        """The cost that an operation occupies in the queue: half of the queue at most."""
         return min(cost, self.cost_max // 2)
 
     async def _reject_soon(self) -> None:

@@ -1,4 +1,4 @@
-"""What an operation is charged before it runs."""
+"""The charge for an operation before it runs."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -13,7 +13,7 @@ COST_HEADER = rate_limit.COST_HEADER.lower().encode()
 
 
 class Costs(Protocol):
-    """What operations may cost, and what is charged for them. See `gateway.graphql.costs`."""
+    """The limits of costs, and the charges. See `gateway.graphql.costs`."""
 
     def charge(self, cost: int, context: Any) -> Awaitable[None] | None:
         """Charge an operation before it runs. Returns an awaitable, or None, the usual case.

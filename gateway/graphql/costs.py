@@ -24,8 +24,8 @@ DOCUMENT = "Preparing the document"
 
 
 def service_caller(client: str | None) -> str:
-    """Whose budget a service uses: that of its client, or one that all services share whose tokens
-    name none."""
+    """The name of a service's budget: of its client, or of all services whose tokens name no
+    client."""
     return SERVICES if client is None else f"{SERVICES}:{client}"
 
 
@@ -87,7 +87,7 @@ class Costs:
 
     @property
     def debits(self) -> "Debits":
-        """What charges a caller of each kind for work that is found while an operation runs."""
+        """A function for each kind of caller, which charges them for work found during a run."""
         kinds = self._viewers, self._addresses, self._services
         return Debits(*(_free if budgets is None else budgets.debit for budgets in kinds))
 

@@ -52,7 +52,7 @@ HEADERS = {
 HEADER_LINES = {media_type: header_lines(headers) for media_type, headers in HEADERS.items()}
 NO_OWN: Mapping[str, str] = MappingProxyType({})
 CLIENT_GONE = "CLIENT_GONE"
-"""The code of requests whose client went away before the answer."""
+"""The code of requests whose client disconnected before the response."""
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _SUBSCRIPTION = OperationType.SUBSCRIPTION

@@ -1,4 +1,4 @@
-"""What a gateway shows besides the data: the schema, suggestions, the playground and metrics."""
+"""Access to what a gateway shows besides data: schema, suggestions, playground and metrics."""
 
 import re
 from collections.abc import Iterable, Set
@@ -22,7 +22,7 @@ _SUGGESTION = re.compile(r" ?Did you mean [^?\n]{0,1000}(?:\?|\Z)")
 
 
 class Access(StrEnum):
-    """Who may read something."""
+    """The callers who may read something."""
 
     OFF = "off"
     SERVICES = "services"
@@ -51,9 +51,9 @@ class Exposure:
     """The parts of a gateway that are shown. The defaults are those of `serve`."""
 
     introspection: Access = Access.OFF
-    """Who may select `__schema` and `__type`."""
+    """The callers who may select `__schema` and `__type`."""
     sdl: Access = Access.OFF
-    """Who may select `_service`, which is for a federation router."""
+    """The callers who may select `_service`, which is for a federation router."""
     suggestions: bool = False
     """Whether errors suggest the names of fields, arguments and values."""
     playground: bool = False
@@ -84,7 +84,7 @@ class Exposure:
 EVERYTHING = Exposure(
     Access.ON, Access.ON, suggestions=True, playground=True, metrics=MetricsExposure(is_public=True)
 )
-"""What `dev` shows."""
+"""The settings of `dev`."""
 
 
 def without_suggestions(errors: Iterable[GraphQLError]) -> list[GraphQLError]:

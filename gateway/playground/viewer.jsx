@@ -106,7 +106,7 @@ function TokenField() {
           onChange={(event) => setText(event.target.value)}
           onBlur={use}
           placeholder="Paste a token; without one you are anonymous"
-          title="Sent as Authorization: Bearer. This browser tab forgets it when it is closed."
+          title="Sent as Authorization: Bearer. It is kept until this browser tab is closed."
           autoComplete="off"
           spellCheck={false}
         />

@@ -67,5 +67,5 @@ def contexts_of(
 
 
 def caller_of(context: Context) -> Hashable:
-    """Whose share of an overloaded server a request uses: users of two spaces are two callers."""
+    """The caller whose share of an overloaded server a request uses: differs between spaces."""
     return id(context.scope.stores), context.caller

@@ -108,7 +108,7 @@ def _admission(environ: Environ) -> AdmissionSettings:
 
 
 def exposure(environ: Environ, development: bool) -> Exposure:
-    """What is shown: everything in development, and otherwise what is configured."""
+    """The exposure: everything in development, and otherwise as configured."""
     chosen = read(Exposed, environ)
     usual = EVERYTHING if development else Exposure()
     return Exposure(

@@ -123,7 +123,7 @@ def revealed(secret: SecretStr | None) -> str | None:
 
 
 def unit_of(field: FieldInfo) -> str:
-    """What a number counts or measures; empty for other types."""
+    """The unit of a number; empty for other types."""
     return str(_extra(field)["unit"])
 
 

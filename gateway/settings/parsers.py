@@ -90,7 +90,7 @@ def _kind_and_weight(text: str) -> tuple[InteractionKind, float]:
 
 
 def read_access(text: str) -> Access:
-    """Who may read something."""
+    """Parse the callers who may read something."""
     try:
         return Access(text)
     except ValueError:

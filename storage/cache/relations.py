@@ -1,6 +1,6 @@
 """Cached relation checks: one hash for each user.
 
-A check of a thousand ids in both directions is one HMGET. The marker field tells that absent fields
+A check of a thousand ids in both directions is one HMGET. The marker field shows that absent fields
 mean no relation. A user with too many edges in one direction has only the other one cached; checks
 against such a whale read the other users' hashes instead, which are bounded.
 """

@@ -43,16 +43,16 @@ class RedisCaches:
     ) -> bool:
         user, other = pair
         edge, reverse = decision.edge, decision.reverse
-        about = self._relation_update(user, other, edge, reverse)
+        commands = self._relation_update(user, other, edge, reverse)
         for is_reverse in decision.unpublished:
             if is_reverse:
-                about = [*self._relation_update(other, user, reverse, edge), *about]
-                about.append((other, _forget(self._owner_keys(other))))
+                commands = [*self._relation_update(other, user, reverse, edge), *commands]
+                commands.append((other, _forget(self._owner_keys(other))))
             else:
-                about.append((user, _forget(self._owner_keys(user))))
+                commands.append((user, _forget(self._owner_keys(user))))
         if mark is not None:
-            about.append((user, mark.clearing))
-        return await self._update_or_add_pending(about)
+            commands.append((user, mark.clearing))
+        return await self._update_or_add_pending(commands)
 
     async def update_after_writes(
         self, written: Sequence[tuple[Pair, Decision]], marks: Mapping[UserId, Mark]
@@ -72,13 +72,13 @@ class RedisCaches:
                 if is_reverse:
                     forward.append(reverse_edge)
                     reverse.append(edge)
-        about = [
+        commands = [
             *self._relation_updates(_stored(forward), _FORWARD),
             *self._relation_updates(_stored(reverse), _REVERSE),
             *_forgotten(writers, self._owner_keys),
             *[(user, mark.clearing) for user, mark in marks.items()],
         ]
-        return await self._update_or_add_pending(about)
+        return await self._update_or_add_pending(commands)
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         """Update the caches after changes have reached the reverse rows.
@@ -135,24 +135,24 @@ class RedisCaches:
         )
         await invalidate(self._redis, keys, KeyKind.ACCOUNTS)
 
-    async def _update_or_add_pending(self, about: Sequence[_UserCommand]) -> bool:
+    async def _update_or_add_pending(self, commands: Sequence[_UserCommand]) -> bool:
         """Run the commands of a write. Returns whether all were run; the others are pending."""
-        unavailable: Set[UserId] = {end for end, _ in about}  # if cancelled: maybe sent
+        unavailable: Set[UserId] = {end for end, _ in commands}  # if cancelled: maybe sent
         try:
-            unavailable = await self._update(about)
+            unavailable = await self._update(commands)
         finally:
             if unavailable:
                 self._add_pending(unavailable)
         return not unavailable
 
-    async def _update(self, about: Sequence[_UserCommand]) -> Set[UserId]:
+    async def _update(self, commands: Sequence[_UserCommand]) -> Set[UserId]:
         """Run each user's commands. Returns the users whose server is unavailable."""
         try:
-            replies = await self._redis.partly([command for _, command in about])
+            replies = await self._redis.partly([command for _, command in commands])
         except Unavailable:
-            return {user for user, _ in about}
+            return {user for user, _ in commands}
         return {
-            user for (user, _), reply in zip(about, replies, strict=True) if reply is UNAVAILABLE
+            user for (user, _), reply in zip(commands, replies, strict=True) if reply is UNAVAILABLE
         }
 
     def _add_pending(self, users: Iterable[UserId]) -> None:
@@ -186,12 +186,12 @@ class RedisCaches:
         """The commands for both halves of the relation of `user` to `other`, except edges that
         never existed. The first ends the hash's lease, so that no earlier read can fill it."""
         key = self._keys.relations(user)
-        about: list[_UserCommand] = [(user, (UNLINK, lease(key)))]
+        commands: list[_UserCommand] = [(user, (UNLINK, lease(key)))]
         for side, changed in ((_FORWARD, edge), (_REVERSE, reverse)):
             if changed.version:
                 update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, other)
-                about.append((user, (*update, edge_half(changed))))
-        return about
+                commands.append((user, (*update, edge_half(changed))))
+        return commands
 
     def _relation_updates(self, changes: Sequence[EdgeChange], side: int) -> list[_UserCommand]:
         """The commands for all changes on this side of the users' hashes: one script for each user.
@@ -200,13 +200,13 @@ class RedisCaches:
         for change in changes:
             pair = change.pair if side == _FORWARD else change.pair.reversed
             fields[pair.source] += [pair.target, edge_half(change.edge)]
-        about: list[_UserCommand] = []
+        commands: list[_UserCommand] = []
         for user, changed in fields.items():
             key = self._keys.relations(user)
-            about.append((user, (UNLINK, lease(key))))
+            commands.append((user, (UNLINK, lease(key))))
             update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed)
-            about.append((user, update))
-        return about
+            commands.append((user, update))
+        return commands
 
 
 def _stored(changes: Iterable[EdgeChange]) -> list[EdgeChange]:

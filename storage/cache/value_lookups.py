@@ -201,7 +201,8 @@ class AccountLookup(ValueLookup[Profile, Account]):
 
 
 class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
-    """A viewer's own pending writes, after they were missing."""
+    """A viewer's own pending writes, read from the tables after the cache had none. Sends no
+    commands, so `Fills` completes it."""
 
     __slots__ = ()
 

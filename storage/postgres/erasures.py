@@ -11,8 +11,8 @@ from graph.lane import Lane, failed_lane, parked_lane
 from storage.postgres import sql
 from storage.postgres.connection.pool import Postgres
 
-RECEIPTS = 1000
-"""Receipts, notes, pins or members of groups deleted by one statement."""
+BATCH_ROWS = 1000
+"""Rows that one statement deletes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,14 @@ class Erasures:
             _SQL.clear_pins,
             _SQL.clear_pins_of,
         ):
-            while await self._cleared(statement, user) == RECEIPTS:
+            while await self._delete_batch(statement, user) == BATCH_ROWS:
                 pass
         row = await self._postgres.row(_SQL.finish, user, age_s)
         assert row is not None
         return bool(row["finished"])
 
-    async def _cleared(self, statement: str, user: UserId) -> int:
-        row = await self._postgres.row(statement, user, RECEIPTS)
+    async def _delete_batch(self, statement: str, user: UserId) -> int:
+        """Returns how many rows were deleted."""
+        row = await self._postgres.row(statement, user, BATCH_ROWS)
         assert row is not None
         return int(row["count"])

@@ -1,8 +1,8 @@
 """Some users of a space, kept in each process.
 
 They are spread evenly over the ids, so nothing has to be counted or kept by writes to find them. On
-Citus the statements are tasks for all shards: a process runs them at most every some minutes, and
-only if somebody asks.
+Citus the statements are tasks for all shards: a process runs them at most once in some minutes, and
+only when a request needs the users.
 """
 
 import asyncio

@@ -190,7 +190,7 @@ class RedisEvents:
 
 
 def notification(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
-    """A command that tells every process that these users have news."""
+    """A command that wakes the subscribers of these users in every process."""
     ids = array("q", dict.fromkeys(users)).tobytes()
     return ("XADD", keys.notifier, *_TRIMMED, "*", field, ids)
 

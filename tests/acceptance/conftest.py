@@ -1,4 +1,4 @@
-"""What several acceptance tests begin with: a graph, the secrets of the image, what it starts."""
+"""Fixtures of several acceptance tests: a graph, the secrets of the image, its processes."""
 
 import os
 import subprocess

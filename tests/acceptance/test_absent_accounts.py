@@ -232,7 +232,9 @@ async def test_totals_are_right_where_very_many_are_absent(
     assert few["users"][0] == {"followingCount": 2, "followerCount": 2, "friendCount": 1}
 
 
-async def test_other_gateways_hear_of_it(stores: Stores, storage_settings: StorageSettings) -> None:
+async def test_other_gateways_learn_of_it(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
     await edges(stores, OTHERS)
     await edges(stores, ITS_OWN)
     await drain_all(stores)

@@ -1,4 +1,4 @@
-"""The page about accounts that go away answers what it says that it does."""
+"""The queries of docs/accounts.md return what the page says."""
 
 import pytest
 

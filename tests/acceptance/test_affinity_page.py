@@ -1,4 +1,4 @@
-"""What docs/affinity.md shows can be asked just so."""
+"""The queries of docs/affinity.md run as they are printed."""
 
 import re
 
@@ -13,7 +13,7 @@ from tests.support.graphs import drain_all, follows
 
 @pytest.fixture
 async def world(stores: Stores) -> None:
-    """What the page tells of."""
+    """Create the graph of the page."""
     await follows(stores, (1, 2), (1, 3), (2, 1), (3, 1), (2, 5), (3, 5), (2, 6), (9, 1))
     await drain_all(stores)
 
@@ -26,7 +26,7 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
         assert await example.ask(gateway) == example.data, example.document
 
 
-def test_the_page_tells_the_weights() -> None:
+def test_the_page_lists_the_weights() -> None:
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (\d+) \|$", page("affinity"), re.MULTILINE)
     result = {kind: int(weight) for kinds, weight in rows for kind in re.findall(r"\w+", kinds)}
     assert result == {kind.value: weight for kind, weight in DEFAULT_WEIGHTS.items()}

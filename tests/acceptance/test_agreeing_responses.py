@@ -20,7 +20,7 @@ RELATIONS = Keys("public").relations(UserId(2))
 
 Change = tuple[str, dict[str, Any]]
 FOLLOW: Change = ("followUser", {})
-FOLLOW_CLOSELY: Change = ("followUser", {"closeFollow": True})
+CLOSE_FOLLOW: Change = ("followUser", {"closeFollow": True})
 UNFOLLOW: Change = ("unfollowUser", {})
 
 
@@ -35,7 +35,7 @@ async def made(stores: Stores, gateway: Gateway, *changes: Change) -> None:
 async def shown_late(
     stores: Stores, gateway: Gateway, before: list[Change], after: list[Change]
 ) -> Any:
-    """What a service sees after all changes, while the cached relation is the one between them."""
+    """The relation that a service sees after all changes, while an earlier one is cached."""
     await made(stores, gateway, *before)
     (outdated,) = await stores.servers.redis.pipe([("DUMP", RELATIONS)])
     await made(stores, gateway, *after)
@@ -64,5 +64,5 @@ async def test_a_follow_that_only_a_list_shows_has_its_flags(
 async def test_a_renewed_follow_has_no_flags_of_the_earlier_one(
     stores: Stores, gateway: Gateway
 ) -> None:
-    relation = await shown_late(stores, gateway, [FOLLOW_CLOSELY], [UNFOLLOW, FOLLOW])
+    relation = await shown_late(stores, gateway, [CLOSE_FOLLOW], [UNFOLLOW, FOLLOW])
     assert relation["closeFollow"] is False

@@ -166,7 +166,7 @@ async def test_an_operation_whose_start_is_not_answered_keeps_its_lines(
     assert found["outcome"] == "FOLLOWED"
 
 
-async def test_the_progress_is_told(gateway: Gateway, stores: Stores) -> None:
+async def test_the_progress_is_returned(gateway: Gateway, stores: Stores) -> None:
     lines = [line(1, "FOLLOW", user) for user in (2, 2, 1)]
     options = {"changesPerSecond": "100", "ignoresRateLimit": "true"}
     await upload(gateway.http, "three", *lines, parameters=options)

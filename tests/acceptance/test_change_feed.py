@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 
 @pytest.fixture
 def example() -> dict[str, Any]:
-    """What the page defines."""
+    """The names that the page's example defines."""
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         exec(code, names)  # the page's own code

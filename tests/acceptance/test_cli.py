@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 
 
 async def kith(*arguments: str, **changes: str) -> tuple[int, str]:
-    """What a command says, and its exit code."""
+    """Run a command and return its exit code and output."""
     process = await start_kith(
         *arguments,
         env={**os.environ, **changes},

@@ -1,4 +1,4 @@
-"""The page for those who build on it answers what it says, and tells the limits that hold."""
+"""The queries of docs/clients.md run as printed, and the page lists the right limits."""
 
 import pytest
 
@@ -37,7 +37,7 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
         assert found(data, "outcome") == promised(example.document)
 
 
-def test_the_page_tells_the_limits() -> None:
+def test_the_page_lists_the_limits() -> None:
     limits, engine = Limits(), EngineSettings()
     assert f"({limits.page_default} if nothing is said)" in page("clients")
     result = [int(most.replace(",", "")) for _, most in rows("clients", "what")]

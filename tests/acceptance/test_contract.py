@@ -32,7 +32,7 @@ mutation Unfollow($id: ID!) {
 """
 
 
-async def test_following_tells_everything_at_once(gateway: Gateway) -> None:
+async def test_following_returns_everything_at_once(gateway: Gateway) -> None:
     payload = (await gateway.data(FOLLOW, viewer=1, id="2"))["followUser"]
     followed_at = payload["relation"].pop("followedAt")
     assert datetime.fromisoformat(followed_at).tzinfo is not None

@@ -1,4 +1,4 @@
-"""What reads cost, counted in statements and round trips, never in seconds."""
+"""The costs of reads, counted in statements and round trips."""
 
 from dataclasses import dataclass, replace
 
@@ -37,17 +37,17 @@ class Cost:
 
 
 METRICS = Cost(statements=4, round_trips=2)
-"""What asking /metrics for the counters costs itself."""
+"""The cost of reading the counters from /metrics."""
 WARM = Cost(statements=0, round_trips=4)
 COLD = Cost(statements=15, round_trips=30)
 UNCACHED = Cost(statements=15, round_trips=0)
 """The most that everything of any number of users may cost: with what their accounts say, and with
-the viewer's counts, which tell of blocks. Of other people's relations, what the viewer may know
+the viewer's counts, which depend on blocks. Of other people's relations, what the viewer may know
 takes one round trip more than the relations do."""
 
 
 async def cost(gateway: Gateway, users: int) -> Cost:
-    """What asking everything of so many users costs PostgreSQL and Redis."""
+    """The cost in PostgreSQL and Redis of reading everything about some users."""
     before = await counters(gateway)
     ids = [str(user) for user in range(1, users + 1)]
     data = await gateway.data(EVERYTHING, viewer=1, ids=ids, others=ids[:20])
@@ -89,7 +89,7 @@ async def test_everything_of_fifty_users_costs_no_more_than_of_two(
     assert max(cold_of_two.statements, cold_of_fifty.statements) <= COLD.statements
     assert max(cold_of_two.round_trips, cold_of_fifty.round_trips) <= COLD.round_trips
     assert max(warm_of_two.round_trips, warm_of_fifty.round_trips) <= WARM.round_trips
-    # Of the warm ones, PostgreSQL hears nothing.
+    # The warm ones send nothing to PostgreSQL.
     assert warm_of_two.statements == warm_of_fifty.statements == WARM.statements
 
 

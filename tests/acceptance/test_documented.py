@@ -9,7 +9,7 @@ from tests.support.graphs import drain_all
 from tests.support.relationships import protect
 
 TOKENS = ("undoToken", "consistencyToken", "version")
-"""What an example is given of the one before it, in a variable of that name."""
+"""Values of an example's response that the next one gets as variables of these names."""
 
 GROUP_ID = "groupId"
 """The variable for the group of the example before it."""

@@ -18,7 +18,7 @@ PAGE = page("events")
 ONE, TWO = 1, 2
 
 
-async def test_every_example_hears_of_a_new_follower(
+async def test_every_example_receives_a_new_follower(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     async with live_gateway(storage_settings) as live, AsyncExitStack() as stack:

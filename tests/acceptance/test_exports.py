@@ -281,7 +281,7 @@ async def test_changes_continue_after_any_batch(
     assert {(change["before"], change["after"]) for change in seen} == {("NONE", "FOLLOW")}
 
 
-async def test_lost_changes_are_told(gateway: Gateway, stores: Stores) -> None:
+async def test_lost_changes_are_reported(gateway: Gateway, stores: Stores) -> None:
     began = await end_of(gateway)
     await follows(stores, (1, STAR), (2, STAR))
     await drain_all(stores)

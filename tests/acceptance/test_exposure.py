@@ -1,4 +1,4 @@
-"""What `serve` shows besides the data, and what `dev` shows."""
+"""`serve` and `dev` show the schema, suggestions, the playground and metrics as configured."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What each of four viewers (A, B, a third, nobody) and a service are answered about A and B.
+"""Four viewers (A, B, a third, an anonymous one) and a service read the pages of A and B.
 
 Everything is done and asked over HTTP. A row is a user's page as a viewer finds it:
 
@@ -7,7 +7,7 @@ Everything is done and asked over HTTP. A row is a user's page as a viewer finds
   (by its owner), locked (protected), blocked (by the viewer)
 * `known`: `followersYouKnow`
 * `other`: the relation of A to B, or of B to A, by `relationWith` and `relationMask` both
-* `tie`: what the viewer is to the user, by `viewerRelation`
+* `own`: the relation of the viewer to the user, by `viewerRelation`
 * `button`: `viewerFollowEligibility`
 
 In every situation D (4) is a friend of both, and the third (C, 3) follows A and D.
@@ -88,7 +88,7 @@ COMMON = (follows(A, D), follows(D, A), follows(B, D), follows(D, B), follows(C,
 
 @dataclass(frozen=True)
 class Situation:
-    """What happened after all that is common, and every page then."""
+    """Changes after those that all situations share, and every page afterwards."""
 
     steps: tuple[Does | Says, ...]
     pages: str
@@ -99,7 +99,7 @@ SITUATIONS = {
     "nothing between A and B": Situation(
         (),
         """
-of | viewer  | following | followers | friends | known | other | tie     | button
+of | viewer  | following | followers | friends | known | other | own     | button
 A  | A       | D         | C D       | D       | D     | -     | self    | SELF
 A  | B       | D         | C D       | D       | D     | -     | -       | ALLOWED
 A  | third   | D         | C D       | D       | D     | -     | follows | ALREADY_FOLLOWING
@@ -115,7 +115,7 @@ B  | service | D         | D         | D       | null  | -     | null    | SIGN_
     "A blocks B": Situation(
         (Does(A, "blockUser", B, {}),),
         """
-of | viewer  | following | followers | friends | known   | other   | tie     | button
+of | viewer  | following | followers | friends | known   | other   | own     | button
 A  | A       | D         | C D       | D       | D       | blocks  | self    | SELF
 A  | B       | hidden    | hidden    | hidden  | hidden  | -       | -       | NOT_ALLOWED
 A  | third   | D         | C D       | D       | D       | -       | follows | ALREADY_FOLLOWING
@@ -136,7 +136,7 @@ D  | service | A B       | A B C     | A B     | null    | friends | null    | S
     "B is protected, and A has asked": Situation(
         (Says(B, {"protected": True}), follows(A, B)),
         """
-of | viewer  | following | followers | friends | known  | other | tie     | button
+of | viewer  | following | followers | friends | known  | other | own     | button
 A  | A       | D         | C D       | D       | D      | asks  | self    | SELF
 A  | B       | D         | C D       | D       | D      | asks  | asked   | ALLOWED
 A  | third   | D         | C D       | D       | D      | -     | follows | ALREADY_FOLLOWING
@@ -152,7 +152,7 @@ B  | service | D         | D         | D       | null   | asked | null    | SIGN
     "B is protected, and has let A in": Situation(
         (Says(B, {"protected": True}), follows(A, B), Does(B, "acceptFollowRequest", A, {})),
         """
-of | viewer  | following | followers | friends | known  | other    | tie      | button
+of | viewer  | following | followers | friends | known  | other    | own      | button
 A  | A       | B D       | C D       | D       | D      | follows  | self     | SELF
 A  | B       | B D       | C D       | D       | D      | follows  | followed | ALLOWED
 A  | third   | B D       | C D       | D       | D      | follows  | follows  | ALREADY_FOLLOWING
@@ -168,7 +168,7 @@ B  | service | D         | A D       | D       | null   | followed | null     | 
     "A whispers to B": Situation(
         (follows(A, B, visibility="WHISPER"),),
         """
-of | viewer  | following | followers | friends | known | other    | tie      | button
+of | viewer  | following | followers | friends | known | other    | own      | button
 A  | A       | B D       | C D       | D       | D     | whispers | self     | SELF
 A  | B       | D         | C D       | D       | D     | whispers | followed | ALLOWED
 A  | third   | D         | C D       | D       | D     | -        | follows  | ALREADY_FOLLOWING
@@ -184,7 +184,7 @@ B  | service | D         | A D       | D       | null  | followed | null     | S
     "A whispers to B, who may not know": Situation(
         (follows(A, B, visibility="WHISPER"),),
         """
-of | viewer  | following | followers | friends | known | other    | tie      | button
+of | viewer  | following | followers | friends | known | other    | own      | button
 A  | A       | B D       | C D       | D       | D     | whispers | self     | SELF
 A  | B       | D         | C D       | D       | D     | -        | -        | ALLOWED
 A  | third   | D         | C D       | D       | D     | -        | follows  | ALREADY_FOLLOWING
@@ -201,7 +201,7 @@ B  | service | D         | A D       | D       | null  | followed | null     | S
     "A, who follows B, shows followers whom they follow": Situation(
         (follows(A, B), Says(A, {"followingAudience": "FOLLOWERS"})),
         """
-of | viewer  | following | followers | friends | known | other    | tie      | button
+of | viewer  | following | followers | friends | known | other    | own      | button
 A  | A       | B D       | C D       | D       | D     | follows  | self     | SELF
 A  | B       | hidden    | C D       | hidden  | D     | follows  | followed | ALLOWED
 A  | third   | B D       | C D       | D       | D     | follows  | follows  | ALREADY_FOLLOWING
@@ -218,7 +218,7 @@ B  | service | D         | A D       | D       | null  | followed | null     | S
     "A, who follows B, shows friends whom they follow": Situation(
         (follows(A, B), Says(A, {"followingAudience": "FRIENDS"})),
         """
-of | viewer  | following | followers | friends | known | other    | tie      | button
+of | viewer  | following | followers | friends | known | other    | own      | button
 A  | A       | B D       | C D       | D       | D     | follows  | self     | SELF
 A  | B       | hidden    | C D       | hidden  | D     | follows  | followed | ALLOWED
 A  | third   | hidden    | C D       | hidden  | D     | follows  | follows  | ALREADY_FOLLOWING
@@ -235,7 +235,7 @@ B  | service | D         | A D       | D       | null  | followed | null     | S
     "A, who follows B, shows nobody whom they follow": Situation(
         (follows(A, B), Says(A, {"followingAudience": "ONLY_ME"})),
         """
-of | viewer  | following | followers | friends | known | other    | tie      | button
+of | viewer  | following | followers | friends | known | other    | own      | button
 A  | A       | B D       | C D       | D       | D     | follows  | self     | SELF
 A  | B       | hidden    | C D       | hidden  | D     | follows  | followed | ALLOWED
 A  | third   | hidden    | C D       | hidden  | D     | follows  | follows  | ALREADY_FOLLOWING
@@ -256,7 +256,7 @@ B  | service | D         | A D       | D       | null  | followed | null     | S
             Says(B, {"followersAudience": "ONLY_ME"}),
         ),
         """
-of | viewer  | following | followers | friends | known  | other    | tie      | button
+of | viewer  | following | followers | friends | known  | other    | own      | button
 A  | A       | B D       | C D       | D       | D      | follows  | self     | SELF
 A  | B       | hidden    | C D       | hidden  | D      | follows  | followed | ALLOWED
 A  | third   | hidden    | C D       | hidden  | D      | -        | follows  | ALREADY_FOLLOWING
@@ -306,11 +306,11 @@ async def page_of(gateway: Gateway, of: str, viewer: str) -> list[str]:
     user = (await asked.data(PAGE, VIEWERS[viewer], **variables))["user"]
     (mark,) = unpack("<H", b64decode(user["relationMask"]))
     (other,) = user["relationWith"]
-    tie, button = user["viewerRelation"], user["viewerFollowEligibility"]["code"]
-    itself = tie is not None and tie["state"] == "SELF"
-    standing = set[str]() if tie is None or itself else said_of(tie)
-    assert user["viewerIsFollowing"] == ("following" in standing)
-    assert user["isFollowingViewer"] == ("followedBy" in standing)
+    relation, button = user["viewerRelation"], user["viewerFollowEligibility"]["code"]
+    is_self = relation is not None and relation["state"] == "SELF"
+    viewer_relations = set[str]() if relation is None or is_self else said_of(relation)
+    assert user["viewerIsFollowing"] == ("following" in viewer_relations)
+    assert user["isFollowingViewer"] == ("followedBy" in viewer_relations)
     assert user["viewerCanFollow"] == (button in CAN_FOLLOW)
     return [
         entries(user["following"], user["followingCount"]),
@@ -318,13 +318,13 @@ async def page_of(gateway: Gateway, of: str, viewer: str) -> list[str]:
         entries(user["friends"], user["friendCount"]),
         known(user),
         words(said_of(other, mark)),
-        "self" if itself else words(standing) if tie else "null",
+        "self" if is_self else words(viewer_relations) if relation else "null",
         button,
     ]
 
 
 def entries(connection: Any, count: int | None) -> str:
-    """Who is in a list, or why it is closed."""
+    """The users in a list, or the reason why it is closed."""
     names = sorted(NAMES[node["id"]] for node in connection["nodes"])
     assert connection["totalCount"] == len(names)
     if connection["access"] != "VISIBLE":
@@ -345,7 +345,7 @@ def known(user: Any) -> str:
 
 
 def words(said: set[str]) -> str:
-    """What two users are, shortly: a whisper is a follow, and follows both ways make friends."""
+    """A short form of a relation: a whisper is a follow, and follows both ways make friends."""
     if said == {"following", "followedBy"}:
         return "friends"
     shown = said - {"following"} if "whispering" in said else said

@@ -60,7 +60,7 @@ async def token_of(gateway: Gateway, viewer: int, mutation: str, target: int) ->
 async def followers(
     gateway: Gateway, user: int = STAR, token: str | None = None, viewer: int | None = READER
 ) -> list[str]:
-    """Whom the list shows, and the count and the relations with it."""
+    """The users in the list. The count and the relations must agree with it."""
     shown = (await gateway.data(FOLLOWERS, viewer, id=str(user), token=token))["user"]
     found = [node["id"] for node in shown["followers"]["nodes"]]
     assert shown["followerCount"] == shown["followers"]["totalCount"] == len(found)
@@ -298,7 +298,7 @@ async def test_a_drain_that_died_between_its_steps_changes_nothing(
 
 
 @pytest.mark.parametrize("mutation", ["deactivateAccount", "deleteAccount"])
-async def test_a_token_tells_other_gateways_who_has_gone(
+async def test_a_token_shows_other_gateways_who_has_become_absent(
     storage_settings: StorageSettings, gateway: Gateway, stores: Stores, mutation: str
 ) -> None:
     """However old what they know of it may be, and also who finds it done."""
@@ -516,7 +516,7 @@ async def test_no_token_asks_for_nothing(gateway: Gateway) -> None:
     assert answer["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-async def test_a_token_tells_nothing_of_what_was_changed(gateway: Gateway, stores: Stores) -> None:
+async def test_a_token_reveals_nothing_about_the_change(gateway: Gateway, stores: Stores) -> None:
     """Neither which edges were written, nor whether any was: all say the same of the same two."""
     await follows(stores, (FAN, STAR))
     await drain_all(stores)
@@ -580,7 +580,7 @@ def result_of(answer: dict[str, Any], user: int) -> dict[str, Any]:
     return {name: shown["freshness"] for name, shown in lists.items()}
 
 
-async def test_every_list_tells_how_fresh_it_is(gateway: Gateway, stores: Stores) -> None:
+async def test_every_list_returns_its_freshness(gateway: Gateway, stores: Stores) -> None:
     before = datetime.now(UTC)
     answer = await gateway.data(LISTS, STAR, ids=["1"])
     for result in result_of(answer, 0).values():
@@ -604,7 +604,7 @@ async def test_every_list_tells_how_fresh_it_is(gateway: Gateway, stores: Stores
     assert {result["lagMs"] for result in result_of(answer, 0).values()} == {0}
 
 
-async def test_an_answer_without_redis_says_so(storage_settings: StorageSettings) -> None:
+async def test_a_response_without_redis_says_so(storage_settings: StorageSettings) -> None:
     query = f'{{ user(id: "1") {{ followers {{ {FRESHNESS} }} }} }}'
     nowhere = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with running_gateway(nowhere, PATIENT) as alone:

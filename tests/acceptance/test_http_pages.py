@@ -19,7 +19,7 @@ CODE = re.compile(r'"((?:PERSISTED|TRUSTED)_[A-Z_]+)"')
 
 
 async def printed(settings: StorageSettings, script: str) -> str:
-    """What a page's commands print, where `dev` would run."""
+    """The output of a page's commands with a gateway like that of `dev`."""
     browsers = BrowserSettings(headers=frozenset({"x-viewer"}), local=True)
     async with live_gateway(settings, browsers=browsers) as live:
         script = script.replace("http://localhost:8000/graphql", f"--noproxy '*' {live.http}")

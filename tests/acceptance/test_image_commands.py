@@ -1,4 +1,4 @@
-"""What the image and compose.yaml start, started by hand: the same commands, variables and files.
+"""The commands of the image and compose.yaml, started by hand with the same variables and files.
 
 No container engine is needed. Hosts, ports and the folder of the secrets are those of the test.
 """

@@ -39,8 +39,8 @@ async def test_every_change_uses_what_the_limits_say(storage_settings: StorageSe
         assert found["following"] == {"limit": 2, "used": 2, "remaining": 0}
         assert found["blocks"] == {"limit": 1, "used": 1, "remaining": 0}
         assert (found["changes"]["limit"], found["changes"]["remaining"]) == (4, 1)
-        away = datetime.fromisoformat(found["changes"]["resetAt"]) - datetime.now(UTC)
-        assert timedelta(hours=2, minutes=50) < away < timedelta(hours=3, minutes=10)
+        until_reset = datetime.fromisoformat(found["changes"]["resetAt"]) - datetime.now(UTC)
+        assert timedelta(hours=2, minutes=50) < until_reset < timedelta(hours=3, minutes=10)
         assert await change(gateway, "muteUser", 5) == "MUTED"
         assert (await limits(gateway, 1))["changes"]["remaining"] == 0
         assert await change(gateway, "muteUser", 6) == "REJECTED"

@@ -63,7 +63,7 @@ PAGED = {
 
 @dataclass(frozen=True)
 class World:
-    """Who is what to whom, and what they say about who may see it."""
+    """The relationships and privacy settings of all users."""
 
     kinds: Mapping[tuple[int, int], Kind]
     privacy: Mapping[int, Privacy]
@@ -90,7 +90,7 @@ class World:
         return access(kind, self.privacy[owner], self.viewer_role_of(viewer, owner))
 
     def entries(self, kind: ListKind, viewer: int | None, owner: int) -> set[int]:
-        """Who stands in a list, to this viewer."""
+        """The users whom a list shows to this viewer."""
         found = self.counted(kind, viewer, owner)
         return {user for user in found if not self.blocked_counts(viewer, user)}
 

@@ -15,7 +15,7 @@ from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 
 @pytest.fixture
 async def world(stores: Stores) -> None:
-    """What the page tells of."""
+    """Create the graph of the page."""
     await follows(stores, (3, 1), (4, 1), (5, 1), (1, 7), (1, 2), (6, 4), (3, 2))
     await edges(
         stores,

@@ -1,4 +1,4 @@
-"""What subscribers cost, counted in connections and round trips, never in seconds."""
+"""The costs of subscribers, counted in connections and round trips."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -21,7 +21,7 @@ SUBSCRIBERS = 1_000
 BLOCK_MS = 20
 
 
-def heard(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
+def events_of(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
     return live.relationship_events(Scope(stores, UserId(user), Limits()), None, None)
 
 
@@ -38,17 +38,17 @@ async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_notifier, "BLOCK_MS", BLOCK_MS)
-    ear = Ear(monkeypatch)
+    reads = NotifierReads(monkeypatch)
     async with AsyncExitStack() as stack:
         waiting = []
         for user in range(1, SUBSCRIBERS + 1):
-            events = await stack.enter_async_context(aclosing(heard(stores, user)))
+            events = await stack.enter_async_context(aclosing(events_of(stores, user)))
             waiting.append(asyncio.ensure_future(anext(events)))
             stack.push_async_callback(ended, waiting[-1])
         await until(lambda: all_read(stores))
-        ear.reads = 0
+        reads.count = 0
         before, tasks = stores.servers.redis.round_trips, len(asyncio.all_tasks())
-        await until(lambda: has_waited_again(ear))
+        await until(lambda: has_waited_again(reads))
         assert stores.servers.redis.round_trips == before
         assert len(asyncio.all_tasks()) == tasks
         assert await readers(stores) == 1
@@ -68,22 +68,22 @@ async def ended(waiting: "asyncio.Future[Any]") -> None:
     await asyncio.gather(waiting, return_exceptions=True)
 
 
-class Ear:
+class NotifierReads:
     """Counts how often the reader has waited to the end."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.reads = 0
-        hear = change_notifier.ChangeNotifier._wake_next
+        self.count = 0
+        original = change_notifier.ChangeNotifier._wake_next
 
-        async def heard(*args: Any) -> bytes:
-            self.reads += 1
-            return await hear(*args)
+        async def wake_next(*args: Any) -> bytes:
+            self.count += 1
+            return await original(*args)
 
-        monkeypatch.setattr(change_notifier.ChangeNotifier, "_wake_next", heard)
+        monkeypatch.setattr(change_notifier.ChangeNotifier, "_wake_next", wake_next)
 
 
-async def has_waited_again(ear: Ear) -> bool:
-    return ear.reads > 5
+async def has_waited_again(reads: NotifierReads) -> bool:
+    return reads.count > 5
 
 
 async def all_read(stores: Stores) -> bool:

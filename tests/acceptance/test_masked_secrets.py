@@ -1,4 +1,4 @@
-"""No secret of a setting is printed: not by a start that fails, and not while a server is away."""
+"""No setting's secret is printed, neither by a failed start nor while a server is unavailable."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from tests.acceptance.test_cli import kith
 from tests.support.serve_process import Serve, started
 
 SECRET = "hunter2hunter2hunter2hunter2hunter2"
-AWAY = {
+UNAVAILABLE = {
     "DATABASE_URL": f"postgresql://kith:{SECRET}@127.0.0.1:1/kith",
     "KITH_DIRECT_DATABASE_URL": f"postgresql://kith:{SECRET}@127.0.0.1:1/kith",
     "REDIS_URL": f"redis://kith:{SECRET}@127.0.0.1:1/0",
@@ -35,7 +35,7 @@ def secrets() -> Iterator[tuple[type[Group], str]]:
 
 
 def test_every_secret_is_known_here_and_named_as_one() -> None:
-    assert {name for _, name in secrets()} == set(AWAY)
+    assert {name for _, name in secrets()} == set(UNAVAILABLE)
     for group in GROUPS:
         for field in group.model_fields.values():
             name = variable_of(field)
@@ -45,7 +45,7 @@ def test_every_secret_is_known_here_and_named_as_one() -> None:
 
 def test_no_group_shows_a_secret() -> None:
     for group, name in secrets():
-        chosen = read(group, AWAY)
+        chosen = read(group, UNAVAILABLE)
         for text in (repr(chosen), str(chosen), str(chosen.model_dump())):
             assert SECRET not in text, name
 
@@ -62,7 +62,7 @@ def test_no_group_shows_a_secret() -> None:
 async def test_a_command_that_cannot_reach_its_servers_prints_no_secret(
     command: tuple[str, ...],
 ) -> None:
-    code, said = await kith(*command, **AWAY)
+    code, said = await kith(*command, **UNAVAILABLE)
     assert code != 0
     assert said
     assert SECRET not in said
@@ -85,7 +85,9 @@ async def test_a_command_that_cannot_reach_its_servers_prints_no_secret(
     ],
 )
 async def test_a_wrong_value_of_a_secret_is_not_printed(name: str, value: str) -> None:
-    _, said = await kith("migrate" if "DATABASE" in name else "worker", **AWAY | {name: value})
+    _, said = await kith(
+        "migrate" if "DATABASE" in name else "worker", **UNAVAILABLE | {name: value}
+    )
     assert said
     assert value not in said
     assert SECRET not in said
@@ -94,7 +96,11 @@ async def test_a_wrong_value_of_a_secret_is_not_printed(name: str, value: str) -
 async def test_a_gateway_without_its_servers_shows_no_secret(tmp_path: Path) -> None:
     path = tmp_path / "kith.sock"
     serve: Serve = await started(
-        "--uds", str(path), environment={**os.environ, **AWAY}, socket=path, development=False
+        "--uds",
+        str(path),
+        environment={**os.environ, **UNAVAILABLE},
+        socket=path,
+        development=False,
     )
     reading = asyncio.create_task(serve.reads())
     try:

@@ -1,4 +1,4 @@
-"""No field of the contract tells how close anybody is: closeness only orders suggestions.
+"""No field of the schema reveals how close users are: closeness only orders suggestions.
 
 The questions ask everything that the schema can answer, as the schema itself lists it: a field that
 is added tomorrow is asked too, or the test fails and names what it needs for that.
@@ -35,10 +35,10 @@ GIVEN = {
     "first": "10",
     "representations": '[{__typename: "User", id: "1"}]',
 }
-"""What arguments are given, by their names; others keep their defaults."""
+"""The values of arguments, by name. Others keep their defaults."""
 
 CLOCKS = {"ListFreshness"}
-"""Types that tell when they were asked for, which is never the same."""
+"""Types with the time of the request, which always differs."""
 
 NOT_FOR_VIEWERS = {"BulkOperation"}
 """Types for services that do not act for a user. They contain no relations."""
@@ -78,7 +78,7 @@ def selection(of: GraphQLNamedType, path: tuple[str, ...]) -> str:
 
 
 def questions(of: GraphQLNamedType, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """What `selection` asks, in parts that are small enough for one document each."""
+    """The query of `selection`, in parts that are small enough for one document each."""
     if is_abstract_type(of):
         for one in TYPES.get_possible_types(of):
             yield from (f"... on {one.name} {{ {part} }}" for part in questions(one, path))
@@ -101,7 +101,7 @@ QUESTIONS = [f"{{ {part} }}" for part in questions(TYPES.query_type) if part]
 
 
 async def everything(gateway: Gateway, viewer: int | None) -> list[Any]:
-    """What a service sees for the viewer: as much as they see, and a little more."""
+    """The responses to a service that acts for the viewer: the viewer's, and a little more."""
     return [await gateway.as_service.data(question, viewer) for question in QUESTIONS]
 
 

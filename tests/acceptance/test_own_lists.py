@@ -101,7 +101,7 @@ async def test_each_of_the_viewers_lists_holds_what_the_viewer_has_said(
         assert not any(users(found) for found in (await own(gateway, viewer)).values())
 
 
-async def test_a_mute_tells_when_it_ends(gateway: Gateway, stores: Stores) -> None:
+async def test_a_muted_user_has_the_end_of_the_mute(gateway: Gateway, stores: Stores) -> None:
     await changed(stores, 1, 2, mute())
     await changed(stores, 1, 3, mute(until=2_000_000_000_000))  # type: ignore[arg-type]
     muted = (await own(gateway, 1))["mutedUsers"]["edges"]
@@ -111,7 +111,7 @@ async def test_a_mute_tells_when_it_ends(gateway: Gateway, stores: Stores) -> No
     }
 
 
-async def test_a_relation_tells_its_owner_alone_when_its_mute_ends(
+async def test_a_relation_shows_the_end_of_a_mute_to_its_owner_alone(
     gateway: Gateway, stores: Stores
 ) -> None:
     await changed(stores, 1, 2, mute(until=2_000_000_000_000))  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def playground(tmp_path: Path) -> Iterator[PlaygroundPage]:
 
 
 def elsewhere(playground: PlaygroundPage, url: str) -> list[str]:
-    """What the page requested from other hosts."""
+    """The URLs that the page requested from other hosts."""
     known = (url.removesuffix("/graphql") + "/", "data:", "blob:")
     return [one for one in playground.page.requested() if not one.startswith(known)]
 
@@ -239,7 +239,7 @@ async def test_a_subscription_shows_the_events_of_the_chosen_viewer(
     def switch() -> None:
         playground.ask_as("77")
 
-    def hear() -> None:
+    def record() -> None:
         page = playground.page
         assert '"399"' in playground.answer("FOLLOWED")
         page.click(STOP)
@@ -252,7 +252,7 @@ async def test_a_subscription_shows_the_events_of_the_chosen_viewer(
     await until(lambda: has_feed(stores, 77))
     await follows(stores, (77, 399))
     await drain_all(stores)
-    await to_thread(hear)
+    await to_thread(record)
 
 
 @needs_bundle

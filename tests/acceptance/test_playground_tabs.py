@@ -30,7 +30,7 @@ GIVEN = {
     MEMBERS: ("id", '"…"', '"{}"'),
     ADD_MEMBERS: ("id", '"…"', '"{}"'),
 }
-"""What a person copies from the answer before, and where to."""
+"""The values that a person copies from the previous response, and the variables for them."""
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "BulkProgress": lambda a: found(a, "lineCount") == [2],
     "Fresh": lambda a: str(ME) in found(a, "id") and found(a, "degraded") == [False],
 }
-"""What the answers without an outcome have to hold."""
+"""Texts that must be in the responses without an outcome."""
 
 
 @pytest.mark.usefixtures("sampled")
@@ -125,10 +125,10 @@ async def test_every_query_and_mutation_comes_to_what_its_tab_shows(gateway: Gat
 
 
 @pytest.mark.usefixtures("sampled")
-async def test_every_subscription_hears_of_a_follow(
+async def test_every_subscription_receives_a_follow(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    heard: dict[str, Any] = {}
+    received: dict[str, Any] = {}
     async with live_gateway(storage_settings) as live, live.socket(viewer=ME) as socket:
         for name, text, _ in operations("subscription"):
             await socket.subscribe(text, name)
@@ -138,12 +138,12 @@ async def test_every_subscription_hears_of_a_follow(
         await until(lambda: has_feed(stores, ME))
         await follows(stores, (ME, 399))
         await drain_all(stores)
-        while len(heard) < 3:
+        while len(received) < 3:
             answer = await socket.receive()
-            heard[answer["id"]] = answer["payload"]["data"]
-    assert found(heard["Live"], "type") == ["FOLLOWED"]
-    assert found(heard["LiveButtons"], "state") == ["FOLLOWING"]
-    assert found(heard["LiveCounts"], "followingCount") == [33]
+            received[answer["id"]] = answer["payload"]["data"]
+    assert found(received["Live"], "type") == ["FOLLOWED"]
+    assert found(received["LiveButtons"], "state") == ["FOLLOWING"]
+    assert found(received["LiveCounts"], "followingCount") == [33]
 
 
 @pytest.mark.usefixtures("sampled")

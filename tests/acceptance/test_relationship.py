@@ -28,7 +28,7 @@ OWN = """
 
 
 async def own(gateway: Gateway, viewer: int) -> tuple[list[list[str]], list[str]]:
-    """Whom a viewer sees in their own lists, whose totals agree, and how they stand to 1, 2, 3."""
+    """The viewer's own lists, whose totals must agree, and their relations to users 1, 2 and 3."""
     user = (await gateway.data(OWN, viewer))["viewer"]["user"]
     lists = []
     for field, count in (("following",) * 2, ("followers", "follower"), ("friends", "friend")):
@@ -38,7 +38,7 @@ async def own(gateway: Gateway, viewer: int) -> tuple[list[list[str]], list[str]
     return lists, [relation["state"] for relation in user["relationWith"]]
 
 
-async def test_a_payload_tells_everything(gateway: Gateway) -> None:
+async def test_a_payload_returns_everything(gateway: Gateway) -> None:
     payload = await change(gateway, 1, "muteUser", 2, clientMutationId="c-1")
     assert payload == {
         "outcome": "MUTED",
@@ -197,7 +197,7 @@ async def test_a_blocker_must_unblock_first(gateway: Gateway) -> None:
     assert (error["__typename"], error["code"]) == ("UnblockFirst", "UNBLOCK_FIRST")
 
 
-async def test_a_limit_tells_itself_and_how_many_there_are(
+async def test_a_limit_error_has_the_limit_and_the_current_number(
     storage_settings: StorageSettings,
 ) -> None:
     limits = Limits(following_max=1, blocks_max=1)

@@ -34,7 +34,7 @@ async def test_a_repeat_is_answered_alike(
     assert await change(gateway, 1, mutation, 2, idempotencyKey="k", **given) == first
 
 
-async def test_a_repeat_does_nothing_and_tells_how_things_stand_now(gateway: Gateway) -> None:
+async def test_a_repeat_changes_nothing_and_returns_the_current_state(gateway: Gateway) -> None:
     first = await change(gateway, 1, "followUser", 2, idempotencyKey="k")
     await change(gateway, 1, "unfollowUser", 2)
     again = await change(gateway, 1, "followUser", 2, idempotencyKey="k")

@@ -43,7 +43,7 @@ def events(first: int | None) -> list[Event]:
 
 
 def lines_of_clients(log: Sequence[Event]) -> list[dict[int, list[Event]]]:
-    """What each client sends, by viewer: one viewer's events stay with one client, in order."""
+    """The events that each client sends, by viewer. One client sends a viewer's events in order."""
     clients: list[dict[int, list[Event]]] = [{} for _ in range(CLIENTS)]
     for event in log:
         clients[event[1] % CLIENTS].setdefault(event[1], []).append(event)
@@ -117,7 +117,7 @@ async def _ready(url: str) -> bool:
         pytest.param(None, id="all of it", marks=pytest.mark.long),
     ],
 )
-async def test_a_replayed_log_ends_in_the_graph_that_it_tells_of(
+async def test_a_replayed_log_ends_in_the_graph_that_it_describes(
     storage_settings: StorageSettings, stores: Stores, first: int | None
 ) -> None:
     log = events(first)

@@ -25,7 +25,7 @@ async def sampled(storage_settings: StorageSettings, tmp_path: Path) -> Config:
 
 
 @pytest.mark.usefixtures("sampled")
-async def test_every_kind_and_flag_stands_between_user_1_and_somebody(stores: Stores) -> None:
+async def test_every_kind_and_flag_exists_between_user_1_and_another_user(stores: Stores) -> None:
     for whose in ("from_user_id", "to_user_id"):
         rows = await stores.servers.postgres.fetch(
             f"SELECT kind FROM following WHERE {whose} = $1", ME

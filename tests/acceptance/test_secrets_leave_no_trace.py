@@ -1,4 +1,4 @@
-"""What a user does in secret changes no answer to anybody else: every field is compared.
+"""Secret changes of a user change no response to another user: every field is compared.
 
 The questions are those of `test_never_readable`, which lists every field of the schema. A field
 that is added to the schema is compared without a change of this module.
@@ -31,7 +31,7 @@ from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 
 ACTOR, TARGET, OTHER = 5, 1, 6
-"""Who acts, on whom, and who has nothing to do with it."""
+"""The user who acts, the user concerned, and an unconcerned one."""
 
 ASKED = [question for question in QUESTIONS if not question.startswith(("{ node(", "{ nodes("))]
 """Without those that reach the same fields by `node`."""
@@ -88,7 +88,7 @@ async def make(gateway: Gateway, stores: Stores, steps: Sequence[Step]) -> None:
 
 
 async def everything(gateway: Gateway) -> list[Any]:
-    """What others see, errors included."""
+    """The responses to all others, including errors."""
     return [
         (viewer, user, question[:40], await gateway.answer(about(question, user), viewer))
         for viewer, user in ((TARGET, ACTOR), (OTHER, ACTOR))

@@ -1,4 +1,4 @@
-"""What users say about who may see them, and what services allow, over HTTP."""
+"""Privacy settings of users, and limits that services set, over HTTP."""
 
 import asyncio
 from typing import Any

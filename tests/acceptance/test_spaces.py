@@ -190,10 +190,10 @@ async def test_events_of_one_space_do_not_reach_another(
         await drain_all(shop)
         await follows(stores, (2, 7))
         await drain_all(stores)
-        heard = (await socket.data())["relationshipEvents"]
-        heard_there = (await other.data())["relationshipEvents"]
-    assert (heard["from"]["id"], heard_there["from"]["id"]) == ("1", "2")
-    resync = EVENTS.replace("Events {", f'Events(after: "{heard["cursor"]}") {{')
+        received = (await socket.data())["relationshipEvents"]
+        received_there = (await other.data())["relationshipEvents"]
+    assert (received["from"]["id"], received_there["from"]["id"]) == ("1", "2")
+    resync = EVENTS.replace("Events {", f'Events(after: "{received["cursor"]}") {{')
     async with live.socket(viewer=7) as other:
         await other.subscribe(resync)
         assert (await other.data())["relationshipEvents"]["type"] == "RESYNC"

@@ -119,11 +119,11 @@ async def follow_the_page(button: "ButtonPage", reader: Reader, follow: tuple[st
     assert button.click() == "Following"
     assert button.followers() == 10
     await until(lambda: reader.follows(7))
-    await to_thread(button.settles, "Following")
+    await to_thread(button.becomes, "Following")
     await to_thread(button.open, reader.address())
     assert (button.label(), button.followers()) == ("Following", 10)
     assert button.click() == "Follow"
-    await to_thread(button.settles, "Follow")
+    await to_thread(button.becomes, "Follow")
     assert not await reader.follows(7)
 
     await to_thread(button.open, reader.address("/?user=412"))
@@ -132,9 +132,9 @@ async def follow_the_page(button: "ButtonPage", reader: Reader, follow: tuple[st
     assert button.label() == "Follow"
     await to_thread(button.open, reader.address("/?user=416"))
     button.click()
-    await to_thread(button.settles, "Requested")
+    await to_thread(button.becomes, "Requested")
     button.click()
-    await to_thread(button.settles, "Follow")
+    await to_thread(button.becomes, "Follow")
 
     reader.add_script_tag()
     await to_thread(button.open, reader.address())
@@ -142,7 +142,7 @@ async def follow_the_page(button: "ButtonPage", reader: Reader, follow: tuple[st
     await reader.is_answered(*follow)
     await to_thread(button.counts, 10)
     await reader.dev.ask('mutation { followUser(input: { userId: "7" }) { changed } }')
-    await to_thread(button.settles, "Following")
+    await to_thread(button.becomes, "Following")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class ButtonPage:
         """Click, and return what the button says before anything else runs."""
         return str(self.tab.evaluate(f"{BUTTON}.click(), {BUTTON}.textContent"))
 
-    def settles(self, label: str) -> None:
+    def becomes(self, label: str) -> None:
         self.tab.wait_for(f"!{BUTTON}.disabled && {BUTTON}.textContent === '{label}'")
 
     def complains(self) -> None:

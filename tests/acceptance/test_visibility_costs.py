@@ -1,4 +1,4 @@
-"""What it costs to look at who may know what: round trips that no number of users adds to."""
+"""The cost of the visibility rules: their round trips do not depend on the number of users."""
 
 import pytest
 
@@ -22,7 +22,7 @@ PAIRS = "query ($pairs: [UserPair!]!) { relationsBetween(pairs: $pairs) { state 
 
 
 async def warm_cost(gateway: Gateway, query: str, viewer: int | None, **variables: object) -> Cost:
-    """What a query costs the second time."""
+    """The cost of a query when it runs for the second time."""
     await gateway.data(query, viewer, **variables)
     before = await counters(gateway)
     await gateway.data(query, viewer, **variables)

@@ -1,4 +1,4 @@
-"""What subscribers hear of other people's doings: as much as they could see, and no more."""
+"""Subscribers receive the events of changes that they may see, and no others."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -26,34 +26,36 @@ RELATION = "subscription ($id: ID!) { relationChanged(ids: [$id]) { state blocki
 COUNTS = "subscription ($id: ID!) { countsChanged(userId: $id) { followerCount followingCount } }"
 
 
-class Ear:
-    """One user, who does things and hears of things over one socket."""
+class Subscriber:
+    """A user who sends mutations and receives events over one socket."""
 
     def __init__(self, socket: Socket, user: int) -> None:
         self.socket = socket
         self.user = user
 
-    async def does(self, mutation: str, other: int, extra: str = "") -> None:
+    async def send(self, mutation: str, other: int, extra: str = "") -> None:
         query = f'mutation {{ {mutation}(input: {{ userId: "{other}"{extra} }}) {{ changed }} }}'
         await self.socket.subscribe(query, id=f"{mutation}{other}")
         assert (await self.socket.data())[mutation] == {"changed": True}
         assert (await self.socket.receive())["type"] == "complete"
 
-    async def hears(self) -> str:
+    async def next_event(self) -> str:
         """The next event, in three words."""
         event = (await self.socket.data())["relationshipEvents"]
         return f"{event['type']} {event['from']['id']} {event['to']['id']}"
 
 
 @asynccontextmanager
-async def ears(live: LiveGateway, stores: Stores, *users: int) -> AsyncIterator[list[Ear]]:
-    """Listeners to their own events."""
+async def subscribed_to_events(
+    live: LiveGateway, stores: Stores, *users: int
+) -> AsyncIterator[list[Subscriber]]:
+    """Subscribers to their own events."""
     async with AsyncExitStack() as stack:
         opened = []
         for user in users:
             socket = await stack.enter_async_context(live.socket(viewer=user))
             await socket.subscribe(EVENTS, id="events")
-            opened.append(Ear(socket, user))
+            opened.append(Subscriber(socket, user))
 
         async def all_open() -> bool:
             feeds = [("EXISTS", f"kith:public:feed:{user}") for user in users]
@@ -63,37 +65,37 @@ async def ears(live: LiveGateway, stores: Stores, *users: int) -> AsyncIterator[
         yield opened
 
 
-async def done(
+async def change(
     live: LiveGateway, stores: Stores, user: int, mutation: str, other: int, extra: str = ""
 ) -> None:
-    """A user does something elsewhere, and a worker carries it on."""
+    """A user sends a mutation on another socket, and a worker applies it."""
     async with live.socket(viewer=user) as socket:
-        await Ear(socket, user).does(mutation, other, extra)
+        await Subscriber(socket, user).send(mutation, other, extra)
     await drain_all(stores)
 
 
-async def heard_by(ear: Ear, count: int) -> set[str]:
-    return {await ear.hears() for _ in range(count)}
+async def received_by(subscriber: Subscriber, count: int) -> set[str]:
+    return {await subscriber.next_event() for _ in range(count)}
 
 
-async def marked(live: LiveGateway, stores: Stores, *listeners: Ear) -> None:
-    """Everybody hears of one more thing next: so of nothing before it."""
-    for ear in listeners:
-        mark = 5_000 + ear.user
-        await done(live, stores, mark, "followUser", ear.user)
-        assert await ear.hears() == f"FOLLOWED {mark} {ear.user}"
+async def assert_no_event(live: LiveGateway, stores: Stores, *listeners: Subscriber) -> None:
+    """The next event of each subscriber is that of a new follow: there was no other before it."""
+    for subscriber in listeners:
+        follower = 5_000 + subscriber.user
+        await change(live, stores, follower, "followUser", subscriber.user)
+        assert await subscriber.next_event() == f"FOLLOWED {follower} {subscriber.user}"
 
 
-async def test_a_block_is_heard_by_the_blocker_alone(live: LiveGateway, stores: Stores) -> None:
+async def test_a_block_is_an_event_for_the_blocker_alone(live: LiveGateway, stores: Stores) -> None:
     await follows(stores, (ANNA, BEN), (BEN, ANNA))
     await drain_all(stores)
-    async with ears(live, stores, ANNA, BEN, THIRD) as (anna, ben, third):
-        await done(live, stores, BEN, "blockUser", ANNA)
-        assert await heard_by(ben, 2) == {"BLOCKED 7 1", "FOLLOWER_REMOVED 1 7"}
-        assert await heard_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}
-        await done(live, stores, BEN, "unblockUser", ANNA)
-        assert await ben.hears() == "UNBLOCKED 7 1"
-        await marked(live, stores, anna, ben, third)
+    async with subscribed_to_events(live, stores, ANNA, BEN, THIRD) as (anna, ben, third):
+        await change(live, stores, BEN, "blockUser", ANNA)
+        assert await received_by(ben, 2) == {"BLOCKED 7 1", "FOLLOWER_REMOVED 1 7"}
+        assert await received_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}
+        await change(live, stores, BEN, "unblockUser", ANNA)
+        assert await ben.next_event() == "UNBLOCKED 7 1"
+        await assert_no_event(live, stores, anna, ben, third)
 
 
 async def test_the_blocked_see_relation_and_counts_as_if_they_were_strangers(
@@ -111,7 +113,7 @@ async def test_the_blocked_see_relation_and_counts_as_if_they_were_strangers(
         for socket in (counts, others):
             await subscribed(socket, COUNTS, BEN)
             assert await counted(socket) == (2, 0)
-        await done(live, stores, BEN, "blockUser", ANNA)
+        await change(live, stores, BEN, "blockUser", ANNA)
         seen = (await relation.data())["relationChanged"]
         assert seen == [{"state": "NONE", "blocking": False, "muted": False}]
         # The end of the follow and the block arrive one after the other, in either order.
@@ -122,7 +124,7 @@ async def test_the_blocked_see_relation_and_counts_as_if_they_were_strangers(
         assert await counted(others) == (1, 0)
 
 
-async def test_an_account_is_gone_at_once_and_its_edges_are_heard_to_end(
+async def test_an_account_is_gone_at_once_and_its_edges_send_their_end(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     await follows(stores, (ANNA, BEN), (BEN, ANNA), (THIRD, BEN))
@@ -131,7 +133,7 @@ async def test_an_account_is_gone_at_once_and_its_edges_are_heard_to_end(
         live_gateway(
             replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=0))
         ) as live,
-        ears(live, stores, ANNA, THIRD) as (anna, third),
+        subscribed_to_events(live, stores, ANNA, THIRD) as (anna, third),
     ):
         async with live.socket(viewer=ANNA) as relation, live.socket(viewer=THIRD) as counts:
             await subscribed(relation, RELATION, BEN)
@@ -144,64 +146,64 @@ async def test_an_account_is_gone_at_once_and_its_edges_are_heard_to_end(
         erasing = [await stores.jobs.erasure.erase_batch(UserId(BEN)) for _ in range(3)]
         assert erasing[-1] is BatchResult.WAIT, "nothing is left, but something may be under way"
         await drain_all(stores)
-        assert await heard_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}
-        assert await heard_by(third, 1) == {"UNFOLLOWED 9 7"}
-        await marked(live, stores, anna, third)
+        assert await received_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}
+        assert await received_by(third, 1) == {"UNFOLLOWED 9 7"}
+        await assert_no_event(live, stores, anna, third)
 
 
-async def test_a_request_is_between_two(live: LiveGateway, stores: Stores) -> None:
+async def test_a_request_is_an_event_for_its_two_users(live: LiveGateway, stores: Stores) -> None:
     await protect(stores, BEN)
-    async with ears(live, stores, ANNA, BEN, THIRD) as (anna, ben, third):
+    async with subscribed_to_events(live, stores, ANNA, BEN, THIRD) as (anna, ben, third):
         for mutation, actor in (
             ("cancelFollowRequest", ANNA),
             ("declineFollowRequest", BEN),
             ("acceptFollowRequest", BEN),
         ):
-            await done(live, stores, ANNA, "followUser", BEN)
-            await done(live, stores, actor, mutation, ANNA + BEN - actor)
+            await change(live, stores, ANNA, "followUser", BEN)
+            await change(live, stores, actor, mutation, ANNA + BEN - actor)
             kind = {"cancel": "CANCELLED", "declin": "DECLINED", "accept": "ACCEPTED"}[mutation[:6]]
-            for ear in (anna, ben):
-                assert await ear.hears() == "REQUESTED 1 7"
-                assert await ear.hears() == f"REQUEST_{kind} 1 7"
-        await marked(live, stores, third)
+            for subscriber in (anna, ben):
+                assert await subscriber.next_event() == "REQUESTED 1 7"
+                assert await subscriber.next_event() == f"REQUEST_{kind} 1 7"
+        await assert_no_event(live, stores, third)
 
 
 async def test_a_mute_is_an_event_for_the_user_who_mutes(live: LiveGateway, stores: Stores) -> None:
-    async with ears(live, stores, ANNA, BEN) as (anna, ben):
-        await done(live, stores, ANNA, "muteUser", BEN)
-        await done(live, stores, ANNA, "muteUser", BEN, ', until: "2999-01-01T00:00:00Z"')
-        await done(live, stores, ANNA, "unmuteUser", BEN)
-        await done(live, stores, ANNA, "followUser", BEN, ", closeFollow: true")
-        await done(live, stores, ANNA, "updateFollow", BEN, ", closeFollow: false")
-        heard = [(await anna.hears()).split()[0] for _ in range(5)]
-        assert heard == ["MUTED", "MUTED", "UNMUTED", "FOLLOWED", "FOLLOW_CHANGED"]
-        assert await ben.hears() == "FOLLOWED 1 7"
-        await marked(live, stores, ben)
+    async with subscribed_to_events(live, stores, ANNA, BEN) as (anna, ben):
+        await change(live, stores, ANNA, "muteUser", BEN)
+        await change(live, stores, ANNA, "muteUser", BEN, ', until: "2999-01-01T00:00:00Z"')
+        await change(live, stores, ANNA, "unmuteUser", BEN)
+        await change(live, stores, ANNA, "followUser", BEN, ", closeFollow: true")
+        await change(live, stores, ANNA, "updateFollow", BEN, ", closeFollow: false")
+        received = [(await anna.next_event()).split()[0] for _ in range(5)]
+        assert received == ["MUTED", "MUTED", "UNMUTED", "FOLLOWED", "FOLLOW_CHANGED"]
+        assert await ben.next_event() == "FOLLOWED 1 7"
+        await assert_no_event(live, stores, ben)
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-async def test_a_whisper_is_heard_by_its_two_ends_at_most(
+async def test_a_whisper_is_an_event_for_its_two_ends_at_most(
     storage_settings: StorageSettings, stores: Stores, hidden: bool
 ) -> None:
     limits = replace(Limits(), counts_every_s=0.01, whispers_hidden=hidden)
     async with (
         live_gateway(storage_settings, limits=limits) as live,
-        ears(live, stores, ANNA, BEN, THIRD) as (anna, ben, third),
+        subscribed_to_events(live, stores, ANNA, BEN, THIRD) as (anna, ben, third),
         live.socket(viewer=THIRD) as others,
         live.socket(viewer=BEN) as own,
     ):
         for socket in (others, own):
             await subscribed(socket, COUNTS, BEN)
             assert await counted(socket) == (0, 0)
-        await done(live, stores, ANNA, "followUser", BEN, ", visibility: WHISPER")
-        assert await anna.hears() == "FOLLOWED 1 7"
+        await change(live, stores, ANNA, "followUser", BEN, ", visibility: WHISPER")
+        assert await anna.next_event() == "FOLLOWED 1 7"
         if not hidden:
-            assert await ben.hears() == "FOLLOWED 1 7"
+            assert await ben.next_event() == "FOLLOWED 1 7"
             assert await counted(own) == (1, 0)
-        await marked(live, stores, ben, third)
-        assert await counted(others) == (1, 0), "the mark's follow, and never the whisper"
-        await done(live, stores, ANNA, "updateFollow", BEN, ", visibility: PUBLIC")
-        assert await ben.hears() == ("FOLLOWED 1 7" if hidden else "FOLLOW_CHANGED 1 7")
+        await assert_no_event(live, stores, ben, third)
+        assert await counted(others) == (1, 0), "the follow of assert_no_event, and not the whisper"
+        await change(live, stores, ANNA, "updateFollow", BEN, ", visibility: PUBLIC")
+        assert await ben.next_event() == ("FOLLOWED 1 7" if hidden else "FOLLOW_CHANGED 1 7")
         assert await counted(others) == (2, 0)
 
 
@@ -223,7 +225,7 @@ async def test_a_list_that_its_owner_hides_takes_its_count_along(
 async def test_an_account_deactivated_through_another_gateway_sends_no_more_events(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    """However old what a process knows of absences may be: who is woken is not woken again."""
+    """The process reads the set of absent accounts again before it sends an event."""
     await follows(stores, (ANNA, BEN), (BEN, ANNA), (BEN, THIRD))
     await drain_all(stores)
     aged = replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=3_600_000))
@@ -251,9 +253,9 @@ async def test_a_mute_wakes_no_subscriber_of_counts(live: LiveGateway, stores: S
     async with live.socket(viewer=THIRD) as others:
         await subscribed(others, COUNTS, BEN)
         assert await counted(others) == (0, 0)
-        await done(live, stores, ANNA, "muteUser", BEN)
-        await done(live, stores, BEN, "blockUser", ANNA)
-        await done(live, stores, 5000, "followUser", BEN)
+        await change(live, stores, ANNA, "muteUser", BEN)
+        await change(live, stores, BEN, "blockUser", ANNA)
+        await change(live, stores, 5000, "followUser", BEN)
         assert await counted(others) == (1, 0)
 
 
@@ -269,23 +271,23 @@ async def counted(socket: Socket) -> tuple[Any, Any]:
 
 
 async def test_what_others_do_in_secret_is_not_in_a_feed(live: LiveGateway, stores: Stores) -> None:
-    """It pushed out events of the user, and the cursor of a RESYNC told its time."""
+    """They displaced events of the user, and the cursor of a RESYNC revealed their time."""
     feed = f"kith:public:feed:{ANNA}"
-    async with ears(live, stores, ANNA):
+    async with subscribed_to_events(live, stores, ANNA):
         secrets = ("muteUser", "unmuteUser", "dismissSuggestion", "blockUser", "unblockUser")
         for mutation in secrets:
-            await done(live, stores, BEN, mutation, ANNA)
+            await change(live, stores, BEN, mutation, ANNA)
         assert await stores.servers.redis.pipe([("XLEN", feed)]) == [1]
-        await done(live, stores, BEN, "followUser", ANNA)
-        await done(live, stores, BEN, "updateFollow", ANNA, ", closeFollow: true")
+        await change(live, stores, BEN, "followUser", ANNA)
+        await change(live, stores, BEN, "updateFollow", ANNA, ", closeFollow: true")
         assert await stores.servers.redis.pipe([("XLEN", feed)]) == [2]
 
 
 async def test_the_cursor_of_a_resync_is_of_no_event(live: LiveGateway, stores: Stores) -> None:
     feed = f"kith:public:feed:{ANNA}"
     resync = 'subscription { relationshipEvents(after: "1-0") { type cursor } }'
-    async with ears(live, stores, ANNA), live.socket(viewer=ANNA) as socket:
-        await done(live, stores, BEN, "followUser", ANNA, ", visibility: WHISPER")
+    async with subscribed_to_events(live, stores, ANNA), live.socket(viewer=ANNA) as socket:
+        await change(live, stores, BEN, "followUser", ANNA, ", visibility: WHISPER")
         await socket.subscribe(resync)
         found = (await socket.data())["relationshipEvents"]
         assert found["type"] == "RESYNC"

@@ -1,4 +1,4 @@
-"""What docs/privacy.md, docs/relations.md and docs/relation-mask.md say is so."""
+"""The statements of docs/privacy.md, docs/relations.md and docs/relation-mask.md are true."""
 
 import json
 import re
@@ -52,7 +52,7 @@ async def test_a_pages_examples_answer_what_it_says(name: str, gateway: Gateway)
     assert shown
 
 
-def test_the_page_tells_to_whom_lists_are_open() -> None:
+def test_the_page_lists_who_may_open_lists() -> None:
     *audiences, protected = rows("privacy", "audience")
     assert [name for name, *_ in audiences] == [audience.name for audience in Audience]
     for name, *cells in audiences:
@@ -65,14 +65,14 @@ def _cells(privacy: Privacy) -> list[str]:
     return [access(ListKind.FOLLOWING, privacy, viewer).value for viewer in ViewerRole]
 
 
-def test_the_page_tells_all_codes_of_a_button() -> None:
+def test_the_page_lists_all_codes_of_a_button() -> None:
     result = {code: can for code, can, _ in rows("privacy", "code")}
     assert result == {
         code.name: str(outcome in CHANGES).lower() for outcome, (code, _) in ELIGIBILITIES.items()
     }
 
 
-def test_the_page_tells_every_bit() -> None:
+def test_the_page_lists_every_bit() -> None:
     table = rows("relation-mask", "bit")
     assert [(int(bit), int(value)) for bit, value, *_ in table] == [
         (mark.value.bit_length() - 1, mark.value) for mark in Mark

@@ -1,4 +1,4 @@
-"""Who may know what about two users, asked over HTTP as everybody who can ask.
+"""The visibility of relations between two users, for every viewer, over HTTP.
 
 The plain situations, with lists and buttons, are in `test_four_viewers`.
 """
@@ -64,7 +64,7 @@ OTHERS = ("third", "nobody", "service for C")
 
 
 async def result(gateway: Gateway, asker: Asker, source: int, target: int) -> set[str]:
-    """What is said of two users: the same by every field, and by the mask."""
+    """The relation of two users. Every field and the mask must agree on it."""
     asked = asker.through(gateway)
     data = await asked.data(RELATIONS, asker.viewer, **{"from": str(source), "to": str(target)})
     (relation,), mask = data["user"]["relationWith"], data["user"]["relationMask"]
@@ -75,7 +75,7 @@ async def result(gateway: Gateway, asker: Asker, source: int, target: int) -> se
     return said_of(relation, first)
 
 
-TURNED = {
+REVERSED = {
     "following": "followedBy",
     "followedBy": "following",
     "requested": "requestedBy",
@@ -83,9 +83,9 @@ TURNED = {
 }
 
 
-def turned(said: set[str]) -> set[str]:
-    """The same two users, from the other side."""
-    return {TURNED[name] for name in said if name in TURNED}
+def reversed_relation(said: set[str]) -> set[str]:
+    """The relation in the other direction."""
+    return {REVERSED[name] for name in said if name in REVERSED}
 
 
 def words(*names: str) -> set[str]:
@@ -202,11 +202,13 @@ async def test_every_viewer_sees_the_relations_that_they_may_see(
         await stores.writes.accounts.set_privacy(UserId(user), case.privacy or PrivacyChange())
     async with running_gateway(storage_settings) as gateway:
         for asker, (ahead, behind) in case.result.items():
-            whole = await result(gateway, VIEWERS[asker], A, B)
-            assert whole == words(ahead), asker
-            back = await result(gateway, VIEWERS[asker], B, A)
-            assert back == words(behind), asker
-            assert turned(whole) == {word for word in back if word in TURNED}, asker
+            relation = await result(gateway, VIEWERS[asker], A, B)
+            assert relation == words(ahead), asker
+            reverse = await result(gateway, VIEWERS[asker], B, A)
+            assert reverse == words(behind), asker
+            assert reversed_relation(relation) == {word for word in reverse if word in REVERSED}, (
+                asker
+            )
 
 
 async def test_services_ask_about_pairs(gateway: Gateway, stores: Stores) -> None:

@@ -23,7 +23,7 @@ KEY = "a key for the tests, of 32 bytes or more"
 SETTINGS = WebhookSettings(
     (KEY,), (ip_network("127.0.0.0/8"),), allows_http=True, times=WebhookTimes(retried_s=0)
 )
-AWAY = {
+UNAVAILABLE = {
     "DATABASE_URL": "postgresql://kith@127.0.0.1:1/kith",
     "REDIS_URL": "redis://127.0.0.1:1/0",
     "KITH_WEBHOOKS_KEYS": KEY,
@@ -133,7 +133,7 @@ def test_a_wrong_command_ends_with_a_sentence(
     environment: dict[str, str],
     said: str,
 ) -> None:
-    for name, value in {**AWAY, **environment}.items():
+    for name, value in {**UNAVAILABLE, **environment}.items():
         monkeypatch.setenv(name, value)
     code, shown = invoked("webhooks", *arguments)
     assert code == 2

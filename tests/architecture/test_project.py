@@ -117,7 +117,7 @@ def test_the_lock_of_the_benchmark_has_node_for_every_platform() -> None:
 
 
 def test_the_locks_agree() -> None:
-    """What `make dev` installs is a part of what the tests run with, in the same versions."""
+    """`make dev` installs a part of the packages of the tests, in the same versions."""
     locks = [ROOT / name for name in ("requirements.txt", "requirements-embedded.txt")]
     tested = set(pinned(ROOT / "requirements-dev.txt"))
     for lock in locks:

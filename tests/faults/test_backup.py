@@ -63,7 +63,7 @@ async def follow(stores: Stores, target: int) -> None:
 
 
 async def following(stores: Stores) -> set[int]:
-    """Whom user 1 follows, as others see it, and as the caches hold it from then on."""
+    """The users whom user 1 follows, as others see them. The read fills the caches."""
     reading = Reading(stores.reads.reader)
     pages = await reading.pages(ListKind.FOLLOWING, users(1), Window(20), None)
     return set(ids_of(pages[UserId(1)].entries))

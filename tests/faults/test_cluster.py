@@ -1,4 +1,4 @@
-"""Caches in a Redis Cluster: servers go away, slots move, and what is asked first comes first."""
+"""Caches in a Redis Cluster: servers become unavailable, slots move, and replies come in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
@@ -72,10 +72,10 @@ def servers_of_users(cluster: Cluster) -> dict[UserId, ClusterServer]:
 
 
 async def followers(stores: Stores, of: Iterable[UserId]) -> set[UserId]:
-    """Who of these follows the star."""
+    """Those of the users who follow the star."""
     of = list(of)
     found = await stores.reads.reader.read(None, RelationsOf(checks(of)))
-    return {user for user, (tie,) in zip(of, found, strict=True) if tie.kinds}
+    return {user for user, (relation,) in zip(of, found, strict=True) if relation.kinds}
 
 
 async def test_a_server_that_is_away_is_away_for_its_own_users_only(
@@ -289,7 +289,7 @@ async def test_a_slot_that_moves_is_followed(
         assert ids_of(page[user].entries) == [STAR]  # of a key that neither has
         await unfollows(stores, (user, STAR))
         page = await others.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
-        assert not page[user].entries, "another process hears of it, too"
+        assert not page[user].entries, "another process reads it, too"
         assert await followers(others, [user]) == set()
         await drain_all(stores)
         assert await followers(stores, EVERYBODY) == set(EVERYBODY[1:])
@@ -366,7 +366,7 @@ async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
         await stores.servers.redis.ping()
 
 
-async def test_a_server_that_knows_nobody_is_not_believed(
+async def test_a_slot_map_without_servers_is_ignored(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
     home, seed = servers_of_users(own_cluster), own_cluster.servers[0]

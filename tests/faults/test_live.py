@@ -1,4 +1,4 @@
-"""Subscribers while something breaks: Redis goes away, a client does not read, a log is lost."""
+"""Subscribers during failures: Redis is unavailable, a client does not read, a log is lost."""
 
 import contextlib
 import socket as sockets
@@ -46,9 +46,9 @@ async def test_subscribers_receive_changes_made_during_an_outage_of_redis(
             await follows(stores, (1, 7))
             await drain_all(stores)
             await proxy.restore()
-            heard = [await socket.data() for _ in range(2)]
-    assert {"relationChanged": [{"state": "FOLLOWED_BY"}]} in heard
-    assert {"relationshipEvents": {"type": "FOLLOWED", "from": {"id": "1"}}} in heard
+            received = [await socket.data() for _ in range(2)]
+    assert {"relationChanged": [{"state": "FOLLOWED_BY"}]} in received
+    assert {"relationshipEvents": {"type": "FOLLOWED", "from": {"id": "1"}}} in received
 
 
 async def test_a_redis_that_comes_back_empty_gives_a_resync(
@@ -103,16 +103,16 @@ async def test_a_client_that_does_not_read_is_sent_away_and_the_others_are_serve
     async with (
         live_gateway(storage_settings, limits) as live,
         live.socket(sock=small(live.port), max_queue=1) as slow,
-        live.socket() as quick,
+        live.socket() as reader,
     ):
         for number in range(50):
             await slow.subscribe(LONG, id=str(number))
-        await quick.subscribe(COUNTS)
-        await quick.data()
+        await reader.subscribe(COUNTS)
+        await reader.data()
         await until(lambda: dropped(live.http))
         await follows(stores, (1, 7))
         await drain_all(stores)
-        assert (await quick.data())["countsChanged"]["followerCount"] == 101
+        assert (await reader.data())["countsChanged"]["followerCount"] == 101
         # As soon as it reads again it learns why, if it is not too late even for that.
         code, _ = await drained(slow)
         assert code in (4413, 1006)

@@ -1,4 +1,4 @@
-"""Traces of real processes: two gateway processes and a worker, and a collector that goes away."""
+"""Traces of two gateway processes and a worker, and a collector that becomes unavailable."""
 
 import signal
 from pathlib import Path

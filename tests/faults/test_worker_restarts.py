@@ -1,4 +1,4 @@
-"""A worker whose Redis is slow, silent or away: the same process goes on when it is back."""
+"""A worker whose Redis is slow, silent or unavailable: the same process goes on when it is back."""
 
 import signal
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def nothing_waits(stores: Stores) -> bool:
 
 
 async def until_older(stores: Stores, age_s: float) -> None:
-    """Wait until a change has waited for `age_s`: so long was Redis away."""
+    """Wait until a change has waited for `age_s`: Redis was unavailable for that time."""
 
     async def is_older() -> bool:
         return max((await stores.jobs.progress.dirty()).values(), default=0.0) >= age_s

@@ -41,7 +41,7 @@ async def totals(stores: Stores, followers_max: int = -1) -> Mapping[UserId, Cou
 
 
 async def looked_up(stores: Stores) -> Mapping[UserId, Counts]:
-    """What a look at each finds: an account that is not counted yet makes it necessary."""
+    """The counts by single lookups, which an uncounted absent account makes necessary."""
     await stores.servers.postgres.fetch("INSERT INTO account (user_id, state) VALUES (99, 1)")
     found = await totals(stores, LOOK_AT_EACH)
     await stores.servers.postgres.fetch("DELETE FROM account WHERE user_id = 99")
@@ -56,8 +56,8 @@ async def anything(stores: Stores, chance: random.Random) -> None:
         flags = chance.choice([Flags.PLAIN, Flags.CLOSE_FOLLOW])
         await edges(stores, {(one, other): (chance.choice(KINDS), flags)})
     elif what < 0.8:
-        away = chance.choice([AccountState.ACTIVE, AccountState.DEACTIVATED])
-        await stores.writes.account_states.change(one, away)
+        state = chance.choice([AccountState.ACTIVE, AccountState.DEACTIVATED])
+        await stores.writes.account_states.change(one, state)
     elif what < 0.9:
         await asyncio.gather(*map(stores.jobs.drain.lane, ALL_LANES))
     else:

@@ -1,4 +1,4 @@
-"""What the store of accounts promises, cached or not; and the races of its cache, step by step."""
+"""The contract of the store of accounts, cached or not, and the races of its cache."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -243,7 +243,7 @@ class Gated(Stop):
 
 
 class Broken(Gated):
-    """AccountWrites of which a writer never hears whether they were written."""
+    """AccountWrites whose result never reaches the writer."""
 
     async def set_privacy(
         self,

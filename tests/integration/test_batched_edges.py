@@ -306,10 +306,10 @@ async def test_batches_and_single_changes_of_the_same_users_do_not_deadlock(
             await stores.writes.edges.change(pair, kinds[(place + start) % len(kinds)]())
 
     def batched(start: int) -> Awaitable[list[Decision]]:
-        turned = pairs[start:] + pairs[:start]
+        rotated = pairs[start:] + pairs[:start]
         return all_at_once(
             stores,
-            [(pair, kinds[(place * start) % len(kinds)]()) for place, pair in enumerate(turned)],
+            [(pair, kinds[(place * start) % len(kinds)]()) for place, pair in enumerate(rotated)],
         )
 
     for start in (5, 17, 31):

@@ -1,4 +1,4 @@
-"""What the bench asks of a running gateway, and what it reads from it."""
+"""The reads of the bench from a running gateway."""
 
 from dataclasses import replace
 
@@ -82,7 +82,7 @@ async def test_raw_writes_cursors_of_the_space_that_the_bench_has_filled(
 NULL_CONDITION = """
 query ($skipped: Boolean = false) { user(id: 1) @skip(if: $skipped) { id } }
 """
-"""What the engine leaves to graphql-core."""
+"""A query that the engine leaves to graphql-core."""
 
 
 async def test_the_bench_counts_what_is_left_to_graphql_core(

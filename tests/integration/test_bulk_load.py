@@ -202,7 +202,7 @@ async def test_only_what_may_be_a_follow_becomes_one(
 async def test_a_load_after_an_unfollow_that_was_not_drained_counts_correctly(
     stores: Stores, storage_settings: StorageSettings, tmp_path: Path, kind: Kind
 ) -> None:
-    """The reverse side has not heard of it when the load writes the follow there."""
+    """The end has not reached the reverse side when the load writes the follow there."""
     await edges(stores, {(1, 2): kind})
     await drain_all(stores)
     await edges(stores, {(1, 2): Kind.NONE})
@@ -266,11 +266,11 @@ async def test_progress_ends_with_the_whole_file(
 ) -> None:
     result: list[Progress] = []
 
-    async def hear(progress: Progress) -> None:
+    async def record(progress: Progress) -> None:
         result.append(progress)
 
     path = write_edges(tmp_path / "edges.csv", ring(400, 6))
-    await bulk_load(storage_settings, path, on_progress=hear)
+    await bulk_load(storage_settings, path, on_progress=record)
     assert result == sorted(result, key=lambda progress: progress.loaded)
     assert len(result) > 10
     assert result[-1] == Progress(False, 2401, path.stat().st_size, path.stat().st_size, 2400, 0, 0)
@@ -317,11 +317,11 @@ from storage.settings import StorageSettings
 
 bulk_load.SEGMENT_LINES, edge_file.BLOCK_BYTES = 500, 4096
 
-async def hear(progress):
+async def record(progress):
     print(progress.loaded, flush=True)
 
 settings = StorageSettings(sys.argv[1], "")
-asyncio.run(bulk_load.bulk_load(settings, Path(sys.argv[2]), on_progress=hear))
+asyncio.run(bulk_load.bulk_load(settings, Path(sys.argv[2]), on_progress=record))
 """
 
 

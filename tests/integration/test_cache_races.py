@@ -539,7 +539,7 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
 
 
 @pytest.mark.parametrize("what", ["an edge", "settings", "a state"])
-async def test_a_process_that_ends_still_tells_the_caches_for_who_has_hung_up(
+async def test_a_process_that_ends_updates_the_caches_for_disconnected_clients(
     bench: Bench, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     seen, gate, send = bench.stores, Gate(), GuardedRedis.pipe

@@ -8,7 +8,7 @@ from workers.sweep import sweep
 
 AN_HOUR_AHEAD = """
 UPDATE following_count
-SET paced_until = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000
+SET paced_until = (extract(epoch FROM now()) * 1000000)::bigint + 3600000000
 """
 PACED = "SELECT paced_until - (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS ahead"
 

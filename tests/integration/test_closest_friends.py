@@ -24,7 +24,7 @@ ONE = UserId(1)
 FRIENDS = range(2, 12)
 CLOSENESS = {4: 9.0, 7: 3.0, 2: 1.0, 99: 50.0}
 CLOSEST_FIRST = [4, 7, 2, 11, 10, 9, 8, 6, 5, 3]
-"""Whom user 1 is close to, then the newest friends."""
+"""The friends with a score, closest first, then the others, newest first."""
 
 
 async def graph(stores: Stores) -> None:

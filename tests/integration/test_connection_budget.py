@@ -62,6 +62,7 @@ async def test_a_busy_pool_gives_its_connections_to_one_that_waits(
         await asyncio.gather(*load)
 
 
+@pytest.mark.plain("a first connection takes longer than the wait")
 async def test_a_wait_for_a_connection_ends_with_a_rejection_and_leaks_nothing(
     storage_settings: StorageSettings,
 ) -> None:

@@ -133,24 +133,26 @@ async def test_a_connection_that_the_server_ended_is_replaced(
     narrow: Postgres, postgres: Postgres
 ) -> None:
     before = await backend(narrow)
-    await postgres.fetch("SELECT pg_terminate_backend($1)", before)
+    await postgres.fetch("SELECT pg_terminate_backend($1::integer)", before)
     async with asyncio.timeout(DEADLINE_S):
         while True:
             try:
                 now = await backend(narrow)
                 break
-            except Unavailable:  # it had not heard of it yet
+            except Unavailable:  # it had not noticed it yet
                 continue
     assert now != before
 
 
-async def test_a_server_that_is_away_takes_no_place(storage_settings: StorageSettings) -> None:
-    away = replace(
+async def test_a_unavailable_server_occupies_no_connection(
+    storage_settings: StorageSettings,
+) -> None:
+    unavailable = replace(
         storage_settings,
         database_url="postgresql://k@/k?host=/nowhere",
         connections=replace(storage_settings.connections, pool_max=1),
     )
-    postgres = Postgres(away)
+    postgres = Postgres(unavailable)
     for _ in range(3):
         with pytest.raises(Unavailable) as raised:
             await postgres.ping()

@@ -48,7 +48,7 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
         yield opened
 
 
-async def assert_settled(stores: Stores) -> None:
+async def assert_drained(stores: Stores) -> None:
     """Reverse rows mirror forward rows, counts equal rows, and nothing waits."""
     columns = "from_user_id, to_user_id, kind, flags, since, version"
     forward = await stores.servers.postgres.fetch(f"SELECT {columns} FROM following")
@@ -112,7 +112,7 @@ async def test_ten_drainers_of_one_lane_apply_every_change_once(
         over.set()
         await asyncio.gather(*drainers)
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -129,7 +129,7 @@ async def test_friends_add_up_while_both_sides_change_and_drains_run(
         over.set()
         await asyncio.gather(*drainers)
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_a_batch_takes_no_more_than_it_may_and_the_oldest_first(stores: Stores) -> None:
@@ -167,7 +167,7 @@ async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
     assert (await stores.jobs.progress.backlog()).waiting == 4
     assert list(await stores.jobs.progress.dirty()) == [LANE]
     await stores.jobs.drain.lane(LANE)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores) -> None:
@@ -176,7 +176,7 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
         await unfollows(stores, (1, 2))
     await follows(stores, (2, 1), (1, 2))
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
     assert (await Totals(stores.reads.reader).get_many([TWO], None))[TWO] == Counts(1, 1, 1)
 
 
@@ -184,7 +184,7 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
 
 
 async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[object, ...]:
-    """What a stranger reads of one user: followers, their count, and a relation."""
+    """The followers of one user, their count, and a relation, as a stranger reads them."""
     pages = await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWERS, [user], Window(9)))
     counts = await Totals(stores.reads.reader).get_many([user], None)
     ((relation,),) = await stores.reads.reader.read(None, RelationsOf([Check(user, [other])]))
@@ -202,7 +202,7 @@ async def test_changes_that_a_killed_worker_applied_are_published_by_the_next(
     assert list(await stores.jobs.progress.dirty()) == [lane]
     await stores.jobs.drain.lane(lane)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_published_changes_without_acknowledgement_are_published_again(
@@ -216,7 +216,7 @@ async def test_published_changes_without_acknowledgement_are_published_again(
     await drain_all(stores)
     await stores.caches.updates.applied(old.changes)  # or it was only slow, and does it again
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Stores) -> None:
@@ -226,7 +226,7 @@ async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Store
     await stores.jobs.outbox.acknowledge(Lane((row["lane"] + 1) % LANES), [row["id"]])
     assert (await stores.jobs.progress.backlog()).waiting == 1
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_a_drain_that_is_cancelled_anywhere_changes_nothing_twice(
@@ -243,7 +243,7 @@ async def test_a_drain_that_is_cancelled_anywhere_changes_nothing_twice(
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_without_redis_changes_are_applied_and_wait_to_be_published(
@@ -259,7 +259,7 @@ async def test_without_redis_changes_are_applied_and_wait_to_be_published(
     assert list(await stores.jobs.progress.dirty()) == [lane]
     await drain_all(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
@@ -301,13 +301,13 @@ async def test_unavailable_caches_delay_neither_lanes_nor_events(
     await sweep(stores)
     assert await seen_by_others(stores, star, UserId(3000)) == arrived
     assert (await stores.broker.events.after(star, result[-1].cursor, 99)).events == []
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 # In whatever order.
 
 
-async def test_a_change_that_comes_late_is_ignored_where_a_newer_one_stands(
+async def test_a_late_change_is_ignored_where_a_newer_one_was_applied(
     stores: Stores,
 ) -> None:
     await follows(stores, (2, 1))
@@ -326,7 +326,7 @@ async def test_a_change_that_comes_late_is_ignored_where_a_newer_one_stands(
     )
     assert list(await stores.jobs.progress.dirty()) == [lane_of(TWO)]
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
 
 
@@ -343,7 +343,7 @@ async def test_changes_of_one_batch_may_lie_in_the_wrong_order(stores: Stores) -
         " WHERE o.id = t.id AND o.to_user_id = 2"
     )
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_a_friendship_made_and_ended_before_a_drain_never_counts_below_zero(
@@ -359,7 +359,7 @@ async def test_a_friendship_made_and_ended_before_a_drain_never_counts_below_zer
         assert counts[TWO].friends >= 0
     await drain_all(stores)
     assert await Totals(stores.reads.reader).get_many([ONE], None) == {ONE: Counts(0, 1, 0)}
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 # Lanes and their wake-ups.
@@ -387,7 +387,7 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
             await held
     finally:
         await connection.close()
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_a_lane_that_another_process_drains_does_not_hold_up_the_sweep(
@@ -409,7 +409,7 @@ async def test_a_lane_that_another_process_drains_does_not_hold_up_the_sweep(
         await connection.close()
     assert "cannot be drained" not in caplog.text
     await sweep(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_the_sweep_wakes_lanes_whose_job_was_lost(stores: Stores) -> None:
@@ -432,10 +432,10 @@ async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
     monkeypatch.setattr(sweeping, "OVERDUE_S", 0)
     await follows(stores, (3000, STARS[0]), (3000, 1), (1, 3000))
     await sweep(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
-async def test_a_backlog_knows_how_long_its_oldest_change_has_waited(stores: Stores) -> None:
+async def test_a_backlog_has_the_age_of_its_oldest_change(stores: Stores) -> None:
     backlog = await stores.jobs.progress.backlog()
     assert (backlog.waiting, backlog.oldest_s) == (0, 0)
     await follows(stores, (1, 2), (1, 3))

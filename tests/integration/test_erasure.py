@@ -155,7 +155,7 @@ async def test_nothing_is_left_of_a_deleted_account(
 async def test_messages_of_a_deleted_account_are_erased_everywhere(
     stores: Stores, at_once: Erasure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.postgres.erasures.RECEIPTS", 2)
+    monkeypatch.setattr("storage.postgres.erasures.BATCH_ROWS", 2)
     for other in (1, 2, 3, 4, 5):
         await stores.writes.accounts.set_privacy(UserId(other), PrivacyChange(protected=True))
         await stores.writes.edges.change(as_pair(GONE, other), follow(PLENTY, message="Please!"))
@@ -184,10 +184,10 @@ RESULT_FIELDS: dict[int, list[str]] = {
     8: ["UNMUTED 8 50"],
     9: ["UNFOLLOWED 9 50"],
 }
-"""What each hears when the account is erased: its end of what there was, as if ended by hand."""
+"""The events that each user gets when the account is erased, as if each edge had been ended."""
 
 
-async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once: Erasure) -> None:
+async def test_each_end_gets_the_events_of_what_it_saw(stores: Stores, at_once: Erasure) -> None:
     await edges(stores, AROUND)
     await drain_all(stores)
     opened = {user: await stores.broker.events.open(UserId(user)) for user in RESULT_FIELDS}
@@ -197,16 +197,16 @@ async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once:
     for user, cursor in opened.items():
         batch = await stores.broker.events.after(UserId(user), cursor, 20)
         assert not batch.lost
-        assert sorted(heard_of(batch, UserId(user))) == RESULT_FIELDS[user]
+        assert sorted(events_for(batch, UserId(user))) == RESULT_FIELDS[user]
 
 
-def heard_of(batch: FeedBatch, viewer: UserId) -> list[str]:
-    """What a viewer sees of some events, in three words each."""
+def events_for(batch: FeedBatch, viewer: UserId) -> list[str]:
+    """The events that a viewer may see, in three words each."""
     events = {one.event.id: one.event for one in batch.events}.values()
     return [
-        f"{heard.name} {event.source} {event.target}"
+        f"{event_type.name} {event.source} {event.target}"
         for event in events
-        if (heard := event_type_for(event, viewer))
+        if (event_type := event_type_for(event, viewer))
     ]
 
 
@@ -215,7 +215,7 @@ class StopError(Exception):
 
 
 class Stopping:
-    """Edges of which only so many more are changed; and one more, which nobody hears of."""
+    """Edges of which only so many more are changed; and one more, which sends no event."""
 
     def __init__(self, inner: Edges, more: int) -> None:
         self._inner, self.more = inner, more

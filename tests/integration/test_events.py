@@ -37,7 +37,7 @@ async def scant(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
 
 
 async def log(stores: Stores, user: UserId = SEVEN) -> list[Event]:
-    """What the change feed holds of the changes towards a user."""
+    """The events in the change feed whose target is this user."""
     key = f"kith:public:events:{lane_of(user)}"
     (entries,) = await stores.servers.redis.pipe([("XRANGE", key, "-", "+")])
     events = [event_in(dict(zip(fields[::2], fields[1::2], strict=True))) for _, fields in entries]
@@ -80,7 +80,7 @@ async def test_every_applied_change_is_in_the_log_in_its_targets_order(stores: S
         assert {event.actor for event in own} == {source}
 
 
-async def test_a_drain_that_dies_before_the_acknowledgement_tells_again(
+async def test_a_drain_that_dies_before_the_acknowledgement_publishes_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))
@@ -176,14 +176,14 @@ async def test_a_feed_is_kept_from_its_opening_on_for_a_limited_time(stores: Sto
 async def test_a_feed_is_read_in_batches_without_a_gap(stores: Stores) -> None:
     cursor = await stores.broker.events.open(SEVEN)
     await stores.broker.events.publish(LANE, await some_changes(stores, 25), 0)
-    heard = []
+    received = []
     batch = await stores.broker.events.after(SEVEN, cursor, 10)
     while True:
-        heard += [one.event.source for one in batch.events]
+        received += [one.event.source for one in batch.events]
         if not batch.more:
             break
         batch = await stores.broker.events.after(SEVEN, batch.cursor, 10)
-    assert heard == list(range(1000, 1025))
+    assert received == list(range(1000, 1025))
 
 
 async def test_a_subscriber_behind_a_trimmed_feed_learns_that_events_were_lost(

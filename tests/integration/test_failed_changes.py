@@ -25,7 +25,7 @@ FULL = 2**31 - 1
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_pause_between_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draining, "TRIES_PAUSE_S", 0)
 
 

@@ -12,7 +12,7 @@ from storage.ports.edges import EdgeChange
 from storage.ports.reader import Consistency
 from storage.postgres.outbox import Applied
 from storage.stores import Stores
-from tests.integration.test_drain import assert_settled
+from tests.integration.test_drain import assert_drained
 from tests.support.counts import Totals
 from tests.support.graphs import drain_all, follows, unfollows
 
@@ -95,7 +95,7 @@ async def test_any_number_of_others_get_their_turn(
     assert set(OTHERS[:120]) <= set().union(*batches.targets())
     assert await followers(stores, STAR) < 2_000
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_changes_of_each_target_keep_their_order(
@@ -120,7 +120,7 @@ async def test_changes_of_each_target_keep_their_order(
         ]
         assert len(order) == (200 if target == STAR else 10), target
         assert order == sorted(order), target
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_a_lane_without_a_star_is_drained_from_its_oldest_change(
@@ -135,7 +135,7 @@ async def test_a_lane_without_a_star_is_drained_from_its_oldest_change(
 
 
 async def test_a_token_waits_for_the_changes_that_a_share_has_overtaken(stores: Stores) -> None:
-    """What is skipped stays the head of the lane, so no watermark passes it."""
+    """Skipped changes stay at the head of the lane, so no watermark passes them."""
     await backlog(stores, 5_000)
     await follows(stores, (FAN, OTHERS[0]))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The workers' jobs while a server is away: none fails, each is retried later and says so."""
+"""The workers' jobs while a server is unavailable: each logs that it is retried later."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -13,7 +13,7 @@ from storage.postgres.lanes import TooManyWaiting, count_lanes, set_lanes
 from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.integration.test_drain import assert_settled, toggle
+from tests.integration.test_drain import assert_drained, toggle
 from tests.support.graphs import drain_all, follows
 from tests.support.waiting import until
 
@@ -60,7 +60,7 @@ async def test_changes_move_to_their_new_lanes_and_later_ones_are_written_there(
             target: {lane_of(UserId(target), number)} for target in targets
         }
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_parked_and_failed_changes_move_too(
@@ -78,7 +78,7 @@ async def test_parked_and_failed_changes_move_too(
     assert await lanes_in_use(stores) == {2: {parked}, 3: {512 + lane_of(UserId(3), 64)}}
     assert await stores.jobs.failed_changes.retry(None) == {change: lane_of(UserId(3), 64)}
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
 
 
 async def test_a_gateway_that_knows_the_old_number_writes_to_the_new_lane(
@@ -156,7 +156,7 @@ async def test_counts_are_right_after_changes_of_the_number_under_load(
         over.set()
         await asyncio.gather(*drains)
     await drain_all(stores)
-    await assert_settled(stores)
+    await assert_drained(stores)
     assert (await verify(storage_settings)).clean
 
 

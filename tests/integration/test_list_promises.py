@@ -1,4 +1,4 @@
-"""What the stores of own lists, overlaps and notes promise, by their ports alone."""
+"""The contract of the stores of own lists, overlaps and notes, tested through their ports."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ SHARES = {
     OwnListKind.OUTGOING_REQUESTS: [i for i in FANS if i % 4 == 2],
     OwnListKind.INCOMING_REQUESTS: [i for i in FANS if i % 4 == 2],
 }
-"""Who stands in each of user 1's lists."""
+"""The users in each of user 1's lists."""
 
 
 async def everything(stores: Stores) -> None:

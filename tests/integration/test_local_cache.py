@@ -199,7 +199,7 @@ async def test_a_viewer_is_not_answered_in_parts(reader: WithLocalCache) -> None
     assert reader.hits == hits + 2
 
 
-@pytest.mark.parametrize("drained", [False, True], ids=["pending", "settled"])
+@pytest.mark.parametrize("drained", [False, True], ids=["pending", "drained"])
 @pytest.mark.parametrize("delivery", ["late", "lost"])
 @with_and_without_tls
 async def test_a_viewer_sees_own_writes_though_invalidations_are_late_or_lost(

@@ -27,13 +27,13 @@ from tests.support.graphs import as_pair, drain_all, follows
 
 SEVEN = UserId(7)
 FUNCTIONS = sorted(f"{file.stem}()" for file in migrate._FUNCTIONS.glob("*.sql"))
-"""What replaces `write_steps`."""
+"""The functions that replace `write_steps`."""
 CARRIED_ON = """
 INSERT INTO follower (to_user_id, from_user_id, kind, since, version)
 SELECT to_user_id, from_user_id, kind, since, version FROM outbox;
 INSERT INTO follower_count (user_id, follows) SELECT to_user_id, count(*) FROM outbox GROUP BY 1;
 """
-"""What the drain of that time did, short of the acknowledgement."""
+"""The statements of a drain of that version, without the acknowledgement."""
 
 
 async def migrated_before(
@@ -69,7 +69,7 @@ async def previous(
 
 
 def change(source: int, *, follows: bool, now: int, was: int = 0) -> str:
-    """What a gateway of that time sends when `source` follows user 7, or no longer."""
+    """The statement of a gateway of that version when `source` follows or unfollows user 7."""
     kind, step = (1, 1) if follows else (0, -1)
     slot = locks.pair_key(as_pair(source, SEVEN))
     return f"""SELECT write_change({locks.PAIR}, {slot}, {source}, {SEVEN}, {was}, 0, NULL,
@@ -95,8 +95,8 @@ async def test_rows_that_wait_for_a_worker_keep_their_event_types(earlier: Stora
     async with open_stores(earlier) as stores:
         cursor = await stores.broker.events.open(SEVEN)
         await drain_all(stores)
-        heard = (await stores.broker.events.after(SEVEN, cursor, 10)).events
-        assert [_said(one.event) for one in heard] == [
+        received = (await stores.broker.events.after(SEVEN, cursor, 10)).events
+        assert [_said(one.event) for one in received] == [
             (2, "FOLLOWED"),
             (1, "UNFOLLOWED"),
             (3, "FOLLOWED"),
@@ -110,12 +110,12 @@ async def test_rows_that_wait_for_a_worker_keep_their_event_types(earlier: Stora
 
 
 def _said(event: Event) -> tuple[int, str | None]:
-    heard = event_type_for(event, SEVEN)
-    return event.source, heard.name if heard else None
+    received = event_type_for(event, SEVEN)
+    return event.source, received.name if received else None
 
 
 def step(source: int, *, version: int) -> str:
-    """What a gateway of the previous version sends when `source` follows user 7."""
+    """The step that a gateway of the previous version sends when `source` follows user 7."""
     slot = locks.pair_key(as_pair(source, SEVEN))
     return f"""SELECT write_steps({locks.PAIR}, {slot}, {source}, {SEVEN}, 0, 0, 1000, NULL, 0, 0,
         {version}, '{{f}}', '{{1}}', '{{0}}', '{{1}}', '{{{version}}}', '{{0}}',

@@ -19,7 +19,7 @@ def later(seconds: float) -> Millis:
 
 
 async def muted(stores: Stores) -> set[int]:
-    """Whom user 1 mutes."""
+    """The users whom user 1 mutes."""
     rows = await stores.servers.postgres.fetch(
         f"SELECT to_user_id FROM following WHERE from_user_id = 1 AND flags & {Flags.MUTED:d} <> 0"
     )

@@ -80,8 +80,8 @@ async def test_it_is_known_to_every_gateway_and_read_once(
 async def test_without_redis_each_gateway_knows_what_it_was_sent(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    away = replace(storage_settings, redis_url=f"unix://{tmp_path}/no.sock")
-    async with running_gateway(away) as gateway:
+    unavailable = replace(storage_settings, redis_url=f"unix://{tmp_path}/no.sock")
+    async with running_gateway(unavailable) as gateway:
         rejected(await ask(gateway, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
         for sent in (True, False):
             response = await ask(gateway, persisted(WHO, sent=sent))

@@ -231,7 +231,7 @@ class Planner:
         return list(_steps(json.loads(plan)[0]["Plan"]))
 
     async def touched(self, file: str, name: str, *args: object) -> dict[str, Touched]:
-        """What a statement reads of each table: for a function, into which EXPLAIN cannot see."""
+        """The reads of each table by a statement in a function, which EXPLAIN does not show."""
         transaction = self._connection.transaction()
         await transaction.start()
         try:

@@ -12,6 +12,7 @@ async def test_nobody_is_sampled_where_nobody_has_followed(stores: Stores) -> No
     assert await PostgresSampledUsers(stores.servers.postgres).now() == ()
 
 
+@pytest.mark.plain("it has counts of both users of a pair")
 async def test_the_sample_is_spread_over_all_ids(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -20,6 +21,7 @@ async def test_the_sample_is_spread_over_all_ids(
     assert await PostgresSampledUsers(stores.servers.postgres).now() == (1, 101, 201, 301)
 
 
+@pytest.mark.plain("it has counts of both users of a pair")
 @pytest.mark.parametrize(("kept_s", "found"), [(600.0, (1, 2)), (0.0, (1, 2, 3))])
 async def test_a_small_sample_is_read_again_soon(
     stores: Stores, monkeypatch: pytest.MonkeyPatch, kept_s: float, found: tuple[int, ...]

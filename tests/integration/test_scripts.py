@@ -1,4 +1,4 @@
-"""What runs inside the server: right by a model, cheap by a count, and known when it is called."""
+"""Scripts in the server: equal to a model, with few commands, and loaded before they are called."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -37,7 +37,7 @@ DEADLINE_S = 20
 
 @dataclass(frozen=True)
 class Held:
-    """What a server has of a list: its head, and ranges of it."""
+    """The cached parts of a list: its head, and page ranges."""
 
     head: Page
     ranges: Sequence[tuple[Window, Page]]
@@ -177,7 +177,7 @@ async def test_a_server_that_lost_its_scripts_gets_them_again(
 
 
 async def everything(stores: Stores, users: Sequence[UserId]) -> object:
-    """What the caches tell of some users, by way of every script that reads or fills them."""
+    """The cached values of some users, read with every script that reads or fills them."""
     windows = [Window(2), Window(2, after=Position(Millis(1), UserId(1)))]
     lists = [
         await stores.reads.reader.read(None, PagesOf(kind, users, window))

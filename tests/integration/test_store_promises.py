@@ -1,4 +1,4 @@
-"""What a reader promises, with every wiring and consistency: one suite for all of them."""
+"""The contract of a reader: one suite for every wiring and consistency."""
 
 import asyncio
 import contextlib
@@ -101,8 +101,8 @@ async def reads_of_fans(wired: Wired, fans_database: str) -> AsyncIterator[Reads
         yield reads
 
 
-async def settled(reads: Reads) -> None:
-    """The drain's work, also where the caches are unavailable."""
+async def drain(reads: Reads) -> None:
+    """Apply and acknowledge all changes, also while the caches are unavailable."""
     for lane in await reads.stores.jobs.progress.dirty():
         applied = await reads.stores.jobs.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):
@@ -114,7 +114,7 @@ async def settled(reads: Reads) -> None:
 
 
 class Seen(NamedTuple):
-    """What all reads say of some users."""
+    """The results of all reads about some users."""
 
     lists: dict[ListKind, dict[int, list[int]]]
     counts: dict[int, Counts]
@@ -159,7 +159,7 @@ async def test_users_without_edges_have_nothing(reads: Reads) -> None:
 async def test_all_reads_agree_after_a_write_was_acknowledged_by_the_drain(reads: Reads) -> None:
     await everything(reads, 1, 2, 3)
     await follows(reads.stores, (1, 2), (2, 1), (3, 1), (3, 2), (1, 4))
-    await settled(reads)
+    await drain(reads)
     lists, counts, relations = await everything(reads, 1, 2, 3)
     assert lists == {
         ListKind.FOLLOWING: {1: [4, 2], 2: [1], 3: [2, 1]},
@@ -175,17 +175,17 @@ async def test_all_reads_agree_after_a_write_was_acknowledged_by_the_drain(reads
 async def test_a_follow_that_was_undone_leaves_nothing(reads: Reads) -> None:
     before = await everything(reads, 1, 2)
     await follows(reads.stores, (1, 2), (2, 1))
-    await settled(reads)
+    await drain(reads)
     assert await everything(reads, 1, 2) != before
     await unfollows(reads.stores, (1, 2), (2, 1))
-    await settled(reads)
+    await drain(reads)
     assert await everything(reads, 1, 2) == before
 
 
 @pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
 async def test_the_writer_sees_a_write_at_once_everywhere(reads: Reads, warm: bool) -> None:
     await follows(reads.stores, (2, 1), (5, 2))
-    await settled(reads)
+    await drain(reads)
     if warm:
         await everything(reads, 1, 2, viewer=1)
     await follows(reads.stores, (1, 2))  # and nothing drains it
@@ -273,7 +273,7 @@ async def test_a_window_may_have_both_ends(reads: Reads) -> None:
 
 async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None:
     await follows(reads.stores, (1, 2), (2, 3), (3, 1), (1, 3), (4, 1), (5, 1), (6, 1))
-    await settled(reads)
+    await drain(reads)
     for _ in range(2):  # once to fill, once from what was filled
         checks = [
             Check(UserId(3), users(1, 9, 1)),
@@ -298,7 +298,7 @@ async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None
 async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> None:
     ahead = await reads.stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     behind = await reads.stores.writes.edges.change(as_pair(2, 1), follow(PLENTY))
-    await settled(reads)
+    await drain(reads)
     ((relation,),) = await reads.reading.relations([Check(UserId(1), users(2))])
     assert relation.since == ahead.edge.since
     assert relation.reverse_since == behind.edge.since
@@ -309,12 +309,12 @@ async def test_relations_carry_what_their_first_user_says(reads: Reads) -> None:
     """Of whales too, whose followers are found from the other side."""
     await follows(reads.stores, (1, 2), *((other, 1) for other in range(2, 7)))
     await reads.stores.writes.edges.change(as_pair(1, 2), mute())
-    await settled(reads)
+    await drain(reads)
     for _ in range(2):  # cold, then warm
-        ((relation,), (turned,)) = await reads.reading.relations(
+        ((relation,), (reverse,)) = await reads.reading.relations(
             [Check(UserId(1), users(2)), Check(UserId(2), users(1))]
         )
-        assert (relation.flags, turned.flags) == (Flags.MUTED, Flags.PLAIN)
+        assert (relation.flags, reverse.flags) == (Flags.MUTED, Flags.PLAIN)
 
 
 async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> None:
@@ -326,7 +326,7 @@ async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> No
             for pair, rule in zip(pairs, rules, strict=True)
         )
     )
-    await settled(reads)
+    await drain(reads)
     made = sum(o.outcome is Outcome.FOLLOWED for o in outcomes)
     undone = sum(o.outcome is Outcome.UNFOLLOWED for o in outcomes)
     lists, counts, relations = await everything(reads, 1, 2)

@@ -46,7 +46,7 @@ EXACT = replace(DEVELOPMENT, accepted=AcceptedTokens(leeway_s=0))
 COUNTS = "subscription { countsChanged(userId: 7) { id followerCount followingCount } }"
 
 
-async def settled(stores: Stores, *pairs: tuple[int, int]) -> None:
+async def follow_and_drain(stores: Stores, *pairs: tuple[int, int]) -> None:
     await follows(stores, *pairs)
     await drain_all(stores)
 
@@ -62,9 +62,9 @@ async def test_events_of_an_account_that_has_become_absent_show_no_edge(
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
         await opened(stores, 7)
-        await settled(stores, (9, 7))
+        await follow_and_drain(stores, (9, 7))
         first = (await socket.data())["relationshipEvents"]
-    await settled(stores, (1, 7), (7, 1), (2, 7))
+    await follow_and_drain(stores, (1, 7), (7, 1), (2, 7))
     await unfollows(stores, (1, 7))
     await drain_all(stores)
     service = gateway.as_service
@@ -78,13 +78,13 @@ async def test_events_of_an_account_that_has_become_absent_show_no_edge(
     assert sorted(seen) == [("FOLLOWED", "2"), ("UNFOLLOWED", "1")]
 
 
-async def test_a_viewer_hears_of_a_new_follower(live: LiveGateway, stores: Stores) -> None:
+async def test_a_viewer_receives_a_new_follower(live: LiveGateway, stores: Stores) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
         await opened(stores, 7)
-        await settled(stores, (1, 7), (7, 9))
-        heard = [(await socket.data())["relationshipEvents"] for _ in range(2)]
-    by_type = {event["from"]["id"]: event for event in heard}
+        await follow_and_drain(stores, (1, 7), (7, 9))
+        received = [(await socket.data())["relationshipEvents"] for _ in range(2)]
+    by_type = {event["from"]["id"]: event for event in received}
     assert by_type["1"]["type"] == by_type["7"]["type"] == "FOLLOWED"
     assert by_type["1"]["to"] == {"id": "7", "followerCount": 1}
     assert by_type["1"]["relation"] == {"state": "FOLLOWED_BY", "to": {"id": "1"}}
@@ -97,7 +97,7 @@ async def test_a_subscription_without_types_receives_all_events(
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, types=[])
         await opened(stores, 7)
-        await settled(stores, (1, 7))
+        await follow_and_drain(stores, (1, 7))
         assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
 
 
@@ -105,25 +105,25 @@ async def test_only_the_wanted_types_are_heard(live: LiveGateway, stores: Stores
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, types=["UNFOLLOWED"])
         await opened(stores, 7)
-        await settled(stores, (1, 7), (2, 7))
+        await follow_and_drain(stores, (1, 7), (2, 7))
         await unfollows(stores, (1, 7))
         await drain_all(stores)
-        heard = (await socket.data())["relationshipEvents"]
-    assert (heard["type"], heard["from"]["id"]) == ("UNFOLLOWED", "1")
+        received = (await socket.data())["relationshipEvents"]
+    assert (received["type"], received["from"]["id"]) == ("UNFOLLOWED", "1")
 
 
 async def test_a_subscriber_resumes_behind_a_cursor(live: LiveGateway, stores: Stores) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
         await opened(stores, 7)
-        await settled(stores, (1, 7))
+        await follow_and_drain(stores, (1, 7))
         first = (await socket.data())["relationshipEvents"]
-    await settled(stores, *((follower, 7) for follower in range(100, 350)))
+    await follow_and_drain(stores, *((follower, 7) for follower in range(100, 350)))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, after=first["cursor"])
-        heard = [(await socket.data())["relationshipEvents"] for _ in range(250)]
-    assert [int(event["from"]["id"]) for event in heard] == list(range(100, 350))
-    assert len({event["id"] for event in heard}) == 250
+        received = [(await socket.data())["relationshipEvents"] for _ in range(250)]
+    assert [int(event["from"]["id"]) for event in received] == list(range(100, 350))
+    assert len({event["id"] for event in received}) == 250
 
 
 @pytest.mark.parametrize("cursor", ["1-1", "0-0", f"{2**64 - 1}-0"])
@@ -135,13 +135,13 @@ async def test_a_cursor_that_is_not_kept_gives_a_resync_and_then_what_follows(
         resync = (await socket.data())["relationshipEvents"]
         assert resync["type"] == "RESYNC"
         assert resync["id"] is resync["at"] is resync["from"] is resync["relation"] is None
-        await settled(stores, (1, 7))
+        await follow_and_drain(stores, (1, 7))
         assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
-    await settled(stores, (2, 7))
+    await follow_and_drain(stores, (2, 7))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, after=resync["cursor"])
-        heard = [(await socket.data())["relationshipEvents"]["from"]["id"] for _ in range(2)]
-    assert heard == ["1", "2"]
+        received = [(await socket.data())["relationshipEvents"]["from"]["id"] for _ in range(2)]
+    assert received == ["1", "2"]
 
 
 async def test_a_feed_is_kept_while_its_subscriber_waits(
@@ -162,7 +162,7 @@ async def test_a_feed_is_kept_while_its_subscriber_waits(
             return sum(later > before for before, later in pairwise(lives)) > 3
 
         await until(prolonged, "the feed is prolonged again and again")
-        await settled(stores, (9, 7))
+        await follow_and_drain(stores, (9, 7))
         assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
 
 
@@ -177,14 +177,14 @@ async def test_an_invalid_cursor_is_rejected(live: LiveGateway, cursor: str) -> 
 async def test_live_relations_begin_with_all_and_go_on_with_changes(
     live: LiveGateway, stores: Stores
 ) -> None:
-    await settled(stores, (7, 1))
+    await follow_and_drain(stores, (7, 1))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(RELATIONS, ids=["1", "2", "2", "3"])
         first = await socket.data()
         assert states(first) == {"1": "FOLLOWING", "2": "NONE", "3": "NONE"}
-        await settled(stores, (2, 7))
+        await follow_and_drain(stores, (2, 7))
         assert states(await socket.data()) == {"2": "FOLLOWED_BY"}
-        await settled(stores, (1, 7), (8, 9), (7, 500))
+        await follow_and_drain(stores, (1, 7), (8, 9), (7, 500))
         assert states(await socket.data()) == {"1": "FRIENDS"}
 
 
@@ -193,7 +193,7 @@ async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
     live: LiveGateway, storage_settings: StorageSettings, stores: Stores, tmp_path: Path, how: str
 ) -> None:
     config = Config(storage_settings, DEVELOPMENT, Limits())
-    await settled(stores, (1, 7))
+    await follow_and_drain(stores, (1, 7))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS, id="counts")
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
@@ -212,26 +212,28 @@ async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
                 "DELETE FROM outbox",  # as if a drain had lost it
             )
             assert await verify.run(config, repair=True, examples=1) == 1
-        heard = {name: result for _ in range(3) for name, result in (await socket.data()).items()}
-    assert heard["countsChanged"]["followerCount"] == 2
-    assert states(heard) == {"2": "FOLLOWED_BY"}
-    assert heard["relationshipEvents"]["type"] == "RESYNC"
+        received = {
+            name: result for _ in range(3) for name, result in (await socket.data()).items()
+        }
+    assert received["countsChanged"]["followerCount"] == 2
+    assert states(received) == {"2": "FOLLOWED_BY"}
+    assert received["relationshipEvents"]["type"] == "RESYNC"
 
 
-async def test_a_live_relation_tells_when_the_end_of_a_mute_is_another(
+async def test_a_live_relation_is_sent_when_the_end_of_a_mute_changes(
     live: LiveGateway, stores: Stores
 ) -> None:
     query = 'subscription { relationChanged(ids: ["1"]) { muted mutedUntil } }'
     ends = [datetime(year, 1, 1, tzinfo=UTC) for year in (2100, 2101, 2100)]
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(query)
-        heard = [await socket.data()]
+        received = [await socket.data()]
         for end in (*ends, None):
             until = None if end is None else Millis(int(end.timestamp() * 1000))
             await stores.writes.edges.change(as_pair(7, 1), mute(until))
             await drain_all(stores)
-            heard.append(await socket.data())
-    (first,), *result = [one["relationChanged"] for one in heard]
+            received.append(await socket.data())
+    (first,), *result = [one["relationChanged"] for one in received]
     assert first == {"muted": False, "mutedUntil": None}
     assert [one["muted"] for (one,) in result] == [True] * 4
     read = [one["mutedUntil"] and datetime.fromisoformat(one["mutedUntil"]) for (one,) in result]
@@ -253,7 +255,7 @@ async def test_live_counts_reach_all_subscribers_and_end_right(
         await socket.subscribe(COUNTS)
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
         for follower in range(100, 120):
-            await settled(stores, (follower, 7))
+            await follow_and_drain(stores, (follower, 7))
         result = [(await socket.data())["countsChanged"]]
         while result[-1]["followerCount"] != 20:
             result.append((await socket.data())["countsChanged"])
@@ -275,7 +277,7 @@ async def test_changes_without_a_new_count_are_not_sent(live: LiveGateway, store
         await drain_all(stores)
         types = [(await witness.data())["relationshipEvents"]["type"] for _ in range(2)]
         assert types == ["FOLLOWED", "UNFOLLOWED"]
-        await settled(stores, (2, 7))
+        await follow_and_drain(stores, (2, 7))
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
 
 
@@ -287,7 +289,7 @@ async def test_counts_that_never_stand_still_are_coalesced(
     async with live_gateway(storage_settings, limits=limits) as live, live.socket() as socket:
         await socket.subscribe(COUNTS)
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
-        await settled(stores, *((follower, 7) for follower in range(100, 103)))
+        await follow_and_drain(stores, *((follower, 7) for follower in range(100, 103)))
         assert (await socket.data())["countsChanged"]["followerCount"] == 3
 
 
@@ -353,7 +355,7 @@ async def test_an_unexpected_exception_is_the_last_result_of_a_subscription(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    await settled(stores, (1, 7))
+    await follow_and_drain(stores, (1, 7))
     monkeypatch.setattr(where, broken)
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS)
@@ -384,7 +386,7 @@ async def test_an_unexpected_exception_is_the_result_of_a_query(
 async def test_an_event_source_that_raises_is_an_error(
     live: LiveGateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await settled(stores, (1, 7))
+    await follow_and_drain(stores, (1, 7))
     monkeypatch.setattr("schema.arguments.user_id", broken)
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS)
@@ -548,7 +550,7 @@ async def test_a_server_that_stops_closes_sockets_and_streams(
 async def test_an_event_stream_carries_a_subscription(live: LiveGateway, stores: Stores) -> None:
     async with live.events(EVENTS, viewer=7) as events:
         await opened(stores, 7)
-        await settled(stores, (1, 7))
+        await follow_and_drain(stores, (1, 7))
         name, answer = await anext(events)
     assert name == "next"
     assert answer["data"]["relationshipEvents"]["from"] == {"id": "1"}
@@ -704,7 +706,7 @@ async def test_a_token_holds_on_every_transport(live: LiveGateway) -> None:
         assert answer["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-async def test_an_event_tells_how_fresh_it_is(live: LiveGateway) -> None:
+async def test_an_event_has_its_freshness(live: LiveGateway) -> None:
     async with live.socket() as socket:
         await socket.subscribe(HOW_FRESH)
         result = (await socket.data())["countsChanged"]
@@ -719,7 +721,7 @@ async def test_a_read_that_finds_no_change_is_charged(stores: Stores) -> None:
         assert len(await anext(changes)) == 2
         assert not charged
         waiting = asyncio.ensure_future(anext(changes))
-        await settled(stores, (1, 9))
+        await follow_and_drain(stores, (1, 9))
 
         async def is_charged() -> bool:
             return set(charged) == {live_events.READ_COST + 2}

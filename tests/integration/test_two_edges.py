@@ -79,15 +79,15 @@ async def test_concurrent_random_changes_leave_a_consistent_graph(
     await assert_whole(storage_settings)
 
 
-@pytest.mark.parametrize("turned", [False, True], ids=["one's own edges", "the others' edges"])
-async def test_many_changes_at_once_never_break_the_pace(stores: Stores, turned: bool) -> None:
+@pytest.mark.parametrize("is_reverse", [False, True], ids=["one's own edges", "the others' edges"])
+async def test_many_changes_at_once_never_break_the_pace(stores: Stores, is_reverse: bool) -> None:
     others = range(2, 42)
-    if turned:
+    if is_reverse:
         await follows(stores, *((other, 1) for other in others))
-    rule = paced(remove_follower() if turned else follow(PLENTY), Pace(3_600_000_000, burst=7))
+    rule = paced(remove_follower() if is_reverse else follow(PLENTY), Pace(3_600_000_000, burst=7))
     result = await at_once(stores.servers.postgres, [((1, other), rule) for other in others])
     outcomes = [one.outcome for one in result]
-    done = Outcome.FOLLOWER_REMOVED if turned else Outcome.FOLLOWED
+    done = Outcome.FOLLOWER_REMOVED if is_reverse else Outcome.FOLLOWED
     assert outcomes.count(done) == 7
     assert outcomes.count(Outcome.RATE_LIMITED) == 33
 

@@ -90,6 +90,7 @@ async def test_it_finds_drift_across_slices_and_a_later_pass_forgets_it(stores: 
     assert (await stores.jobs.verification.state()).completed_drifts == {}
 
 
+@pytest.mark.plain("its parts are as large as the counts of their users say")
 @pytest.mark.usefixtures("small_parts")
 async def test_another_worker_goes_on_where_one_has_stopped(stores: Stores) -> None:
     assert not await stores.jobs.verification.slice(5)

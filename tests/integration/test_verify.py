@@ -86,10 +86,10 @@ async def test_a_whole_graph_is_clean_and_everything_was_looked_at(whole: Storag
     ((rows,),) = await fetch(whole, "SELECT count(*) FROM following")
     result: list[VerifyProgress] = []
 
-    async def hear(progress: VerifyProgress) -> None:
+    async def record(progress: VerifyProgress) -> None:
         result.append(progress)
 
-    report = await verify(whole, on_progress=hear)
+    report = await verify(whole, on_progress=record)
     assert report.clean
     assert (report.forward_rows, report.reverse_rows, report.users) == (rows, rows, len(COUNTED))
     assert result[-1] == VerifyProgress(rows, rows, len(COUNTED), 0)

@@ -91,7 +91,7 @@ privacies = st.dictionaries(
 
 @dataclass(frozen=True)
 class World:
-    """Who is what to whom, by place; and what they say about who may see it."""
+    """The relationships and privacy settings of the users, by their places."""
 
     edges: Mapping[Ends, Said]
     privacy: Mapping[int, PrivacyChange]

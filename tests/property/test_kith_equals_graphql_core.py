@@ -53,7 +53,7 @@ ASKERS = (
     *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, DEACTIVATED)),
     *((viewer, True) for viewer in (None, None, ME)),
 )
-"""Who asks, and whether a service does, for them or for itself; user 1 has most to see."""
+"""The viewers, each with and without a service's token. User 1 sees the most."""
 
 LIMITS = Limits(page_default=3, pace=Pace(interval_us=1, burst=300))
 """Pages are short, as lists of lists grow fast. An allowance of changes is full again after a
@@ -76,7 +76,7 @@ class Comparison:
 
     async def _begin(self, settings: StorageSettings, folder: Path) -> None:
         await load_sample(Config(settings, DEVELOPMENT, LIMITS), folder)
-        # Patient, for a Redis that a busy machine holds up would be one that is away.
+        # Long time-outs, because a Redis that a busy machine delays would count as unavailable.
         remembering = replace(
             settings,
             local=replace(settings.local, ttl_ms=5_000, requests_to_copy=3),

@@ -56,9 +56,9 @@ def test_a_user_who_is_requested_twice_as_often_in_any_window_is_found(
         clock.now += pause
         found.append((user, bool(hitters.count([user])), clock.now))
     began = found[start][2] if start < len(found) else 0.0
-    stretch = [step for step in found[start : start + users_max] if step[2] - began < WINDOW_S]
-    for user in {user for user, _, _ in stretch}:
-        hot = [is_hot for asked_for, is_hot, _ in stretch if asked_for == user]
+    window = [step for step in found[start : start + users_max] if step[2] - began < WINDOW_S]
+    for user in {user for user, _, _ in window}:
+        hot = [is_hot for asked_for, is_hot, _ in window if asked_for == user]
         assert any(hot) or len(hot) < 2 * often - 1
 
 

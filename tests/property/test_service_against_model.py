@@ -65,7 +65,7 @@ LIMITS = Limits(following_max=4, blocks_max=2)
 WHISPER = {"visibility": "WHISPER"}
 ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
     "follow": ("followUser", {}, actions.follow(LIMITS)),
-    "follow closely": (
+    "close follow": (
         "followUser",
         {"closeFollow": True},
         actions.follow(LIMITS, close_follow=True),
@@ -75,15 +75,19 @@ ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
         {"notify": "ALL"},
         actions.follow(LIMITS, notify=True),
     ),
-    "be notified": ("updateFollow", {"notify": "ALL"}, actions.update_follow(None, None, True)),
-    "be left alone": ("updateFollow", {"notify": "NONE"}, actions.update_follow(None, None, False)),
+    "notify": ("updateFollow", {"notify": "ALL"}, actions.update_follow(None, None, True)),
+    "stop notifications": (
+        "updateFollow",
+        {"notify": "NONE"},
+        actions.update_follow(None, None, False),
+    ),
     "whisper": ("followUser", WHISPER, actions.follow(LIMITS, Kind.WHISPER)),
-    "speak up": (
+    "make public": (
         "updateFollow",
         {"visibility": "PUBLIC", "closeFollow": True},
         actions.update_follow(Kind.FOLLOW, True),
     ),
-    "hush": (
+    "make whisper": (
         "updateFollow",
         {**WHISPER, "closeFollow": False},
         actions.update_follow(Kind.WHISPER, False),
@@ -99,13 +103,13 @@ ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
     "unmute": ("unmuteUser", {}, actions.unmute()),
     "dismiss": ("dismissSuggestion", {}, actions.dismiss()),
 }
-FOLLOWING = ("follow", "follow", "follow closely", "whisper", "unfollow")
+FOLLOWING = ("follow", "follow", "close follow", "whisper", "unfollow")
 STATES_OF_ACCOUNTS = {
     True: ("reactivateAccount", "REACTIVATED", "ALREADY_ACTIVE"),
     False: ("deactivateAccount", "DEACTIVATED", "ALREADY_DEACTIVATED"),
 }
-OFTEN = ("block", "remove", "accept", "hush")
-"""What says the most, and needs something to be there before it."""
+OFTEN = ("block", "remove", "accept", "make whisper")
+"""Actions that are chosen more often, because they need an existing edge to have an effect."""
 
 TABLES = (
     "following",
@@ -246,7 +250,7 @@ MARKS = {
     "notify": 1 << 10,
 }
 STATES = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
-"""What a mask says, bit by bit: the contract, said once more."""
+"""The bits of a mask, written down a second time."""
 
 users = st.sampled_from((1, 1, 1, 2, 2, *USERS))  # some meet often
 viewers = st.none() | st.just(SERVICE) | users
@@ -282,7 +286,7 @@ gateways = st.sampled_from(["usual", "small caches", "no Redis"]).map(
 
 @dataclass(frozen=True)
 class Question:
-    """Who asks where about whom."""
+    """A read: the viewer, the gateway, and the users that it is about."""
 
     entry: int
     viewer: Viewer
@@ -308,7 +312,7 @@ class Walk:
     viewer: Viewer
     backward: bool
     must: dict[int, datetime]
-    """Who stood in the list when the walk began, and has not moved since."""
+    """The users who were in the list when the walk began, and have not moved since."""
     cursor: str | None = None
     seen: list[Entry] = field(default_factory=list)
     ended: bool = False
@@ -359,7 +363,7 @@ class Service(RuleBasedStateMachine):
         readers=st.lists(st.tuples(gateways, viewers), max_size=2),
     )
     def act(self, entry: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]) -> None:
-        """What touches either edge of a pair, or both; others read meanwhile."""
+        """Change one edge of a pair, or both, while others read."""
         action = ACTIONS[name][2]
         before, decision = self.model.before(arrow), self.model.decided(arrow, action.rule)
         payload, *_ = self.world.run(
@@ -489,7 +493,7 @@ class Service(RuleBasedStateMachine):
     @rule()
     def drain_everything(self) -> None:
         self.world.run(drain_all(self.world.stores))
-        self.model.settle(USERS)
+        self.model.drain(USERS)
 
     @rule(whose=some_users)
     def drain_some_lanes(self, whose: list[int]) -> None:
@@ -499,7 +503,7 @@ class Service(RuleBasedStateMachine):
 
         self.world.run(work())
         lanes = lanes_of(whose)
-        self.model.settle([user for user in USERS if lane_of(UserId(user)) in lanes])
+        self.model.drain([user for user in USERS if lane_of(UserId(user)) in lanes])
 
     @rule(whose=some_users)
     def a_worker_dies_before_it_can_publish(self, whose: list[int]) -> None:
@@ -618,7 +622,7 @@ class Service(RuleBasedStateMachine):
                     if step.is_reverse or step.edge.kind is Kind.BLOCK
                 ]
             )
-            self.model.settle([user for user in USERS if lane_of(UserId(user)) in arrived])
+            self.model.drain([user for user in USERS if lane_of(UserId(user)) in arrived])
 
     def _became(self, entry: int, arrow: Arrow, edge: Edge) -> None:
         """An edge is what a rule has said, in the database and in the model."""
@@ -669,7 +673,7 @@ class Service(RuleBasedStateMachine):
         assert walk.ended or len(entries) == size, "a short page says that more comes"
 
     def _moved(self, arrow: Arrow, blocks: bool) -> None:
-        """Whom the walk need not find any more, now that this edge has changed."""
+        """Remove the users whom the walk need not find after this edge has changed."""
         walk = self.walk
         if walk is None:
             return
@@ -897,7 +901,7 @@ async def empty(stores: Stores) -> None:
     for table in TABLES:
         await stores.servers.postgres.fetch(f"DELETE FROM {table}")
     await stores.servers.postgres.fetch(GROUPS, USERS)
-    await stores.servers.postgres.fetch(ALL_HERE)  # not deleted: every process hears of it
+    await stores.servers.postgres.fetch(ALL_HERE)  # not deleted: every process reads it
     await stores.servers.broker.pipe([("FLUSHDB",)])
     if stores.servers.redis is not stores.servers.broker:
         await stores.caches.updates.forget_everything()

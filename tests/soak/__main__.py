@@ -20,7 +20,7 @@ from tests.soak import report
 from tests.soak.load import Load, Rates
 from tests.soak.measures import Measures
 from tests.support.faults.part import Part
-from tests.support.faults.quiescence import settle, verify_is_clean
+from tests.support.faults.quiescence import drain_and_compare, verify_is_clean
 from tests.support.faults.stack import Sizes, Stack, running_stack
 from tests.support.faults.traffic import Traffic
 from tests.support.faults.world import World
@@ -48,7 +48,7 @@ async def soak(seconds: float, rates: Rates, kill_every_s: float) -> int:
     measures = Measures()
     async with running_stack(Sizes(), proxied=False) as stack:
         world = World.ring(USERS, REACH, LAG_S)
-        world.sights_count = False  # Valkey is killed too
+        world.requires_repeatable_reads = False  # Valkey is killed too
         traffic = Traffic(stack.clients, world, delayed_s=LAG_S)
         load = Load(traffic, rates)
         began = time.monotonic()
@@ -59,7 +59,7 @@ async def soak(seconds: float, rates: Rates, kill_every_s: float) -> int:
                 await _kill(stack, traffic, kills)
             await asyncio.sleep(max(0.0, began + seconds - time.monotonic()))
         took = time.monotonic() - began
-        await settle(stack, traffic)
+        await drain_and_compare(stack, traffic)
         await verify_is_clean(stack, traffic)
         for text in report.growing(measures):
             traffic.tally.violation(text)

@@ -1,4 +1,4 @@
-"""What a soak measures beside answers: memory of each process, and how long changes wait."""
+"""Measures of a soak: the memory of each process, and how long changes wait."""
 
 import asyncio
 import os

@@ -87,7 +87,7 @@ async def by_graphql_core(
     root: Any = None,
     payload: Result = _as_specified,
 ) -> Answer:
-    """What graphql-core answers, with Strawberry's executor and none of the engine's code."""
+    """The response of graphql-core, with Strawberry's executor and none of the engine's code."""
     try:
         document = parse(query)
     except GraphQLError as error:

@@ -33,7 +33,7 @@ class Example:
         return bool(service), int(user) if user else None
 
     async def ask(self, gateway: Gateway, **variables: Any) -> Any:
-        """What it answers."""
+        """Run the example and return the response."""
         of_service, user = self.asker
         asked = gateway.as_service if of_service else gateway
         return await asked.data(self.document, user, **variables)

@@ -64,7 +64,7 @@ class Inbox:
     redis_url: str
 
     def environment(self, consumer: str, redis_url: str = "") -> Mapping[str, str]:
-        """What a `consume` process is given; another one's entries are taken over after 100 ms."""
+        """The environment of a `consume` process, which claims others' entries after 100 ms."""
         return {
             "REDIS_URL": redis_url or self.redis_url,
             "INBOX_FILE": str(self.file),

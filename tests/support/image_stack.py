@@ -114,7 +114,7 @@ class Stack:
 
 
 def environment(service: str) -> dict[str, str]:
-    """What Compose sets, where the shell that runs it sets nothing."""
+    """The variables that Compose sets if its shell sets none."""
     found: dict[str, str] = SERVICES[service].get("environment", {})
     return {name: _DEFAULTED.sub(r"\1", value) for name, value in found.items()}
 

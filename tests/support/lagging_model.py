@@ -36,7 +36,7 @@ Entry = tuple[datetime, int]
 """An entry of a list: since when, and who."""
 
 NOW = 2**60
-"""What the model says instead of a date, which only the database can know."""
+"""A placeholder of the model for a date that the database chooses."""
 
 BEGINNING = datetime.fromtimestamp(0, UTC)
 
@@ -55,7 +55,7 @@ Viewer = int | None
 
 
 class Arrow(NamedTuple):
-    """What `source` is to `target`."""
+    """The edge from `source` to `target`."""
 
     source: int
     target: int
@@ -104,7 +104,7 @@ class Model:
         return self.privacy[user][-1].present
 
     def before(self, arrow: Arrow) -> PairState:
-        """What a rule is asked about, at a moment that is known to be none."""
+        """The state of a pair for a rule, at the placeholder date."""
         own, theirs = (
             [self.now(Arrow(user, other)).kind for other in self.others(user)] for user in arrow
         )
@@ -124,7 +124,7 @@ class Model:
         return among_active(rule)(self.before(arrow))
 
     def pinned(self, user: int, others: Iterable[int]) -> list[Entry] | None:
-        """What these pins of a user would be; None if one of them is not possible."""
+        """The pins of a user if these are set; None if one of them is not possible."""
         edges = {other: self.edges.get(Arrow(user, other), [NO_EDGE])[-1] for other in others}
         if not all(edge.kind in FOLLOWS and self.is_here(to) for to, edge in edges.items()):
             return None
@@ -179,7 +179,7 @@ class Model:
         """Of their lists; or, of the account, whether it is here."""
         self.privacy[user] = [privacy] if result else [*self.privacy[user], privacy]
 
-    def settle(self, targets: Collection[int]) -> None:
+    def drain(self, targets: Collection[int]) -> None:
         """All changes towards `targets` have reached the reverse side and the caches."""
         for arrow in self.edges:
             if arrow.target in targets:
@@ -213,7 +213,7 @@ class Onlooker:
         return said if self.cached else said[-1:]
 
     def viewer_roles(self, user: int) -> set[ViewerRole]:
-        """What this onlooker may be to `user`, for all that they can know."""
+        """The possible viewer roles of this onlooker towards `user`."""
         if self.viewer == SERVICE:
             return {ViewerRole.SERVICE}
         if self.viewer is None:
@@ -304,7 +304,7 @@ class Onlooker:
         return {other: {None} if self.misses(other) else noted[other] for other in noted}
 
     def asked(self) -> dict[int, set[State]]:
-        """Who has asked to follow the viewer."""
+        """The users with a request to follow the viewer."""
         assert self.viewer
         arrows = {other: Arrow(other, self.viewer) for other in self.model.others(self.viewer)}
         return {
@@ -315,7 +315,7 @@ class Onlooker:
         }
 
     def known_followers(self, user: int) -> dict[int, set[State]]:
-        """Who follows `user`, and is followed by the viewer."""
+        """The followers of `user` whom the viewer follows."""
         assert self.viewer
         followers = self.entries("followers", user)
         followers.pop(self.viewer, None)
@@ -331,7 +331,7 @@ class Onlooker:
         }
 
     def certain(self, kind: str, owner: int) -> dict[int, datetime]:
-        """Who stands in a list, if this onlooker may open it, and has nothing to wait for."""
+        """The users who are certainly in a list. Empty if this onlooker might not open it."""
         if self.accesses(kind, owner) != {Access.VISIBLE}:
             return {}
         edges = self.model.edges
@@ -370,7 +370,7 @@ class Onlooker:
     def relation(
         self, user: int, other: int, *, is_other_shown: bool = False
     ) -> Iterator[tuple[Edge, Edge]]:
-        """What both directions may be for the viewer: what they may not see is no edge.
+        """The possible edges in both directions for the viewer. A hidden edge is no edge.
 
         `is_other_shown`: whether the response shows the lists of `other`. Where those of `user` are
         closed to the viewer, the relation agrees with these, which lag.
@@ -396,7 +396,7 @@ class Onlooker:
         )
 
     def _relation_to_absent(self, user: int, other: int) -> Iterator[tuple[Edge, Edge]]:
-        """What the viewer has noted, and nothing of what there is besides."""
+        """The viewer's own block or mute, without any other part of the relation."""
         if self.viewer == user:
             return ((_note(edge), NO_EDGE) for edge in self.ahead(Arrow(user, other)))
         notes = map(_note, self.ahead(Arrow(other, user)))
@@ -444,7 +444,7 @@ def _to_its_owner(edge: Edge) -> Edge:
 
 
 def _note(edge: Edge) -> Edge:
-    """What an edge is of somebody who is not here: a block or a mute, and else nothing."""
+    """The visible part of an edge to an absent user: a block or a mute."""
     kind = edge.kind if edge.kind is Kind.BLOCK else Kind.NONE
     return replace(edge, kind=kind, flags=edge.flags & Flags.MUTED)
 

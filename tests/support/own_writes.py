@@ -1,4 +1,4 @@
-"""What a writer reads about a write through a gateway, and writers that do not return."""
+"""Reads of a writer's own write through a gateway, and writers whose writes do not return."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -89,7 +89,7 @@ async def stopped_after_commit(
     fields: str = PAYLOAD,
 ) -> AsyncIterator[None]:
     """A mutation whose gateway has committed it and stops before it updates the caches: during the
-    block nothing is heard of it, as if its process were killed."""
+    block its result is lost, as if its process were killed."""
 
     stopped, end = asyncio.Event(), asyncio.Event()
 

@@ -73,7 +73,7 @@ class PlaygroundPage:
         self.page.wait_for(f"{OPTIONS}.length === 0")
 
     def viewer(self) -> str:
-        """What the viewer switcher shows."""
+        """The value of the viewer switcher."""
         return str(self.page.evaluate(f"document.querySelector('{VIEWER}').value"))
 
     def answer(self, part: str = '"data"') -> str:

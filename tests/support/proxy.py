@@ -14,7 +14,7 @@ BACKLOG = 100
 
 
 class Replies(Enum):
-    """What becomes of the bytes that the server sends."""
+    """The treatment of the bytes that the server sends."""
 
     PASSED = auto()
     DELAYED = auto()

@@ -56,7 +56,7 @@ class RawConnection:
         return Response(int(status.split()[1]), headers, body)
 
     async def rest(self) -> bytes:
-        """What the server sends until it closes the connection."""
+        """All bytes that the server sends until it closes the connection."""
         async with asyncio.timeout(DEADLINE_S):
             try:
                 return await self.reader.read()

@@ -45,7 +45,7 @@ def extract(commit: str, folder: Path) -> None:
 
 
 def _git(*arguments: str) -> str:
-    """What git prints; empty if it fails."""
+    """The output of git; empty if it fails."""
     done = subprocess.run(
         ["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

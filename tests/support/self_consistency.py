@@ -38,7 +38,7 @@ Dates = Mapping[str, str]
 
 
 def contradictions(answer: Any, viewer: int | None) -> Iterator[str]:
-    """What an answer to `QUESTION` says in two ways at once."""
+    """The contradictions in a response to `QUESTION`."""
     for user in answer["users"]:
         yield from _of_user(user, viewer)
     for name, page in (answer.get("viewer") or {}).items():
@@ -67,12 +67,12 @@ def _of_user(user: Any, viewer: int | None) -> Iterator[str]:
         both = lists["following"].keys() & lists["followers"].keys()
         if lists["friends"].keys() != both:
             yield f"{owner}.friends are {set(lists['friends'])}, in both lists are {both}"
-    relations = [*user["relationWith"], *filter(None, [_turned(user["viewerRelation"])])]
+    relations = [*user["relationWith"], *filter(None, [_reversed(user["viewerRelation"])])]
     for relation in relations:
         yield from _of_relation(owner, lists, relation)
 
 
-def _turned(relation: Any) -> Any:
+def _reversed(relation: Any) -> Any:
     """The viewer's relation from the user's side."""
     if relation is None:
         return None

@@ -16,7 +16,7 @@ from schema.errors import formatted
 
 @dataclass(slots=True)
 class Context:
-    """What the resolvers below see, and what the tests look at afterwards."""
+    """The context of the resolvers below, with the records that tests check."""
 
     identity: Identity = ANONYMOUS
     started: asyncio.Event = field(default_factory=asyncio.Event)

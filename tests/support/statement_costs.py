@@ -1,4 +1,4 @@
-"""What the statements of a request cost PostgreSQL: pages and rows, by EXPLAIN ANALYZE."""
+"""The cost of a request's statements in PostgreSQL: pages and rows, by EXPLAIN ANALYZE."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +14,7 @@ from storage.postgres.connection.pool import Postgres
 
 @dataclass(frozen=True)
 class Work:
-    """What some statements did."""
+    """The work of some statements."""
 
     statements: int
     pages: int

@@ -18,7 +18,7 @@ class Terminal:
     """A shell in the checkout's folder."""
 
     printed: Mapping[str, str]
-    """What a page prints, and what stands for it in this test: addresses, folders."""
+    """Texts on a page, such as addresses and folders, and their replacements in this test."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def as_here(self, text: str) -> str:
@@ -27,7 +27,7 @@ class Terminal:
         return text
 
     async def run(self, command: str) -> str:
-        """What a command prints; it must succeed."""
+        """Run a command, which must succeed, and return its output."""
         async with self.started(command) as process, asyncio.timeout(DEADLINE_S):
             out, _ = await process.communicate()
         assert process.returncode == 0, command

@@ -85,7 +85,7 @@ async def babble(_: Received, writer: asyncio.StreamWriter) -> None:
 
 @dataclass
 class Receiver:
-    """What was received, and how it is answered."""
+    """The received requests, and the answers to them."""
 
     url: str = ""
     answer: Answer = accept

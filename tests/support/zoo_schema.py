@@ -97,9 +97,9 @@ class Animal:
         return pairs_of([animal.number for animal in animals], [1] * len(animals))
 
     @batched(graphql_type="list[Pair]")
-    def pairs(animals: Parents[Any], count: int = 2, zipped: bool = True) -> list[Any]:
+    def pairs(animals: Parents[Any], count: int = 2, columnar: bool = True) -> list[Any]:
         lists = [pairs_of(range(count), [animal.number] * count) for animal in animals]
-        return [rows if zipped or len(rows) % 2 else list(rows) for rows in lists]
+        return [rows if columnar or len(rows) % 2 else list(rows) for rows in lists]
 
     @batched(graphql_type=list[int])
     def nothings(animals: Parents[Any]) -> list[ColumnarRows[tuple[int]]]:

@@ -10,7 +10,7 @@ START = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
 
 
 class Broken(Exception):
-    """What the zoo's resolvers raise."""
+    """The error that the zoo's resolvers raise."""
 
 
 def luck(number: int, what: str) -> int:

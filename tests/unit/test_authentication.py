@@ -1,4 +1,4 @@
-"""Who is asking: tokens that hold, and tokens that do not."""
+"""The identity of a caller: valid and invalid tokens."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""What the bench says of its goals."""
+"""The report of the bench about its goals."""
 
 import pytest
 

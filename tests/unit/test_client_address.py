@@ -1,4 +1,4 @@
-"""Whose address an anonymous request has, directly or behind proxies."""
+"""The client address of an anonymous request, directly or behind proxies."""
 
 import pytest
 

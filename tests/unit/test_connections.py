@@ -1,4 +1,4 @@
-"""Clients that stay: who does not read is sent away, and nothing is kept for them."""
+"""Long connections: a client that does not read is disconnected, and nothing is kept for it."""
 
 import asyncio
 
@@ -49,7 +49,7 @@ async def test_no_more_connections_than_allowed_and_none_while_stopping() -> Non
         raise AssertionError
 
 
-async def test_a_server_that_stops_tells_everybody_and_waits_for_them() -> None:
+async def test_a_server_that_stops_closes_all_connections_and_waits_for_them() -> None:
     connections = Connections(StreamLimits())
     with connections.opened("sse", taken) as connection:
         hanging_up = asyncio.create_task(connections.hang_up())

@@ -1,4 +1,4 @@
-"""Tokens give back the moment that went in, tell nothing else, and are never taken for another."""
+"""Tokens contain their moment and nothing else, and are never taken for another token."""
 
 from base64 import urlsafe_b64encode
 from binascii import crc32

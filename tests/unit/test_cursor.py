@@ -76,7 +76,7 @@ def test_a_cursor_of_another_list_is_rejected(
 
 
 @given(position=positions, where=st.integers(0, 20), bit=st.integers(0, 7))
-def test_no_bit_of_a_cursor_can_be_turned(position: Position, where: int, bit: int) -> None:
+def test_no_bit_of_a_cursor_can_be_flipped(position: Position, where: int, bit: int) -> None:
     raw = bytearray(urlsafe_b64decode(written(position)))
     raw[where] ^= 1 << bit
     with pytest.raises(BadCursor):

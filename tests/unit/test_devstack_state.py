@@ -1,4 +1,4 @@
-"""What a state folder remembers, and when it is refused."""
+"""The contents of a state folder, and the reasons to reject one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a file of edges may look like, and how its bad lines are found."""
+"""The format of a file of edges, and the reports of its bad lines."""
 
 import gzip
 import tracemalloc

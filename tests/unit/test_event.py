@@ -27,7 +27,7 @@ def test_an_events_id_is_of_one_change_of_one_edge() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "actor", "source_hears", "target_hears"),
+    ("before", "after", "actor", "source_sees", "target_sees"),
     [
         (Kind.NONE, Kind.FOLLOW, SOURCE, "FOLLOWED", "FOLLOWED"),
         (Kind.NONE, Kind.WHISPER, SOURCE, "FOLLOWED", "FOLLOWED"),
@@ -47,12 +47,12 @@ def test_an_events_id_is_of_one_change_of_one_edge() -> None:
         (Kind.BLOCK, Kind.FOLLOW, SOURCE, "UNBLOCKED", "FOLLOWED"),
     ],
 )
-def test_each_end_hears_of_the_edge_that_it_sees(
-    before: Kind, after: Kind, actor: UserId, source_hears: str | None, target_hears: str | None
+def test_each_end_gets_events_of_the_edge_that_it_sees(
+    before: Kind, after: Kind, actor: UserId, source_sees: str | None, target_sees: str | None
 ) -> None:
     happened = event(before, after, actor)
-    hears = [event_type_for(happened, viewer) for viewer in (SOURCE, TARGET)]
-    assert [kind.name if kind else None for kind in hears] == [source_hears, target_hears]
+    seen = [event_type_for(happened, viewer) for viewer in (SOURCE, TARGET)]
+    assert [kind.name if kind else None for kind in seen] == [source_sees, target_sees]
 
 
 def test_nobody_else_hears_anything() -> None:
@@ -60,41 +60,41 @@ def test_nobody_else_hears_anything() -> None:
         assert event_type_for(event(*change), THIRD, whispers=whispers) is None, change
 
 
-def test_a_block_sounds_like_nothing_to_the_blocked() -> None:
+def test_a_block_looks_like_an_end_to_the_blocked() -> None:
     for before, after, actor in CHANGES:
         was, became = (Kind.NONE if kind is Kind.BLOCK else kind for kind in (before, after))
-        heard = event_type_for(event(before, after, actor), TARGET)
+        seen = event_type_for(event(before, after, actor), TARGET)
         change = (before, after, actor)
-        assert heard == event_type_for(event(was, became, actor), TARGET), change
-        assert heard not in (EventType.BLOCKED, EventType.UNBLOCKED), change
+        assert seen == event_type_for(event(was, became, actor), TARGET), change
+        assert seen not in (EventType.BLOCKED, EventType.UNBLOCKED), change
 
 
 @pytest.mark.parametrize("before", [Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST])
-def test_to_the_removed_a_block_sounds_like_a_removal(before: Kind) -> None:
+def test_to_the_removed_a_block_looks_like_a_removal(before: Kind) -> None:
     """A block ends the other's follow in a step of its own, which is that of a removal."""
     removed = event_type_for(event(before, Kind.NONE, TARGET), SOURCE)
     assert removed in (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED)
 
 
-def test_a_hidden_whisper_sounds_like_nothing_to_its_target() -> None:
+def test_a_hidden_whisper_is_no_event_for_its_target() -> None:
     for before, after, actor in CHANGES:
         was, became = (Kind.NONE if kind is Kind.WHISPER else kind for kind in (before, after))
         expected = event_type_for(event(was, became, actor), TARGET)
         if before is Kind.REQUEST and after is Kind.WHISPER and actor == TARGET:
             expected = EventType.REQUEST_ACCEPTED  # by this very viewer
-        heard = event_type_for(event(before, after, actor), TARGET, whispers=False)
-        assert heard == expected, (before, after, actor)
+        seen = event_type_for(event(before, after, actor), TARGET, whispers=False)
+        assert seen == expected, (before, after, actor)
 
 
 def test_a_visible_change_is_an_event() -> None:
     for (before, after, actor), viewer in product(CHANGES, (SOURCE, TARGET)):
         sees = [Kind.NONE if viewer == TARGET and k is Kind.BLOCK else k for k in (before, after)]
-        heard = event_type_for(event(before, after, actor), viewer)
-        assert (heard is None) == (sees[0] is sees[1]), (before, after, actor, viewer)
+        seen = event_type_for(event(before, after, actor), viewer)
+        assert (seen is None) == (sees[0] is sees[1]), (before, after, actor, viewer)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "hears"),
+    ("before", "after", "seen_type"),
     [
         (Flags.PLAIN, Flags.MUTED, "MUTED"),
         (Flags.MUTED, Flags.MUTED, "MUTED"),
@@ -113,19 +113,19 @@ def test_a_visible_change_is_an_event() -> None:
         (Flags.PLAIN, Flags.PLAIN, None),
     ],
 )
-def test_of_a_note_nobody_hears_but_who_made_it(
-    before: Flags, after: Flags, hears: str | None
+def test_a_note_is_an_event_for_its_author_alone(
+    before: Flags, after: Flags, seen_type: str | None
 ) -> None:
     for kind in Kind:
         noted = replace(event(kind, kind), flags_before=before, flags_after=after)
-        assert event_type_for(noted, SOURCE) is (EventType[hears] if hears else None), kind
+        assert event_type_for(noted, SOURCE) is (EventType[seen_type] if seen_type else None), kind
         assert event_type_for(noted, TARGET) is event_type_for(noted, THIRD) is None, kind
 
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
     """Of several changes at once one is an event, and never one that did not happen."""
-    tells: dict[EventType, Callable[[Flags, Flags], bool]] = {
+    conditions: dict[EventType, Callable[[Flags, Flags], bool]] = {
         EventType.FOLLOW_CHANGED: lambda was, now: bool(
             (was ^ now) & (Flags.CLOSE_FOLLOW | Flags.NOTIFY)
         ),
@@ -136,29 +136,29 @@ def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
         EventType.UNMUTED: lambda was, now: Flags.MUTED in was & ~now,
     }
     for was, now in product(map(Flags, range(32)), repeat=2):
-        heard = event_type_for(
-            replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE
-        )
-        may_be = [what for what, says in tells.items() if says(was, now)]
-        assert heard in may_be if heard else not may_be, (was, now)
+        seen = event_type_for(replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE)
+        may_be = [event_type for event_type, holds in conditions.items() if holds(was, now)]
+        assert seen in may_be if seen else not may_be, (was, now)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(action: str) -> None:
     for kind, reverse_kind, whispers in product(Kind, Kind, (True, False)):
-        assert_heard_as_seen(action, kind, reverse_kind, whispers=whispers)
+        assert_events_match_relations(action, kind, reverse_kind, whispers=whispers)
 
 
-def assert_heard_as_seen(action: str, kind: Kind, reverse_kind: Kind, *, whispers: bool) -> None:
+def assert_events_match_relations(
+    action: str, kind: Kind, reverse_kind: Kind, *, whispers: bool
+) -> None:
     """A viewer gets an event if and only if they could see the edge."""
     rule, protected = ACTIONS[action]
     before = PairState(of_kind(kind), of_kind(reverse_kind), 1, 5, protected=protected)
     decision = rule(before)
-    heard = {
+    types = {
         viewer: [
-            heard
+            event_type
             for step in decision.steps
-            if (heard := event_type_for(event_of_step(step), viewer, whispers=whispers))
+            if (event_type := event_type_for(event_of_step(step), viewer, whispers=whispers))
         ]
         for viewer in (SOURCE, TARGET)
     }
@@ -174,13 +174,13 @@ def assert_heard_as_seen(action: str, kind: Kind, reverse_kind: Kind, *, whisper
     }
     for viewer, (was, became) in ends.items():
         seen = [seen_by_first(one, whispers=whispers).kinds for one in (was, became)]
-        assert bool(heard[viewer]) == (seen[0] != seen[1])
+        assert bool(types[viewer]) == (seen[0] != seen[1])
     if action == "blockUser":
-        assert set(heard[TARGET]) <= set(UNTOLD)
+        assert set(types[TARGET]) <= set(WITHOUT_BLOCK)
 
 
-UNTOLD = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)
-"""What may be heard without any block."""
+WITHOUT_BLOCK = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)
+"""Events that also occur without a block."""
 
 
 def event_of_step(step: Step) -> Event:

@@ -17,9 +17,9 @@ PACE = Pace(interval_us=1_000_000, burst=3)
 
 
 def written(state: PairState, decision: Decision) -> PairState:
-    """What a store makes of it."""
-    paid = max(state.paced_until, state.now) + (decision.conditions.pace_us or 0)
-    return replace(state, paced_until=paid) if decision.steps else state
+    """The state after a store has written the decision."""
+    paced_until = max(state.paced_until, state.now) + (decision.conditions.pace_us or 0)
+    return replace(state, paced_until=paced_until) if decision.steps else state
 
 
 def test_a_burst_is_allowed_and_then_one_an_interval() -> None:

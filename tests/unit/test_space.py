@@ -1,4 +1,4 @@
-"""What belongs to a space is bound to it: tokens and log entries."""
+"""Tokens and log entries are bound to their space."""
 
 import json
 import logging

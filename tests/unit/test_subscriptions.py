@@ -13,7 +13,7 @@ from tests.support.loop_ticks import LoopTicks, loop_ticks
 ONE, TWO = UserId(1), UserId(2)
 
 
-class Ear:
+class Listener:
     """Counts how often listening began."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ async def has_news(subscription: Subscription) -> bool:
 
 
 async def test_a_waiter_begins_with_news_and_is_woken_by_its_own_alone() -> None:
-    subscriptions = Subscriptions(Ear().listen, 10)
+    subscriptions = Subscriptions(Listener().listen, 10)
     with (
         subscriptions.open(ONE) as one,
         subscriptions.open(TWO) as two,
@@ -56,7 +56,7 @@ async def test_a_waiter_begins_with_news_and_is_woken_by_its_own_alone() -> None
 
 
 async def test_there_are_never_more_waiters_than_allowed() -> None:
-    subscriptions = Subscriptions(Ear().listen, 2)
+    subscriptions = Subscriptions(Listener().listen, 2)
     with subscriptions.open(ONE):
         with subscriptions.open(ONE), pytest.raises(Overloaded), subscriptions.open(TWO):
             raise AssertionError
@@ -66,7 +66,7 @@ async def test_there_are_never_more_waiters_than_allowed() -> None:
 
 
 async def test_a_viewer_leaves_subscriptions_to_others() -> None:
-    subscriptions = Subscriptions(Ear().listen, 20_000)
+    subscriptions = Subscriptions(Listener().listen, 20_000)
     with ExitStack() as opened:
         for _ in range(200):
             opened.enter_context(subscriptions.open(ONE, viewer=ONE))
@@ -80,7 +80,7 @@ async def test_a_viewer_leaves_subscriptions_to_others() -> None:
 
 
 async def test_many_waiters_are_woken_in_turns() -> None:
-    subscriptions = Subscriptions(Ear().listen, 1_000)
+    subscriptions = Subscriptions(Listener().listen, 1_000)
     woken = 0
 
     async def wait(ticks: LoopTicks) -> None:
@@ -104,13 +104,13 @@ async def test_many_waiters_are_woken_in_turns() -> None:
 
 
 async def test_one_listener_begins_with_the_first_waiter_and_ends_with_the_process() -> None:
-    ear = Ear()
-    subscriptions = Subscriptions(ear.listen, 10)
+    listener = Listener()
+    subscriptions = Subscriptions(listener.listen, 10)
     await asyncio.sleep(0)
-    assert ear.began == 0
+    assert listener.began == 0
     for _ in range(3):
         with subscriptions.open(ONE), subscriptions.open(TWO):
             await asyncio.sleep(0)
-    assert (ear.began, ear.ended) == (1, 0)
+    assert (listener.began, listener.ended) == (1, 0)
     await subscriptions.close()
-    assert (ear.began, ear.ended) == (1, 1)
+    assert (listener.began, listener.ended) == (1, 1)

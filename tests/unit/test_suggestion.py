@@ -1,4 +1,4 @@
-"""Who is suggested, why, and before whom."""
+"""The suggested users, their reasons and their order."""
 
 from itertools import product
 

@@ -26,7 +26,7 @@ def tally(stored: int, true: int, friends: tuple[int, int] = (0, 0), user: UserI
 
 
 async def found(*computed: Sequence[Tally]) -> list[Tally]:
-    """What is found if the computations have these results, and the last one again and again."""
+    """The tallies if the computations have these results, and the last one repeats."""
     results = list(computed)
     asked: list[list[UserId]] = []
 

@@ -1,4 +1,4 @@
-"""Whom claims name: paths to them, user ids, scopes, and the tokens that providers make."""
+"""Claims: their paths, user ids, scopes, and the tokens of identity providers."""
 
 from typing import Any
 

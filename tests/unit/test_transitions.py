@@ -1,4 +1,4 @@
-"""What every action does in every state of two users, and what holds of all of it."""
+"""The result of every action in every state of two users, and invariants of all results."""
 
 from dataclasses import replace
 from itertools import product
@@ -173,7 +173,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nf nf nf nf nf
         """,
     ),
-    "be notified": (
+    "notify": (
         update_follow(notify=True),
         Outcome.UPDATED,
         False,
@@ -451,7 +451,7 @@ SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
     "mute and unmute": (mute(), unmute()),
     "dismiss": (dismiss(),),
     "make it close": (update_follow(close_follow=True),),
-    "be notified": (update_follow(notify=True),),
+    "notify": (update_follow(notify=True),),
 }
 
 
@@ -468,7 +468,7 @@ KINDS_BEFORE_SECRET_ACTS = [
     "taking",
     [unfollow(), remove_follower(), block(PLENTY), decline_request(), cancel_request()],
 )
-def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
+def test_an_undo_reveals_no_secret_change_of_the_other(
     taking: Rule, acts: tuple[Rule, ...]
 ) -> None:
     """Nor does it take any of that back."""
@@ -484,10 +484,10 @@ def assert_undo_tells_nothing(
     after, record = _after(state, done), undo_record(state, done)
     if not done.steps:
         return
-    acted = _turned(after)
+    acted = _reversed(after)
     for act in acts:
         acted = _after(acted, act(acted))
-    theirs = _turned(acted)
+    theirs = _reversed(acted)
     expected = undo(PLENTY, record, whispers=False)(after)
     undone = undo(PLENTY, record, whispers=False)(theirs)
     before = (kind, reverse_kind)
@@ -501,14 +501,14 @@ def assert_undo_tells_nothing(
 @pytest.mark.parametrize(
     ("taking", "kind"), [(remove_follower(), Kind.FOLLOW), (decline_request(), Kind.REQUEST)]
 )
-def test_an_undo_tells_of_a_hidden_whisper_what_it_tells_of_a_full_limit(
+def test_an_undo_answers_a_hidden_whisper_like_a_full_limit(
     taking: Rule, kind: Kind, own: Kind
 ) -> None:
     state = PairState(edge(own), edge(kind), 1, NOW, other_following_limit=5)
     done = taking(state)
     after, record = _after(state, done), undo_record(state, done)
-    whispering = _turned(after)
-    whispering = _turned(_after(whispering, follow(PLENTY, Kind.WHISPER)(whispering)))
+    whispering = _reversed(after)
+    whispering = _reversed(_after(whispering, follow(PLENTY, Kind.WHISPER)(whispering)))
     assert whispering.reverse.kind is Kind.WHISPER
     for now in (whispering, replace(after, other_following=5)):
         result = undo(PLENTY, record, whispers=False)(now)
@@ -519,10 +519,10 @@ def test_an_undo_after_a_block_is_answered_as_a_follow() -> None:
     state = PairState(edge(Kind.FOLLOW), NO_EDGE, 1, NOW)
     done = unfollow()(state)
     after, record = _after(state, done), undo_record(state, done)
-    blocked = _turned(_after(_turned(after), block(PLENTY)(_turned(after))))
+    blocked = _reversed(_after(_reversed(after), block(PLENTY)(_reversed(after))))
     for now in (blocked, replace(after, present=False)):
         assert undo(PLENTY, record)(now).outcome is follow(PLENTY)(now).outcome
-    unblocked = _turned(_after(_turned(blocked), unblock()(_turned(blocked))))
+    unblocked = _reversed(_after(_reversed(blocked), unblock()(_reversed(blocked))))
     assert undo(PLENTY, record)(unblocked).outcome is Outcome.RESTORED
 
 
@@ -729,7 +729,7 @@ def test_a_mute_ends_when_its_time_has_passed_and_no_other_does(
     assert end_mute()(muted).outcome is outcome
 
 
-def _turned(state: PairState) -> PairState:
+def _reversed(state: PairState) -> PairState:
     return replace(state, edge=state.reverse, reverse=state.edge)
 
 

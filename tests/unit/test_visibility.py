@@ -1,4 +1,4 @@
-"""Who may see what of whom, over every audience, every viewer role and every pair of kinds."""
+"""The visibility rules for every audience, every viewer role and every pair of kinds."""
 
 from itertools import product
 
@@ -128,7 +128,7 @@ def test_nearly_everybody_is_open() -> None:
     assert all(kind in FOLLOWS for kind in (Kind.FOLLOW, Kind.WHISPER))
 
 
-def test_a_look_at_the_kinds_tells_whether_anything_is_hidden() -> None:
+def test_the_kinds_show_whether_anything_is_hidden() -> None:
     for kind, reverse_kind, flags in product(Kind, Kind, map(Flags, range(16))):
         whole = relation(kind, THEN, reverse_kind, LATER, flags)
         for whispers in (True, False):

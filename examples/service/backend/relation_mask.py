@@ -6,7 +6,7 @@ from struct import unpack
 
 
 class RelationBits(IntFlag, boundary=KEEP):
-    """What one user is to another. Bits that a newer Kith adds are kept, and have no name here."""
+    """The relation of one user to another. Bits that a newer Kith adds are kept without a name."""
 
     FOLLOWING = 1
     FOLLOWED_BY = 2

@@ -82,7 +82,7 @@ async def bulk_load(
         checked = Tally(file.bytes_total, on_progress, checking=True)
         reading = file.batches()
         while (batch := await asyncio.to_thread(next, reading, None)) is not None:
-            await checked.read(batch)
+            await checked.add_batch(batch)
         if checked.bad:
             return checked.report()
     load = _Load(file, Tally(file.bytes_total, on_progress, checking=False), connections)
@@ -206,7 +206,7 @@ class _Load:
     async def _next(self) -> Batch | None:
         batch = await asyncio.to_thread(next, self._batches, None)
         if batch is not None:
-            await self._tally.read(batch)
+            await self._tally.add_batch(batch)
         return batch
 
     async def _merge(self, connection: Connection, segment: _Segment) -> None:
@@ -225,9 +225,9 @@ class _Load:
             is_merged.set()
             segment.loaded += merged.loaded
             segment.kept += merged.kept
-            await self._tally.merged(merged.loaded)
+            await self._tally.add_loaded(merged.loaded)
         segment.previous = None
-        await self._tally.found(segment.present, segment.kept)
+        await self._tally.add_skipped(segment.present, segment.kept)
 
     async def _advance(self, ledger: Connection, name: str, segment: _Segment) -> None:
         """Record the segment's progress. The segments before it are complete, because each of their

@@ -69,17 +69,17 @@ class Tally:
         self.resumed_after = self._lines = lines
         self.loaded, self._present, self._kept, self.bad = loaded, present, kept, bad
 
-    async def read(self, batch: Batch) -> None:
+    async def add_batch(self, batch: Batch) -> None:
         self._lines, self._bytes_read = batch.last_line, batch.bytes_read
         self.bad += batch.bad
         self._bad_lines += batch.bad_lines[: BAD_LINES_MAX - len(self._bad_lines)]
         await self._report_progress()
 
-    async def merged(self, loaded: int) -> None:
+    async def add_loaded(self, loaded: int) -> None:
         self.loaded += loaded
         await self._report_progress()
 
-    async def found(self, present: int, kept: int) -> None:
+    async def add_skipped(self, present: int, kept: int) -> None:
         self._present += present
         self._kept += kept
         await self._report_progress()

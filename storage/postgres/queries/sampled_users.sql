@@ -1,5 +1,6 @@
 -- name: bounds
--- The lowest and the highest id of the users who have followed somebody: two ends of an index.
+-- The lowest and the highest id of the users who have followed somebody, and on Citus of those who were
+-- followed: two ends of an index.
 -- shard: fan-out
 SELECT min(user_id) AS lowest, max(user_id) AS highest FROM following_count
 

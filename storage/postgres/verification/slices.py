@@ -35,12 +35,12 @@ class VerificationState:
     compared: int = 0
     """Rows and users compared since the pass began."""
     drifts: Mapping[str, int] | None = None
-    """What it has found so far, by kind."""
+    """The drift that it has found so far, by kind."""
     slices: int = 0
     completed_at: int | None = None
     """When the last complete pass ended, in microseconds. None: there was none."""
     completed_drifts: Mapping[str, int] | None = None
-    """What that pass found, by kind."""
+    """The drift that the pass found, by kind."""
 
 
 class Verification:

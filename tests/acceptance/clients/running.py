@@ -39,7 +39,7 @@ needs_python_clients = pytest.mark.skipif(
 
 
 def given(live: LiveGateway, users: Iterable[int], **more: Any) -> str:
-    """What a script is given: the address, a token for each of these users, and more."""
+    """The input of a script as JSON: the address, a token for each user, and `more`."""
     tokens = {str(user): mint(DEVELOPMENT_SECRET, user) for user in users}
     return json.dumps({"url": live.http, "tokens": tokens, **more})
 

@@ -54,11 +54,11 @@ export async function play({ shown, mutate, subscribe }) {
   await step("protected", { protected: true });
   await mutate("Settings", { protected: false });
 
-  const heard = new Set();
-  const listen = (name, variables) => subscribe(name, variables, () => heard.add(name));
+  const received = new Set();
+  const listen = (name, variables) => subscribe(name, variables, () => received.add(name));
   listen("Relation", { ids: [other] });
   listen("Counts", { id: other });
-  await until(() => heard.size, 2);
+  await until(() => received.size, 2);
 
   await follow(other, viewer);
   await step("relationChanged", { state: "FRIENDS" });

@@ -29,7 +29,7 @@ COMPOSED = (
     "type PageInfo @shareable { hasNextPage: Boolean! hasPreviousPage: Boolean! "
     "startCursor: String endCursor: String } type Query { page: PageInfo }",
 )
-"""What the page says that other subgraphs may have."""
+"""Fields that other subgraphs may add, according to the page."""
 REFUSED = {
     "INVALID_FIELD_SHARING` of `Query.user": KEY + "} type Query { user(id: ID!): User }",
     "INVALID_FIELD_SHARING` of `User.followerCount": KEY + "followerCount: Int }",
@@ -39,7 +39,7 @@ REFUSED = {
     "INTERFACE_FIELD_NO_IMPLEM` of `UserError": "interface UserError { message: String! } "
     "type TooLong implements UserError { message: String! } type Query { why: TooLong }",
 }
-"""What the page says that they may not have, by what begins its row."""
+"""Fields that they must not add, by the first words of the row of the page."""
 
 
 async def test_other_subgraphs_compose_as_the_page_says(workspace: Path, live: LiveGateway) -> None:

@@ -64,7 +64,7 @@ async def client(
 
 
 @pytest.mark.parametrize("way", ["ws", "sse"])
-async def test_a_client_hears_the_viewers_events(
+async def test_a_client_receives_the_viewers_events(
     workspace: Path, storage_settings: StorageSettings, stores: Stores, way: str
 ) -> None:
     async with (

@@ -1,4 +1,4 @@
-"""What each client with a normalised cache must show after each step of `scenario.mjs`."""
+"""The expected content of a client's normalised cache after each step of `scenario.mjs`."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ VIEWER, OTHER, THIRD = "1", "7", "8"
 
 
 def scenario(live: LiveGateway, **more: Any) -> str:
-    """What the scripts that play the scenario are given."""
+    """The input of the scripts that run the scenario, as JSON."""
     users = {"viewer": VIEWER, "other": OTHER, "third": THIRD}
     return given(live, map(int, users.values()), **users, **more)
 

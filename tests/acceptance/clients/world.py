@@ -11,7 +11,7 @@ from tests.support.relationships import protect
 
 VIEWER = 1
 OWNER = 2
-"""Whose lists are read."""
+"""The owner of the lists that are read."""
 
 FOLLOWED = range(11, 18)
 FOLLOWERS = range(14, 21)
@@ -38,7 +38,7 @@ EVERY_LIST: Mapping[str, Collection[int]] = {
     # User 2 is followed by users 18 to 20 as user 1 is, and by those whom user 1 follows.
     "suggestions": {OWNER, *NOT_FOLLOWED_BACK, *SUGGESTED},
 }
-"""Who is in each list: of user 2 as user 1 reads it, or of the viewer alone."""
+"""The users in each list: of user 2 as user 1 reads it, or of the viewer alone."""
 
 _CHANGE = """
 mutation ($input: ChangeRelationshipsInput!) {

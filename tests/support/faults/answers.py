@@ -37,7 +37,7 @@ COUNTS = {"following": "followingCount", "followers": "followerCount", "friends"
 
 
 def wrong_lists(read: Read, owner: int, data: Any) -> Iterator[str]:
-    """What is wrong with an answer to `LISTS`."""
+    """The errors in a response to `LISTS`."""
     user = data["user"]
     possible = {name: getattr(read, name)(owner) for name in COUNTS}
     shown = {}
@@ -60,7 +60,7 @@ def wrong_lists(read: Read, owner: int, data: Any) -> Iterator[str]:
 def _contradictions(
     viewer: int | None, owner: int, user: Any, shown: Mapping[str, set[int]]
 ) -> Iterator[str]:
-    """What the answer about one user says in two ways at once."""
+    """The contradictions in a response about one user."""
     for name, field in COUNTS.items():
         said = (len(shown[name]), user[name]["totalCount"], user[field])
         if len(set(said)) > 1:
@@ -76,7 +76,7 @@ def _contradictions(
 
 
 def wrong_profiles(read: Read, users: list[int], data: Any) -> Iterator[str]:
-    """What is wrong with an answer to `PROFILES`."""
+    """The errors in a response to `PROFILES`."""
     for owner, user in zip(users, data["users"], strict=True):
         if user["id"] != str(owner):
             yield f"user {owner} is answered with {user['id']}"

@@ -1,4 +1,4 @@
-"""What each follow may look like at a moment, while writes and reads run concurrently.
+"""The states in which a read may see each follow, while writes and reads run concurrently.
 
 The history of a follow is a list of versions. All times are of one clock of this process. A reader
 may see a version from the start of its write on, and must not see an older one once the write was
@@ -57,20 +57,20 @@ class History:
         self.versions.append(Version(present, began))
         return self.last
 
-    def settle(self, *, present: bool, is_sure: bool) -> None:
-        """Everybody sees the follow so; if that is not sure, until a write that is under way."""
+    def reset(self, *, present: bool, is_sure: bool) -> None:
+        """Everybody sees the follow so. Unless `is_sure`, a write may still change it."""
         self.versions = [Version(present, -inf, -inf)]
         if not is_sure:
             self.write(not present, -inf)
 
     def lagging(self, began: float, ended: float, lag_s: float) -> int:
-        """What a read between these times may show to users other than the writer."""
+        """The states that a read between these times may show to users other than the writer."""
         while len(self.versions) > 1 and self.versions[1].acknowledged < began - lag_s:
             del self.versions[0]
         return _may(self.versions, 0, ended)
 
     def fresh(self, began: float, ended: float) -> int:
-        """What such a read may show to the writer."""
+        """The states that such a read may show to the writer."""
         return _may(self.versions, self._known(began), ended)
 
     def seen(self, began: float, ended: float, *, present: bool) -> None:

@@ -18,7 +18,7 @@ STORED = "SELECT from_user_id, to_user_id FROM following WHERE kind = 1"
 WAITING = "SELECT count(*) FROM outbox"
 
 
-async def settle(stack: Stack, traffic: Traffic) -> None:
+async def drain_and_compare(stack: Stack, traffic: Traffic) -> None:
     """Wait until every change has reached everybody, and compare the tables with the model.
 
     No traffic flows. A write with an unknown outcome may still be on its way in a gateway that was
@@ -36,7 +36,7 @@ async def settle(stack: Stack, traffic: Traffic) -> None:
             traffic.tally.violation(f"{arrow} is stored as {arrow in stored}: {history}")
     traffic.release()
     for arrow, history in traffic.world.histories.items():
-        history.settle(present=arrow in stored, is_sure=arrow not in traffic.unresolved)
+        history.reset(present=arrow in stored, is_sure=arrow not in traffic.unresolved)
 
 
 async def read_everything(traffic: Traffic) -> None:

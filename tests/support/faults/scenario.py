@@ -1,4 +1,4 @@
-"""One scenario: traffic before, during and after faults, until everything has settled."""
+"""One scenario: traffic before, during and after faults, until all changes are applied."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 
 from tests.support.faults.catalogue import FAULTS, OF_CACHES
-from tests.support.faults.quiescence import read_everything, settle, verify_is_clean
+from tests.support.faults.quiescence import drain_and_compare, read_everything, verify_is_clean
 from tests.support.faults.stack import Sizes, Stack, running_stack
 from tests.support.faults.traffic import Outage, Tally, Traffic, flowing
 from tests.support.faults.world import World
@@ -33,10 +33,12 @@ class Scenario:
     async def run(self, faults: Sequence[str]) -> Tally:
         """Run the faults together. Fails if any answer was wrong."""
         await self.stack.heal()  # the previous scenario may have failed
-        await settle(self.stack, self.traffic)
+        await drain_and_compare(self.stack, self.traffic)
         tally = self.traffic.tally = Tally()
         outage = self.traffic.outage = Outage()
-        self.traffic.world.sights_count = not any(fault.startswith(OF_CACHES) for fault in faults)
+        self.traffic.world.requires_repeatable_reads = not any(
+            fault.startswith(OF_CACHES) for fault in faults
+        )
         async with flowing(self.traffic):
             await self._requests(CALM)
             outage.began = time.monotonic()
@@ -50,7 +52,7 @@ class Scenario:
             await self.stack.heal()
             outage.ended = time.monotonic()
             await self._requests(CALM)
-        await settle(self.stack, self.traffic)
+        await drain_and_compare(self.stack, self.traffic)
         await read_everything(self.traffic)
         await verify_is_clean(self.stack, self.traffic)
         assert not tally.violations, report(tally)

@@ -49,7 +49,7 @@ class Outage:
 
 @dataclass
 class Tally:
-    """What has happened so far."""
+    """The counts and violations so far."""
 
     answers: Counter[str] = field(default_factory=Counter)
     """Requests by kind and code: "read OK", "write UNAVAILABLE"."""
@@ -74,7 +74,7 @@ class Traffic:
     outage: Outage = field(default_factory=Outage)
     tally: Tally = field(default_factory=Tally)
     delayed_s: float = inf
-    """How long after a delayed write its writer may miss it; without it, until all has settled."""
+    """How long a writer may miss their delayed write; without it, until all changes are applied."""
     unresolved: set[Arrow] = field(default_factory=set)
     """Follows whose last write had no key, and may have happened or may still happen."""
     _unresolved_before: set[Arrow] = field(default_factory=set)

@@ -15,17 +15,17 @@ class World:
     """Which users follow each other, as far as this process can know.
 
     `lag_s`: how long after its acknowledgement others may miss a write; without it, until
-    everything has settled.
+    all changes are applied.
     """
 
     arrows: Iterable[Arrow]
     lag_s: float = inf
-    sights_count: bool = True
+    requires_repeatable_reads: bool = True
     """Whether a writer who has seen a write without an answer must see it from then on. A gateway
     without the caches could not mark its writer, whose other gateways then read old values."""
     histories: dict[Arrow, History] = field(init=False)
     targets: Mapping[int, list[int]] = field(init=False)
-    """Whom each user may ever follow."""
+    """The users whom each user may follow at any time."""
     sources: Mapping[int, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class Read:
         history = self.world.histories.get(arrow)
         if history is None or len(history.versions) == 1 or arrow.source != self.viewer:
             return
-        if self.world.sights_count:
+        if self.world.requires_repeatable_reads:
             history.seen(self.began, self.ended, present=present)
 
     def following(self, user: int) -> dict[int, int]:

@@ -14,7 +14,7 @@ Outputs: TypeAlias = dict[str, "Term | None"]
 
 
 class Feature(Enum):
-    """What Citus refuses, or runs on all shards, unless the group is bound to one user."""
+    """A feature that Citus rejects or runs on all shards, unless bound to one user."""
 
     EMPTY_SELECT = "an empty select list"
     LOCK = "FOR UPDATE or FOR SHARE"

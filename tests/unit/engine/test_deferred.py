@@ -17,7 +17,7 @@ Column = MaybeAwaitable[list[Any]]
 
 
 class Known:
-    """What the fields of one request wait for."""
+    """The futures and values that the fields of one request wait for."""
 
     def __init__(self) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

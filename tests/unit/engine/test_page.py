@@ -1,4 +1,4 @@
-"""What docs/engine.md shows and names is so."""
+"""The code and the names in docs/engine.md are correct."""
 
 import importlib
 import re

@@ -34,7 +34,7 @@ async def test_an_operation_that_a_plan_cannot_run_is_delegated_from_then_on() -
         ("{ now }" + " " * 110_000, Stage.LIMITS),
     ],
 )
-async def test_a_result_tells_how_far_the_request_got(query: str, stage: Stage) -> None:
+async def test_a_result_has_the_stage_that_the_request_reached(query: str, stage: Stage) -> None:
     result = await Engine(schema).execute(query=query)
     assert result.stage is stage
     assert result.is_request_error == (stage is not Stage.EXECUTION)

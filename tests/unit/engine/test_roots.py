@@ -1,4 +1,4 @@
-"""What can be known of an operation before it is run: what its root is given, what it asks for."""
+"""The root fields and arguments of an operation, read before it runs."""
 
 from typing import Any
 

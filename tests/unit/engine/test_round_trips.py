@@ -11,7 +11,7 @@ DEADLINE_S = 5
 
 
 class WatchedCalls(Calls):
-    """Calls that tell when one of them has come."""
+    """Calls, with an event for the first one."""
 
     def __init__(self, watched: tuple[str, int]) -> None:
         super().__init__()

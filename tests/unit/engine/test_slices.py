@@ -22,7 +22,7 @@ SQUARE = "{ tree { branches(count: 100) { branches(count: 100) { number even siz
 LONG = "{ tree { branches(count: 9000) { number even size } } }"
 LIGHT = "branches(count: 300) { number even }"
 ROWS_MAX = 5_000
-"""What a slice of `slices.SLICE_BYTES` has at most, of rows with one short field each."""
+"""The most rows of one short field in a slice of `slices.SLICE_BYTES`."""
 
 
 class Ticks:

@@ -21,7 +21,7 @@ const MarkFollowersSeen = graphql(`
 
 interface NewFollowersProps {
   count: number;
-  /** The cursor of the first row: whoever follows later has not been seen. */
+  /** The cursor of the first row: later followers have not been seen. */
   newestCursor: string | undefined;
 }
 

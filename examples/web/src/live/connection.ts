@@ -6,7 +6,7 @@ export const ConnectionContext = createContext<Client | null>(null);
 
 export type LiveStatus = "connecting" | "live" | "broken";
 
-/** Whether subscriptions are being heard at the moment. */
+/** The state of the connection for subscriptions. */
 export function useLiveStatus(): LiveStatus {
   const sockets = useContext(ConnectionContext);
   const [status, setStatus] = useState<LiveStatus>("connecting");
