@@ -58,6 +58,8 @@ READS = [
 """A cluster has no local cache, and the tables are the same behind every wiring of Redis."""
 
 
+PATIENCE_S = 60
+
 Wired = tuple[StorageSettings, Consistency, type[Reading]]
 
 
@@ -65,6 +67,9 @@ Wired = tuple[StorageSettings, Consistency, type[Reading]]
 def wired(request: pytest.FixtureRequest, storage_settings: StorageSettings) -> Wired:
     wiring, consistency, reading = request.param
     settings = replace(storage_settings, **WIRINGS[wiring])
+    # A hundred changes of one user wait for each other, on a busy machine for longer than usual.
+    patient = replace(settings.connections, acquire_timeout_s=PATIENCE_S)
+    settings = replace(settings, connections=patient)
     if wiring == "a cluster":
         url = request.getfixturevalue("cluster").url
         settings = replace(settings, cache=CacheSettings(url=url))
