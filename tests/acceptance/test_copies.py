@@ -1,15 +1,20 @@
-"""A copy of a graph that is in use: an export, and then the changes after its cursor."""
+"""A copy of a graph that is in use: an export, and then the changes after its cursor.
+
+It follows the steps of docs/exports.md.
+"""
 
 import json
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
-from graph.edge import Flags, Kind
+from gateway.commands.graph_export import EVERY_KIND
+from graph.edge import FOLLOWS, Flags, Kind
 from storage.postgres import graph_export
 from storage.postgres.graph_export import Selection, export_graph
 from storage.postgres.load.bulk_load import bulk_load
@@ -23,7 +28,10 @@ from tests.support.graphs import as_pair, drain_all
 
 AS_SERVICE = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
 USERS = 40
-EDGES = "SELECT from_user_id, to_user_id, kind, flags FROM following WHERE kind > 0 ORDER BY 1, 2"
+EDGES = """
+SELECT from_user_id, to_user_id, kind, flags, CASE WHEN kind > 0 THEN since END
+FROM %s WHERE kind > 0 OR flags > 0 ORDER BY 1, 2
+"""
 
 
 @pytest.fixture
@@ -36,37 +44,67 @@ def copy_settings(
 
 
 @pytest.fixture
-async def copy(copy_settings: StorageSettings) -> AsyncIterator[Stores]:
+async def copy_stores(copy_settings: StorageSettings) -> AsyncIterator[Stores]:
     async with open_stores(copy_settings) as opened:
         yield opened
 
 
-def random_edges(chance: random.Random) -> Edges:
-    """Changes of some edges, to every kind."""
+def random_edges(chance: random.Random, kinds: Sequence[Kind] = tuple(Kind)) -> Edges:
+    """Changes of some edges."""
     changed = {}
     for _ in range(30):
         source, target = chance.sample(range(1, USERS + 1), 2)
-        kind = chance.choice(list(Kind))
-        flags = Flags.MUTED if kind is Kind.FOLLOW and chance.random() < 0.2 else Flags.PLAIN
+        kind = chance.choice(kinds)
+        flags = Flags.MUTED if chance.random() < 0.2 else Flags.PLAIN
+        if kind in FOLLOWS and chance.random() < 0.2:
+            flags |= Flags.CLOSE_FOLLOW | Flags.NOTIFY
         changed[source, target] = (kind, flags)
     return changed
 
 
-async def applied(gateway: Gateway, cursor: str, copy: Stores) -> str:
-    """Apply all changes after the cursor, as docs/exports.md says, and return the last cursor."""
-    response = await gateway.http.get(f"/changes?follow=false&after={cursor}", headers=AS_SERVICE)
-    newest: dict[tuple[int, int], tuple[int, Kind, Flags]] = {}
-    for line in response.text.splitlines():
-        batch = json.loads(line)
-        cursor = batch["cursor"]
-        for change in batch["changes"]:
-            ends = int(change["source"]), int(change["target"])
-            version = int(change["version"])
-            if version > newest.get(ends, (0,))[0]:
-                newest[ends] = version, Kind[change["after"]], Flags(int(change["flags_after"]))
-    for ends, (_, kind, flags) in newest.items():
-        await copy.writes.edges.change(as_pair(*ends), becomes(kind, flags))
-    return cursor
+class Copy:
+    """A space that becomes a copy of another. It remembers the versions that it has applied."""
+
+    def __init__(self, stores: Stores, settings: StorageSettings) -> None:
+        self._stores = stores
+        self._settings = settings
+        self._versions: dict[tuple[int, int], int] = {}
+
+    async def load(self, file: Path) -> None:
+        """Load the follows of a file of all kinds, and write its other edges."""
+        with zstandard.open(file, "rt", encoding="utf-8") as text:
+            head, *lines = text.read().splitlines()
+        assert head == "from_user_id,to_user_id,created_at_ms,kind,flags"
+        rows = [tuple(map(int, line.split(","))) for line in lines]
+        plain = [(row[0], row[1], row[2]) for row in rows if row[3:] == (Kind.FOLLOW, 0)]
+        report = await bulk_load(self._settings, write_edges(file.with_name("plain.csv"), plain))
+        assert (report.loaded, report.kept, report.bad) == (len(plain), 0, 0)
+        for source, target, since, kind, flags in rows:
+            if (kind, flags) != (Kind.FOLLOW, 0):
+                await self._write(source, target, Kind(kind), Flags(flags), since)
+
+    async def follow(self, gateway: Gateway, cursor: str) -> str:
+        """Apply all changes after the cursor, and return the last cursor."""
+        url = f"/changes?follow=false&after={cursor}"
+        response = await gateway.http.get(url, headers=AS_SERVICE)
+        for line in response.text.splitlines():
+            batch = json.loads(line)
+            cursor = batch["cursor"]
+            for change in batch["changes"]:
+                await self._apply(change)
+        return cursor
+
+    async def _apply(self, change: dict[str, str]) -> None:
+        ends = int(change["source"]), int(change["target"])
+        version = int(change["version"])
+        if version > self._versions.get(ends, 0):
+            self._versions[ends] = version
+            kind, flags = Kind[change["after"]], Flags(int(change["flags_after"]))
+            await self._write(*ends, kind, flags, int(change["since"]))
+
+    async def _write(self, source: int, target: int, kind: Kind, flags: Flags, since: int) -> None:
+        rule = becomes(kind, flags, since)
+        await self._stores.writes.edges.change(as_pair(source, target), rule)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -74,15 +112,17 @@ async def test_an_export_and_the_changes_after_it_are_the_graph(
     gateway: Gateway,
     stores: Stores,
     storage_settings: StorageSettings,
-    copy: Stores,
+    copy_stores: Stores,
     copy_settings: StorageSettings,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
 ) -> None:
+    """In both directions, with all kinds, flags and dates."""
     monkeypatch.setattr(graph_export, "CHUNK_ROWS", 20)
     chance = random.Random(seed)
     await bulk_load(storage_settings, write_edges(tmp_path / "ring.csv", ring(USERS, 4)))
+    await edges(stores, random_edges(chance, EVERY_KIND))
     cursor = await stores.changes.feed.end()
     file = tmp_path / "graph.csv.zst"
 
@@ -91,13 +131,22 @@ async def test_an_export_and_the_changes_after_it_are_the_graph(
         if chance.random() < 0.5:
             await drain_all(stores)
 
-    report = await export_graph(storage_settings, file, Selection(), cursor, on_exported=change)
+    selection = Selection(kinds=EVERY_KIND)
+    report = await export_graph(
+        storage_settings, file, selection, cursor, with_kinds=True, on_exported=change
+    )
     assert report.cursor == cursor
-    await bulk_load(copy_settings, file)
+    assert report.edges > 6 * graph_export.CHUNK_ROWS, "it was changed several times meanwhile"
+    copy = Copy(copy_stores, copy_settings)
+    await copy.load(file)
     for _ in range(3):
         await edges(stores, random_edges(chance))
         await drain_all(stores)
-        cursor = await applied(gateway, cursor, copy)
-    await drain_all(copy)
-    assert await fetch(copy_settings, EDGES) == await fetch(storage_settings, EDGES)
+        cursor = await copy.follow(gateway, cursor)
+    await drain_all(copy_stores)
+    for table in ("following", "follower"):
+        assert await fetch(copy_settings, EDGES % table) == await fetch(
+            storage_settings, EDGES % table
+        )
+    await assert_whole(storage_settings)
     await assert_whole(copy_settings)
