@@ -5,6 +5,7 @@ A generated dict display builds a row of four in 0.13 µs, `dict(zip(keys, value
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 ResponseObjects = list[dict[str, Any]]
@@ -30,6 +31,12 @@ def object_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -
     # A root or a page is one row, and starting a loop takes longer than building one dict.
     only = f"[{_display(keys, constants, [f'{column}[0]' for column in columns])}]"
     source = f"lambda {', '.join(['rows', *columns])}: {only} if rows == 1 else {many}"
+    return _evaluated(source)
+
+
+@lru_cache(maxsize=1_000)
+def _evaluated(source: str) -> BuildObjects:
+    # 0.1 ms. The aliases of one document often select the same fields.
     return eval(source, {})  # type: ignore[no-any-return]  # noqa: S307
 
 

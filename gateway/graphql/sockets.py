@@ -25,6 +25,7 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.types import Messag
 from strawberry.types.execution import ExecutionResult, PreExecutionError
 from strawberry.types.unset import UNSET, UnsetType
 
+from engine import Turns
 from gateway.authentication.identify import Identity
 from gateway.graphql.charges import COST_HEADER
 from gateway.graphql.client_connections import GONE, INTERNAL, Connection, Connections, Ending
@@ -63,8 +64,9 @@ class GraphQLSockets:
     Origins are checked before.
     """
 
-    def __init__(self, enter: Enter, connections: Connections) -> None:
+    def __init__(self, enter: Enter, connections: Connections, turns: Turns) -> None:
         self._enter = enter
+        self._turns = turns
         self._connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +88,7 @@ class GraphQLSockets:
         session: Any = _Session(self._enter, connection, socket.scope)
         handler = _Handler(
             view=session,
-            websocket=_Adapter(session, connection, socket.receive),
+            websocket=_Adapter(session, connection, socket.receive, self._turns),
             context=session,
             root_value=None,
             schema=session,
@@ -124,12 +126,17 @@ class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
 
 
 class _Adapter(AsyncWebSocketAdapter):
-    """The socket, as Strawberry's protocol uses it. Closing it ends the connection."""
+    """The socket, as Strawberry's protocol uses it. Closing it ends the connection.
 
-    def __init__(self, view: Any, connection: Connection, receive: Receive) -> None:
+    Each message is handled in a turn of the event loop: 3,000 operations that 30 sockets began at
+    once took 0.8 s without a pause.
+    """
+
+    def __init__(self, view: Any, connection: Connection, receive: Receive, turns: Turns) -> None:
         super().__init__(view)
         self._connection = connection
         self._receive = receive
+        self._turns = turns
 
     async def iter_json(
         self, *, ignore_parsing_errors: bool = False
@@ -139,6 +146,7 @@ class _Adapter(AsyncWebSocketAdapter):
             if event["type"] != "websocket.receive":
                 self._connection.end(GONE)
                 return
+            await self._turns.wait()
             message = read_message(event.get("text"))
             if message is None:
                 self._connection.end(INVALID)

@@ -160,7 +160,7 @@ class Gateway:
         """The handlers of /graphql and of the routes of services, and the open spaces."""
         config = self._config
         if not config.spaces.names:
-            sockets = GraphQLSockets(only_space(default), self._connections)
+            sockets = GraphQLSockets(only_space(default), self._connections, parts.engine.turns)
             app = Transports(default.endpoint, sockets, config.clients.browsers)
             routes = service_routes(lambda of: in_space(default, of(default)), is_path_read=False)
             return in_space(default, awaiting_keys(self._authentication, app)), routes, (default,)
@@ -178,7 +178,7 @@ class Gateway:
             spaces,
             ClientAddresses(config.clients.trusted_proxies),
         )
-        sockets = GraphQLSockets(named.enter, self._connections)
+        sockets = GraphQLSockets(named.enter, self._connections, parts.engine.turns)
         app = Transports(named, sockets, config.clients.browsers)
         return app, service_routes(named.service, is_path_read=self._reads_paths), spaces
 

@@ -1,7 +1,7 @@
 """Subscriptions as clients meet them, over web sockets and event streams, on real servers."""
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from gateway.authentication.settings import AcceptedTokens
 from gateway.commands import load, verify
-from gateway.graphql import client_connections
+from gateway.graphql import client_connections, sockets
 from gateway.graphql.client_connections import EXPIRED, StreamLimits
 from gateway.settings.config import Config
 from graph.edge import Millis, UserId
@@ -31,6 +31,7 @@ from tests.support.gateway import DEVELOPMENT, Gateway
 from tests.support.graphs import as_pair, drain_all, follows, unfollows, users
 from tests.support.http_client import http_client
 from tests.support.live_gateway import LiveGateway, Socket, has_feed, live_gateway, parsed
+from tests.support.loop_ticks import loop_ticks
 from tests.support.waiting import until
 
 EVENTS = """
@@ -323,6 +324,31 @@ async def test_one_socket_carries_queries_mutations_and_many_subscriptions(
         received = await received_until(socket, ("query", "complete"))
         (answer, _) = received["query"]
         assert answer["payload"]["data"]["user"]["followerCount"] == 1
+
+
+async def test_operations_of_many_sockets_begin_in_turns_of_the_event_loop(
+    live: LiveGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = sockets.read_message
+    async with (
+        live.socket(viewer=1) as one,
+        live.socket(viewer=2) as other,
+        loop_ticks() as ticks,
+    ):
+
+        def counting_read(text: str | None) -> object:
+            ticks.add("messages", 1)
+            return read(text)
+
+        monkeypatch.setattr(sockets, "read_message", counting_read)
+        for number in range(40):
+            for socket in (one, other):
+                await socket.subscribe("{ __typename }", id=str(number))
+        for socket in (one, other):
+            answers = [await socket.receive() for _ in range(80)]
+            assert Counter(answer["type"] for answer in answers) == {"next": 40, "complete": 40}
+    assert ticks.total["messages"] == 80
+    assert ticks.most["messages"] == 1
 
 
 async def test_errors_go_out_as_over_http(live: LiveGateway) -> None:

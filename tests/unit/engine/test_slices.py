@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from engine import Engine, EngineSettings, slices
+from engine.codegen import object_builder
 from engine.parts import ROWS_PER_CALL
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
@@ -111,6 +112,21 @@ async def test_a_long_column_of_light_rows_waits_for_no_turn_when_its_rows_are_k
     second = await engine.execute(query=query, context=[])
     assert not waits
     assert second.data == first.data
+
+
+async def test_a_new_document_is_compiled_and_first_run_in_turns_of_the_event_loop() -> None:
+    engine = Engine(schema)
+    operation = engine.prepare("{ tree { number } }")
+    await engine.run(operation, context=[])
+    assert engine.turns.taken == 2
+    await engine.run(operation, context=[])
+    assert engine.turns.taken == 2
+
+
+def test_fields_that_are_selected_again_are_built_by_the_same_function() -> None:
+    """Evaluating its source takes 0.1 ms, and a document can have 200 aliases."""
+    assert object_builder(("id", "size"), {}) is object_builder(("id", "size"), {})
+    assert object_builder(("id", "size"), {}) is not object_builder(("size", "id"), {})
 
 
 async def test_light_columns_of_one_request_that_arrive_together_take_turns(
