@@ -255,7 +255,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._stop_timers()
         if not self._may_respond():
             return self.transport.abort()
-        self.transport.write(_response(rejection))
+        self.transport.write(closing_response(rejection))
         self.flow.resume_reading()  # otherwise the client's close would not be seen
         if self.transport.can_write_eof():
             self.transport.write_eof()
@@ -280,7 +280,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
                 timer.cancel()
 
 
-def _response(rejection: HttpRejection) -> bytes:
+def closing_response(rejection: HttpRejection) -> bytes:
+    """A whole response, after which the connection is closed."""
     body = rejection.body
     headers = [
         (b"content-type", b"application/json"),

@@ -16,6 +16,8 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
 from gateway.http.open_connections import ConnectionLimits, rejections
+from gateway.http.protocol import closing_response
+from gateway.http.rejection import HttpRejection
 from gateway.http.stall_timer import StallTimer
 
 SLICE_BYTES = 16_384
@@ -29,6 +31,12 @@ CONTROL_FRAMES_PER_S = 20
 """Pings and pongs of a client."""
 
 POLICY_VIOLATION = 1008
+
+HANDSHAKE = HttpRejection(
+    400,
+    "BAD_REQUEST",
+    "The handshake of a web socket must have no body, and no line of more than 8,192 bytes.",
+)
 
 LINGER_S = 1.0
 """How long a rejected client may read the close frame, which closing at once could discard."""
@@ -79,7 +87,17 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             data = bytes(self._unparsed[:SLICE_BYTES])
             del self._unparsed[:SLICE_BYTES]
             super().data_received(data)
-        self._continue()
+            if self.conn.handshake_exc is not None and not self.handshake_initiated:
+                return self._reject_handshake()
+        return self._continue()
+
+    def _reject_handshake(self) -> None:
+        """Respond to a handshake that websockets cannot read, and for which it only stops reading:
+        the connection would stay open without a time limit, and would not be counted."""
+        self._is_rejected = self.handshake_complete = self.close_sent = True
+        rejections.labels("handshake").inc()
+        self.transport.write(closing_response(HANDSHAKE))
+        self.transport.close()
 
     @property
     def _may_parse(self) -> bool:

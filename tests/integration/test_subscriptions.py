@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from gateway.authentication.settings import AcceptedTokens
 from gateway.commands import load, verify
-from gateway.graphql import client_connections, sockets
+from gateway.graphql import client_connections, socket_messages, sockets
 from gateway.graphql.client_connections import EXPIRED, StreamLimits
 from gateway.settings.config import Config
 from graph.edge import Millis, UserId
@@ -329,7 +329,7 @@ async def test_one_socket_carries_queries_mutations_and_many_subscriptions(
 async def test_operations_of_many_sockets_begin_in_turns_of_the_event_loop(
     live: LiveGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = sockets.read_message
+    read = socket_messages.read_message
     async with (
         live.socket(viewer=1) as one,
         live.socket(viewer=2) as other,

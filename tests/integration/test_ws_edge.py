@@ -84,6 +84,35 @@ async def test_a_flood_of_tiny_frames_is_closed_after_few_of_them(
         await server.until_open(0)
 
 
+@pytest.mark.parametrize(
+    ("first", "body"),
+    [
+        ("GET /graphql HTTP/1.1", b"{}"),
+        ("GET /graphql?" + "a" * 9_000 + " HTTP/1.1", b""),
+    ],
+    ids=["a body", "a long URL"],
+)
+async def test_a_handshake_that_cannot_be_read_is_rejected(
+    server: BoundedServer, first: str, body: bytes
+) -> None:
+    """It was a connection without a response, a time limit or a place among the connections."""
+    length = [f"Content-Length: {len(body)}"] if body else []
+    handshake = head(
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        *length,
+        first=first,
+    )
+    async with server.connection() as connection:
+        await connection.send(handshake + body)
+        response = await connection.rest()
+        assert response.startswith(b"HTTP/1.1 400 ")
+        assert b'"code":"BAD_REQUEST"' in response
+        await server.until_open(0)
+
+
 async def test_a_large_message_is_parsed_in_slices_of_separate_turns(
     server: BoundedServer, parsed: list[int]
 ) -> None:

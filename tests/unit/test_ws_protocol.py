@@ -25,6 +25,7 @@ def test_the_attributes_that_are_used_exist() -> None:
     for name in ATTRIBUTES.split():
         assert f"self.{name}" in source, name
     assert "self.events" in inspect.getsource(Protocol.__init__)
+    assert "self.handshake_exc" in inspect.getsource(Protocol.__init__)
 
 
 def test_all_that_is_parsed_passes_the_limits() -> None:
