@@ -118,6 +118,7 @@ async def test_a_cold_page_reads_its_owner_once_for_all_fields(
     assert not waits, "for a fill of its own"
 
 
+@pytest.mark.plain("some statements are sent for each user")
 @pytest.mark.usefixtures("circle")
 async def test_without_redis_everything_of_fifty_users_is_a_constant_number_of_statements(
     storage_settings: StorageSettings,
@@ -151,6 +152,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.plain("a drain has more statements there")
 @pytest.mark.parametrize(("mutation", "target", "given", "outcome", "statements"), CHANGES)
 async def test_a_change_is_few_statements(
     gateway: Gateway,
