@@ -17,7 +17,7 @@ The score of a candidate is the sum of
 If none of these may be suggested, the candidates are those whom `POPULAR_MIN` or more of some users
 of the space follow, by their number.
 
-`python -m bench.suggestions` has chosen the parameters: see docs/affinity.md.
+`python -m bench.suggestions` has chosen the parameters: see docs/suggestions.md.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, islice
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from graph.edge import Flags, Kind, UserId
 from graph.page import Position
@@ -36,6 +36,18 @@ DAMPING = 0.3
 FRIEND_WEIGHT = 2.0
 FOLLOW_BACK_WORTH = 28.0
 """The worth of a follower to a viewer who follows back everybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What the weights of candidates depend on. The benchmark tries others."""
+
+    damping: float = DAMPING
+    friend_weight: float = FRIEND_WEIGHT
+    follow_back_worth: float = FOLLOW_BACK_WORTH
+
+
+CHOSEN = Parameters()
 
 WEIGHT_STEP = 0.5
 """Scores are counted in these steps: `Counter` adds whole numbers in C, several times as fast as
@@ -126,6 +138,7 @@ def candidates(
     circles: Mapping[UserId, Sequence[Position]],
     strengths: Mapping[UserId, float],
     peers: Iterable[Sequence[Position]] = (),
+    parameters: Parameters = CHOSEN,
 ) -> Candidates:
     """All candidates, best first.
 
@@ -136,16 +149,21 @@ def candidates(
     """
     fans = list(map(_USER, followers))
     is_fan = frozenset(fans)
-    steps = Counter(dict.fromkeys(fans, 0))
     named = {middle: list(map(_USER, circle)) for middle, circle in circles.items()}
-    for middle, weight in weights_of(middles, is_fan).items():
-        steps.update(named[middle] * weight)
+    weights = weights_of(middles, is_fan, parameters)
+    steps = Counter(dict.fromkeys(fans, 0))
+    steps.update(chain.from_iterable(named[user] * weight for user, weight in weights.items()))
     steps.update(chain.from_iterable(map(_USER, circle) for circle in peers))
-    scores: dict[UserId, float] = dict(steps)
-    follower_score = follow_back_worth(fans, followed) / WEIGHT_STEP
+    scores = cast("dict[UserId, float]", steps)
+    follower_score = follow_back_worth(fans, followed, parameters) / WEIGHT_STEP
+    interactions = scores.keys() & strengths.keys()
+    if not interactions:
+        # All other scores are whole, and followers come first among equals, so this changes no
+        # order. Numbers of one type are sorted faster.
+        follower_score = int(follower_score)
     for user in fans:
         scores[user] += follower_score
-    for user in scores.keys() & strengths.keys():
+    for user in interactions:
         scores[user] += INTERACTION_WORTH * strengths[user] / WEIGHT_STEP
     best_first = sorted(scores, key=scores.__getitem__, reverse=True)  # keeps the order of equals
     return Candidates(best_first, is_fan, named)
@@ -166,17 +184,21 @@ def peers_of(lists: Iterable[Sequence[Position]], left_out: Set[UserId], most: i
     return [user for user, _ in shared.most_common(most)]
 
 
-def follow_back_worth(followers: Collection[UserId], followed: frozenset[UserId]) -> float:
+def follow_back_worth(
+    followers: Collection[UserId], followed: frozenset[UserId], parameters: Parameters = CHOSEN
+) -> float:
     """The weight of a follower for a viewer with these newest followers, who follows `followed`."""
     back = len(followed.intersection(followers)) + PRIOR_FOLLOWED_BACK
-    return FOLLOW_BACK_WORTH * back / (len(followers) + PRIOR_FOLLOWERS)
+    return parameters.follow_back_worth * back / (len(followers) + PRIOR_FOLLOWERS)
 
 
-def weights_of(middles: Mapping[UserId, int], followers: frozenset[UserId]) -> Mapping[UserId, int]:
+def weights_of(
+    middles: Mapping[UserId, int], followers: frozenset[UserId], parameters: Parameters = CHOSEN
+) -> Mapping[UserId, int]:
     """The weight of each middle in steps of `WEIGHT_STEP`, at least one, by how many users it
     follows and whether it follows the viewer."""
     damped = {
-        user: total**-DAMPING * (FRIEND_WEIGHT if user in followers else 1.0)
+        user: total**-parameters.damping * (parameters.friend_weight if user in followers else 1.0)
         for user, total in middles.items()
     }
     mean = sum(damped.values()) / max(1, len(damped))

@@ -100,6 +100,16 @@ async def load_totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) ->
     return found if isinstance(found, list) else await found
 
 
+async def load_stored_totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
+    """The length of each list by its counts, for what is not shown: they need not agree with the
+    lists that the response shows."""
+    loaded = scope.profiles.request(deciding_users(scope, owners))
+    if loaded is not None:
+        await loaded
+    found = _stored_counts(scope, kind, owners)
+    return found if isinstance(found, list) else await found
+
+
 def loaded_totals(
     scope: Scope, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals | Awaitable[Totals]:

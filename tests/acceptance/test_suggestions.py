@@ -291,6 +291,7 @@ async def test_an_absent_account_is_neither_suggested_nor_a_reason(
 async def test_a_page_is_refilled_behind_those_who_are_left_out(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(resolver, "CHECKED_FIRST", 0)
     monkeypatch.setattr(resolver, "CHECKED_AT_ONCE", 1)
     await change(gateway, 1, "dismissSuggestion", 9)
     assert await ids(gateway, first=1) == [5]
