@@ -16,7 +16,7 @@ from math import log
 from bench.suggestion_data import Split
 from graph.edge import Millis, UserId
 from graph.page import Position
-from graph.suggestion import candidates, middles_of
+from graph.suggestion import CHOSEN, Parameters, candidates, middles_of
 from resolvers.suggestions import CIRCLE_MAX, EXAMINED_MAX, FOLLOWERS_MAX, MIDDLES_MAX
 
 SHOWN = 10
@@ -117,23 +117,27 @@ def _page_rank(split: Split, restart: float) -> Callable[[UserId], Scores]:
     return scores
 
 
-def _kith(split: Split, _: float) -> Callable[[UserId], Scores]:
+def kith(split: Split) -> Callable[[Parameters, UserId], Scores]:
     """Kith's ranking, with the lists of the split in place of the stores, and without affinity."""
 
     @cache
     def circle(middle: UserId) -> list[Position]:
         return _entries(split.follows(middle)[:CIRCLE_MAX])
 
-    def scores(user: UserId) -> Scores:
+    def scores(parameters: Parameters, user: UserId) -> Scores:
         newest = split.follows(user)
         examined = ((middle, len(split.follows(middle))) for middle in newest[:EXAMINED_MAX])
         middles = middles_of(newest, examined, MIDDLES_MAX)
         circles = {middle: circle(middle) for middle in middles}
-        followers = _entries(split.fans(user)[:FOLLOWERS_MAX])
-        found = candidates(followers, frozenset(newest), middles, circles, {})
+        followers, followed = _entries(split.fans(user)[:FOLLOWERS_MAX]), frozenset(newest)
+        found = candidates(followers, followed, middles, circles, {}, parameters=parameters)
         return {candidate: -place for place, candidate in enumerate(found.best_first)}
 
     return scores
+
+
+def _kith(split: Split, _: float) -> Callable[[UserId], Scores]:
+    return partial(kith(split), CHOSEN)
 
 
 def _entries(users: Sequence[UserId]) -> list[Position]:

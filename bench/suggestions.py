@@ -6,13 +6,13 @@ The folder holds graphs as gzipped CSV files with the columns `from_user_id` and
 `created_at_ms` and `op` (`follow` or `unfollow`) if known. Half of the users choose the parameters
 of the methods; the figures are those of the other half. Results are kept in the state folder, so
 only new methods are computed again.
+
+With `--unseen`, Kith's weights are chosen on all graphs but one, and reported on that one.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from time import process_time
 from typing import Annotated
 
@@ -23,32 +23,15 @@ from rich.progress import track
 
 from bench.report import RESULTS
 from bench.suggestion_data import Split, read_split
-from bench.suggestion_methods import METHODS, SHOWN, Method, best
+from bench.suggestion_figures import Interval, interval, run
+from bench.suggestion_methods import METHODS, SHOWN, Method
 from bench.suggestion_plot import draw
+from bench.suggestion_transfer import transfer, transfer_table
 from graph.edge import UserId
 
 GRAPHS = ("nostr_events", "epinions1", "slashdot0902")
-RESAMPLES = 1_000
-"""Samples of the bootstrap, which draws users with replacement."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-@dataclass(frozen=True, slots=True)
-class UserFigures:
-    """The score of one list of suggestions."""
-
-    hits: int
-    reciprocal_rank: float
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A mean and its 95 % confidence interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +57,18 @@ def main(
     graph: Annotated[list[str] | None, typer.Option(help="Graphs, by file name.")] = None,
     state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
     again: Annotated[list[str] | None, typer.Option(help="Methods to compute again.")] = None,
+    unseen: Annotated[
+        bool, typer.Option(help="Only report each graph with weights chosen on the other graphs.")
+    ] = False,
 ) -> None:
     """Compare methods of suggesting whom to follow."""
+    names = graph or GRAPHS
+    if unseen:
+        splits = [_read(data, name) for name in names]
+        typer.echo(transfer_table(transfer(splits, users)))
+        return
     found: dict[str, dict[str, Figures]] = {}
-    for name in graph or GRAPHS:
+    for name in names:
         kept = state / "suggestions" / f"{name}-{users}.json"
         known: dict[str, Figures] = {}
         if kept.exists():
@@ -88,11 +79,7 @@ def main(
             }
         missing = [method for method in METHODS if method.name not in known]
         if missing:
-            try:
-                split = read_split(data / f"{name}.csv.gz")
-            except OSError as error:
-                typer.echo(f"bench: {error}", err=True)
-                raise typer.Exit(1) from None
+            split = _read(data, name)
             halves = split.sample(users)
             for method in track(missing, name, console=Console(stderr=True)):
                 known[method.name] = measure(split, method, *halves)
@@ -107,6 +94,14 @@ def main(
     )
 
 
+def _read(data: Path, name: str) -> Split:
+    try:
+        return read_split(data / f"{name}.csv.gz")
+    except OSError as error:
+        typer.echo(f"bench: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
 def measure(
     split: Split, method: Method, choosing: Sequence[UserId], reporting: Sequence[UserId]
 ) -> Figures:
@@ -115,10 +110,12 @@ def measure(
     if len(method.parameters) > 1:
         parameter = max(
             method.parameters,
-            key=lambda value: sum(one.hits for one in _run(split, method, value, choosing)[0]),
+            key=lambda value: sum(
+                one.hits for one in run(split, method.prepare(split, value), choosing)[0]
+            ),
         )
     began = process_time()
-    figures, shown = _run(split, method, parameter, reporting)
+    figures, shown = run(split, method.prepare(split, parameter), reporting)
     cpu_ms = (process_time() - began) * 1000 / len(reporting)
     return Figures(
         parameter,
@@ -129,28 +126,6 @@ def measure(
         max(shown.values(), default=0) / len(reporting),
         cpu_ms,
     )
-
-
-def _run(
-    split: Split, method: Method, parameter: float, users: Sequence[UserId]
-) -> tuple[list[UserFigures], Counter[UserId]]:
-    scores = method.prepare(split, parameter)
-    figures, shown = [], Counter[UserId]()
-    for user in users:
-        found = best(split, user, scores(user))
-        shown.update(found)
-        right = [place for place, other in enumerate(found, 1) if other in split.hidden[user]]
-        figures.append(UserFigures(len(right), 1 / right[0] if right else 0.0))
-    return figures, shown
-
-
-def interval(values: Sequence[float]) -> Interval:
-    """The mean with its 95 % confidence interval, by the bootstrap (B. Efron, 1979)."""
-    chance = Random(5)
-    size = len(values)
-    means = sorted(sum(chance.choices(values, k=size)) / size for _ in range(RESAMPLES))
-    low, high = means[RESAMPLES // 40], means[-RESAMPLES // 40]
-    return Interval(sum(values) / size, low, high)
 
 
 def table(found: Mapping[str, Mapping[str, Figures]]) -> str:

@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from bench.suggestion_data import HIDDEN, Split, read_split
+from bench.suggestion_figures import interval
 from bench.suggestion_methods import METHODS, best
-from bench.suggestions import interval, measure
+from bench.suggestion_transfer import GRID, best_of, transfer, transfer_table
+from bench.suggestions import measure
 from graph.edge import UserId
+from graph.suggestion import CHOSEN
 
 EVERYBODY = [UserId(user) for user in range(1, 41)]
 
@@ -65,3 +68,21 @@ def test_a_log_is_replayed_and_the_last_tenth_of_each_user_is_hidden(tmp_path: P
 def test_an_interval_holds_the_mean() -> None:
     figures = interval([0.0, 1.0] * 50)
     assert figures.low < figures.mean == 0.5 < figures.high
+
+
+def test_weights_are_chosen_on_the_graphs_that_are_not_left_out() -> None:
+    first, second, third = GRID[:3]
+    tried = {first: [9.0, 1.0, 1.0], second: [1.0, 3.0, 10.0], third: [2.0, 4.0, 4.0]}
+    assert best_of(tried, [1, 2]) == second
+    assert best_of(tried, [0, 1]) == first
+    assert best_of(tried, [0, 2]) == second
+
+
+def test_each_graph_is_left_out_in_turn() -> None:
+    assert CHOSEN in GRID
+    splits = [split_of({1: {2, 3}, 2: {5}}), split_of({4: {5, 6}, 6: {9}})]
+    rows = transfer(splits, 2)
+    assert [row.graph for row in rows] == ["complete", "complete"]
+    assert all(row.parameters in GRID for row in rows)
+    assert all(0.1 <= row.unseen.mean <= 0.2 for row in rows)
+    assert transfer_table(rows).count("\n") == 3
