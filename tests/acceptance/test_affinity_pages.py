@@ -1,4 +1,4 @@
-"""The queries of docs/affinity.md run as they are printed."""
+"""The queries of docs/affinity.md and docs/suggestions.md run as they are printed."""
 
 import re
 
@@ -13,14 +13,15 @@ from tests.support.graphs import drain_all, follows
 
 @pytest.fixture
 async def world(stores: Stores) -> None:
-    """Create the graph of the page."""
+    """Create the graph of the pages."""
     await follows(stores, (1, 2), (1, 3), (2, 1), (3, 1), (2, 5), (3, 5), (2, 6), (9, 1))
     await drain_all(stores)
 
 
 @pytest.mark.usefixtures("world")
-async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> None:
-    shown = examples("affinity")
+async def test_every_example_answers_what_the_pages_show(gateway: Gateway) -> None:
+    # The recorded interactions order the suggestions, too.
+    shown = [*examples("affinity"), *examples("suggestions")]
     assert len(shown) == 4
     for example in shown:
         assert await example.ask(gateway) == example.data, example.document
