@@ -95,7 +95,7 @@ async def test_random_mixed_operations_are_answered_as_by_graphql_core() -> None
     engine = Engine(schema, UNBOUNDED)
     operations = Operations(schema._schema, VALUES, never_waits)
     failed = 0
-    for seed in range(200):
+    for seed in range(80):
         random = Random(seed)
         request = operations.draw(random)
         mixed = random.choice(
@@ -107,8 +107,8 @@ async def test_random_mixed_operations_are_answered_as_by_graphql_core() -> None
             result = await engine.execute(query=query, variables=request.variables, context=[])
             Answer(result.data, result.errors).assert_equals(expected, in_order=True)
         failed += bool(result.errors and result.data)
-    assert engine.counters.planned > 200
-    assert failed > 10
+    assert engine.counters.planned > 80
+    assert failed > 4
 
 
 async def test_the_usual_introspection_query_is_planned() -> None:
