@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gateway.graphql.endpoint import HttpLimits
 from graph.consistency import Moment, moment_of, read_tokens, write_token
 from graph.edge import UserId
 from graph.errors import Unavailable
@@ -238,9 +239,12 @@ async def test_waiting_readers_continue_when_another_process_has_drained(
     """Any number of them: they hold neither connections nor locks meanwhile."""
     readers = 50 if citus.prefix() is None else 10  # one connection answers all within 10 s
     token = await token_of(gateway, FAN, "followUser", STAR)
+    # On a busy machine the last of 50 readers waits for the only connection for many seconds.
+    connections = replace(storage_settings.connections, pool_max=1, acquire_timeout_s=60)
     async with running_gateway(
-        replace(storage_settings, connections=replace(storage_settings.connections, pool_max=1)),
-        PATIENT,
+        replace(storage_settings, connections=connections),
+        Limits(freshness_wait_ms=60_000),
+        requests=HttpLimits(request_deadline_ms=60_000),
     ) as reader:
         async with lanes_held(stores, STAR, FAN):
             asked = [

@@ -1,8 +1,9 @@
 """The costs of subscribers, counted in connections and round trips."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,13 +13,23 @@ from resolvers import live
 from resolvers.request_limits import Limits
 from resolvers.scope import Scope
 from storage.redis import change_notifier
-from storage.stores import Stores
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
 from storage.subscriptions import Subscriptions
 from tests.support.graphs import drain_all, follows
 from tests.support.waiting import until
 
 SUBSCRIBERS = 1_000
 BLOCK_MS = 20
+
+
+@pytest.fixture
+async def stores(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
+    """With a longer time-out of Redis: on a busy machine, the start of a thousand subscriptions
+    occupies the event loop longer than the default."""
+    connections = replace(storage_settings.connections, redis_timeout_s=10)
+    async with open_stores(replace(storage_settings, connections=connections)) as opened:
+        yield opened
 
 
 def events_of(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
