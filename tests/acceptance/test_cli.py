@@ -9,6 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
+import zstandard
 from typer.testing import CliRunner
 
 from devstack.state import State, announce
@@ -23,6 +24,7 @@ from gateway.version import VERSION
 from storage.ports.reader import ProfilesOf
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support.edge_files import follows_of
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.kith_process import start_kith
@@ -32,9 +34,15 @@ ROOT = Path(__file__).parents[2]
 
 async def kith(*arguments: str, **changes: str) -> tuple[int, str]:
     """Run a command and return its exit code and output."""
+    return await kith_reading(None, *arguments, **changes)
+
+
+async def kith_reading(stdin: int | None, *arguments: str, **changes: str) -> tuple[int, str]:
+    """Run a command with this descriptor as its standard input."""
     process = await start_kith(
         *arguments,
         env={**os.environ, **changes},
+        stdin=stdin,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -129,6 +137,19 @@ async def test_a_space_that_was_never_migrated_gets_an_error_that_says_so(
     assert code == 2
     assert "kith migrate" in said
     assert "Traceback" not in said
+
+
+async def test_load_reads_standard_input(storage_settings: StorageSettings) -> None:
+    """A pipe, which can be read only once."""
+    given, feed = os.pipe()
+    with os.fdopen(given, "rb"), os.fdopen(feed, "wb") as packed:
+        packed.write(zstandard.compress(b"1,2\n2,1\nx,y\n"))
+        packed.close()
+        code, said = await kith_reading(given, "load", "-", **servers(storage_settings))
+    assert code == 0
+    assert "line 3: from_user_id is not an integer" in said
+    assert "2 edges loaded" in said
+    assert [edge[:2] for edge in await follows_of(storage_settings)] == [(1, 2), (2, 1)]
 
 
 async def test_a_gateway_of_a_space_without_tables_is_not_ready(

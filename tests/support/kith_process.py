@@ -91,7 +91,7 @@ async def start_kith(
     reply.setblocking(False)
     with contextlib.ExitStack() as given:
         given.enter_context(theirs)
-        source = os.open(os.devnull, os.O_RDONLY) if stdin == DEVNULL else os.dup(0)
+        source = _input(stdin)
         given.callback(os.close, source)
         out, out_reader = _output(given, stdout, 1)
         errors, errors_reader = (out, None) if stderr == STDOUT else _output(given, stderr, 2)
@@ -99,6 +99,13 @@ async def start_kith(
         socket.send_fds(_control(), [request.encoded()], descriptors)
     pid = await _number(reply)
     return KithProcess(pid, reply, await _stream(out_reader), await _stream(errors_reader))
+
+
+def _input(wanted: int | None) -> int:
+    """The descriptor that the process reads from."""
+    if wanted == DEVNULL:
+        return os.open(os.devnull, os.O_RDONLY)
+    return os.dup(wanted or 0)
 
 
 def _output(given: contextlib.ExitStack, wanted: int | None, own: int) -> tuple[int, int | None]:
