@@ -12,7 +12,8 @@ from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 
 
 class ListKind(IntEnum):
-    """A user's lists. The numbers are part of cursors: never reuse one."""
+    """A user's lists. The numbers are part of cursors: never reuse one. CONTRIBUTING.md says how to
+    add a list."""
 
     FOLLOWING = 1
     FOLLOWERS = 2

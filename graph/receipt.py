@@ -51,7 +51,7 @@ SERVICE_ACTOR = UserId(0)
 """The actor of requests that services make for themselves. No user has this id."""
 
 
-class Request(NamedTuple):
+class IdempotentRequest(NamedTuple):
     """A request with an idempotency key. Its receipt is stored under `id`."""
 
     actor: UserId

@@ -8,7 +8,7 @@ from graph.edge import UserId
 from graph.errors import BadInput
 from graph.follow_group import CreateGroup, FollowGroup, GroupChange, GroupId, OrderGroups
 from graph.page import Window
-from graph.receipt import Receipt, Request
+from graph.receipt import IdempotentRequest, Receipt
 from graph.visibility import Access
 from resolvers import result
 from resolvers.audit import audited
@@ -159,7 +159,7 @@ def _group(
     groups: Sequence[FollowGroup],
     change: GroupChange,
     created: GroupId | None,
-    request: Request | None,
+    request: IdempotentRequest | None,
 ) -> FollowGroup | None:
     """The group that was changed."""
     if isinstance(change, OrderGroups):

@@ -5,19 +5,19 @@ from typing import TypeVar
 
 from graph.edge import UserId
 from graph.outcome import Outcome
-from graph.receipt import Receipt, ReceiptExists, Request, digest_of, keyed_id
+from graph.receipt import IdempotentRequest, Receipt, ReceiptExists, digest_of, keyed_id
 from resolvers.scope import Scope
 
 T = TypeVar("T")
 
 
-def request_of(actor: UserId, key: str | None, *fields: object) -> Request | None:
+def request_of(actor: UserId, key: str | None, *fields: object) -> IdempotentRequest | None:
     """The request of `actor` with a key, or None without one. `fields`: its name and input."""
-    return None if key is None else Request(actor, keyed_id(key), digest_of(*fields))
+    return None if key is None else IdempotentRequest(actor, keyed_id(key), digest_of(*fields))
 
 
 async def run_idempotently(
-    scope: Scope, request: Request | None, save: Callable[[], Awaitable[T]]
+    scope: Scope, request: IdempotentRequest | None, save: Callable[[], Awaitable[T]]
 ) -> T | Receipt:
     """Call `save`, or return the receipt of the first request with the same key."""
     first = await result_of_first(scope, request)
@@ -32,7 +32,7 @@ async def run_idempotently(
     return first
 
 
-async def result_of_first(scope: Scope, request: Request | None) -> Receipt | None:
+async def result_of_first(scope: Scope, request: IdempotentRequest | None) -> Receipt | None:
     """The receipt of the same request, or one with IDEMPOTENCY_KEY_REUSED. None: no receipt."""
     if request is None:
         return None

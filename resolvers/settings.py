@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
-from graph.receipt import SERVICE_ACTOR, Receipt, Request
+from graph.receipt import SERVICE_ACTOR, IdempotentRequest, Receipt
 from resolvers import result
 from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, run_idempotently
@@ -71,7 +71,10 @@ async def settings_of(scope: Scope, user: UserId) -> Account:
 
 
 async def _save_idempotently(
-    scope: Scope, user: UserId, request: Request | None, save: Callable[[], Awaitable[Saved]]
+    scope: Scope,
+    user: UserId,
+    request: IdempotentRequest | None,
+    save: Callable[[], Awaitable[Saved]],
 ) -> Result:
     """Save the account, or return the first result of the same request."""
     saved = await run_idempotently(scope, request, save)

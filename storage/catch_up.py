@@ -82,7 +82,7 @@ class CatchUp:
             return False
         waited.inc()
         try:
-            return await self._drain_groups(wanted, behind, wait_s)
+            return await self._wait_until_reached(wanted, behind, wait_s)
         except Stale:
             stale.inc()
             raise
@@ -115,10 +115,11 @@ class CatchUp:
         is_parked = all(_has_reached(unparked[lane], version) for lane, version in behind.items())
         return _Behind(behind, is_parked, watermarks.lanes)
 
-    async def _drain_groups(
+    async def _wait_until_reached(
         self, wanted: Mapping[Lane, int], behind: "_Behind", wait_s: float
     ) -> bool:
-        """Drain what is behind, and begin again if the number of lanes changes meanwhile."""
+        """Drain the lanes that are behind; if the number of lanes changes, find them again. Returns
+        and raises as `drain_until`, except LanesChanged."""
         ends = time.monotonic() + wait_s
         while behind.wanted:
             left_s = ends - time.monotonic()

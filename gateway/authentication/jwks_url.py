@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
-from gateway.authentication.token_keys import KEY_SET_BYTES_MAX
+from gateway.authentication.token_keys import KEYS_BYTES_MAX
 
 DISCOVERY = "/.well-known/openid-configuration"
 """The end of the URL of a discovery document, which names the URL of the keys."""
@@ -108,6 +108,6 @@ async def download(client: httpx.AsyncClient, url: str) -> bytes:
         body = bytearray()
         async for chunk in response.aiter_raw():
             body += chunk
-            if len(body) > KEY_SET_BYTES_MAX:
-                raise FetchFailed(f"the answer is larger than {KEY_SET_BYTES_MAX} bytes")
+            if len(body) > KEYS_BYTES_MAX:
+                raise FetchFailed(f"the answer is larger than {KEYS_BYTES_MAX} bytes")
         return bytes(body)

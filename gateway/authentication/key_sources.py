@@ -6,7 +6,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from gateway.authentication.token_keys import (
-    KEY_SET_BYTES_MAX,
+    KEYS_BYTES_MAX,
     TokenKey,
     parse_key_set,
     public_key,
@@ -46,7 +46,7 @@ def public_keys(paths: Sequence[Path]) -> tuple[TokenKey, ...]:
 
 
 def _public_key(path: Path) -> TokenKey:
-    content = _read(_FILE, path)
+    content = _read_key_file(_FILE, path)
     try:
         key = load_pem_public_key(content)
     except ValueError as error:
@@ -61,7 +61,7 @@ def _public_key(path: Path) -> TokenKey:
 
 def key_set(path: Path) -> tuple[TokenKey, ...]:
     """The keys of a JWKS file. Raises ValueError if any of them cannot be used."""
-    content = _read(_SET, path)
+    content = _read_key_file(_SET, path)
     try:
         found = parse_key_set(content)
     except ValueError as error:
@@ -76,12 +76,12 @@ def _check_number(variable: str, given: int) -> None:
         raise ValueError(f"{variable} names {given} keys; at most {SOURCES_MAX} are allowed.")
 
 
-def _read(variable: str, path: Path) -> bytes:
+def _read_key_file(variable: str, path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(KEY_SET_BYTES_MAX + 1)
+            content = file.read(KEYS_BYTES_MAX + 1)
     except OSError as error:
         raise ValueError(f"{variable} is {path}, which cannot be read: {error.strerror}.") from None
-    if len(content) > KEY_SET_BYTES_MAX:
-        raise ValueError(f"{variable} is {path}, which is larger than {KEY_SET_BYTES_MAX} bytes.")
+    if len(content) > KEYS_BYTES_MAX:
+        raise ValueError(f"{variable} is {path}, which is larger than {KEYS_BYTES_MAX} bytes.")
     return content

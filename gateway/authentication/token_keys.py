@@ -13,7 +13,7 @@ PublicKey: TypeAlias = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
 # OpenSSL takes milliseconds to verify a signature with a longer key, also for invalid tokens.
 RSA_BITS_MIN, RSA_BITS_MAX = 2_048, 8_192
-KEY_SET_BYTES_MAX = 1 << 20
+KEYS_BYTES_MAX = 1 << 20
 KEYS_MAX = 100
 KEY_ID_CHARS_MAX = 1_000
 MEMBER_CHARS_MAX = 4_096
@@ -112,7 +112,7 @@ def public_key(key: object, key_id: str | None = None) -> TokenKey:
 
 
 def parse_key_set(content: bytes) -> KeySet:
-    """The signing keys of a JWKS document (RFC 7517) of at most `KEY_SET_BYTES_MAX`.
+    """The signing keys of a JWKS document (RFC 7517) of at most `KEYS_BYTES_MAX`.
 
     Keys for encryption, shared secrets and keys of other kinds are ignored. Raises ValueError,
     with the end of a sentence, for content that is not a JWKS or has no usable key.

@@ -15,7 +15,7 @@ log = logging.getLogger(AUDIT)
 
 
 @contextmanager
-def audited(command: str, **fields: object) -> Iterator[None]:
+def audited_command(command: str, **fields: object) -> Iterator[None]:
     """Log the end of a command with its result, to standard error unless logging is set up."""
     result = "FAILED"
     try:

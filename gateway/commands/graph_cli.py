@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.audit import audited
+from gateway.commands.audit import audited_command
 from gateway.commands.cli_options import (
     SPACE,
     STATE,
@@ -45,7 +45,7 @@ def migrate(
     from gateway.settings.server_config import direct_database
     from storage.postgres.migrate import migrate as apply
 
-    with errors_without_traceback(), audited("migrate", space=space):
+    with errors_without_traceback(), audited_command("migrate", space=space):
         checked_space(space)
         database = direct_database(state)
         applied = asyncio.run(
@@ -78,7 +78,7 @@ def load(
     from gateway.commands.load import run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("load", space=space, file=str(file)):
+    with errors_without_traceback(), audited_command("load", space=space, file=str(file)):
         exit_with(asyncio.run(run(read_config(state, space), file, on_bad)))
 
 
@@ -123,7 +123,7 @@ def export(
     from gateway.commands.graph_export import run, selected
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("export", space=space, file=str(file)):
+    with errors_without_traceback(), audited_command("export", space=space, file=str(file)):
         if file is None:
             raise ValueError("Name a file, or a user with --subject.")
         selection = selected(part, since, until, all_kinds=all_kinds or file.suffix == ".parquet")
@@ -136,7 +136,7 @@ def _export_account(
     from gateway.services.account_export import run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("export", space=space, target=subject):
+    with errors_without_traceback(), audited_command("export", space=space, target=subject):
         if is_given(context, "all_kinds", "since", "until", "part"):
             raise ValueError("--subject has no other options of export than a file.")
         asyncio.run(run(read_config(state, space), UserId(subject), file))
@@ -154,7 +154,7 @@ def verify(
     from gateway.commands.verify import run
     from gateway.settings.config import read_config
 
-    audit = audited("verify --repair", space=space) if repair else nullcontext()
+    audit = audited_command("verify --repair", space=space) if repair else nullcontext()
     with errors_without_traceback(), audit:
         exit_with(asyncio.run(run(read_config(state, space), repair=repair, examples=examples)))
 
@@ -172,7 +172,7 @@ def lanes(
     from storage.postgres.lanes import count_lanes, set_lanes
 
     changes = wanted is not None
-    audit = audited("lanes --set", space=space, lanes=wanted) if changes else nullcontext()
+    audit = audited_command("lanes --set", space=space, lanes=wanted) if changes else nullcontext()
     with errors_without_traceback(), audit:
         storage = read_config(state, space).storage
         if wanted is not None:

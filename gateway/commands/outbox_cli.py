@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.audit import audited
+from gateway.commands.audit import audited_command
 from gateway.commands.cli_options import (
     SPACE,
     STATE,
@@ -51,7 +51,7 @@ def retry(
     from gateway.settings.config import read_config
 
     shown = "all" if every else ids
-    with errors_without_traceback(), audited("outbox retry", space=space, changes=shown):
+    with errors_without_traceback(), audited_command("outbox retry", space=space, changes=shown):
         if bool(ids) == every:
             raise ValueError("Give ids of failed changes, or --all.")
         exit_with(asyncio.run(run(read_config(state, space), None if every else ids)))
@@ -69,5 +69,5 @@ def drop(
     from gateway.commands.outbox import drop as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("outbox drop", space=space, changes=ids):
+    with errors_without_traceback(), audited_command("outbox drop", space=space, changes=ids):
         exit_with(asyncio.run(run(read_config(state, space), ids)))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gateway.capacity.demand import Demand, count_of
-from gateway.commands.audit import audited
+from gateway.commands.audit import audited_command
 from gateway.commands.cli_options import SPACE, errors_without_traceback
 from graph.edge import MAX_USER_ID
 from storage.space import checked_space
@@ -69,7 +69,7 @@ def token(
         # The secret of `dev` is public, so its tokens give nothing to anybody.
         real = secret != DEVELOPMENT_SECRET
         fields = {"target": user_id, "scopes": scope, "ttl_s": ttl}
-        with audited("token", **fields) if real else nullcontext():
+        with audited_command("token", **fields) if real else nullcontext():
             claim = None if space == SPACE else (space_claim(), checked_space(space))
             typer.echo(mint(secret, user_id, scope, ttl, settings, claim))
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.audit import audited
+from gateway.commands.audit import audited_command
 from gateway.commands.cli_options import SPACE, STATE, Space, StateFolder, errors_without_traceback
 from graph.edge import MAX_USER_ID, UserId
 
@@ -50,5 +50,5 @@ def isolate(
     from gateway.commands.shards import isolate as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("shards isolate", space=space, target=user):
+    with errors_without_traceback(), audited_command("shards isolate", space=space, target=user):
         asyncio.run(run(read_config(state, space), UserId(user)))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.audit import audited
+from gateway.commands.audit import audited_command
 from gateway.commands.cli_options import SPACE, STATE, Space, StateFolder, errors_without_traceback
 from storage.postgres.citus.placement import SHARDS
 
@@ -50,7 +50,7 @@ def create(
     given = settings or ()
     with (
         errors_without_traceback(),
-        audited("space create", space=name, settings=_variables(given)),
+        audited_command("space create", space=name, settings=_variables(given)),
     ):
         shards = SHARDS if citus else None
         config = read_config(state, space)
@@ -74,7 +74,7 @@ def set_(name: Name, changes: Changes, state: StateFolder = STATE, space: Space 
     from gateway.settings.config import read_config
 
     variables = _variables(changes)
-    with errors_without_traceback(), audited("space set", space=name, settings=variables):
+    with errors_without_traceback(), audited_command("space set", space=name, settings=variables):
         asyncio.run(set_settings(read_config(state, space), name, _settings(changes)))
 
 
@@ -89,7 +89,10 @@ def copy_settings(
     from gateway.commands.space_commands import copy_settings as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("space copy-settings", space=target, source=source):
+    with (
+        errors_without_traceback(),
+        audited_command("space copy-settings", space=target, source=source),
+    ):
         asyncio.run(run(read_config(state, space), source, target))
 
 
@@ -99,7 +102,7 @@ def migrate(partitions: Partitions = 16, state: StateFolder = STATE, space: Spac
     from gateway.commands.space_commands import migrate_all
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("space migrate", space=space):
+    with errors_without_traceback(), audited_command("space migrate", space=space):
         asyncio.run(migrate_all(read_config(state, space), partitions))
 
 
@@ -114,7 +117,7 @@ def drop(
     from gateway.commands.space_commands import drop as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("space drop", space=name):
+    with errors_without_traceback(), audited_command("space drop", space=name):
         if not yes:
             again = typer.prompt(f"All data of {name} will be lost. Enter its name to drop it")
             if again != name:

@@ -141,12 +141,12 @@ async def replay(
         for at in range(0, len(chosen), REPLAY_BATCH):
             batch = chosen[at : at + REPLAY_BATCH]
             replayed.update(await webhooks.deliveries.replay(name, batch))
-    typer.echo(f"{len(replayed):,} deliveries are sent again.")
+    typer.echo(f"{len(replayed):,} deliveries are queued again.")
     if len(chosen) == REPLAYED_MAX:
         typer.echo("There may be more. Repeat the command.")
     missing = sorted(set(ids or ()) - replayed)
     for number in missing:
-        typer.echo(f"{number} is no delivery that has ended.", err=True)
+        typer.echo(f"{number} is not a delivered or parked delivery.", err=True)
     return FAILED if missing else 0
 
 

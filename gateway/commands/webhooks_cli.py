@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.audit import audited
+from gateway.commands.audit import audited_command
 from gateway.commands.cli_options import SPACE, STATE, Space, StateFolder, errors_without_traceback
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ def add(
     from gateway.commands.webhook_commands import add as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("webhooks add", space=space, endpoint=name):
+    with errors_without_traceback(), audited_command("webhooks add", space=space, endpoint=name):
         asyncio.run(run(read_config(state, space), name, url, types or ()))
 
 
@@ -62,7 +62,7 @@ def rotate(
     from gateway.commands.webhook_commands import rotate as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("webhooks rotate", space=space, endpoint=name):
+    with errors_without_traceback(), audited_command("webhooks rotate", space=space, endpoint=name):
         asyncio.run(run(read_config(state, space), name, overlap))
 
 
@@ -72,7 +72,7 @@ def pause(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> None:
     from gateway.commands.webhook_commands import pause as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("webhooks pause", space=space, endpoint=name):
+    with errors_without_traceback(), audited_command("webhooks pause", space=space, endpoint=name):
         asyncio.run(run(read_config(state, space), name))
 
 
@@ -82,7 +82,7 @@ def resume(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> None
     from gateway.commands.webhook_commands import resume as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("webhooks resume", space=space, endpoint=name):
+    with errors_without_traceback(), audited_command("webhooks resume", space=space, endpoint=name):
         asyncio.run(run(read_config(state, space), name))
 
 
@@ -92,7 +92,7 @@ def remove(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> None
     from gateway.commands.webhook_commands import remove as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("webhooks remove", space=space, endpoint=name):
+    with errors_without_traceback(), audited_command("webhooks remove", space=space, endpoint=name):
         asyncio.run(run(read_config(state, space), name))
 
 
@@ -137,7 +137,7 @@ def replay(
     from gateway.commands.webhook_commands import replay as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("webhooks replay", space=space, endpoint=name):
+    with errors_without_traceback(), audited_command("webhooks replay", space=space, endpoint=name):
         if sum((bool(ids), parked, delivered is not None)) != 1:
             raise ValueError("Give ids of deliveries, or --parked, or --delivered.")
         code = asyncio.run(run(read_config(state, space), name, ids, delivered))
@@ -151,7 +151,7 @@ def send_test(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> N
     from gateway.commands.webhook_commands import send_test as run
     from gateway.settings.config import read_config
 
-    with errors_without_traceback(), audited("webhooks test", space=space, endpoint=name):
+    with errors_without_traceback(), audited_command("webhooks test", space=space, endpoint=name):
         code = asyncio.run(run(read_config(state, space), name))
         if code:
             raise typer.Exit(code)

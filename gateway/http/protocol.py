@@ -15,7 +15,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from gateway.http.idle_timer import IdleTimer
+from gateway.http.keep_alive_timer import KeepAliveTimer
 from gateway.http.open_connections import ConnectionLimits, OpenConnections, rejections
 from gateway.http.rejection import HttpRejection
 from gateway.http.response_sender import header_lines, with_sender
@@ -84,7 +84,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._framing_bytes = 0
         self._pieces_left = PIECES_MAX
         self._head_timer: asyncio.TimerHandle | None = None
-        self._idle_timer = IdleTimer(self.loop, limits.idle_s)
+        self._keep_alive_timer = KeepAliveTimer(self.loop, limits.idle_s)
         self._stall_timer = StallTimer(self.loop, limits.stall_ms)
         self._linger_timer: asyncio.TimerHandle | None = None
         self._rejection = MALFORMED
@@ -132,7 +132,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         if self._is_closing:
             return
-        self._idle_timer.end_pause()
+        self._keep_alive_timer.end_idle()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -244,7 +244,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         else:
-            self._idle_timer.begin_pause(self.transport)
+            self._keep_alive_timer.start_idle(self.transport)
 
     def _reject(self, rejection: HttpRejection) -> None:
         """Respond, if no other response comes first, and close the connection."""
@@ -273,7 +273,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return True
 
     def _stop_timers(self) -> None:
-        self._idle_timer.stop()
+        self._keep_alive_timer.stop()
         self._stall_timer.stop()
         for timer in (self._head_timer, self._linger_timer):
             if timer is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.receipt import ReceiptExists, Request
+from graph.receipt import IdempotentRequest, ReceiptExists
 from storage.cache.lease import Closing, closed_while_written, invalidate
 from storage.ports.accounts import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.connection import KeyKind, Redis
@@ -53,12 +53,12 @@ class AnnouncedStates:
         return await self._inner.get_many(users)
 
     async def change(
-        self, user: UserId, state: AccountState, request: Request | None = None
+        self, user: UserId, state: AccountState, request: IdempotentRequest | None = None
     ) -> StateChange:
         return await self._shielded.run(self._change(user, state, request))
 
     async def _change(
-        self, user: UserId, state: AccountState, request: Request | None
+        self, user: UserId, state: AccountState, request: IdempotentRequest | None
     ) -> StateChange:
         closing = Closing()
         try:

@@ -7,7 +7,7 @@ from functools import partial
 from graph.account import PrivacyChange, Saved
 from graph.edge import UserId
 from graph.pace import Pace
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.cache.lease import closed_while_written, invalidate
 from storage.ports.accounts import AccountWrites
 from storage.redis.connection import KeyKind, Redis
@@ -41,14 +41,14 @@ class AnnouncedAccounts:
         self,
         user: UserId,
         change: PrivacyChange,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> Saved:
         write = partial(self._inner.set_privacy, user, change, request, pace)
         return await self._shielded.run(self._write(user, write))
 
     async def set_following_limit(
-        self, user: UserId, limit: int | None, request: Request | None = None
+        self, user: UserId, limit: int | None, request: IdempotentRequest | None = None
     ) -> Saved:
         write = partial(self._inner.set_following_limit, user, limit, request)
         return await self._shielded.run(self._write(user, write))

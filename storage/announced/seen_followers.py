@@ -6,7 +6,7 @@ from graph.edge import Millis, UserId
 from graph.outcome import REJECTIONS
 from graph.own_change import OwnChange
 from graph.pace import Pace
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.ports.own_data import SeenFollowers
 from storage.redis.events import RedisEvents
 from storage.shielded_tasks import ShieldedTasks
@@ -28,13 +28,13 @@ class AnnouncedSeenFollowers:
         self,
         user: UserId,
         until: Millis,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
         return await self._shielded.run(self._mark(user, until, request, pace))
 
     async def _mark(
-        self, user: UserId, until: Millis, request: Request | None, pace: Pace | None
+        self, user: UserId, until: Millis, request: IdempotentRequest | None, pace: Pace | None
     ) -> OwnChange:
         marked = await self._inner.mark(user, until, request, pace)
         # Also if nothing has changed: the process that changed it may have died before this.

@@ -31,8 +31,8 @@ class Part(Generic[V, A]):
         self._users = list(dict.fromkeys(lookup.users))  # each user is read once
         self.add(lookup.users, column)
         from_redis = sum(user not in own for user in self.found)
-        lookup.layers.redis += from_redis
-        lookup.layers.tables += len(self._users) - from_redis
+        lookup.read_counts.redis += from_redis
+        lookup.read_counts.tables += len(self._users) - from_redis
         replies = zip(lookup.users, column, strict=True)
         unavailable = {user for user, reply in replies if reply is UNAVAILABLE}
         missing = [u for u in self.missing if not (u in own or u in unavailable)]

@@ -17,8 +17,8 @@ from graph.errors import Unavailable
 from graph.page import ListKind, Page
 from graph.profile import Profile
 from graph.relation import STRANGERS, RelationColumn, column_of
-from storage.cache import layers
-from storage.cache.codec.own_writes import NOTHING_PENDING
+from storage.cache import read_counts
+from storage.cache.codec.own_writes import NO_PENDING_WRITES
 from storage.cache.codec.profiles import profiles_held
 from storage.cache.invalidations import Invalidations
 from storage.cache.local_copies import Bounds, LocalCopies
@@ -212,15 +212,16 @@ class LocalCache:
     async def _confirm(
         self, viewer: UserId | None, others: Sequence[UserId]
     ) -> Mapping[UserId, Profile] | None:
-        """The cached profiles of `others`, or None while the viewer has pending writes."""
+        """The cached profiles of `others`. None if the viewer has pending writes, or if it is not
+        known: the key is missing, or Redis is unavailable."""
         # An anonymous reader has no writes.
-        mark: Command = ("PING",) if viewer is None else ("GET", self._keys.pending(viewer))
+        pending_read: Command = ("PING",) if viewer is None else ("GET", self._keys.pending(viewer))
         reads = [Preformatted((MGET, *self._keys.all_profiles(others)))] if others else []
         try:
-            own, *values = await self.redis.pipe([mark, *reads])
+            pending, *values = await self.redis.pipe([pending_read, *reads])
         except Unavailable:
             return None
-        if viewer is not None and own != NOTHING_PENDING:
+        if viewer is not None and pending != NO_PENDING_WRITES:
             return None
         return profiles_held(others, values[0]) if others else {}
 
@@ -228,14 +229,14 @@ class LocalCache:
         for request in requests:
             if isinstance(request, RelationsOf):
                 self._relations.hits += len(request.checks)
-                layers.RELATIONS.local += len(request.checks)
+                read_counts.RELATIONS.local += len(request.checks)
             elif isinstance(request, PagesOf):
                 self._heads[request.kind].hits += len(request.owners)
-                layers.OF_LISTS[request.kind].local += len(request.owners)
+                read_counts.LIST_READS[request.kind].local += len(request.owners)
             elif isinstance(request, ProfilesOf | AccountsOf):
                 hits = len(self._profiles.held(request.users))
                 self._profiles.hits += hits
-                of = layers.PROFILE if isinstance(request, ProfilesOf) else layers.ACCOUNT
+                of = read_counts.PROFILE if isinstance(request, ProfilesOf) else read_counts.ACCOUNT
                 of.local += hits
 
 

@@ -13,12 +13,12 @@ from typing import Any, Protocol, TypeAlias
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.cache.cached_kinds import cached_kinds_of
-from storage.cache.codec.own_writes import NOTHING_PENDING, pending_in
+from storage.cache.codec.own_writes import NO_PENDING_WRITES, pending_in
 from storage.cache.fill import Fills, Part, together
-from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, RELATIONS
 from storage.cache.lease import Leases
 from storage.cache.local import LocalCache
 from storage.cache.ranges import RangeCache
+from storage.cache.read_counts import ACCOUNT, LIST_READS, PENDING, PROFILE, RELATIONS
 from storage.cache.relations import RelationHashes, RelationLookup
 from storage.cache.tables import Tables
 from storage.cache.value_lookups import (
@@ -128,7 +128,7 @@ class CacheReader:
             else:
                 first = ("GET", self._sources.cached_kinds.pending.key(viewer))
                 pending, *replies = await self._redis.after(first, commands)
-                if pending == NOTHING_PENDING:
+                if pending == NO_PENDING_WRITES:
                     PENDING.redis += 1
                 else:
                     own, replies = await self._with_own_writes(viewer, pending, commands, replies)
@@ -145,7 +145,7 @@ class CacheReader:
             if answer is None:
                 is_complete = False
             elif not (own and lookup.shows_own_writes):
-                lookup.layers.redis += len(answer)
+                lookup.read_counts.redis += len(answer)
         if not is_complete:
             found = await self._completed(own, lookups, replies, found)
         return found[0] if is_alone else tuple(found)
@@ -204,7 +204,7 @@ class CacheReader:
                 reads.append(tables.relations.between(request.checks))
             elif isinstance(request, PagesOf):
                 kind, owners, window = request.kind, request.owners, request.window
-                OF_LISTS[kind].tables += len(owners)
+                LIST_READS[kind].tables += len(owners)
                 reads.append(tables.lists.pages(kind, owners, window, viewer))
             elif isinstance(request, ProfilesOf):
                 PROFILE.tables += len(request.users)

@@ -21,8 +21,8 @@ from storage.cache.codec.relations import (
     relations_in,
     sides_of,
 )
-from storage.cache.layers import RELATIONS
 from storage.cache.lease import Leases
+from storage.cache.read_counts import RELATIONS
 from storage.cache.tables import RelationRows
 from storage.cache.value_lookups import Sources
 from storage.ports.reader import Check, RelationsOf
@@ -54,7 +54,7 @@ class RelationLookup:
 
     __slots__ = ("checks", "commands", "markers", "viewer")
 
-    layers = RELATIONS
+    read_counts = RELATIONS
     shows_own_writes = False
 
     def __init__(

@@ -16,8 +16,8 @@ from storage.cache.cached_kind import CachedKind
 from storage.cache.cached_kinds import CachedKinds
 from storage.cache.codec.own_writes import pending_in
 from storage.cache.codec.profiles import accounts_in, profile_column, profiles_in
-from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, LayerCounts
 from storage.cache.ranges import RangeCache
+from storage.cache.read_counts import ACCOUNT, LIST_READS, PENDING, PROFILE, ReadCounts
 from storage.cache.tables import Tables
 from storage.cache.windows import page_of_head, pages_in, window_reads
 from storage.ports.reader import AccountsOf, PagesOf, ProfilesOf
@@ -41,7 +41,7 @@ class ValueLookup(Generic[V, A]):
 
     __slots__ = ("cached_kind", "commands", "users")
 
-    layers: LayerCounts
+    read_counts: ReadCounts
     cached_kind: CachedKind[V]
     users: Sequence[UserId]
     commands: Sequence[Command]
@@ -80,7 +80,7 @@ class ValueLookup(Generic[V, A]):
 class PageLookup(ValueLookup[Page, Page]):
     """Pages from the cached heads and ranges of lists."""
 
-    __slots__ = ("_request", "_sources", "_viewer", "layers")
+    __slots__ = ("_request", "_sources", "_viewer", "read_counts")
 
     def __init__(
         self, request: PagesOf, viewer: UserId | None, sources: Sources, is_alone: bool
@@ -89,7 +89,7 @@ class PageLookup(ValueLookup[Page, Page]):
         self._viewer = viewer
         self._sources = sources
         self.users = request.owners
-        self.layers = OF_LISTS[request.kind]
+        self.read_counts = LIST_READS[request.kind]
         self.cached_kind = sources.cached_kinds.lists[request.kind]
         self.commands = window_reads(request.window, self.cached_kind.keys(request.owners))
 
@@ -133,7 +133,7 @@ class PageLookup(ValueLookup[Page, Page]):
 class ProfileLookup(ValueLookup[Profile, Profile]):
     __slots__ = ("_is_alone", "_sources", "_viewer")
 
-    layers = PROFILE
+    read_counts = PROFILE
 
     def __init__(
         self, request: ProfilesOf, viewer: UserId | None, sources: Sources, is_alone: bool
@@ -173,7 +173,7 @@ class AccountLookup(ValueLookup[Profile, Account]):
 
     __slots__ = ("_sources",)
 
-    layers = ACCOUNT
+    read_counts = ACCOUNT
     shows_own_writes = False
 
     def __init__(
@@ -206,7 +206,7 @@ class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
 
     __slots__ = ()
 
-    layers = PENDING
+    read_counts = PENDING
 
     def __init__(self, viewer: UserId, sources: Sources) -> None:
         self.users = [viewer]

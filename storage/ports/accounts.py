@@ -7,7 +7,7 @@ from graph.account import PrivacyChange, Saved
 from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.pace import Pace
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 
 
 class AccountWrites(Protocol):
@@ -21,7 +21,7 @@ class AccountWrites(Protocol):
         self,
         user: UserId,
         change: PrivacyChange,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> Saved:
         """Set the fields that `change` names, durably, unless the user exceeds `pace`.
@@ -31,7 +31,7 @@ class AccountWrites(Protocol):
         ...
 
     async def set_following_limit(
-        self, user: UserId, limit: int | None, request: Request | None = None
+        self, user: UserId, limit: int | None, request: IdempotentRequest | None = None
     ) -> Saved:
         """Set the limit, durably. None: the deployment's default. Not for deleted accounts."""
         ...
@@ -55,7 +55,7 @@ class AccountStates(Protocol):
         ...
 
     async def change(
-        self, user: UserId, state: AccountState, request: Request | None = None
+        self, user: UserId, state: AccountState, request: IdempotentRequest | None = None
     ) -> StateChange:
         """Set the state, durably, unless it is set already or the account is deleted.
 

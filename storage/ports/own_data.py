@@ -8,7 +8,7 @@ from graph.follow_group import FollowGroup, GroupChange, GroupId, SavedGroups
 from graph.own_change import OwnChange
 from graph.pace import Pace
 from graph.page import Page, Window
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 
 
 class PrivateNotes(Protocol):
@@ -22,7 +22,7 @@ class PrivateNotes(Protocol):
         self,
         pair: Pair,
         note: str | None,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
         """Set the note of the first user about the second, durably, unless the first user exceeds
@@ -66,7 +66,7 @@ class FollowGroups(Protocol):
         change: GroupChange,
         pace: Pace,
         restorable_s: int,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
     ) -> SavedGroups:
         """Change the owner's groups, durably, unless the owner exceeds `pace`.
 
@@ -88,7 +88,7 @@ class SeenFollowers(Protocol):
         self,
         user: UserId,
         until: Millis,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
         """Set the user's moment, durably, unless it is later already, or the user exceeds `pace`.
@@ -109,7 +109,7 @@ class PinnedFollowing(Protocol):
         self,
         user: UserId,
         others: Sequence[UserId],
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
         """Replace the users whom `user` has pinned, durably, unless `user` exceeds `pace`.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Protocol
 
 from graph.edge import Pair, UserId
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 
 
 class SampledUsers(Protocol):
@@ -29,7 +29,10 @@ class Affinities(Protocol):
         ...
 
     async def record_once(
-        self, ranks: Mapping[Pair, float], request: Request, count: Callable[[Set[Pair]], int]
+        self,
+        ranks: Mapping[Pair, float],
+        request: IdempotentRequest,
+        count: Callable[[Set[Pair]], int],
     ) -> int:
         """Like `record`, in one transaction with a receipt of the request. The receipt stores the
         number that `count` computes from the recorded pairs; this number is returned.

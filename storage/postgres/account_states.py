@@ -13,7 +13,7 @@ from graph.account_state import (
 )
 from graph.edge import Millis, UserId
 from graph.outcome import CHANGES, REJECTIONS
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.account_rows import lock_account
 from storage.postgres.connection.acquired import Record
@@ -47,7 +47,7 @@ class PostgresAccountStates:
         return {user: found.get(user, ACTIVE_STATUS) for user in users}
 
     async def change(
-        self, user: UserId, state: AccountState, request: Request | None = None
+        self, user: UserId, state: AccountState, request: IdempotentRequest | None = None
     ) -> StateChange:
         async with self._postgres.connection() as connection, connection.transaction():
             row = await lock_account(connection, user)

@@ -9,7 +9,7 @@ from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.outcome import Outcome
 from graph.pace import Pace
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of, lock_account
 from storage.postgres.connection.acquired import Connection
@@ -42,13 +42,13 @@ class PostgresAccounts:
         self,
         user: UserId,
         change: PrivacyChange,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> Saved:
         return await self._changed(user, change.of, Outcome.ACCOUNT_NOT_ACTIVE, request, pace)
 
     async def set_following_limit(
-        self, user: UserId, limit: int | None, request: Request | None = None
+        self, user: UserId, limit: int | None, request: IdempotentRequest | None = None
     ) -> Saved:
         limited = partial(replace, following_limit=limit)
         return await self._changed(user, limited, Outcome.ACCOUNT_DELETED, request)
@@ -58,7 +58,7 @@ class PostgresAccounts:
         user: UserId,
         rule: Callable[[Account], Account],
         deleted: Outcome,
-        request: Request | None,
+        request: IdempotentRequest | None,
         pace: Pace | None = None,
     ) -> Saved:
         async def changed(connection: Connection) -> Saved:
@@ -72,7 +72,7 @@ async def _change(
     user: UserId,
     rule: Callable[[Account], Account],
     deleted: Outcome,
-    request: Request | None,
+    request: IdempotentRequest | None,
     pace: Pace | None,
 ) -> Saved:
     row = await lock_account(connection, user)

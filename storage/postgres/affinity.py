@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
 from graph.outcome import Outcome
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.citus.shard_groups import by_shard
 from storage.postgres.connection.acquired import Connection
@@ -63,7 +63,10 @@ class PostgresAffinity:
             return await _recorded_by_shard(connection, ranks)
 
     async def record_once(
-        self, ranks: Mapping[Pair, float], request: Request, count: Callable[[Set[Pair]], int]
+        self,
+        ranks: Mapping[Pair, float],
+        request: IdempotentRequest,
+        count: Callable[[Set[Pair]], int],
     ) -> int:
         """Like `record`, in one transaction with a receipt of the request. The receipt stores the
         number of interactions, which `count` computes from the recorded pairs; this number is

@@ -23,7 +23,7 @@ from graph.follow_group import (
 from graph.outcome import REJECTIONS, Outcome
 from graph.pace import Pace
 from graph.page import Page, Position, Window, cut
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
 from storage.postgres.connection.acquired import Connection
@@ -95,7 +95,7 @@ class PostgresFollowGroups:
         change: GroupChange,
         pace: Pace,
         restorable_s: int,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
     ) -> SavedGroups:
         async def saved(connection: Connection) -> SavedGroups:
             return await _saved(_Changing(connection, owner, request, restorable_s), change, pace)
@@ -109,7 +109,7 @@ class _Changing:
 
     connection: Connection
     owner: UserId
-    request: Request | None
+    request: IdempotentRequest | None
     restorable_s: int
 
 

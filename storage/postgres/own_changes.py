@@ -10,7 +10,7 @@ from graph.follow_group import SavedGroups
 from graph.outcome import Outcome
 from graph.own_change import OwnChange
 from graph.pace import Pace, latest, retry_at
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.connection.acquired import Connection
 from storage.postgres.connection.transactions import RolledBack
@@ -33,7 +33,7 @@ async def complete(
     other: UserId,
     result: R,
     now: int,
-    request: Request | None,
+    request: IdempotentRequest | None,
     pace: Pace | None,
     *,
     undone: R | None = None,

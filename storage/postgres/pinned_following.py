@@ -9,7 +9,7 @@ from graph.edge import UserId
 from graph.outcome import Outcome
 from graph.own_change import OwnChange
 from graph.pace import Pace
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
 from storage.postgres.connection.acquired import Connection
@@ -44,7 +44,7 @@ class PostgresPinnedFollowing:
         self,
         user: UserId,
         others: Sequence[UserId],
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
         change = partial(_replace, user=user, others=others, request=request, pace=pace)
@@ -55,7 +55,7 @@ async def _replace(
     connection: Connection,
     user: UserId,
     others: Sequence[UserId],
-    request: Request | None,
+    request: IdempotentRequest | None,
     pace: Pace | None,
 ) -> OwnChange:
     # An account may be deleted a moment later, so an erasure waits longer than any statement takes,

@@ -9,7 +9,7 @@ from graph.edge import Pair, UserId
 from graph.outcome import Outcome
 from graph.own_change import OwnChange
 from graph.pace import Pace
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.connection.acquired import Connection
 from storage.postgres.connection.pool import Postgres
@@ -42,7 +42,7 @@ class PostgresPrivateNotes:
         self,
         pair: Pair,
         note: str | None,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
         change = partial(_set, pair=pair, note=note, request=request, pace=pace)
@@ -53,7 +53,7 @@ async def _set(
     connection: Connection,
     pair: Pair,
     note: str | None,
-    request: Request | None,
+    request: IdempotentRequest | None,
     pace: Pace | None,
 ) -> OwnChange:
     # Either account may be deleted a moment later, so an erasure waits longer than any statement

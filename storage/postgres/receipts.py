@@ -9,7 +9,7 @@ import asyncpg
 
 from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
 from graph.outcome import Outcome
-from graph.receipt import Receipt, ReceiptExists, Request, StoredReceipt, UndoRecord
+from graph.receipt import IdempotentRequest, Receipt, ReceiptExists, StoredReceipt, UndoRecord
 from storage.postgres import sql
 from storage.postgres.connection.acquired import Connection, Record
 from storage.postgres.connection.pool import Postgres
@@ -37,7 +37,7 @@ class PostgresReceipts:
 
 
 async def write_receipt(
-    connection: Connection, request: Request, other: UserId, outcome: Outcome, now: int
+    connection: Connection, request: IdempotentRequest, other: UserId, outcome: Outcome, now: int
 ) -> None:
     """Write a receipt in the current transaction. `other`: the user whom the change concerns;
     `now`: microseconds.
@@ -55,7 +55,7 @@ async def write_receipt(
 
 
 async def write_interactions_receipt(
-    connection: Connection, request: Request, outcome: Outcome, recorded: int
+    connection: Connection, request: IdempotentRequest, outcome: Outcome, recorded: int
 ) -> None:
     """Write the receipt of a batch of interactions in the current transaction. `recorded`: how many
     of them were recorded.

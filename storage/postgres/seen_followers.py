@@ -10,7 +10,7 @@ from graph.new_followers import NEVER_SEEN
 from graph.outcome import Outcome
 from graph.own_change import OwnChange
 from graph.pace import Pace
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock
 from storage.postgres.connection.acquired import Connection
@@ -42,7 +42,7 @@ class PostgresSeenFollowers:
         self,
         user: UserId,
         until: Millis,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
         change = partial(_mark, user=user, until=until, request=request, pace=pace)
@@ -53,7 +53,7 @@ async def _mark(
     connection: Connection,
     user: UserId,
     until: Millis,
-    request: Request | None,
+    request: IdempotentRequest | None,
     pace: Pace | None,
 ) -> OwnChange:
     # An erasure waits longer than any statement takes, and then deletes the row.

@@ -17,7 +17,7 @@ from storage.redis.slot_map import SEED, SlotMap
 from storage.redis.wire import (
     UNAVAILABLE,
     Command,
-    Misplaced,
+    Redirected,
     Reply,
     Wire,
     WireError,
@@ -81,7 +81,7 @@ class ClusterRedis:
             for server in await self._all():
                 async for keys in server.scan(pattern, most):
                     yield keys
-        except Misplaced as error:  # a pending invalidation names a key that has moved
+        except Redirected as error:  # a pending invalidation names a key that has moved
             raise self._unavailable() from error
 
     def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
@@ -109,7 +109,7 @@ class ClusterRedis:
     async def ping(self) -> None:
         try:
             await asyncio.gather(*(server.ping() for server in await self._all()))
-        except Misplaced as error:
+        except Redirected as error:
             raise self._unavailable() from error
 
     async def close(self) -> None:
@@ -167,7 +167,7 @@ class ClusterRedis:
         in order: those that have run already run twice."""
         try:
             return await server.pipe(commands)
-        except Misplaced:
+        except Redirected:
             await self._slots.refreshed()
             return await self._dispatch(commands, self._send_one_by_one)
         except Unavailable:
@@ -190,12 +190,16 @@ class ClusterRedis:
             raise self._unavailable() from error
 
     async def _follow_redirection(self, server: GuardedRedis, command: Command) -> Reply:
+        """Send one command; after MOVED or ASK, send it once more to the server that was named.
+
+        Raises Redirected for TRYAGAIN or a second redirection.
+        """
         try:
             (reply,) = await server.wire.send([command])
-        except Misplaced as rejected:
+        except Redirected as rejected:
             if rejected.at is None:
                 raise
-            asking: list[Command] = [("ASKING",)] if rejected.is_moving else []
+            asking: list[Command] = [("ASKING",)] if rejected.is_ask else []
             host, _, port = rejected.at.rpartition(":")
             elsewhere = self._server(self._slots.address(host, port))
             *_, reply = await elsewhere.wire.send([*asking, command])

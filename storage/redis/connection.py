@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from graph.errors import Unavailable
-from storage.redis.wire import UNLINK, Command, Misplaced, Reply, Wire, WireError
+from storage.redis.wire import UNLINK, Command, Redirected, Reply, Wire, WireError
 from telemetry import tracing
 
 log = logging.getLogger(__name__)
@@ -203,7 +203,7 @@ class GuardedRedis:
     def __init__(self, wire: Wire, retry_after_s: float, *, is_one_of_many: bool = False) -> None:
         self.wire = wire
         self._is_one_of_many = is_one_of_many
-        """Whether the caller handles Misplaced by asking another server."""
+        """Whether the caller handles Redirected by asking another server."""
         self._breaker = Breaker(retry_after_s)
         self._pending = PendingInvalidations()
         self._flushing = asyncio.Lock()
@@ -266,7 +266,7 @@ class GuardedRedis:
             with _call_span(commands):
                 return await self.wire.send(commands)
         except WireError as error:
-            if self._is_one_of_many and isinstance(error, Misplaced):
+            if self._is_one_of_many and isinstance(error, Redirected):
                 raise
             self.failures += 1
             if self._breaker.trip():

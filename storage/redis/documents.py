@@ -11,7 +11,7 @@ DOCUMENT_BYTES_MAX = 32_768
 """Larger documents are kept only in the memory of the gateways that received them."""
 
 KEPT_S = 86_400
-"""How long a document is kept after its last use."""
+"""How long a document is kept after it was last stored or read from Redis."""
 
 
 class RedisDocuments:

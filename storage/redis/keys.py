@@ -1,6 +1,6 @@
 """All keys of the caches and the event log.
 
-The number in a key is the version of its value's format: raise it when the format changes, so that
+The number in a key is the version of the formats of all values: raise it when one changes, so that
 old values are never read. The braces are a hash tag: a key and its lease share a slot of a Redis
 Cluster. Only cache keys have them.
 """
@@ -15,7 +15,9 @@ from graph.lane import Lane
 from graph.page import ListKind
 
 LISTS = {kind: kind.name.lower() for kind in ListKind}
-_PARSED = re.compile(r"kith:[a-z0-9_]+:([a-z]+):1:\{([0-9]+)\}(:beyond)?")
+FORMAT_VERSION = 1
+
+_PARSED = re.compile(rf"kith:[a-z0-9_]+:([a-z]+):{FORMAT_VERSION}:\{{([0-9]+)\}}(:beyond)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Keys:
 
 @lru_cache  # bounded by the number of caches
 def _head(space: str, what: str) -> str:
-    return f"kith:{space}:{what}:1:{{"
+    return f"kith:{space}:{what}:{FORMAT_VERSION}:{{"
 
 
 def key_of(prefix: str, user: UserId) -> str:

@@ -1,6 +1,7 @@
 """A group of Redis servers watched by sentinels: the address of its primary, which may change."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,9 @@ from storage.redis.address import Address, Location, read_address
 from storage.settings import SENTINEL
 
 PORT = 26_379
+
+_HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::([0-9]{1,5}))?")
+"""An IPv6 address must be in brackets: its last part would look like a port."""
 OWN = "sentinel_"
 """The prefix of the parameters for the sentinels."""
 
@@ -61,12 +65,11 @@ def read_group_url(url: str) -> GroupUrl:
 
 
 def _host_and_port(text: str) -> tuple[str, int]:
-    host, separator, port = text.rpartition(":")
-    if not separator or port.endswith("]"):  # an IPv6 address without a port
-        host, port = text, str(PORT)
-    if not host or not port.isdecimal() or int(port) > 65_535:
+    match = _HOST_AND_PORT.fullmatch(text)
+    port = int(match[3] or PORT) if match else 0
+    if match is None or not 0 < port <= 65_535:
         raise ValueError(f"must name each sentinel as host:port, not {text!r}")
-    return host.strip("[]"), int(port)
+    return match[1] or match[2], port
 
 
 def location_of(url: str) -> Location:

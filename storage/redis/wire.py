@@ -60,17 +60,17 @@ class WireError(Exception):
     """The server cannot be reached, closed the connection, or replied with an error."""
 
 
-class Misplaced(WireError):
-    """A cluster server rejected a command because another one has the key, at address `at` if
-    known.
+class Redirected(WireError):
+    """A cluster server rejected a command: by MOVED or ASK, because the server at `at` has the key,
+    or by TRYAGAIN (`at` is None), because the keys are moving to another one.
 
-    If the slot `is_moving`, that server needs `ASKING` before the command.
+    After ASK (`is_ask`), that server needs `ASKING` before the command.
     """
 
-    def __init__(self, text: str, at: str | None = None, *, is_moving: bool = False) -> None:
+    def __init__(self, text: str, at: str | None = None, *, is_ask: bool = False) -> None:
         super().__init__(text)
         self.at = at
-        self.is_moving = is_moving
+        self.is_ask = is_ask
 
 
 class ScriptUnknown(WireError):
@@ -85,9 +85,9 @@ def rejection(text: str) -> WireError:
     """The exception for a server's error message."""
     match text.split(" "):
         case ["MOVED" | "ASK" as kind, _, address]:
-            return Misplaced(text, address, is_moving=kind == "ASK")
+            return Redirected(text, address, is_ask=kind == "ASK")
         case ["TRYAGAIN", *_]:
-            return Misplaced(text)
+            return Redirected(text)
         case ["NOSCRIPT", *_]:
             return ScriptUnknown(text)
         case ["READONLY", *_]:

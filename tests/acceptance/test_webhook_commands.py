@@ -68,9 +68,9 @@ async def test_an_endpoint_is_added_tried_replayed_and_removed(
         (number,) = re.findall(ended, said(), re.MULTILINE)
         assert await command.replay(config, "crm", [int(number) + 1], None) == command.FAILED
         assert await command.replay(config, "crm", [int(number)], None) == 0
-        assert "1 deliveries are sent again" in said()
+        assert "1 deliveries are queued again" in said()
         assert await command.replay(config, "crm", None, None) == 0
-        assert "0 deliveries are sent again" in said()
+        assert "0 deliveries are queued again" in said()
         await command.show_log(config, "crm", "", 10)
         await command.show(config)
         shown = said()

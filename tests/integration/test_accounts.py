@@ -14,7 +14,7 @@ from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.page import ListKind
 from graph.profile import PlainColumn, PlainProfiles, Profile
-from graph.receipt import ReceiptExists, Request, keyed_id
+from graph.receipt import IdempotentRequest, ReceiptExists, keyed_id
 from graph.visibility import Audience, Privacy
 from storage.announced.accounts import AnnouncedAccounts
 from storage.cache.codec.profiles import accounts_in, profile_column, profile_value, profiles_in
@@ -119,7 +119,7 @@ async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Both) -> 
 async def test_a_receipt_is_written_with_its_change_or_neither_is(
     accounts: Both, stores: Stores
 ) -> None:
-    request = Request(ONE, keyed_id("k"), b"asked")
+    request = IdempotentRequest(ONE, keyed_id("k"), b"asked")
     first = await accounts.set_privacy(ONE, PROTECTED, request)
     kept = (await stores.writes.receipts.get_many(ONE, [request.id]))[request.id]
     assert (kept.receipt.digest, kept.receipt.outcome) == (b"asked", first.outcome)
@@ -137,7 +137,10 @@ async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
     accounts: Both, stores: Stores
 ) -> None:
     pace = Pace(interval_us=60_000_000, burst=2)
-    opened, request = PrivacyChange(protected=False), Request(ONE, keyed_id("k"), b"asked")
+    opened, request = (
+        PrivacyChange(protected=False),
+        IdempotentRequest(ONE, keyed_id("k"), b"asked"),
+    )
     await accounts.set_privacy(ONE, PROTECTED, pace=pace)
     unchanged = [await accounts.set_privacy(ONE, PROTECTED, pace=pace) for _ in range(3)]
     expected = Saved(Outcome.UNCHANGED, CLOSED, is_delayed=accounts.is_delayed)
@@ -229,7 +232,7 @@ class Gated(Stop):
         self,
         user: UserId,
         change: PrivacyChange,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> Saved:
         saved = await self._inner.set_privacy(user, change, request, pace)
@@ -237,7 +240,7 @@ class Gated(Stop):
         return saved
 
     async def set_following_limit(
-        self, user: UserId, limit: int | None, request: Request | None = None
+        self, user: UserId, limit: int | None, request: IdempotentRequest | None = None
     ) -> Saved:
         raise NotImplementedError
 
@@ -249,7 +252,7 @@ class Broken(Gated):
         self,
         user: UserId,
         change: PrivacyChange,
-        request: Request | None = None,
+        request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> Saved:
         await self._inner.set_privacy(user, change, request, pace)

@@ -14,7 +14,7 @@ from graph.event import event_type_for
 from graph.follow_group import AddMembers, CreateGroup, GroupId
 from graph.outcome import Outcome
 from graph.pace import Pace
-from graph.receipt import Request
+from graph.receipt import IdempotentRequest
 from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
 from storage import erasure
 from storage.erasure import BatchResult, Erasure
@@ -380,7 +380,7 @@ async def test_nothing_comes_back_after_an_erasure(
     await erase_all(stores, at_once)
     ranks = {as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0, as_pair(1, 2): 5.0}
     assert await stores.jobs.affinity.record(ranks) == {as_pair(1, 2)}
-    change, key = PrivacyChange(protected=True), Request(GONE, uuid4(), b"asked")
+    change, key = PrivacyChange(protected=True), IdempotentRequest(GONE, uuid4(), b"asked")
     saved = await stores.writes.accounts.set_privacy(GONE, change, key, Pace(60, 10))
     assert saved.outcome is Outcome.ACCOUNT_NOT_ACTIVE
     saved = await stores.writes.accounts.set_following_limit(GONE, 5)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage.redis.address import read_address
+from storage.redis.sentinel import read_group_url
 from tests.support.tls import certificate
 
 
@@ -68,3 +69,23 @@ def test_only_the_named_authorities_are_trusted(tmp_path: Path) -> None:
     tls = read_address(f"rediss://cache?ssl_ca_certs={certificate(tmp_path)}").tls
     assert tls is not None
     assert len(tls.get_ca_certs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("hosts", "address"),
+    [
+        ("one", ("one", 26_379)),
+        ("one:5000", ("one", 5000)),
+        ("10.0.0.1:5000", ("10.0.0.1", 5000)),
+        ("[fe80::1]", ("fe80::1", 26_379)),
+        ("[fe80::1]:5000", ("fe80::1", 5000)),
+    ],
+)
+def test_a_sentinel_has_a_host_and_a_port(hosts: str, address: tuple[str, int]) -> None:
+    assert read_group_url(f"redis+sentinel://{hosts}/main").sentinels == (address,)
+
+
+@pytest.mark.parametrize("hosts", ["::1", "fe80::1", "one:", "one:0", "one:70000", "one,"])
+def test_hosts_that_name_no_sentinel_are_rejected(hosts: str) -> None:
+    with pytest.raises(ValueError, match="must name each sentinel as host:port"):
+        read_group_url(f"redis+sentinel://{hosts}/main")

@@ -12,7 +12,7 @@ def pending_value(ids: Collection[UserId]) -> bytes:
     return b"." + b"".join(i.to_bytes(8, "big") for i in ids)
 
 
-NOTHING_PENDING = pending_value(())
+NO_PENDING_WRITES = pending_value(())
 """The value of a user without pending writes, as nearly all are."""
 
 

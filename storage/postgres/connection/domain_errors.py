@@ -8,11 +8,11 @@ import asyncpg
 
 from graph.errors import Unavailable
 from storage.postgres.connection.connector import PART
-from storage.postgres.connection.server_errors import is_cancelled
+from storage.postgres.connection.server_errors import is_transaction_rollback
 
 NOT_MIGRATED = "This space is not migrated to this version. Run `kith migrate` for it first."
 
-_DOWN = (
+_UNAVAILABLE = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
@@ -31,14 +31,16 @@ _DOWN = (
 _NOT_MIGRATED = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
 
 
-class TransactionCancelled(Unavailable):
+class TransactionRolledBack(Unavailable):
     """PostgreSQL has rolled back the transaction because of a deadlock or a conflict with another
     one. The same transaction may succeed now: see `storage.postgres.connection.transactions`."""
 
 
 @contextmanager
 def domain_errors() -> Iterator[None]:
-    """Convert driver errors to Unavailable where a retry may succeed."""
+    """Convert errors of the driver: of connections and resources to Unavailable, a missing table or
+    function to Unavailable with `NOT_MIGRATED`, and deadlocks and serialization failures to
+    TransactionRolledBack. Others propagate."""
     try:
         yield
     except CONVERTED as error:
@@ -46,7 +48,7 @@ def domain_errors() -> Iterator[None]:
 
 
 CONVERTED = (
-    *_DOWN,
+    *_UNAVAILABLE,
     *_NOT_MIGRATED,
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
@@ -60,8 +62,8 @@ _LOST_MACHINE = "server closed the connection unexpectedly"
 def raise_domain_error(error: BaseException) -> NoReturn:
     if isinstance(error, _NOT_MIGRATED):
         raise Unavailable(PART, NOT_MIGRATED) from error
-    if is_cancelled(error):
-        raise TransactionCancelled(PART) from error
+    if is_transaction_rollback(error):
+        raise TransactionRolledBack(PART) from error
     if isinstance(error, asyncpg.InternalServerError) and _LOST_MACHINE not in str(error):
         raise error
     raise Unavailable(PART) from error

@@ -11,7 +11,7 @@ def is_duplicate_key(error: asyncpg.PostgresError) -> bool:
     return isinstance(error, asyncpg.UniqueViolationError) or "duplicate key" in str(error)
 
 
-def is_cancelled(error: BaseException) -> bool:
+def is_transaction_rollback(error: BaseException) -> bool:
     """Whether PostgreSQL has rolled back a transaction because of another one, so that the same may
     succeed now. Another machine of Citus reports it without a code if it runs a COPY."""
     if isinstance(error, asyncpg.InternalServerError):

@@ -10,7 +10,7 @@ import asyncpg
 
 from storage.postgres.connection.connector import Connection, Connector
 from storage.postgres.connection.domain_errors import domain_errors
-from storage.postgres.connection.server_errors import is_cancelled
+from storage.postgres.connection.server_errors import is_transaction_rollback
 from storage.settings import StorageSettings
 
 CONNECT_TIMEOUT_S = 10
@@ -29,7 +29,7 @@ SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = '{}s'
 """Plain PostgreSQL ignores the first setting."""
 
 _LOCK_TIMEOUT = "due to lock timeout"
-"""In the error without a code of another machine of Citus: see `is_cancelled`."""
+"""In the error without a code of another machine of Citus: see `is_transaction_rollback`."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,7 +77,7 @@ async def retry(transaction: Callable[P, Awaitable[T]], *args: P.args, **kwargs:
 
 def _is_retryable(error: asyncpg.PostgresError) -> bool:
     return (
-        is_cancelled(error)
+        is_transaction_rollback(error)
         or isinstance(error, asyncpg.LockNotAvailableError)
         or (isinstance(error, asyncpg.InternalServerError) and _LOCK_TIMEOUT in str(error))
     )

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar, cast
 
 from graph.edge import UserId
 from storage.postgres.connection.acquired import Connection
-from storage.postgres.connection.domain_errors import TransactionCancelled
+from storage.postgres.connection.domain_errors import TransactionRolledBack
 from storage.postgres.connection.pool import Postgres
 
 TRIES = 5
@@ -29,7 +29,7 @@ def repeat_cancelled(
     conflict with another one: it has changed nothing then.
 
     Raises:
-        TransactionCancelled: it was cancelled `TRIES` times.
+        TransactionRolledBack: it was cancelled `TRIES` times.
     """
 
     @wraps(transaction)
@@ -38,7 +38,7 @@ def repeat_cancelled(
         for _ in range(TRIES - 1):
             try:
                 return await transaction(*args, **kwargs)
-            except TransactionCancelled:
+            except TransactionRolledBack:
                 await asyncio.sleep(pause_s * (1 + random.random()))
                 pause_s *= 2
         return await transaction(*args, **kwargs)

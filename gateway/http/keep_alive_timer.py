@@ -1,11 +1,11 @@
-"""Disconnects a client that has sent no request for too long."""
+"""Closes keep-alive connections on which no request has come for too long after a response."""
 
 import asyncio
 from time import monotonic
 
 
-class IdleTimer:
-    """One timer for all pauses of a connection: one for each would cost 2 µs a request."""
+class KeepAliveTimer:
+    """One timer for all idle times of a connection: one for each would cost 2 µs a request."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self._loop = loop
@@ -13,12 +13,12 @@ class IdleTimer:
         self._idle_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin_pause(self, transport: asyncio.Transport) -> None:
+    def start_idle(self, transport: asyncio.Transport) -> None:
         self._idle_since = monotonic()
         if self._timer is None:
             self._timer = self._loop.call_later(self._seconds, self._check, transport)
 
-    def end_pause(self) -> None:
+    def end_idle(self) -> None:
         self._idle_since = None
 
     def stop(self) -> None:
@@ -31,7 +31,7 @@ class IdleTimer:
     def _check(self, transport: asyncio.Transport) -> None:
         self._timer = None
         if self._idle_since is None:
-            return  # the end of the current request begins a pause
+            return  # the end of the current request starts an idle time
         left_s = self._idle_since + self._seconds - monotonic()
         if left_s > 0:
             self._timer = self._loop.call_later(left_s, self._check, transport)

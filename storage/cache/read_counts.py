@@ -11,8 +11,8 @@ from graph.page import ListKind
 from storage.redis.keys import LISTS
 
 
-class LayerCounts:
-    """The values of one entry that each layer has answered. Plain numbers: a read adds to them
+class ReadCounts:
+    """How many values of one entry were read from each layer. Plain numbers: a read adds to them
     without a call."""
 
     __slots__ = ("local", "redis", "tables")
@@ -21,12 +21,12 @@ class LayerCounts:
         self.local = self.redis = self.tables = 0
 
 
-RELATIONS, PROFILE, ACCOUNT, PENDING = (LayerCounts() for _ in range(4))
-OF_LISTS: Mapping[ListKind, LayerCounts] = {kind: LayerCounts() for kind in ListKind}
+RELATIONS, PROFILE, ACCOUNT, PENDING = (ReadCounts() for _ in range(4))
+LIST_READS: Mapping[ListKind, ReadCounts] = {kind: ReadCounts() for kind in ListKind}
 
-_ENTRIES: Mapping[str, LayerCounts] = {
+_ENTRIES: Mapping[str, ReadCounts] = {
     "relations": RELATIONS,
-    **{LISTS[kind]: counts for kind, counts in OF_LISTS.items()},
+    **{LISTS[kind]: counts for kind, counts in LIST_READS.items()},
     "profile": PROFILE,
     "account": ACCOUNT,
     "pending": PENDING,
@@ -41,7 +41,7 @@ class _Reads(Collector):
             labels=["entry", "layer"],
         )
         for entry, counts in _ENTRIES.items():
-            for layer in LayerCounts.__slots__:
+            for layer in ReadCounts.__slots__:
                 reads.add_metric([entry, layer], getattr(counts, layer))
         yield reads
 
