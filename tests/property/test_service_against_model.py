@@ -5,14 +5,12 @@ A longer run: `pytest --hypothesis-profile=long tests/property/test_service_agai
 
 import asyncio
 import logging
-from base64 import b64decode
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import permutations
-from struct import unpack
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -29,32 +27,63 @@ from hypothesis.stateful import (
 
 from gateway.graphql.endpoint import HttpLimits
 from graph.decision import Decision
-from graph.edge import FOLLOWS, MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
+from graph.edge import MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.lane import Lane, lane_of
-from graph.outcome import CHANGES, REJECTIONS, Outcome
+from graph.outcome import Outcome
 from graph.receipt import UndoRecord
-from graph.visibility import Access, Audience, Privacy
+from graph.steps import unchanged
+from graph.visibility import Audience, Privacy
 from resolvers import actions
 from resolvers.actions import Action
 from resolvers.request_limits import Limits
 from storage.announced import edges as announced_edges
+from storage.erasure import BatchResult, Erasure
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support import relationships
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
+from tests.support.group_model import Followed, Group, Groups
 from tests.support.lagging_model import (
+    BEGINNING,
     LISTS,
     SERVICE,
     Arrow,
     Entry,
     Model,
     Onlooker,
-    State,
     Viewer,
-    check_list,
-    check_total,
-    date_of,
+    day_of,
+)
+from tests.support.model_comparison import (
+    check_made,
+    check_outcome,
+    check_rejected,
+    compare_known,
+    compare_list,
+    compare_new_followers,
+    compare_own_lists,
+    compare_relation,
+    compare_unavailable,
+    entries_of,
+    followed_at,
+    mask_of,
+    masks_of,
+    moment,
+    text,
+)
+from tests.support.model_documents import (
+    CHANGE_GROUP,
+    EVERYTHING,
+    GROUP_RESULTS,
+    GROUPS_OF,
+    MARK_SEEN,
+    MEMBERS,
+    PAGE,
+    PIN,
+    SET_NOTE,
+    SETTINGS,
+    VERSION,
 )
 
 T = TypeVar("T")
@@ -119,11 +148,12 @@ TABLES = (
     "outbox",
     "receipt",
     "pinned_following",
+    "private_note",
     "follow_group",
     "follow_group_member",
 )
 GROUP = 7
-"""Every user has a group with this number."""
+"""Every user has a group with this number in the beginning."""
 GROUPS = f"""
 INSERT INTO follow_group (user_id, group_id, name)
 SELECT user_id, {GROUP}, 'Some' FROM unnest($1::bigint[]) AS u (user_id)
@@ -131,126 +161,9 @@ SELECT user_id, {GROUP}, 'Some' FROM unnest($1::bigint[]) AS u (user_id)
 ALL_HERE = """
 UPDATE account SET
     protected = false, following_audience = 0, followers_audience = 0, state = 0,
+    deleted_at = NULL, erased_at = NULL,
     changed_at = (extract(epoch FROM statement_timestamp()) * 1000000)::bigint
 """
-
-EVERYTHING = """
-query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
-  users(ids: $ids) {
-    id followingCount followerCount friendCount
-    following(first: 100) {
-      access totalCount unavailableCount edges { since: followedAt node { id } }
-    }
-    followers(first: 100) {
-      access totalCount unavailableCount edges { since: followedAt isNew node { id } }
-    }
-    friends(first: 100) {
-      access totalCount unavailableCount edges { since: friendsSince node { id } }
-    }
-    newFollowersCount
-    relationWith(ids: $others) { ...relation }
-    relationMask(ids: $others)
-    viewerRelation { ...relation }
-    followersYouKnow(first: 100) @include(if: $signedIn) {
-      access totalCount edges { since: followedAt node { id } }
-    }
-  }
-  viewer @include(if: $signedIn) {
-    newFollowersCount
-    pinnedFollowing { id }
-    closeFollows(first: 100) { totalCount edges { since: followedAt node { id } } }
-    blockedUsers(first: 100) { totalCount edges { since: blockedAt node { id } } }
-    mutedUsers(first: 100) { totalCount edges { node { id } } }
-    oldestCloseFollows: closeFollows(first: 100, orderBy: {direction: ASC}) { nodes { id } }
-    oldestBlocked: blockedUsers(first: 100, orderBy: {direction: ASC}) { nodes { id } }
-    oldestMuted: mutedUsers(first: 100, orderBy: {direction: ASC}) { nodes { id } }
-    outgoingFollowRequests(first: 100) {
-      totalCount edges { since: requestedAt node { to { id } } }
-    }
-    incomingFollowRequests(first: 100) {
-      totalCount edges { since: requestedAt node { from { id } } }
-    }
-  }
-}
-fragment relation on Relation {
-  from { id } to { id } state following followedBy followedAt followedByAt friendsSince
-  requestedAt requestedByAt blockedAt mutedUntil whispering requested requestedBy blocking muted
-  closeFollow notify
-}
-"""
-
-MEMBERS = """
-query ($id: ID!, $group: ID!, $others: [ID!]!) {
-  user(id: $id) {
-    following(first: 100, filter: {groupId: $group}) {
-      totalCount edges { since: followedAt node { id } }
-    }
-    relationWith(ids: $others) { groupIds }
-  }
-  viewer { followGroups { id memberCount } }
-}
-"""
-
-CHANGE_MEMBER = """
-mutation ($group: ID!, $users: [ID!]!) {
-  payload: %s(input: {groupId: $group, userIds: $users}) {
-    outcome changed userErrors { code } group { memberCount }
-  }
-}
-"""
-
-OLDEST_FIRST = {
-    "closeFollows": "oldestCloseFollows",
-    "blockedUsers": "oldestBlocked",
-    "mutedUsers": "oldestMuted",
-}
-
-SETTINGS = """
-mutation ($protected: Boolean!, $following: ListAudience!, $followers: ListAudience!) {
-  updateRelationshipSettings(input: {
-    protected: $protected, followingAudience: $following, followersAudience: $followers
-  }) { settings { protected followingAudience followersAudience } }
-}
-"""
-
-PIN = """
-mutation ($ids: [ID!]!) { payload: setPinnedFollowing(input: { userIds: $ids }) {
-  outcome userErrors { code } viewer { pinnedFollowing { id } }
-} }
-"""
-
-MARK_SEEN = """
-mutation { payload: markFollowersSeen(input: {}) {
-  outcome userErrors { code }
-  viewer {
-    newFollowersCount
-    user { followers(first: 100) { edges { since: followedAt isNew node { id } } } }
-  }
-} }
-"""
-
-PAGE = """
-query ($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
-  user(id: $id) { page: %s(first: $first, after: $after, last: $last, before: $before) {
-    access edges { since: %s node { id } }
-    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
-  } }
-}
-"""
-
-MARKS = {
-    "following": 1 << 0,
-    "followedBy": 1 << 1,
-    "whispering": 1 << 3,
-    "requested": 1 << 4,
-    "requestedBy": 1 << 5,
-    "blocking": 1 << 6,
-    "muted": 1 << 7,
-    "closeFollow": 1 << 8,
-    "notify": 1 << 10,
-}
-STATES = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
-"""The bits of a mask, written down a second time."""
 
 users = st.sampled_from((1, 1, 1, 2, 2, *USERS))  # some meet often
 viewers = st.none() | st.just(SERVICE) | users
@@ -303,6 +216,15 @@ class Undo:
     taken: UndoRecord
 
 
+@dataclass(frozen=True)
+class Remembered:
+    """The version of the source's relation to the target, and the states that it may stand for."""
+
+    arrow: Arrow
+    version: str
+    states: frozenset[tuple[int, ...]]
+
+
 @dataclass
 class Walk:
     """Somebody pages through a list, and may pause for as long as they like."""
@@ -327,10 +249,13 @@ class Service(RuleBasedStateMachine):
         self.model = Model(USERS)
         self.walk: Walk | None = None
         self.undos: list[Undo] = []
+        self.versions: list[Remembered] = []
 
     @initialize()
     def begin(self) -> None:
         self.world.run(empty(self.world.stores))
+        for user in USERS:
+            self.model.groups[user].groups[group_of(user)] = Group("Some")
 
     @rule(
         changes=st.lists(
@@ -364,14 +289,17 @@ class Service(RuleBasedStateMachine):
     )
     def act(self, entry: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]) -> None:
         """Change one edge of a pair, or both, while others read."""
-        action = ACTIONS[name][2]
-        before, decision = self.model.before(arrow), self.model.decided(arrow, action.rule)
         payload, *_ = self.world.run(
             together(
                 self._write(entry, arrow, name),
                 *(self._read(Question(*reader)) for reader in readers),
             )
         )
+        self._acted(entry, arrow, ACTIONS[name][2], payload)
+
+    def _acted(self, entry: int, arrow: Arrow, action: Action, payload: Any) -> None:
+        """The action did what the model says; the undo token is kept."""
+        before, decision = self.model.before(arrow), self.model.decided(arrow, action.rule)
         self._reported(entry, arrow, payload, decision)
         assert bool(payload["undoToken"]) == bool(action.can_undo and decision.steps)
         if payload["undoToken"]:
@@ -379,6 +307,34 @@ class Service(RuleBasedStateMachine):
             versions = edge.version, back.version
             taken = UndoRecord(*versions, before.edge, before.reverse, before.protected)
             self.undos = [*self.undos[-2:], Undo(payload["undoToken"], arrow, taken)]
+
+    @rule(entry=gateways, arrow=arrows)
+    def remember(self, entry: int, arrow: Arrow) -> None:
+        """Somebody opens a screen, and keeps it for as long as they like."""
+        endpoint = self.world.gateways[entry]
+        ends = {"from": str(arrow.source), "to": str(arrow.target)}
+        answer = self.world.run(endpoint.gateway.data(VERSION, arrow.source, **ends))
+        (relation,) = answer["user"]["relationWith"]
+        onlooker = Onlooker(self.model, arrow.source, endpoint.cached)
+        states = frozenset(onlooker.seen_states(arrow.target))
+        found = Remembered(arrow, relation["version"], states)
+        self.versions = [*self.versions[-2:], found]
+
+    @precondition(lambda self: bool(self.versions))
+    @rule(
+        entry=gateways, which=st.integers(0, 2), name=st.sampled_from([*ACTIONS, "follow", *OFTEN])
+    )
+    def act_if_unchanged(self, entry: int, which: int, name: str) -> None:
+        """Somebody changes what they see on that screen."""
+        shown = self.versions[which % len(self.versions)]
+        payload = self.world.run(self._write(entry, shown.arrow, name, ifVersion=shown.version))
+        is_conflict = self.model.is_conflict(shown.arrow, shown.states)
+        if is_conflict is None:
+            is_conflict = [error["code"] for error in payload["userErrors"]] == ["CONFLICT"]
+        action = ACTIONS[name][2]
+        if is_conflict:
+            action = replace(action, rule=partial(unchanged, Outcome.CONFLICT))
+        self._acted(entry, shown.arrow, action, payload)
 
     @precondition(lambda self: bool(self.undos))
     @rule(entry=gateways, which=st.integers(0, 2), viewer=st.none() | users)
@@ -421,6 +377,9 @@ class Service(RuleBasedStateMachine):
                 followers=privacy.followers.name,
             )
         )
+        if user in self.model.deleted:
+            check_rejected(data["updateRelationshipSettings"], "ACCOUNT_NOT_ACTIVE")
+            return
         assert data["updateRelationshipSettings"]["settings"] == said
         self._said(entry, user, replace(privacy, present=self.model.is_here(user)))
 
@@ -429,14 +388,41 @@ class Service(RuleBasedStateMachine):
         """A service switches an account off, or on again."""
         was = self.model.is_here(user)
         name, done, already = STATES_OF_ACCOUNTS[here]
-        query = f'mutation {{ payload: {name}(input: {{ userId: "{user}" }}) {{ outcome }} }}'
-        gateway = self.world.gateways[entry].gateway.as_service
-        outcome = self.world.run(gateway.data(query))["payload"]["outcome"]
-        assert outcome == (already if was == here else done)
+        payload = self._as_service(entry, name, user)
+        if user in self.model.deleted:
+            check_rejected(payload, "ACCOUNT_DELETED")
+            return
+        assert payload["outcome"] == (already if was == here else done)
         if was != here:
-            self._said(entry, user, replace(self.model.privacy[user][-1], present=here))
-            if self.walk:
-                self.walk.must.pop(user, None)
+            self._present(entry, user, here)
+
+    @rule(entry=gateways, user=st.sampled_from(USERS[2:]))
+    def delete_account(self, entry: int, user: int) -> None:
+        """A service deletes an account. Its edges stay until a worker erases them."""
+        is_first = user not in self.model.deleted
+        payload = self._as_service(entry, "deleteAccount", user)
+        assert payload["outcome"] == ("DELETED" if is_first else "ALREADY_DELETED")
+        if is_first:
+            self.model.deleted.add(user)
+            self._present(entry, user, False)
+
+    @precondition(lambda self: self.model.deleted - self.model.erased)
+    @rule()
+    def erase(self) -> None:
+        """A worker erases a deleted account, and drains what that has changed."""
+        (user, *_) = sorted(self.model.deleted - self.model.erased)
+        self.world.run(erase_account(self.world.stores, UserId(user)))
+        for arrow in self.model.edges:
+            if user in arrow:
+                edge = self.world.run(stored_edge(self.world.stores, arrow))
+                is_own = arrow.source == user
+                assert edge == (
+                    NO_EDGE if is_own else replace(edge, kind=Kind.NONE, flags=Flags.PLAIN)
+                )
+                self.model.edges[arrow] = [edge]
+        self.model.erase(user)
+        self.model.drain(USERS)
+        self.undos = [undo for undo in self.undos if undo.arrow.source != user]
 
     @rule(entry=gateways, user=users, others=st.lists(users, max_size=2, unique=True))
     def pin(self, entry: int, user: int, others: list[int]) -> None:
@@ -454,37 +440,118 @@ class Service(RuleBasedStateMachine):
             assert payload["viewer"]["pinnedFollowing"] == [{"id": other} for other in ids]
             self.model.pins[user] = pins
 
-    @rule(entry=gateways, user=users)
-    def see_followers(self, entry: int, user: int) -> None:
-        """All whom the list shows there, which may lag."""
-        payload = self.world.run(self.world.gateways[entry].gateway.data(MARK_SEEN, user))[
-            "payload"
-        ]
+    @rule(entry=gateways, user=users, last=st.none() | users, later=st.integers(0, 1))
+    def see_followers(self, entry: int, user: int, last: int | None, later: int) -> None:
+        """All whom the list shows there, which may lag; or those until the follow of one of them,
+        or a millisecond later."""
+        edge = self.model.edges.get(Arrow(last or 0, user), [NO_EDGE])[-1]
+        until = None if last is None else day_of(Millis(edge.since + later))
+        asked = self.world.gateways[entry].gateway.data(MARK_SEEN, user, upTo=text(until))
+        payload = self.world.run(asked)["payload"]
         if not self.model.is_here(user):
             check_rejected(payload, "ACCOUNT_NOT_ACTIVE")
             return
         viewer = payload["viewer"]
-        assert viewer["newFollowersCount"] == 0
         edges = viewer["user"]["followers"]["edges"]
-        assert not any(edge["isNew"] for edge in edges)
         dates = [since for since, _ in entries_of(viewer["user"]["followers"])]
-        seen = max([self.model.seen[user], *dates])
-        is_later = seen > self.model.seen[user]
-        assert payload["outcome"] == ("UPDATED" if is_later else "UNCHANGED")
+        newest = max(dates, default=BEGINNING)
+        before = self.model.seen[user]
+        seen = max(before, newest if until is None else min(until, newest))
+        assert payload["outcome"] == ("UPDATED" if seen > before else "UNCHANGED")
+        is_new = [since > seen for since in dates]
+        assert [edge["isNew"] for edge in edges] == is_new
+        assert viewer["newFollowersCount"] == sum(is_new)
         self.model.seen[user] = seen
 
-    @rule(entry=gateways, arrow=arrows, adds=st.sampled_from([True, True, False]))
-    def group(self, entry: int, arrow: Arrow, adds: bool) -> None:
-        """Somebody adds another user to their group, or removes them from it."""
-        query = CHANGE_MEMBER % ("addToFollowGroup" if adds else "removeFromFollowGroup")
+    @rule(entry=gateways, arrow=arrows, note=st.sampled_from(["Tall", "Tall", "Loud", ""]))
+    def set_note(self, entry: int, arrow: Arrow, note: str) -> None:
+        """Somebody writes a note about another user, or deletes it."""
         gateway = self.world.gateways[entry].gateway
-        asked = gateway.data(
-            query, arrow.source, group=group_of(arrow.source), users=[str(arrow.target)]
-        )
+        asked = gateway.data(SET_NOTE, arrow.source, user=str(arrow.target), note=note)
         payload = self.world.run(asked)["payload"]
-        change = self.model.add_member if adds else self.model.remove_member
-        check_made(payload, change(arrow))
-        assert payload["group"]["memberCount"] == len(self.model.group(arrow.source))
+        check_made(payload, self.model.set_note(arrow, note))
+        assert payload["relation"] == {"note": self.model.note(arrow)}
+
+    @rule(
+        entry=gateways,
+        arrow=arrows,
+        which=st.integers(0, 3),
+        adds=st.sampled_from([True, True, False]),
+    )
+    def group(self, entry: int, arrow: Arrow, which: int, adds: bool) -> None:
+        """Somebody adds another user to one of their groups, or removes them from it."""
+        owner, user = arrow
+        group = self._group_of(owner, which)
+        name = "addToFollowGroup" if adds else "removeFromFollowGroup"
+        payload = self._change_groups(entry, owner, name, groupId=group, userIds=[str(user)])
+        change = Groups.add if adds else Groups.remove
+        outcome = self.model.change_group(
+            owner, lambda groups, followed: change(groups, group, user, followed)
+        )
+        check_made(payload, outcome)
+        members = self.model.members(owner).get(group)
+        expected = None if members is None else {"memberCount": len(members)}
+        assert payload["group"] == expected
+
+    @rule(
+        entry=gateways,
+        owner=users,
+        which=st.lists(st.integers(0, 3), min_size=1, max_size=2, unique=True),
+        what=st.sampled_from(["create", "rename", "reorder", "reorder", "delete"]),
+        name=st.sampled_from(["Family", "Work"]),
+    )
+    def change_groups(self, entry: int, owner: int, which: list[int], what: str, name: str) -> None:
+        """Also groups that do not exist."""
+        if what == "create":
+            self._create_group(entry, owner, name)
+            return
+        chosen = list(dict.fromkeys(self._group_of(owner, number) for number in which))
+        changes: Mapping[str, tuple[Mapping[str, Any], Callable[[Groups, Followed], Outcome]]] = {
+            "rename": (
+                {"groupId": chosen[0], "name": name},
+                lambda groups, _: groups.rename(chosen[0], name),
+            ),
+            "reorder": ({"groupIds": chosen}, lambda groups, _: groups.reorder(chosen)),
+            "delete": ({"groupId": chosen[0]}, lambda groups, _: groups.delete(chosen[0])),
+        }
+        given, change = changes[what]
+        mutation = "reorderFollowGroups" if what == "reorder" else f"{what}FollowGroup"
+        payload = self._change_groups(entry, owner, mutation, **given)
+        check_made(payload, self.model.change_group(owner, change))
+        if what == "rename":
+            found = self.model.groups[owner].groups.get(chosen[0])
+            assert payload["group"] == (found and {"name": found.name})
+
+    def _create_group(self, entry: int, owner: int, name: str) -> None:
+        """It comes after the others."""
+        payload = self._change_groups(entry, owner, "createFollowGroup", name=name)
+        if not self.model.is_here(owner):
+            check_made(payload, Outcome.ACCOUNT_NOT_ACTIVE)
+            return
+        check_made(payload, Outcome.CREATED)
+        groups, group = self.model.groups[owner].groups, payload["group"]["id"]
+        assert payload["group"] == {
+            "id": group,
+            "name": name,
+            "position": len(groups),
+            "memberCount": 0,
+        }
+        assert group not in groups
+        groups[group] = Group(name)
+
+    def _group_of(self, owner: int, which: int) -> str:
+        """One of the owner's groups, or one that does not exist."""
+        groups = [*self.model.groups[owner].groups, f"group:{owner}:{GROUP - 1}"]
+        return groups[which % len(groups)]
+
+    def _change_groups(self, entry: int, owner: int, mutation: str, **given: Any) -> Any:
+        query = CHANGE_GROUP % (
+            mutation[0].upper() + mutation[1:],
+            mutation,
+            GROUP_RESULTS[mutation],
+        )
+        gateway = self.world.gateways[entry].gateway
+        return self.world.run(gateway.data(query, owner, input=given))["payload"]
 
     @rule(question=st.builds(Question, gateways, viewers, some_users, some_users))
     def look(self, question: Question) -> None:
@@ -580,24 +647,47 @@ class Service(RuleBasedStateMachine):
                 assert shown["viewerRelation"] is None
         if viewer:
             compare_own_lists(onlooker, answer["viewer"])
-            self._compare_group(question.entry, viewer)
+            self._compare_groups(question.entry, viewer)
 
-    def _compare_group(self, entry: int, viewer: int) -> None:
-        """The viewer's group is at once what it is, through every gateway."""
-        gateway, group = self.world.gateways[entry].gateway, group_of(viewer)
+    def _compare_groups(self, entry: int, viewer: int) -> None:
+        """The viewer's groups are at once what they are, through every gateway."""
+        members = self.model.members(viewer)
+        lists = [f"g{place}: {MEMBERS % group}" for place, group in enumerate(members)]
         others = self.model.others(viewer)
         ids = [str(other) for other in others]
+        gateway = self.world.gateways[entry].gateway
         answer = self.world.run(
-            gateway.data(MEMBERS, viewer, id=str(viewer), group=group, others=ids)
+            gateway.data(GROUPS_OF % "".join(lists), viewer, id=str(viewer), others=ids)
         )
-        page, members = answer["user"]["following"], self.model.group(viewer)
-        assert entries_of(page) == members
-        assert page["totalCount"] == len(members)
-        assert answer["viewer"]["followGroups"] == [{"id": group, "memberCount": len(members)}]
-        inside = {user for _, user in members}
-        assert [relation["groupIds"] for relation in answer["user"]["relationWith"]] == [
-            [group] if other in inside else [] for other in others
+        groups = self.model.groups[viewer]
+        assert answer["viewer"]["followGroups"] == [
+            {
+                "id": group,
+                "name": groups.groups[group].name,
+                "position": place,
+                "memberCount": len(members[group]),
+            }
+            for place, group in enumerate(members)
         ]
+        for place, entries in enumerate(members.values()):
+            page = answer["user"][f"g{place}"]
+            assert entries_of(page) == entries
+            assert page["totalCount"] == len(entries)
+        followed = partial(self.model.followed, viewer)
+        assert [relation["groupIds"] for relation in answer["user"]["relationWith"]] == [
+            groups.of(other, followed) for other in others
+        ]
+
+    def _as_service(self, entry: int, mutation: str, user: int) -> Any:
+        query = f"""mutation {{ payload: {mutation}(input: {{ userId: "{user}" }}) {{
+            outcome userErrors {{ code }} }} }}"""
+        return self.world.run(self.world.gateways[entry].gateway.as_service.data(query))["payload"]
+
+    def _present(self, entry: int, user: int, here: bool) -> None:
+        """An account is here, or not any more."""
+        self._said(entry, user, replace(self.model.privacy[user][-1], present=here))
+        if self.walk:
+            self.walk.must.pop(user, None)
 
     def _said(self, entry: int, user: int, privacy: Privacy) -> None:
         self.model.say(user, privacy, result=self.world.gateways[entry].cached)
@@ -642,10 +732,10 @@ class Service(RuleBasedStateMachine):
             signedIn=viewer is not None,
         )
 
-    async def _write(self, entry: int, arrow: Arrow, name: str) -> Any:
+    async def _write(self, entry: int, arrow: Arrow, name: str, **more: str) -> Any:
         mutation, given, _ = ACTIONS[name]
-        gateway = self.world.gateways[entry].gateway
-        return await relationships.change(gateway, arrow.source, mutation, arrow.target, **given)
+        gateway, (source, target) = self.world.gateways[entry].gateway, arrow
+        return await relationships.change(gateway, source, mutation, target, **given, **more)
 
     def _asked(self, entry: int, viewer: Viewer) -> tuple[Gateway, int | None]:
         gateway = self.world.gateways[entry].gateway
@@ -689,192 +779,8 @@ class Service(RuleBasedStateMachine):
 
 
 def group_of(user: int) -> str:
-    """The id of the user's group."""
+    """The id of the group that the user has in the beginning."""
     return f"group:{user}:{GROUP}"
-
-
-def check_outcome(payload: Any, decision: Decision) -> None:
-    """The outcome is what the rule says, or the reason why not."""
-    check_made(payload, decision.outcome)
-
-
-def check_made(payload: Any, outcome: Outcome) -> None:
-    """The payload has this outcome, or it as the reason why not."""
-    rejected = outcome in REJECTIONS
-    assert payload["outcome"] == ("REJECTED" if rejected else outcome.name)
-    assert payload["changed"] == (outcome in CHANGES)
-    codes = [error["code"] for error in payload["userErrors"]]
-    assert codes == ([outcome.name] if rejected else [])
-
-
-def check_rejected(payload: Any, code: str) -> None:
-    assert payload["outcome"] == "REJECTED"
-    assert [error["code"] for error in payload["userErrors"]] == [code]
-
-
-def compare_list(onlooker: Onlooker, kind: str, user: int, page: Any, total: int | None) -> None:
-    assert Access[page["access"]] in onlooker.accesses(kind, user)
-    if page["access"] != "VISIBLE":
-        assert (page["edges"], page["totalCount"], total) == ([], 0, None)
-        return
-    assert total is not None
-    possible = onlooker.entries(kind, user)
-    check_list(entries_of(page), possible)
-    if len(onlooker.possible_walls(user)) == 0:
-        assert page["totalCount"] == total
-    elif onlooker.knows_all_of(user):
-        check_total(total, onlooker.everybody(kind, user).values(), onlooker.unsure_of())
-    total = page["totalCount"]
-    if kind != "friends" or onlooker.knows_all_of(user):
-        check_total(total, possible.values(), onlooker.astray(kind, user))
-    else:
-        # The sum of what both sides added: while one lags, it may be off by what is on its way.
-        assert total >= 0
-
-
-def compare_unavailable(onlooker: Onlooker, kind: str, user: int, unavailable: int | None) -> None:
-    if user != onlooker.viewer:
-        assert unavailable is None
-        return
-    assert unavailable is not None
-    if kind != "friends" or onlooker.knows_all_of(user):
-        possible = onlooker.unavailable(kind, user)
-        check_total(unavailable, possible.values(), onlooker.astray(kind, user))
-
-
-def compare_new_followers(onlooker: Onlooker, user: int, shown: Any) -> None:
-    edges = shown["followers"]["edges"]
-    if user != onlooker.viewer:
-        assert shown["newFollowersCount"] is None
-        assert all(edge["isNew"] is None for edge in edges)
-        return
-    seen = onlooker.model.seen[user]
-    for edge, (since, _) in zip(edges, entries_of(shown["followers"]), strict=True):
-        assert edge["isNew"] == (since > seen)
-    check_total(shown["newFollowersCount"], onlooker.new_followers(user).values())
-
-
-def compare_known(onlooker: Onlooker, user: int, page: Any) -> None:
-    assert Access[page["access"]] in onlooker.accesses("followers", user)
-    entries = entries_of(page)
-    assert page["totalCount"] == len(entries)
-    if page["access"] == "VISIBLE":
-        check_list(entries, onlooker.known_followers(user))
-    else:
-        assert not entries
-
-
-def compare_own_lists(onlooker: Onlooker, shown: Any) -> None:
-    viewer = onlooker.viewer
-    assert viewer
-    check_total(shown["newFollowersCount"], onlooker.new_followers(viewer).values())
-    pinned = [int(user["id"]) for user in shown["pinnedFollowing"]]
-    assert pinned == onlooker.model.shown_pins(viewer)
-    lists = {
-        "closeFollows": onlooker.own(
-            lambda edge: edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags
-        ),
-        "blockedUsers": onlooker.noted(lambda edge: edge.kind is Kind.BLOCK),
-        "mutedUsers": onlooker.noted(lambda edge: Flags.MUTED in edge.flags),
-        "outgoingFollowRequests": onlooker.own(lambda edge: edge.kind is Kind.REQUEST),
-        "incomingFollowRequests": onlooker.asked(),
-    }
-    for name, possible in lists.items():
-        page = shown[name]
-        check_total(page["totalCount"], possible.values(), onlooker.unsure_of())
-        if name == "mutedUsers":  # which says no dates, but keeps to their order
-            muted = [int(edge["node"]["id"]) for edge in page["edges"]]
-            dates = {user: date for user, states in possible.items() for date in states if date}
-            check_list([(dates[user], user) for user in muted], possible)
-        else:
-            check_list(entries_of(page), possible)
-    for name, reversed_name in OLDEST_FIRST.items():
-        newest = [edge["node"] for edge in shown[name]["edges"]]
-        assert shown[reversed_name]["nodes"] == newest[::-1]
-
-
-def compare_relation(
-    onlooker: Onlooker, user: int, other: int, shown: Any, *, is_other_shown: bool = False
-) -> None:
-    assert (shown["from"]["id"], shown["to"]["id"]) == (str(user), str(other))
-    result = {name: value for name, value in shown.items() if name not in ("from", "to")}
-    if user == other:
-        assert result.pop("state") == "SELF"
-        assert result.pop("notify") == "NONE"
-        assert not any(result.values())
-        return
-    possible = onlooker.relation(user, other, is_other_shown=is_other_shown)
-    faces = [face(edge, back) for edge, back in possible]
-    assert result in faces, (user, other, result, faces)
-
-
-def face(edge: Edge, back: Edge) -> dict[str, Any]:
-    """How a relation looks to somebody who may know both of its edges."""
-    since, reverse_since = followed_at(edge), followed_at(back)
-    friends = edge.kind is back.kind is Kind.FOLLOW
-    asks, asked = edge.kind is Kind.REQUEST, back.kind is Kind.REQUEST
-    return {
-        "state": (
-            "FRIENDS"
-            if friends
-            else "FOLLOWING"
-            if since
-            else "FOLLOWED_BY"
-            if reverse_since
-            else "NONE"
-        ),
-        "following": since is not None,
-        "followedBy": reverse_since is not None,
-        "followedAt": text(since),
-        "followedByAt": text(reverse_since),
-        "friendsSince": text(max(since, reverse_since))
-        if friends and since and reverse_since
-        else None,
-        "requestedAt": text(date_of(edge) if asks else None),
-        "requestedByAt": text(date_of(back) if asked else None),
-        "blockedAt": text(date_of(edge) if edge.kind is Kind.BLOCK else None),
-        "mutedUntil": None,  # no mute here has an end
-        "whispering": edge.kind is Kind.WHISPER,
-        "requested": asks,
-        "requestedBy": asked,
-        "blocking": edge.kind is Kind.BLOCK,
-        "muted": Flags.MUTED in edge.flags,
-        "closeFollow": edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags,
-        "notify": "ALL" if edge.kind in FOLLOWS and Flags.NOTIFY in edge.flags else "NONE",
-    }
-
-
-def mask_of(relation: Any) -> int:
-    """The mask that says what a relation says."""
-    said = sum(bit for name, bit in MARKS.items() if relation[name] not in (False, "NONE"))
-    return said | STATES.get(relation["state"], 0)
-
-
-def masks_of(mask: str) -> list[int]:
-    numbers = b64decode(mask)
-    return list(unpack(f"<{len(numbers) // 2}H", numbers))
-
-
-def entries_of(page: Any) -> list[Entry]:
-    return [(datetime.fromisoformat(e["since"]), user_in(e["node"])) for e in page["edges"]]
-
-
-def user_in(node: Any) -> int:
-    """The user of an entry, or at the other end of a request."""
-    (end,) = node.values()
-    return int(end) if isinstance(end, str) else user_in(end)
-
-
-def followed_at(edge: Edge) -> State:
-    return date_of(edge) if edge.kind in FOLLOWS else None
-
-
-def moment(text: str | None) -> State:
-    return None if text is None else datetime.fromisoformat(text)
-
-
-def text(moment: State) -> str | None:
-    return None if moment is None else moment.isoformat()
 
 
 async def stored_edge(stores: Stores, arrow: Arrow) -> Edge:
@@ -894,6 +800,25 @@ def lanes_of(targets: list[int]) -> set[Lane]:
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     return await asyncio.gather(*work)
+
+
+async def erase_account(stores: Stores, user: UserId) -> None:
+    """All batches of an erasure, and the drains that it waits for."""
+    erasure = Erasure(
+        stores.writes.edges,
+        stores.jobs.erasures,
+        stores.jobs.drain,
+        stores.caches.updates,
+        stores.jobs.affinity,
+        in_flight_s=0,
+    )
+    for _ in range(20):
+        if await erasure.erase_batch(user) is BatchResult.DONE:
+            break
+        await drain_all(stores)
+    else:
+        raise AssertionError("the erasure does not end")
+    await drain_all(stores)
 
 
 async def empty(stores: Stores) -> None:

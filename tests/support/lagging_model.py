@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import permutations, product
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ from graph.visibility import (
     list_access,
     viewer_role_of,
 )
+from tests.support.group_model import Followed, Groups
 
 State = datetime | None
 """Since when an edge stands somewhere; None where it does not."""
@@ -66,7 +68,11 @@ class Arrow(NamedTuple):
 
 
 def date_of(edge: Edge) -> datetime:
-    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=edge.since)
+    return day_of(edge.since)
+
+
+def day_of(since: Millis) -> datetime:
+    return BEGINNING + timedelta(milliseconds=since)
 
 
 def since(edge: Edge, kinds: Collection[Kind]) -> State:
@@ -88,8 +94,11 @@ class Model:
     """The users whom each has pinned, with the dates of the follows."""
     seen: dict[int, datetime] = field(default_factory=lambda: defaultdict(lambda: BEGINNING))
     """Up to when each has seen their followers."""
-    members: dict[Arrow, Millis] = field(default_factory=dict)
-    """Each user has one group: its members, with the dates of the follows when they were added."""
+    groups: dict[int, Groups] = field(default_factory=lambda: defaultdict(Groups))
+    notes: dict[Arrow, str] = field(default_factory=dict)
+    deleted: set[int] = field(default_factory=set)
+    """Whose accounts are deleted, erased or not."""
+    erased: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.edges = {Arrow(*pair): [NO_EDGE] for pair in permutations(self.users, 2)}
@@ -118,6 +127,7 @@ class Model:
             protected=self.privacy[arrow.target][-1].protected,
             present=all(map(self.is_here, arrow)),
             active=self.is_here(arrow.source),
+            deleted=not self.deleted.isdisjoint(arrow),
         )
 
     def decided(self, arrow: Arrow, rule: Rule) -> Decision:
@@ -138,29 +148,70 @@ class Model:
             if (since, other) in (self.pinned(user, [other]) or [])
         ]
 
-    def add_member(self, arrow: Arrow) -> Outcome:
-        edge = self.now(arrow)
+    def followed(self, owner: int, user: int) -> Millis | None:
+        """Since when the owner follows a user who is here; None: not now."""
+        edge = self.edges.get(Arrow(owner, user), [NO_EDGE])[-1]
+        return edge.since if edge.kind in FOLLOWS and self.is_here(user) else None
+
+    def change_group(self, owner: int, change: Callable[[Groups, Followed], Outcome]) -> Outcome:
+        if not self.is_here(owner):
+            return Outcome.ACCOUNT_NOT_ACTIVE
+        return change(self.groups[owner], partial(self.followed, owner))
+
+    def members(self, owner: int) -> dict[str, list[Entry]]:
+        """The members whom the owner has followed ever since, newest first. They never lag."""
+        followed = partial(self.followed, owner)
+        return {
+            name: sorted(
+                ((day_of(at), to) for to, at in group.shown(followed).items()), reverse=True
+            )
+            for name, group in self.groups[owner].groups.items()
+        }
+
+    def set_note(self, arrow: Arrow, text: str) -> Outcome:
+        """Without a text, it is deleted."""
         if not self.is_here(arrow.source):
             return Outcome.ACCOUNT_NOT_ACTIVE
-        if edge.kind not in FOLLOWS or not self.is_here(arrow.target):
-            return Outcome.MEMBERS_NOT_FOLLOWED
-        before, self.members[arrow] = self.members.get(arrow), edge.since
-        return Outcome.UNCHANGED if before == edge.since else Outcome.UPDATED
+        if text and not self.is_here(arrow.target):
+            return Outcome.NOT_ALLOWED
+        before = self.notes.pop(arrow, "")
+        if text:
+            self.notes[arrow] = text
+        return Outcome.UNCHANGED if before == text else Outcome.UPDATED
 
-    def remove_member(self, arrow: Arrow) -> Outcome:
-        if not self.is_here(arrow.source):
-            return Outcome.ACCOUNT_NOT_ACTIVE
-        return Outcome.UNCHANGED if self.members.pop(arrow, None) is None else Outcome.UPDATED
+    def note(self, arrow: Arrow) -> str | None:
+        """A note as its author reads it."""
+        return self.notes.get(arrow) if self.is_here(arrow.target) else None
 
-    def group(self, owner: int) -> list[Entry]:
-        """The members whom the owner has followed ever since, newest first. It never lags."""
-        entries = [
-            (date_of(edge), arrow.target)
-            for arrow, since in self.members.items()
-            for edge in [self.now(arrow)]
-            if arrow.source == owner and edge.kind in FOLLOWS and edge.since == since
-        ]
-        return sorted((entry for entry in entries if self.is_here(entry[1])), reverse=True)
+    def erase(self, user: int) -> None:
+        """Forget all of a deleted account except its edges."""
+        self.erased.add(user)
+        for arrow in [arrow for arrow in self.notes if user in arrow]:
+            del self.notes[arrow]
+        self.pins.pop(user, None)
+        self.groups.pop(user, None)
+        self.seen.pop(user, None)
+        for pins in self.pins.values():
+            pins[:] = [pin for pin in pins if pin[1] != user]
+        for groups in self.groups.values():
+            groups.forget(user)
+        self.privacy[user] = [replace(OPEN, present=False)]
+
+    def seen_state(self, arrow: Arrow, edge: Edge, back: Edge) -> tuple[int, ...]:
+        """What the version of a relation depends on, if its source sees these edges."""
+        if not self.is_here(arrow.target) and arrow.target not in self.erased:
+            note = _note(edge)  # without the edge's version: as nothing, if it is nothing
+            return 0, note.kind, note.flags, 0, note.since if note.kind else 0, 0
+        seen = _unblocking(back)
+        dates = (each.since if each.kind else 0 for each in (edge, seen))
+        return self.now(arrow).version, edge.kind, edge.flags, seen.kind, *dates
+
+    def is_conflict(self, arrow: Arrow, versions: Collection[tuple[int, ...]]) -> bool | None:
+        """Whether a change of a relation that had one of these states fails; None: perhaps."""
+        now = self.seen_state(arrow, self.now(arrow), self.now(arrow.reversed))
+        if now not in versions:
+            return True
+        return False if len(versions) == 1 else None
 
     def become(self, arrow: Arrow, expected: Edge, stored: Edge, *, result: bool) -> None:
         """The edge is what the database says; and that is what the rule has said."""
@@ -366,6 +417,16 @@ class Onlooker:
             len(self.ahead(Arrow(user, other))) == len(self.overlaid(Arrow(other, user))) == 1
             for other in self.model.others(user)
         )
+
+    def seen_states(self, other: int) -> set[tuple[int, ...]]:
+        """What the version of the viewer's relation to `other` may stand for."""
+        assert self.viewer
+        arrow = Arrow(self.viewer, other)
+        pairs = product(self.ahead(arrow), self.behind(arrow.reversed))
+        return {self.model.seen_state(arrow, edge, back) for edge, back in pairs}
+
+    def note(self, user: int, other: int) -> str | None:
+        return self.model.note(Arrow(user, other)) if self.viewer == user else None
 
     def relation(
         self, user: int, other: int, *, is_other_shown: bool = False
