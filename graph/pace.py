@@ -7,7 +7,7 @@ theoretical arrival time `paced_until`, so no counter has to be reset or expired
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from graph.decision import Conditions, Decision, PairState, Rule
+from graph.decision_types import Conditions, Decision, PairState, Rule
 from graph.edge import Millis
 from graph.outcome import Outcome
 

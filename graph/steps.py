@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from graph.counts import Limit
-from graph.decision import NO_CONDITIONS, Conditions, Decision, PairState, Step
+from graph.decision_types import NO_CONDITIONS, Conditions, Decision, PairState, Step
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis, Version
 from graph.outcome import Outcome
 

@@ -6,7 +6,7 @@ The rule of an undo is in `graph.undo`. The rate limit of changes is in `graph.p
 from dataclasses import replace
 
 from graph.counts import Limit
-from graph.decision import Conditions, Decision, PairState, Rule
+from graph.decision_types import Conditions, Decision, PairState, Rule
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis
 from graph.outcome import Outcome
 from graph.steps import (

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from graph.decision import Conditions, Decision, PairState, Rule
+from graph.decision_types import Conditions, Decision, PairState, Rule
 from graph.edge import FOLLOWS, Edge, Flags, Kind
 from graph.outcome import Outcome
 from graph.receipt import UndoRecord

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
 from graph import transitions
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Kind, Millis, UserId
 from graph.outcome import REJECTIONS, Outcome
 from graph.receipt import Receipt, UndoRecord, digest_of, undo_token

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from graph.account import Account
-from graph.decision import PairState
+from graph.decision_types import PairState
 from graph.edge import Edge, UserId, Version
 from graph.outcome import Outcome
 from graph.relation import SELF, STRANGERS, Relation

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Set
 
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import UserId
 from graph.outcome import Outcome
 from graph.relation import SELF, Relation

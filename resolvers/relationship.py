@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from graph.consistency import Moment, moment_of
-from graph.decision import Decision, PairState
+from graph.decision_types import Decision, PairState
 from graph.edge import Millis, Pair, UserId
 from graph.errors import KithError
 from graph.outcome import REJECTIONS, Outcome

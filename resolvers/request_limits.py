@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from graph.account import Account
-from graph.decision import PairState
+from graph.decision_types import PairState
 from graph.pace import Pace
 
 TWO_A_SECOND = Pace(interval_us=500_000, burst=300)

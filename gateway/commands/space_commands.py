@@ -14,7 +14,7 @@ from storage.postgres.space_drop import check_tables, count_connections, drop_ta
 from storage.postgres.spaces import SpaceDirectory, SpaceRecord, SpaceState
 from storage.settings import StorageSettings
 from storage.space import checked_space
-from storage.space_keys import unlink_keys
+from storage.space_drop import unlink_keys
 
 RELEASE_S = 40.0
 """How long `drop` waits until gateways and workers have closed the space."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from graph.decision import Decision, Rule
+from graph.decision_types import Decision, Rule
 from graph.edge import Pair, UserId
 from graph.errors import Unavailable
 from graph.lane import lane_of

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from graph.decision import Decision, Rule
+from graph.decision_types import Decision, Rule
 from graph.edge import Kind, Pair, Version
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of

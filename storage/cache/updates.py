@@ -7,7 +7,7 @@ All updates are idempotent and may come late and out of order.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from graph.decision import Decision
+from graph.decision_types import Decision
 from graph.edge import Edge, Pair, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from graph.decision import Decision, Rule
+from graph.decision_types import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
 from graph.receipt import StoredReceipt
 from graph.relation_version import OwnEdge

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from graph.account_state import AccountState
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair
 from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import asyncpg
 import orjson
 
-from graph.decision import Decision, PairState, Rule, Step
+from graph.decision_types import Decision, PairState, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import LANES

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graph.account import PrivacyChange
-from graph.decision import Rule
+from graph.decision_types import Rule
 from graph.edge import Flags, Kind, UserId
 from graph.outcome import Outcome
 from graph.transitions import (

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from graph.account import PrivacyChange
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.errors import Unavailable
 from graph.outcome import Outcome

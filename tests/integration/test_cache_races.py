@@ -13,7 +13,7 @@ import pytest
 from graph.account import PrivacyChange
 from graph.account_state import AccountState
 from graph.counts import NO_COUNTS, Counts
-from graph.decision import Decision
+from graph.decision_types import Decision
 from graph.edge import Pair, UserId
 from graph.errors import Unavailable
 from graph.outcome import Outcome

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair
 from graph.errors import Overloaded
 from graph.outcome import Outcome

@@ -8,7 +8,7 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.account_state import AccountState
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.event import event_type_for
 from graph.follow_group import AddMembers, CreateGroup, GroupId

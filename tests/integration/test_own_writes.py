@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graph.decision import Decision
+from graph.decision_types import Decision
 from graph.edge import UserId
 from graph.errors import Overloaded
 from storage.cache.codec.relations import MARKER, is_marked

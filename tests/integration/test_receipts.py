@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from graph.account import PrivacyChange
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair, UserId
 from graph.outcome import Outcome
 from graph.receipt import Receipt, ReceiptConsumed, ReceiptExists

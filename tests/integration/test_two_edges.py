@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from graph.decision import Decision, Rule
+from graph.decision_types import Decision, Rule
 from graph.outcome import Outcome
 from graph.pace import Pace, paced
 from graph.transitions import (

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from gateway.graphql.endpoint import HttpLimits
-from graph.decision import Decision
+from graph.decision_types import Decision
 from graph.edge import MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.lane import Lane, lane_of
 from graph.outcome import Outcome

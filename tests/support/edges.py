@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
-from graph.decision import Decision, PairState, Rule, Step
+from graph.decision_types import Decision, PairState, Rule, Step
 from graph.edge import Flags, Kind, Millis, Version
 from graph.outcome import Outcome
 from storage.stores import Stores

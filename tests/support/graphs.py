@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair, UserId
 from graph.outcome import Outcome
 from graph.receipt import Receipt

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import permutations, product
 from typing import NamedTuple
 
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis
 from graph.outcome import Outcome
 from graph.page import ListKind

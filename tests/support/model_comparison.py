@@ -5,7 +5,7 @@ from datetime import datetime
 from struct import unpack
 from typing import Any
 
-from graph.decision import Decision
+from graph.decision_types import Decision
 from graph.edge import FOLLOWS, Edge, Flags, Kind
 from graph.outcome import CHANGES, REJECTIONS, Outcome
 from graph.visibility import Access

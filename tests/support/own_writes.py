@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graph.decision import Decision
+from graph.decision_types import Decision
 from graph.edge import Pair
 from storage.cache.marks import Mark
 from storage.cache.updates import RedisCaches

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from graph import transitions as rules
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.outcome import Outcome
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from graph.decision import PairState
+from graph.decision_types import PairState
 from graph.edge import Edge, Flags, Kind, Millis, Version
 from graph.outcome import CHANGES, Outcome
 from graph.transitions import among_active, follow

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from graph.decision import PairState, Step
+from graph.decision_types import PairState, Step
 from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.event import Event, EventType, event_type_for
 from graph.relation import relation_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.decision import Decision, PairState
+from graph.decision_types import Decision, PairState
 from graph.edge import NO_EDGE
 from graph.outcome import Outcome
 from graph.pace import Pace, allowance, paced

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from graph.decision import Decision, PairState, Rule
+from graph.decision_types import Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.outcome import Outcome
 from graph.relation import is_friends, relation

@@ -1,7 +1,7 @@
-"""Decisions about two users: the state of the pair, and the steps to write.
+"""The types of decisions about two users: the state of the pair, and the steps to write.
 
-A store reads a `PairState`, calls a rule, and writes the `Decision` if the rows that it read are
-unchanged. Otherwise it starts again.
+The rules, which decide, are in `graph.transitions`. A store reads a `PairState`, calls a rule, and
+writes the `Decision` if the rows that it read are unchanged. Otherwise it starts again.
 """
 
 from collections.abc import Callable
