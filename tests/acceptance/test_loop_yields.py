@@ -3,6 +3,7 @@
 Counted in what one iteration of the loop does, not in seconds: docs/engine.md has the times.
 """
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from engine.lookup_tables import SharedObjects
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
-from gateway.graphql import event_stream, sockets
+from gateway.graphql import endpoint, event_stream, request, sockets
 from gateway.http import json_parts
 from graph import relation as rules
 from graph.edge import UserId
@@ -159,6 +160,24 @@ async def test_references_are_resolved_in_slices(
         data = await gateway.data(query, viewer=1, r=references)
     assert len(data["_entities"]) == ticks.total["rows"] - 1 == 10_000
     assert ticks.most["rows"] <= ROWS_MAX
+
+
+async def test_large_bodies_that_arrive_together_are_parsed_in_turns(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "query($r: [_Any!]!) { _entities(representations: $r) { ... on User { id } } }"
+    references = [{"__typename": "User", "id": str(user)} for user in range(1, 2_001)]
+    parse = request.from_body
+    async with loop_ticks() as ticks:
+
+        def counting_parse(body: bytes) -> request.GraphQLRequest:
+            ticks.add("bodies", 1)
+            return parse(body)
+
+        monkeypatch.setattr(endpoint, "from_body", counting_parse)
+        await asyncio.gather(*(gateway.data(query, viewer=1, r=references) for _ in range(6)))
+    assert ticks.total["bodies"] == 6
+    assert ticks.most["bodies"] == 1
 
 
 async def test_relations_of_many_users_to_one_are_shown_in_slices(
