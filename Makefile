@@ -57,7 +57,9 @@ dev: $(RUNS) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-C
 
 # Whole files, because the tests of one share what they read; in the order of the folders, because
 # the unit tests, which come last, fill the time until all workers are done.
-PYTEST := $(BIN)/pytest -n auto --dist=loadfile --no-loadscope-reorder
+# Three workers for two cores: many tests wait for processes that start or for a deadline.
+TEST_WORKERS ?= $(shell echo $$(( $$(nproc) * 3 / 2 )))
+PYTEST := $(BIN)/pytest -n $(TEST_WORKERS) --dist=loadfile --no-loadscope-reorder
 
 test: $(READY) ## Run the whole test suite on real servers
 	$(PYTEST)
