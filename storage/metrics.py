@@ -15,12 +15,12 @@ _ENTRIES = {"rel": "relations"}
 
 
 class StoreMetrics(Collector):
-    """Reads plain numbers of the stores on each scrape, and does no I/O. Without `has_redis`, it
-    leaves out those of the connections that another space of the process has too."""
+    """Reads plain numbers of the stores on each scrape, and does no I/O. `with_shared_redis`: also
+    those of the connections that all spaces of the process share."""
 
-    def __init__(self, stores: Stores, *, has_redis: bool = True) -> None:
+    def __init__(self, stores: Stores, *, with_shared_redis: bool = True) -> None:
         self._stores = stores
-        self._has_redis = has_redis
+        self._with_shared_redis = with_shared_redis
 
     def collect(self) -> Iterator[Metric]:
         yield from self._pool()
@@ -67,9 +67,9 @@ class StoreMetrics(Collector):
 
     def _connections(self) -> Iterator[tuple[str, Servers]]:
         servers, local = self._stores.servers, self._stores.caches.local
-        if self._has_redis:
+        if self._with_shared_redis:
             yield SHARED, servers.broker
-        if self._has_redis and servers.redis is not servers.broker:
+        if self._with_shared_redis and servers.redis is not servers.broker:
             yield CACHES, servers.redis
         if local is not None:
             yield LOCAL, local.redis

@@ -93,7 +93,7 @@ def _start_metrics(
     def collectors() -> Iterator[tuple[str, Collector]]:
         yield space, JoinedCollectors([StoreMetrics(stores), metrics])
         for name, (its_stores, its_metrics) in others.served.items() if others else ():
-            found = StoreMetrics(its_stores, has_redis=False)
+            found = StoreMetrics(its_stores, with_shared_redis=False)
             yield name, JoinedCollectors([found, its_metrics])
 
     registry = CollectorRegistry()

@@ -81,9 +81,10 @@ class Admission:
         """Results for events. Subscriptions are limited, and each waits with one event at most."""
 
     def enter(self, cost: int, context: object) -> Awaitable[None] | None:
-        """Admit an operation, or return an awaitable that waits for its turn.
+        """Admit an operation and return None, or return an awaitable that waits for its turn.
 
-        The awaitable may raise RequestRejected.
+        The awaitable raises RequestRejected (503) after `wait_ms`, or if the queue is full and this
+        operation would finish last. One that costs more than the budget runs alone.
         """
         queue = self._small if cost <= self._small_max else self._large
         # The usual case, inlined: nothing waits, and there is room.
@@ -139,9 +140,9 @@ class _Queue:
         self._settings = settings
         self._caller_of = caller_of
         self._is_bounded = is_bounded
-        self._now = 0
+        self._virtual_time = 0
         """The virtual time: the finish time of what was admitted last."""
-        self._finish: dict[Hashable, int] = {}
+        self._last_finish: dict[Hashable, int] = {}
         """The virtual finish time of each caller's last operation in the queue."""
         _in_flight.labels(name).set_function(lambda: self.in_flight)
         _queued.labels(name).set_function(lambda: self._length)
@@ -152,10 +153,10 @@ class _Queue:
             self.in_flight += cost
             return None
         caller = self._caller_of(context)
-        finish = max(self._now, self._finish.get(caller, 0)) + cost
-        if self._is_bounded and not self._make_room(cost, finish):
+        finish = max(self._virtual_time, self._last_finish.get(caller, 0)) + cost
+        if self._is_bounded and not self._evict_later_finishers(cost, finish):
             return self._reject_soon()
-        self._finish[caller] = finish
+        self._last_finish[caller] = finish
         waiting = _Waiting(cost, finish)
         heappush(self.waiting, waiting)
         self._length += 1
@@ -178,17 +179,17 @@ class _Queue:
             if not self._fits(first.cost):
                 return
             heappop(self.waiting)  # before `_forget`, which may rebuild the queue
-            self._now = first.finish
+            self._virtual_time = first.finish
             self.in_flight += first.cost
             first.future.set_result(True)
             self._forget(first)
-        self._now = 0
-        self._finish.clear()
+        self._virtual_time = 0
+        self._last_finish.clear()
 
     def _fits(self, cost: int) -> bool:
         return self.in_flight + cost <= self.cost_max or not self.in_flight
 
-    def _make_room(self, cost: int, finish: int) -> bool:
+    def _evict_later_finishers(self, cost: int, finish: int) -> bool:
         """Reject those who would finish last. False if this is the new one."""
         if not self._settings.queue_max:
             return False

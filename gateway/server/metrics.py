@@ -39,21 +39,24 @@ class Metrics:
         self._exposure = exposure or MetricsExposure()
         self._spaces = spaces
         self._shared: dict[str, SharedMetrics] = {}
-        self._of_spaces = SpaceMetrics(self._shared.items, has_label=has_label)
+        self._of_servers = SpaceMetrics(self._shared.items, has_label=has_label)
         default = next(iter(spaces))
         own = SpaceMetrics(
             lambda: (
                 (
                     space.name,
                     JoinedCollectors(
-                        [StoreMetrics(space.stores, has_redis=space is default), space.requests]
+                        [
+                            StoreMetrics(space.stores, with_shared_redis=space is default),
+                            space.requests,
+                        ]
                     ),
                 )
                 for space in spaces
             ),
             has_label=has_label,
         )
-        self._own = JoinedCollectors([REGISTRY, own, _EngineMetrics(engine)])
+        self._of_process = JoinedCollectors([REGISTRY, own, _EngineMetrics(engine)])
 
     def routes(self) -> list[Route]:
         """The route of the metrics, for the public address or for one of their own."""
@@ -62,15 +65,19 @@ class Metrics:
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
         """Serve this process's metrics to its peers."""
-        async with answering(self._peers, self._own):
+        async with answering(self._peers, self._of_process):
             yield
 
     async def show(self, request: Request) -> Response:
         if not self._exposure.allows(request.headers.get("authorization", "")):
             return Response(status_code=401, headers={"www-authenticate": "Bearer"})
         await self._update()
-        own = self._own if self._peers is None else await gathered(self._peers, self._own)
-        text = generate_latest(own) + generate_latest(self._of_spaces)
+        own = (
+            self._of_process
+            if self._peers is None
+            else await gathered(self._peers, self._of_process)
+        )
+        text = generate_latest(own) + generate_latest(self._of_servers)
         headers = {"cache-control": "no-store"}
         return Response(text, headers=headers, media_type=CONTENT_TYPE_LATEST)
 

@@ -83,7 +83,7 @@ async def _change(
     if saved.outcome is Outcome.UPDATED:
         await connection.fetch(_SQL.write_account, user, *_columns(saved.account))
     undone = replace(saved, account=was)
-    return await complete(connection, user, user, saved, now, request, pace, undone=undone)
+    return await complete(connection, user, user, saved, now, request, pace, rolled_back=undone)
 
 
 def _saved(was: Account, account: Account) -> Saved:

@@ -1,4 +1,4 @@
-"""Changes of what a user keeps for themselves, each in one transaction with its rate limit and its
+"""Changes of a user's own data and settings, each in one transaction with its rate limit and its
 receipt."""
 
 from dataclasses import dataclass, replace
@@ -36,11 +36,11 @@ async def complete(
     request: IdempotentRequest | None,
     pace: Pace | None,
     *,
-    undone: R | None = None,
+    rolled_back: R | None = None,
 ) -> R:
-    """Charge the rate limit of `user` for a change that was written, unless it has changed nothing
-    and has no `request`; write its receipt; and return its `result`. `other`: the user whom it
-    concerns; `now`: microseconds; `undone`: the result without the change, if it differs.
+    """Charge the rate limit of `user` if the change has changed something or has a `request`, write
+    its receipt, and return its `result`. `other`: the user whom it concerns; `now`: microseconds;
+    `rolled_back`: the result without the change, if it differs.
 
     Raises:
         RolledBack: the user is too fast.
@@ -50,7 +50,7 @@ async def complete(
         later = await charge_rate_limit(connection, user, pace, now)
         if later is not None:
             raise RolledBack(
-                replace(undone or result, outcome=Outcome.RATE_LIMITED, retry_at=later)
+                replace(rolled_back or result, outcome=Outcome.RATE_LIMITED, retry_at=later)
             )
     if request is not None:
         await write_receipt(connection, request, other, result.outcome, now)

@@ -20,7 +20,7 @@ from storage.postgres.connection.session import session
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.outbox import Outbox
 from storage.postgres.verification import comparison
-from storage.postgres.verification.digests import ALL_CELLS
+from storage.postgres.verification.digests import ALL_BUCKETS
 from storage.postgres.verification.drift import Drift, DriftKind
 from storage.postgres.verification.run import VerifyProgress
 from storage.postgres.verification.verify import users_of_graph, verify
@@ -72,7 +72,7 @@ async def whole(storage_settings: StorageSettings) -> StorageSettings:
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "ROWS", 7)
-    monkeypatch.setattr(comparison, "DIGEST_ROWS", 20)
+    monkeypatch.setattr(comparison, "DIGEST_BATCH_ROWS", 20)
     monkeypatch.setattr(comparison, "COUNTED_USERS", 5)
     monkeypatch.setattr(comparison, "USERS", 5)
 
@@ -443,8 +443,8 @@ async def test_everybody_with_a_count_is_named_once_and_in_order(whole: StorageS
     [
         ("digest_forward", (5000, 0, 9999, 1000)),
         ("digest_reverse", (5000, 0, 9999, 1000)),
-        ("compare_forward", (5000, 0, 9999, 1000, ALL_CELLS)),
-        ("compare_reverse", (5000, 0, 9999, 1000, ALL_CELLS)),
+        ("compare_forward", (5000, 0, 9999, 1000, ALL_BUCKETS)),
+        ("compare_reverse", (5000, 0, 9999, 1000, ALL_BUCKETS)),
         ("compare_counts", ([5000, 5001, 5002],)),
         ("next_users", (5000, 100)),
     ],

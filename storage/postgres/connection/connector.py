@@ -110,8 +110,8 @@ class Connector:
         return connection
 
     async def _detect(self, timeout_s: float) -> None:
-        """Find out, with a connection of its own, whether there is a pooler, and of which kind, and
-        whether there is Citus."""
+        """Find out, with a connection of its own, whether there is a pooler, whether it supports
+        prepared statements, and whether there is Citus, which needs more start-up parameters."""
         if self._is_pooled is not None:
             return
         connection = await self._open(timeout_s, timeout_s, statement_cache_size=0)

@@ -159,7 +159,7 @@ class _Load:
             if self._on_citus and not await is_coordinator(ledger):
                 raise ValueError(NOT_COORDINATOR)
             await _claim(ledger, settings.space)
-            self._plan_segments(is_first=await ledger.fetchval(_SQL.is_empty))
+            self._plan_segments(graph_is_empty=await ledger.fetchval(_SQL.is_empty))
             row = await ledger.fetchrow(_SQL.begin, name)
             assert row is not None
             self._tally.resume(*row)
@@ -171,13 +171,14 @@ class _Load:
             await ledger.execute(_SQL.finish, name)
         return self._tally.report()
 
-    def _plan_segments(self, is_first: bool) -> None:
-        """Choose the size of segments and parts. The more edges a part has, the less its share of
-        each index page and count costs, and the longer others wait for it."""
-        self._part_rows = load_segment.FIRST_PART_ROWS if is_first else load_segment.PART_ROWS
-        most = min(load_segment.MOST_PARTS * self._part_rows, SEGMENT_LINES)
-        share = max(self._file.lines_about // self._connections, SMALL_SEGMENT_LINES)
-        self._segment_lines = min(share, most) if is_first else most
+    def _plan_segments(self, graph_is_empty: bool) -> None:
+        """Choose the lines of a segment, which is one COPY, and the rows that a part of it should
+        have, which is one transaction. Larger parts change each index page and count less often,
+        and hold their locks longer."""
+        self._part_rows = load_segment.FIRST_PART_ROWS if graph_is_empty else load_segment.PART_ROWS
+        lines_max = min(load_segment.MOST_PARTS * self._part_rows, SEGMENT_LINES)
+        per_connection = max(self._file.lines_about // self._connections, SMALL_SEGMENT_LINES)
+        self._segment_lines = min(per_connection, lines_max) if graph_is_empty else lines_max
 
     async def _work(self, settings: StorageSettings, ledger: Connection, name: str) -> None:
         async with session(settings, "load") as connection:

@@ -1,9 +1,9 @@
 -- name: digest_forward
--- The exclusive or of the hashes of the live rows, for each of 65,536 cells of pairs: the next $4
+-- The exclusive or of the hashes of the live rows, for each of 65,536 buckets of pairs: the next $4
 -- forward rows after ($1, $2) of users up to $3. Returns also the last key. The digests of both
 -- directions are equal if their rows are; an invalid row has a digest that no reverse row has. One
 -- range, about 1 microsecond a row. hashint8extended folds `to_user_id` to 32 bits, so its upper half
--- is added; the low bits, which choose the cell, stay.
+-- is added; the low bits, which choose the bucket, stay.
 -- shard: fan-out
 WITH part AS MATERIALIZED (
     SELECT from_user_id, to_user_id, kind, flags, since, version,
@@ -14,14 +14,14 @@ WITH part AS MATERIALIZED (
     WHERE (from_user_id, to_user_id) > ($1::bigint, $2::bigint) AND from_user_id <= $3::bigint
     ORDER BY from_user_id, to_user_id
     LIMIT $4
-), cell AS (
-    SELECT (pair & 65535)::integer AS cell,
+), bucket AS (
+    SELECT (pair & 65535)::integer AS bucket,
            bit_xor(CASE WHEN invalid THEN pair ELSE hashint8extended(version, hashint8extended(since, pair # (kind * 65536 + flags))) END) AS digest
     FROM part WHERE kind <> 0 OR invalid
     GROUP BY 1
 )
-SELECT (SELECT count(*) FROM part) AS rows, e.from_user_id, e.to_user_id, d.cells, d.digests
-FROM (SELECT array_agg(cell) AS cells, array_agg(digest) AS digests FROM cell) d
+SELECT (SELECT count(*) FROM part) AS rows, e.from_user_id, e.to_user_id, d.buckets, d.digests
+FROM (SELECT array_agg(bucket) AS buckets, array_agg(digest) AS digests FROM bucket) d
 LEFT JOIN (
     SELECT from_user_id, to_user_id FROM part ORDER BY from_user_id DESC, to_user_id DESC LIMIT 1
 ) e ON true
@@ -36,20 +36,20 @@ WITH part AS MATERIALIZED (
     WHERE (to_user_id, from_user_id) > ($1::bigint, $2::bigint) AND to_user_id <= $3::bigint
     ORDER BY to_user_id, from_user_id
     LIMIT $4
-), cell AS (
-    SELECT (pair & 65535)::integer AS cell,
+), bucket AS (
+    SELECT (pair & 65535)::integer AS bucket,
            bit_xor(hashint8extended(version, hashint8extended(since, pair # (kind * 65536 + flags)))) AS digest
     FROM part WHERE kind <> 0
     GROUP BY 1
 )
-SELECT (SELECT count(*) FROM part) AS rows, e.from_user_id, e.to_user_id, d.cells, d.digests
-FROM (SELECT array_agg(cell) AS cells, array_agg(digest) AS digests FROM cell) d
+SELECT (SELECT count(*) FROM part) AS rows, e.from_user_id, e.to_user_id, d.buckets, d.digests
+FROM (SELECT array_agg(bucket) AS buckets, array_agg(digest) AS digests FROM bucket) d
 LEFT JOIN (
     SELECT from_user_id, to_user_id FROM part ORDER BY to_user_id DESC, from_user_id DESC LIMIT 1
 ) e ON true
 
 -- name: compare_forward
--- Of the next $4 forward rows after ($1, $2) of users up to $3, compares those in the cells of the
+-- Of the next $4 forward rows after ($1, $2) of users up to $3, compares those in the buckets of the
 -- bitmap $5, each with one probe of its reverse row. Returns those that differ, and the last key, all
 -- in one snapshot. A reverse row lags while a change is pending; a tombstone equals a missing row.
 -- shard: plain

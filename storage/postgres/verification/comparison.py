@@ -32,7 +32,7 @@ from storage.postgres.verification.tallies import Numbers, Tally, lasting_differ
 
 ROWS = 20_000
 """Rows in a part, which takes some tens of milliseconds."""
-DIGEST_ROWS = 250_000
+DIGEST_BATCH_ROWS = 250_000
 """Rows of a digest, which takes about as long: they are only read and hashed."""
 USERS = 500
 """Users in a part of the counts or of the erased accounts."""
@@ -79,14 +79,14 @@ class Comparison:
         """The digest of the next rows after `after`."""
         is_forward = direction is Direction.FORWARD
         statement = _SQL.digest_forward if is_forward else _SQL.digest_reverse
-        last = await self._last_user(direction, after, DIGEST_ROWS)
-        row = await self.connection.fetchrow(statement, *after, last, DIGEST_ROWS)
+        last = await self._last_user(direction, after, DIGEST_BATCH_ROWS)
+        row = await self.connection.fetchrow(statement, *after, last, DIGEST_BATCH_ROWS)
         assert row is not None
-        end = _end(direction, row, row["rows"], DIGEST_ROWS, last)
-        return Digest(row["rows"], row["cells"] or (), row["digests"] or (), end)
+        end = _end(direction, row, row["rows"], DIGEST_BATCH_ROWS, last)
+        return Digest(row["rows"], row["buckets"] or (), row["digests"] or (), end)
 
-    async def compare_rows(self, direction: Direction, after: Key, cells: bytes) -> Part:
-        """Compare those of the next rows after `after` that are in the cells of a bitmap."""
+    async def compare_rows(self, direction: Direction, after: Key, buckets: bytes) -> Part:
+        """Compare those of the next rows after `after` that are in the buckets of a bitmap."""
         is_forward = direction is Direction.FORWARD
         last = await self._last_user(direction, after, ROWS)
         if self._is_citus:
@@ -95,7 +95,7 @@ class Comparison:
             forward, reverse = _SQL.compare_forward, _SQL.compare_reverse
         statement = forward if is_forward else reverse
         pairs, compared, end = [], 0, None if last == HIGHEST else Key(last, HIGHEST)
-        for row in await self.connection.fetch(statement, *after, last, ROWS, cells):
+        for row in await self.connection.fetch(statement, *after, last, ROWS, buckets):
             what, source, target, edge, mirror, invalid, pending, count = row
             if what == "edge":
                 pair = Pair(source, target)

@@ -3,28 +3,28 @@
 from array import array
 from collections.abc import Sequence
 
-CELLS = 65_536
+BUCKETS = 65_536
 """As many as `digest_forward` has. Of a million edges, a change makes 15 others suspicious."""
-ALL_CELLS = b"\xff" * (CELLS // 8)
-"""The bitmap of all cells."""
+ALL_BUCKETS = b"\xff" * (BUCKETS // 8)
+"""The bitmap of all buckets."""
 
 
 class Digests:
-    """The exclusive or of all rows of both directions in each cell of pairs: 0 where they agree."""
+    """The exclusive or of all rows of both directions by bucket of pairs: 0 where they agree."""
 
     def __init__(self) -> None:
-        self._cells = array("q", bytes(8 * CELLS))
+        self._buckets = array("q", bytes(8 * BUCKETS))
 
-    def add(self, cells: Sequence[int], digests: Sequence[int]) -> None:
-        """Add the digests of some rows, each of the cell at the same position."""
-        for cell, bits in zip(cells, digests, strict=True):
-            self._cells[cell] ^= bits
+    def add(self, buckets: Sequence[int], digests: Sequence[int]) -> None:
+        """Add the digests of some rows, each of the bucket at the same position."""
+        for bucket, bits in zip(buckets, digests, strict=True):
+            self._buckets[bucket] ^= bits
 
     def suspicious(self) -> bytes | None:
-        """The bitmap of the cells in which the directions differ, as `get_bit` reads it; None if
+        """The bitmap of the buckets in which the directions differ, as `get_bit` reads it; None if
         there is none."""
-        bitmap = bytearray(CELLS // 8)
-        for cell, bits in enumerate(self._cells):
+        bitmap = bytearray(BUCKETS // 8)
+        for bucket, bits in enumerate(self._buckets):
             if bits:
-                bitmap[cell >> 3] |= 1 << (cell & 7)
+                bitmap[bucket >> 3] |= 1 << (bucket & 7)
         return bytes(bitmap) if any(bitmap) else None

@@ -33,7 +33,7 @@ class Digest:
     at the end."""
 
     rows: int
-    cells: Sequence[int]
+    buckets: Sequence[int]
     digests: Sequence[int]
     end: Key | None
 

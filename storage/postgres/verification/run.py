@@ -10,7 +10,7 @@ from typing import NamedTuple
 from graph.edge import UserId
 from storage.postgres.verification import comparison, repair
 from storage.postgres.verification.comparison import Comparison
-from storage.postgres.verification.digests import ALL_CELLS, Digests
+from storage.postgres.verification.digests import ALL_BUCKETS, Digests
 from storage.postgres.verification.drift import Drift, DriftKind, Drifts
 from storage.postgres.verification.parts import FIRST, LOWEST, Direction, Key, OddPair, UserRange
 
@@ -124,7 +124,7 @@ class VerifyRun:
         after: Key | None = FIRST
         while after is not None:
             part = await rows.digest(direction, after)
-            await asyncio.to_thread(digests.add, part.cells, part.digests)
+            await asyncio.to_thread(digests.add, part.buckets, part.digests)
             self._rows[direction] += part.rows
             await self._report_progress()
             after = part.end
@@ -135,22 +135,22 @@ class VerifyRun:
             await self._compare_range(rows, users)
             await self._report_progress()
 
-    async def compare(self, rows: Comparison, start: Position, cells: bytes | None) -> None:
-        """Compare a whole phase. `cells`: the cells of pairs whose rows have been counted, and are
-        to be compared."""
+    async def compare(self, rows: Comparison, start: Position, buckets: bytes | None) -> None:
+        """Compare a whole phase. `buckets`: the buckets of pairs whose rows have been counted, and
+        are to be compared."""
         position: Position | None = start
         while position is not None and position.phase is start.phase:
-            position = await self.advance(rows, position, cells)
+            position = await self.advance(rows, position, buckets)
 
     async def advance(
-        self, rows: Comparison, position: Position, cells: bytes | None = None
+        self, rows: Comparison, position: Position, buckets: bytes | None = None
     ) -> Position | None:
         """Compare the next part. Returns the position after it, None at the end of the graph."""
         phase, after = position
         if phase is Phase.FORWARD:
-            end = await self._compare_rows(rows, Direction.FORWARD, after, cells)
+            end = await self._compare_rows(rows, Direction.FORWARD, after, buckets)
         elif phase is Phase.REVERSE:
-            end = await self._compare_rows(rows, Direction.REVERSE, after, cells)
+            end = await self._compare_rows(rows, Direction.REVERSE, after, buckets)
         elif phase is Phase.COUNTS:
             end = await self._compare_counts(rows, UserId(after.owner))
         elif phase is Phase.ERASED:
@@ -163,11 +163,11 @@ class VerifyRun:
         return None if phase is Phase.GROUPS else Position(Phase(phase + 1), FIRST)
 
     async def _compare_rows(
-        self, rows: Comparison, direction: Direction, after: Key, cells: bytes | None
+        self, rows: Comparison, direction: Direction, after: Key, buckets: bytes | None
     ) -> Key | None:
         """Compare rows of one direction with the other."""
-        part = await rows.compare_rows(direction, after, cells or ALL_CELLS)
-        if cells is None:
+        part = await rows.compare_rows(direction, after, buckets or ALL_BUCKETS)
+        if buckets is None:
             self._rows[direction] += part.rows
         await self._check_pairs(rows, part.pairs)
         return part.end

@@ -1,9 +1,9 @@
 """Verifies that the forward rows, reverse rows, counts and groups of a whole graph agree.
 
-It reads each direction once, side by side, and hashes its rows into digests of cells of pairs. Rows
-are compared one by one only in the cells whose digests differ: because of a drift, or of a change
-between the two reads. The counts are summed in ranges of users, and only the users whose sums
-differ are compared one by one.
+It reads each direction once, side by side, and hashes its rows into digests of buckets of pairs.
+Rows are compared one by one only in the buckets whose digests differ: because of a drift, or of a
+change between the two reads. The counts are summed in ranges of users, and only the users whose
+sums differ are compared one by one.
 """
 
 import asyncio
@@ -49,10 +49,10 @@ async def verify(
             partial(run.digest, first, Direction.FORWARD, digests),
             partial(run.digest, second, Direction.REVERSE, digests),
         )
-        if (cells := digests.suspicious()) is not None:
+        if (buckets := digests.suspicious()) is not None:
             await _side_by_side(
-                partial(run.compare, first, Position(Phase.FORWARD, FIRST), cells),
-                partial(run.compare, second, Position(Phase.REVERSE, FIRST), cells),
+                partial(run.compare, first, Position(Phase.FORWARD, FIRST), buckets),
+                partial(run.compare, second, Position(Phase.REVERSE, FIRST), buckets),
             )
         ranges = UserRanges()
         await _side_by_side(partial(run.count, first, ranges), partial(run.count, second, ranges))
