@@ -79,10 +79,8 @@ def _streams(environ: Environ) -> StreamLimits:
 
 
 def _connections(environ: Environ) -> ConnectionLimits:
-    chosen, requests = (
-        read(HttpConnections, environ),
-        read(HttpRequests, environ),
-    )
+    chosen = read(HttpConnections, environ)
+    requests = read(HttpRequests, environ)
     return ConnectionLimits(
         connections_max=chosen.connections_max,
         head_bytes_max=requests.head_bytes_max,
