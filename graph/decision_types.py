@@ -1,6 +1,6 @@
 """The types of decisions about two users: the state of the pair, and the steps to write.
 
-The rules, which decide, are in `graph.transitions`. A store reads a `PairState`, calls a rule, and
+The rules, which decide, are in `graph.rules`. A store reads a `PairState`, calls a rule, and
 writes the `Decision` if the rows that it read are unchanged. Otherwise it starts again.
 """
 

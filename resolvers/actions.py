@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
-from graph import transitions
+from graph import rules
 from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Kind, Millis, UserId
 from graph.outcome import REJECTIONS, Outcome
@@ -68,7 +68,7 @@ def follow(
 ) -> Action:
     """Follow publicly or by a whisper. A protected user gets a request with `message`."""
     mutual = limits.mutual_approval
-    rule = transitions.follow(
+    rule = rules.follow(
         limits.following_max,
         kind,
         close_follow=close_follow,
@@ -83,7 +83,7 @@ def follow(
 
 def unfollow(limits: Limits) -> Action:
     """End the follow; if all follows are mutual, both directions."""
-    rule = transitions.unfollow(mutual=limits.mutual_approval)
+    rule = rules.unfollow(mutual=limits.mutual_approval)
     return Action("unfollow", rule, Outcome.NOT_FOLLOWING, can_undo=True)
 
 
@@ -91,43 +91,41 @@ def update_follow(
     kind: Kind | None, close_follow: bool | None, notify: bool | None = None
 ) -> Action:
     """Make a follow public or a whisper, close or not, with notifications or not."""
-    rule = transitions.update_follow(kind, close_follow, notify)
+    rule = rules.update_follow(kind, close_follow, notify)
     added = () if notify is None else (notify,)
     return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow, *added))
 
 
 def remove_follower(limits: Limits) -> Action:
     """End the target's follow of the actor."""
-    rule = transitions.remove_follower(
-        whispers=not limits.whispers_hidden, mutual=limits.mutual_approval
-    )
+    rule = rules.remove_follower(whispers=not limits.whispers_hidden, mutual=limits.mutual_approval)
     return Action("removeFollower", rule, Outcome.NOT_FOLLOWED, can_undo=True)
 
 
 def block(limits: Limits) -> Action:
     """Block the target and end all follows and requests between the two."""
-    rule = transitions.block(limits.blocks_max)
+    rule = rules.block(limits.blocks_max)
     return Action("block", rule, Outcome.CANNOT_DO_TO_SELF, can_undo=True)
 
 
 def unblock() -> Action:
     """End a block."""
-    return Action("unblock", transitions.unblock(), Outcome.NOT_BLOCKED)
+    return Action("unblock", rules.unblock(), Outcome.NOT_BLOCKED)
 
 
 def mute(until: Millis | None) -> Action:
     """Mute the target, without an end or `until` a date."""
-    return Action("mute", transitions.mute(until), Outcome.CANNOT_DO_TO_SELF, (until,))
+    return Action("mute", rules.mute(until), Outcome.CANNOT_DO_TO_SELF, (until,))
 
 
 def unmute() -> Action:
     """End a mute."""
-    return Action("unmute", transitions.unmute(), Outcome.NOT_MUTED)
+    return Action("unmute", rules.unmute(), Outcome.NOT_MUTED)
 
 
 def accept_request(limits: Limits) -> Action:
     """Accept a request; if all follows are mutual, also follow back."""
-    rule = transitions.accept_request(
+    rule = rules.accept_request(
         limits.following_max, whispers=not limits.whispers_hidden, mutual=limits.mutual_approval
     )
     return Action("acceptRequest", rule, Outcome.NO_REQUEST)
@@ -135,19 +133,17 @@ def accept_request(limits: Limits) -> Action:
 
 def decline_request() -> Action:
     """Decline a request."""
-    return Action(
-        "declineRequest", transitions.decline_request(), Outcome.NO_REQUEST, can_undo=True
-    )
+    return Action("declineRequest", rules.decline_request(), Outcome.NO_REQUEST, can_undo=True)
 
 
 def cancel_request() -> Action:
     """Cancel the actor's own request."""
-    return Action("cancelRequest", transitions.cancel_request(), Outcome.NO_REQUEST, can_undo=True)
+    return Action("cancelRequest", rules.cancel_request(), Outcome.NO_REQUEST, can_undo=True)
 
 
 def dismiss() -> Action:
     """Never suggest the target to the actor again."""
-    return Action("dismiss", transitions.dismiss(), Outcome.CANNOT_DO_TO_SELF)
+    return Action("dismiss", rules.dismiss(), Outcome.CANNOT_DO_TO_SELF)
 
 
 def undo(limits: Limits, receipt_id: UUID, record: UndoRecord) -> Action:

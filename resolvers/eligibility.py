@@ -9,7 +9,7 @@ from graph.decision_types import PairState
 from graph.edge import Edge, UserId, Version
 from graph.outcome import Outcome
 from graph.relation import SELF, STRANGERS, Relation
-from graph.transitions import among_active, follow
+from graph.rules import among_active, follow
 from graph.visibility import Privacy
 from resolvers.scope import Scope
 

@@ -23,7 +23,7 @@ from graph.receipt import (
     undo_token,
 )
 from graph.relation import SELF, Relation
-from graph.transitions import among_active
+from graph.rules import among_active
 from resolvers import actions, result, visibility
 from resolvers.actions import Action
 from resolvers.audit import audited

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 from graph.edge import Pair, UserId
-from graph.transitions import erase
+from graph.rules import erase
 from storage.cache.updates import RedisCaches
 from storage.drain import Drain
 from storage.ports.edges import Edges

@@ -1,6 +1,6 @@
 """Ends mutes whose end has passed."""
 
-from graph.transitions import end_mute
+from graph.rules import end_mute
 from storage.stores import Stores
 
 BATCH = 200

@@ -9,7 +9,7 @@ from graph.account import PrivacyChange
 from graph.consistency import AT_MAX, moment_of_accounts
 from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
-from graph.transitions import follow
+from graph.rules import follow
 from resolvers.freshness import reach
 from resolvers.request_limits import Limits
 from resolvers.scope import Scope

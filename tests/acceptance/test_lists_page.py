@@ -4,7 +4,7 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
-from graph.transitions import follow
+from graph.rules import follow
 from graph.visibility import Audience
 from storage.stores import Stores
 from tests.support.documentation import examples

@@ -8,7 +8,7 @@ from graph.account import PrivacyChange
 from graph.decision_types import Rule
 from graph.edge import Flags, Kind, UserId
 from graph.outcome import Outcome
-from graph.transitions import (
+from graph.rules import (
     accept_request,
     block,
     cancel_request,

@@ -12,7 +12,7 @@ import pytest
 
 from graph.account_state import AccountState
 from graph.edge import Millis, UserId
-from graph.transitions import mute
+from graph.rules import mute
 from storage.ports.reader import ProfilesOf
 from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings

@@ -15,7 +15,7 @@ import pytest
 
 from graph.edge import UserId
 from graph.errors import KithError
-from graph.transitions import follow
+from graph.rules import follow
 from storage.postgres.citus import shards
 from storage.postgres.migrate import migrate
 from storage.settings import ConnectionSettings, LocalSettings, StorageSettings

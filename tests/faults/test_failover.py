@@ -9,7 +9,7 @@ import pytest
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.outcome import Outcome
-from graph.transitions import follow
+from graph.rules import follow
 from storage.postgres.migrate import migrate
 from storage.postgres.verification.verify import verify
 from storage.settings import ConnectionSettings, StorageSettings

@@ -13,7 +13,7 @@ from graph.errors import Unavailable
 from graph.outcome import Outcome
 from graph.pace import Pace, paced
 from graph.receipt import ReceiptExists
-from graph.transitions import (
+from graph.rules import (
     accept_request,
     block,
     cancel_request,

@@ -11,7 +11,7 @@ from graph.account_state import AccountState
 from graph.edge import Flags, Kind, Pair, UserId
 from graph.errors import BadInput, Unavailable
 from graph.outcome import Outcome
-from graph.transitions import follow, unfollow
+from graph.rules import follow, unfollow
 from storage.files import edge_file
 from storage.files.edge_file import BadLine
 from storage.postgres.connection import locks

@@ -20,7 +20,7 @@ from graph.outcome import Outcome
 from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn
-from graph.transitions import follow, unfollow
+from graph.rules import follow, unfollow
 from graph.visibility import OPEN
 from storage.announced.edges import AnnouncedEdges
 from storage.cache.codec.relations import FORWARD, MARKER, REVERSE, sides_of

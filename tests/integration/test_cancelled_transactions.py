@@ -9,7 +9,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.outcome import Outcome
-from graph.transitions import follow
+from graph.rules import follow
 from storage.postgres.connection import transactions
 from storage.settings import StorageSettings
 from storage.stores import Stores

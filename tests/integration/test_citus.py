@@ -11,7 +11,7 @@ import pytest
 
 from graph.edge import UserId
 from graph.lane import POSSIBLE_LANES, Lane, lane_of
-from graph.transitions import follow, unfollow
+from graph.rules import follow, unfollow
 from storage.postgres.lanes import set_lanes
 from storage.postgres.load.bulk_load import bulk_load
 from storage.postgres.outbox import LaneTaken

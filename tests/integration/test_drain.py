@@ -16,7 +16,7 @@ from graph.lane import LANES, Lane, lane_of
 from graph.outcome import Outcome
 from graph.page import ListKind, Window
 from graph.relation import followed
-from graph.transitions import follow, remove_follower, unfollow
+from graph.rules import follow, remove_follower, unfollow
 from storage import catch_up
 from storage import drain as draining
 from storage.ports.reader import Check, Consistency, PagesOf, RelationsOf

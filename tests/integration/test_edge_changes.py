@@ -9,7 +9,7 @@ from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair
 from graph.errors import Overloaded
 from graph.outcome import Outcome
-from graph.transitions import follow
+from graph.rules import follow
 from storage.postgres import edges
 from storage.postgres.connection.acquired import Connection
 from storage.stores import Stores

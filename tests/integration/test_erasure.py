@@ -15,7 +15,7 @@ from graph.follow_group import AddMembers, CreateGroup, GroupId
 from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.receipt import IdempotentRequest
-from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
+from graph.rules import among_active, block, decline_request, end_mute, follow, mute
 from storage import erasure
 from storage.erasure import BatchResult, Erasure
 from storage.ports.edges import Edges

@@ -6,7 +6,7 @@ import pytest
 
 from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.page import ListKind, OwnListKind, Position, Window
-from graph.transitions import follow, mute
+from graph.rules import follow, mute
 from storage.ports.edges import EdgeNote
 from storage.ports.lists import Side, Whispers
 from storage.stores import Stores

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from graph.edge import Flags, Millis, UserId
-from graph.transitions import mute
+from graph.rules import mute
 from storage.ports.reader import Check, RelationsOf
 from storage.stores import Stores
 from tests.support.graphs import as_pair, follows

@@ -6,7 +6,7 @@ import pytest
 
 from graph.edge import Pair, UserId
 from graph.outcome import Outcome
-from graph.transitions import dismiss, follow, mute, unfollow, unmute
+from graph.rules import dismiss, follow, mute, unfollow, unmute
 from storage.postgres import purge as purging
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.edges import PostgresEdges

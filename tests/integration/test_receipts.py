@@ -11,7 +11,7 @@ from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair, UserId
 from graph.outcome import Outcome
 from graph.receipt import Receipt, ReceiptConsumed, ReceiptExists
-from graph.transitions import block, cancel_request, decline_request, follow
+from graph.rules import block, cancel_request, decline_request, follow
 from graph.undo import undo, undo_record
 from storage.postgres.purge import purge_messages, purge_receipts
 from storage.stores import Stores

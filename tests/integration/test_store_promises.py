@@ -15,7 +15,7 @@ from graph.outcome import Outcome
 from graph.page import ListKind, Position, Window
 from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now
-from graph.transitions import follow, mute, unfollow
+from graph.rules import follow, mute, unfollow
 from storage.ports.reader import Check, Consistency
 from storage.settings import CacheSettings, StorageSettings
 from storage.stores import Stores, open_stores

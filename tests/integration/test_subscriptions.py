@@ -19,7 +19,7 @@ from gateway.graphql import client_connections, socket_messages, sockets
 from gateway.graphql.client_connections import EXPIRED, StreamLimits
 from gateway.settings.config import Config
 from graph.edge import Millis, UserId
-from graph.transitions import mute
+from graph.rules import mute
 from resolvers import live as live_events
 from resolvers.request_limits import Limits
 from resolvers.scope import Scope

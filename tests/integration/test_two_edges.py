@@ -10,7 +10,7 @@ import pytest
 from graph.decision_types import Decision, Rule
 from graph.outcome import Outcome
 from graph.pace import Pace, paced
-from graph.transitions import (
+from graph.rules import (
     accept_request,
     block,
     decline_request,

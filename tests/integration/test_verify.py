@@ -11,7 +11,7 @@ import pytest
 from graph.edge import Flags, Kind, Pair, UserId
 from graph.errors import Unavailable
 from graph.lane import LANES, lane_of
-from graph.transitions import follow, unfollow
+from graph.rules import follow, unfollow
 from storage.postgres import sql
 from storage.postgres.connection import locks
 from storage.postgres.connection import session as sessions

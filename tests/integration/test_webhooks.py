@@ -18,7 +18,7 @@ import pytest
 
 from graph.edge import UserId
 from graph.event import EventType
-from graph.transitions import block, mute
+from graph.rules import block, mute
 from graph.webhook import DeliveryState, EndpointState, types_named
 from storage.postgres import sql
 from storage.postgres.webhook_deliveries import Attempt, Delivery, DeliveryKey, WebhookDeliveries

@@ -8,7 +8,7 @@ from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair, UserId
 from graph.outcome import Outcome
 from graph.receipt import Receipt
-from graph.transitions import follow, unfollow
+from graph.rules import follow, unfollow
 from graph.undo import undo_record
 from storage.stores import Stores
 

@@ -18,7 +18,7 @@ from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis
 from graph.outcome import Outcome
 from graph.page import ListKind
 from graph.relation import kinds_of
-from graph.transitions import among_active
+from graph.rules import among_active
 from graph.visibility import (
     OPEN,
     Access,

@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from itertools import product
 
-from graph import transitions as rules
+from graph import rules
 from graph.decision_types import Decision, PairState, Rule
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.outcome import Outcome
@@ -44,7 +44,7 @@ MUTUAL: dict[str, tuple[Rule, bool]] = {
 HEAD = """\
 # States and actions
 
-Generated from `graph/transitions.py` by `make states`; do not edit.
+Generated from `graph/rules.py` by `make states`; do not edit.
 
 An edge goes from one user to another and has one of five kinds. Two users have two edges, one in
 each direction, so there are 25 states. Every action is a rule about both edges.

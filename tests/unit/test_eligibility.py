@@ -7,7 +7,7 @@ import pytest
 from graph.decision_types import PairState
 from graph.edge import Edge, Flags, Kind, Millis, Version
 from graph.outcome import CHANGES, Outcome
-from graph.transitions import among_active, follow
+from graph.rules import among_active, follow
 from schema.eligibility import ELIGIBILITIES, FollowEligibilityCode
 
 LIMIT = 3

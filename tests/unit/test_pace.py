@@ -9,7 +9,7 @@ from graph.decision_types import Decision, PairState
 from graph.edge import NO_EDGE
 from graph.outcome import Outcome
 from graph.pace import Pace, allowance, paced
-from graph.transitions import follow, unfollow
+from graph.rules import follow, unfollow
 
 NOW = 1_700_000_000_123_456
 STRANGER = PairState(NO_EDGE, NO_EDGE, 0, NOW)

@@ -11,7 +11,7 @@ from graph.decision_types import Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.outcome import Outcome
 from graph.relation import is_friends, relation
-from graph.transitions import (
+from graph.rules import (
     accept_request,
     among_active,
     block,
