@@ -23,8 +23,6 @@ class _Statements:
     oldest: str
     shares: str
     shares_on_citus: str
-    hold_targets_on_citus: str
-    apply_lane: str
     traces: str
     acknowledge: str
     acknowledge_parked: str
@@ -33,7 +31,14 @@ class _Statements:
     parked: str
 
 
+@dataclass(frozen=True, slots=True)
+class _ApplyStatements:
+    hold_targets_on_citus: str
+    apply_changes: str
+
+
 _SQL = sql.load(_Statements, "outbox")
+_APPLY_SQL = sql.load(_ApplyStatements, "apply_changes")
 
 ERROR_MAX = 500
 """Characters of an error that are kept."""
@@ -145,8 +150,8 @@ class Outbox:
         """Apply changes, and decode them before the commit, so that one that cannot be decoded is
         not applied."""
         if await self._postgres.is_citus():
-            await connection.fetch(_SQL.hold_targets_on_citus, lane, *args)
-        return _decoded(await connection.fetch(_SQL.apply_lane, lane, *args))
+            await connection.fetch(_APPLY_SQL.hold_targets_on_citus, lane, *args)
+        return _decoded(await connection.fetch(_APPLY_SQL.apply_changes, lane, *args))
 
     @asynccontextmanager
     async def _locked(self, lane: Lane, waits: bool) -> AsyncIterator[Connection]:

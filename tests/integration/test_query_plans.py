@@ -32,6 +32,7 @@ STATEMENTS = {
         "account_rows",
         "account_states",
         "accounts",
+        "apply_changes",
         "affinity",
         "absent_follower_counts",
         "edges",
@@ -603,7 +604,7 @@ async def test_a_pending_change_towards_a_star_is_counted_by_a_probe(planner: Pl
 
 
 async def test_a_drain_towards_a_star_is_a_probe_a_change(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", STAR_LANE, 500, 0, None)
+    steps = await planner.steps("apply_changes", "apply_changes", STAR_LANE, 500, 0, None)
     assert_probed(steps, "follower", 500)
 
 
@@ -851,7 +852,7 @@ async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
 
 
 async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0, None)
+    steps = await planner.steps("apply_changes", "apply_changes", 5, 500, 0, None)
     assert_by_index(steps)
     assert looked_at(steps, "follower") <= 500
     # The head of the lane's own range, and each row once more.
@@ -859,7 +860,7 @@ async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> N
 
 
 async def test_a_drain_goes_on_behind_what_is_applied(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", 5, 500, WAITING // 2, None)
+    steps = await planner.steps("apply_changes", "apply_changes", 5, 500, WAITING // 2, None)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") <= 2 * 500
     steps = await planner.steps("outbox", "oldest", 5, 500, WAITING // 2)
@@ -869,7 +870,7 @@ async def test_a_drain_goes_on_behind_what_is_applied(planner: Planner) -> None:
 
 async def test_a_drain_of_given_changes_probes_them(planner: Planner) -> None:
     some = [change for change in range(1, WAITING) if change % LANES == 5][:500]
-    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0, some)
+    steps = await planner.steps("apply_changes", "apply_changes", 5, 500, 0, some)
     assert_by_index(steps)
     assert looked_at(steps, "follower") <= 500
     assert looked_at(steps, "outbox") <= 2 * 500
