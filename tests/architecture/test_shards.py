@@ -137,6 +137,18 @@ PLANTED = [
         "recursion",
         "in steps",
     ),
+    (
+        "-- shard: local\nSELECT e.waits FROM read_ends($1::bigint[], $2::bigint[]) e",
+        "plain_function",
+        "`-- shard: plain`",
+    ),
+    ("-- shard: local\nSELECT write_batch($1::jsonb[])", "plain_function", "`-- shard: plain`"),
+    (
+        "-- shard: $1\nDELETE FROM outbox WHERE from_user_id = $1"
+        " RETURNING (SELECT count(*) FROM read_ends(ARRAY[from_user_id], ARRAY[to_user_id]))",
+        "plain_function",
+        "`-- shard: plain`",
+    ),
 ]
 
 
@@ -247,10 +259,22 @@ def test_a_planted_violation_is_refused_with_what_to_write(
 
 def test_a_statement_for_plain_postgresql_needs_one_that_replaces_it() -> None:
     sql = "-- shard: plain\nSELECT 1 FROM following a JOIN following b USING (since)"
+    other = "-- shard: fan-out\nSELECT 1 FROM following"
     assert not check_query("q", sql)
-    assert not list(check_replacement("q", sql, {"q", "q_on_citus"}))
-    (violation,) = check_replacement("q", sql, {"q"})
+    assert not list(check_replacement("q", sql, {"q": sql, "q_on_citus": other}))
+    (violation,) = check_replacement("q", sql, {"q": sql})
     assert "q_on_citus" in violation.text
+
+
+def test_a_statement_for_plain_postgresql_may_name_the_one_that_replaces_it() -> None:
+    sql = "-- shard: plain (file.other)\nSELECT waits FROM read_ends($1, $2)"
+    other = "-- shard: $1\nSELECT 1 FROM outbox WHERE from_user_id = $1"
+    assert not check_query("q", sql)
+    assert not list(check_replacement("q", sql, {"q": sql, "file.other": other}))
+    (violation,) = check_replacement("q", sql, {"q": sql})
+    assert "file.other" in violation.text
+    (violation,) = check_replacement("q", sql, {"q": sql, "file.other": "-- shard: plain"})
+    assert "which Citus runs" in violation.text
 
 
 FUNCTION = """
@@ -268,6 +292,7 @@ END $$;
         ("PERFORM 1 FROM following_count WHERE user_id IN (a, b) FOR UPDATE;", "lock"),
         ("PERFORM 1 FROM following WHERE to_user_id = a;", "shard"),
         ("UPDATE follower_count SET friends = random() WHERE user_id = b;", "volatile"),
+        ("PERFORM waits FROM read_ends(ARRAY[a], ARRAY[b]);", "plain_function"),
     ],
 )
 def test_a_planted_violation_in_a_function_is_refused(statement: str, rule: str) -> None:

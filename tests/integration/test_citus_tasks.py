@@ -18,12 +18,10 @@ pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: mak
 TEMPORARY = "load_segment.prepare"
 NOT_EXPLAINED = {"load_segment.pick_on_citus", "load_segment.pick_existing_on_citus"}
 """Citus runs them, but their EXPLAIN fails where a CTE inserts into a temporary table."""
-NOT_SENT = "edge_batches.read_ends"
-"""Its function is for plain PostgreSQL: Citus gets the changes of a batch one by one."""
 QUERIES = {
     name: sql
     for name, sql in queries()
-    if is_planned(sql) and name not in {*EXCEPTIONS, *NOT_EXPLAINED, TEMPORARY, NOT_SENT}
+    if is_planned(sql) and name not in {*EXCEPTIONS, *NOT_EXPLAINED, TEMPORARY}
 }
 NODES = "SELECT nodename, nodeport FROM pg_dist_node ORDER BY groupid"
 

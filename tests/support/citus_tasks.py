@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
-from tests.support.shards.rules import Declaration, declared
+from tests.support.shards.declarations import Declaration, declared
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 

@@ -1,6 +1,6 @@
 """Walks the nodes of a parsed statement."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from pglast import ast
@@ -38,6 +38,11 @@ def plain(node: Any) -> Any:
     while isinstance(node, ast.TypeCast):
         node = node.arg
     return node
+
+
+def calls_any(node: Any, functions: Container[str]) -> bool:
+    """Whether a statement or expression calls one of the functions."""
+    return any(call.funcname[-1].sval in functions for call in descendants(node, ast.FuncCall))
 
 
 def has_volatile_call(node: Any) -> bool:

@@ -11,7 +11,9 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind, BoolExprType, JoinType, SetOperation
 
 from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
+from tests.support.shards.declarations import PLAIN_FUNCTIONS
 from tests.support.shards.nodes import (
+    calls_any,
     children,
     descendants,
     has_chosen_call,
@@ -37,7 +39,10 @@ class Reading:
         self._equal = Equalities()
         self._joined: dict[int, int] = {}
         self._groups = 0
-        self._read(statement, None, self._new_group())
+        group = self._new_group()
+        if calls_any(statement, PLAIN_FUNCTIONS):
+            self.features.append((Feature.PLAIN_FUNCTION, group))
+        self._read(statement, None, group)
 
     def group_of(self, number: int) -> int:
         while number in self._joined:

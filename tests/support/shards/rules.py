@@ -1,6 +1,5 @@
 """Judges whether a statement can run on Citus, on the shards that it declares."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,11 +8,9 @@ from itertools import combinations
 from pglast import parse_sql
 from pglast.parser import ParseError
 
+from tests.support.shards.declarations import Declaration, declared
 from tests.support.shards.reading import Reading
 from tests.support.shards.sources import Feature, Source
-
-_DECLARATION = re.compile(r"^-- shard:(.*)$", re.MULTILINE)
-_BINDING = re.compile(r"\$(\d+)(\[1?\])?")
 
 HOW = (
     "Add a line `-- shard: $1` (each table has `COLUMN = $1`), `-- shard: $1[]` (each has"
@@ -43,13 +40,15 @@ ADVICE = {
     Feature.SIMPLE_CASE: "Citus sends another expression to the shard, which fails there. Write"
     " `CASE WHEN x = ...`.",
     Feature.MOVED_ROW: "A row cannot move to another shard. Delete it and insert another.",
+    Feature.PLAIN_FUNCTION: "Declare `-- shard: plain`, and write NAME_on_citus without it, or name"
+    " the query that Citus gets instead: `-- shard: plain (FILE.NAME)`.",
     Feature.UNPLACED: "Name the distribution column in the INSERT's list of columns.",
 }
 
 _ANYWHERE = {
     Feature.EMPTY_SELECT, Feature.VOLATILE, Feature.STABLE_OF_COLUMN, Feature.CHOSEN_CALL,
     Feature.MUTABLE_CONFLICT, Feature.MUTABLE_RETURNING, Feature.SIMPLE_CASE, Feature.MOVED_ROW,
-    Feature.UNPLACED,
+    Feature.UNPLACED, Feature.PLAIN_FUNCTION,
 }  # fmt: skip
 """Refused even in a statement of one user. The other features are in a group of several shards."""
 
@@ -64,42 +63,6 @@ class Violation:
 
     def __str__(self) -> str:
         return f"{self.statement}: {self.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """The shards that a statement may use."""
-
-    users: frozenset[int] = frozenset()
-    """Numbers of the parameters that are one user."""
-    arrays: frozenset[int] = frozenset()
-    singles: frozenset[int] = frozenset()
-    """Those of `arrays` that have one user on Citus."""
-    is_fan_out: bool = False
-    is_local: bool = False
-    is_plain: bool = False
-    """Only for plain PostgreSQL. Another statement replaces it on Citus."""
-
-
-def declared(sql: str) -> Declaration | None:
-    """The declaration in the comments of a statement; None if there is none or it is malformed."""
-    found = _DECLARATION.findall(sql)
-    if len(found) != 1:
-        return None
-    text = found[0].strip()
-    if text == "plain":
-        return Declaration(is_plain=True)
-    if text in ("fan-out", "local"):
-        return Declaration(is_fan_out=text == "fan-out", is_local=text == "local")
-    bindings = [_BINDING.fullmatch(part.strip()) for part in text.split(",")]
-    if not all(bindings):
-        return None
-    numbers = [(int(b[1]), b[2]) for b in bindings if b]
-    return Declaration(
-        frozenset(number for number, array in numbers if not array),
-        frozenset(number for number, array in numbers if array),
-        frozenset(number for number, array in numbers if array == "[1]"),
-    )
 
 
 def check_query(name: str, sql: str) -> list[Violation]:

@@ -28,6 +28,7 @@ class Feature(Enum):
     MUTABLE_RETURNING = "a function of the time in RETURNING"
     SIMPLE_CASE = "CASE x WHEN in a change"
     MOVED_ROW = "a change of a distribution column"
+    PLAIN_FUNCTION = "a call of a function for plain PostgreSQL"
     UNPLACED = "an INSERT without the distribution column"
 
 

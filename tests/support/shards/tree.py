@@ -1,6 +1,6 @@
 """Checks the named queries, the functions and the tables of this tree."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,9 @@ from pglast import ast, parse_plpgsql, parse_sql
 from storage.postgres import sql
 from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
 from storage.postgres.migrate import function_texts
+from tests.support.shards.declarations import declared
 from tests.support.shards.nodes import descendants
-from tests.support.shards.rules import Violation, check_in_function, check_query, declared
+from tests.support.shards.rules import Violation, check_in_function, check_query
 
 _POSTGRES = Path(sql.__file__).parent
 
@@ -37,11 +38,18 @@ def _queries() -> Iterator[Violation]:
         yield from check_replacement(name, text, named)
 
 
-def check_replacement(name: str, text: str, names: Container[str]) -> Iterator[Violation]:
-    """The violation of a statement for plain PostgreSQL that no other replaces on Citus."""
+def check_replacement(name: str, text: str, named: Mapping[str, str]) -> Iterator[Violation]:
+    """The violation of a statement for plain PostgreSQL that no other replaces on Citus.
+
+    `named`: the text of each named query.
+    """
     declaration = declared(text)
-    if declaration and declaration.is_plain and f"{name}_on_citus" not in names:
-        advice = f"Write {name}_on_citus, which returns the same rows."
+    if declaration is None or not declaration.is_plain:
+        return
+    wanted = declaration.replacement or f"{name}_on_citus"
+    other = declared(named.get(wanted, ""))
+    if other is None or other.is_plain:
+        advice = f"Write {wanted}, which Citus runs, and which returns the same rows."
         yield Violation(name, "replacement", f"nothing replaces it on Citus. {advice}")
 
 
