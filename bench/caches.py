@@ -7,7 +7,8 @@ from redis.asyncio import Redis
 
 from bench.population import Population
 from graph.edge import UserId
-from graph.page import ListKind, Window
+from graph.list_kind import ListKind
+from graph.page import Window
 from storage.ports.reader import (
     Check,
     PagesOf,

@@ -7,7 +7,7 @@ from graph.account import DEFAULT, Account
 from graph.column import LateColumn
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.page import ListKind
+from graph.list_kind import ListKind
 
 
 class Profile(NamedTuple):

@@ -11,7 +11,7 @@ from itertools import product
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
-from graph.page import ListKind
+from graph.list_kind import ListKind
 from graph.relation import FRIENDS, REVERSE_KIND_MASK, STRANGERS, Relation, kinds_of
 
 

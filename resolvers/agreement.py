@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Kind, Millis, UserId
-from graph.page import ListKind, Page, Position, Window
+from graph.list_kind import ListKind
+from graph.page import Page, Position, Window
 from graph.relation import SELF, Relation, RelationColumn, column_of, kinds_of
 from resolvers.scope import Scope
 from resolvers.shown_pages import Listed, ShownPages, is_unbounded

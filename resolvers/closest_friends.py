@@ -6,7 +6,14 @@ The order uses the viewer's own ranks only, so it reveals nothing about what oth
 import asyncio
 
 from graph.affinity import NEVER
-from graph.page import EMPTY_PAGE, OLDEST, ListKind, Page, Position, Window
+from graph.list_kind import ListKind
+from graph.page import (
+    EMPTY_PAGE,
+    OLDEST,
+    Page,
+    Position,
+    Window,
+)
 from resolvers.pages import pages_of
 from resolvers.scope import Scope
 

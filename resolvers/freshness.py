@@ -8,7 +8,7 @@ from graph.consistency import ACCOUNTS_CACHED_S, Moment, by_lane, moment_of_acco
 from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.lane import lane_of
-from graph.page import ListKind, ListOf, OwnListKind
+from graph.list_kind import ListKind, ListOf, OwnListKind
 from resolvers.scope import Scope, WatermarkReading
 from storage.ports.reader import Consistency
 

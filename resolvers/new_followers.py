@@ -1,8 +1,9 @@
 """The viewer's new followers: counting them, and marking followers as seen."""
 
 from graph.edge import Millis, UserId
+from graph.list_kind import ListKind
 from graph.new_followers import NEVER_SEEN
-from graph.page import ListKind, Window
+from graph.page import Window
 from graph.receipt import Receipt
 from resolvers.audit import audited
 from resolvers.idempotency import request_of, run_idempotently

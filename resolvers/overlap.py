@@ -11,7 +11,14 @@ from math import ceil
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
-from graph.page import ListKind, Page, Position, Window, boundary_at, cut
+from graph.list_kind import ListKind
+from graph.page import (
+    Page,
+    Position,
+    Window,
+    boundary_at,
+    cut,
+)
 from graph.relation import has_block
 from graph.visibility import Access
 from resolvers.access import accesses_of, load_facts, shows_whispers

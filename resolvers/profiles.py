@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
-from graph.page import ListKind
+from graph.list_kind import ListKind
 from graph.profile import PlainProfiles, Profile
 from resolvers.loader import ColumnLoader
 

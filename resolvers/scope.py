@@ -8,7 +8,8 @@ from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
-from graph.page import ListKind, Window
+from graph.list_kind import ListKind
+from graph.page import Window
 from graph.rate_limit import RateLimit
 from graph.relation import Relation
 from graph.suggestion import Candidates

@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
-from graph.page import NEWEST, OLDEST, ListKind, OwnListKind, Page, Window
+from graph.list_kind import ListKind, OwnListKind
+from graph.page import (
+    NEWEST,
+    OLDEST,
+    Page,
+    Window,
+)
 from graph.visibility import Access
 
 _UNBOUNDED = NEWEST, OLDEST

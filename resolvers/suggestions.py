@@ -17,7 +17,8 @@ from time import time
 from graph.affinity import DAY_MS, NEVER
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor
-from graph.page import ListKind, Position, Window
+from graph.list_kind import ListKind
+from graph.page import Position, Window
 from graph.suggestion import (
     Candidates,
     Suggestion,

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.page import ListKind, OwnListKind, Window
+from graph.list_kind import ListKind, OwnListKind
+from graph.page import Window
 from graph.relation import has_block
 from resolvers.access import AnyList, Totals, is_plain, load_facts, loaded_totals, plain_totals
 from resolvers.blocks import kinds_of_blocks

@@ -14,7 +14,13 @@ from engine import ItemOrError
 from graph.cursor import read_cursor
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
 from graph.errors import BadInput, KithError
-from graph.page import NEWEST, OLDEST, ListOf, Position, Window
+from graph.list_kind import ListOf
+from graph.page import (
+    NEWEST,
+    OLDEST,
+    Position,
+    Window,
+)
 from graph.relation_version import LENGTH as VERSION_LENGTH
 from resolvers.request_limits import Limits
 

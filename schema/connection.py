@@ -21,8 +21,9 @@ from engine import (
 )
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
+from graph.list_kind import ListKind, OwnListKind, Ranking
 from graph.new_followers import is_new
-from graph.page import ListKind, OwnListKind, Position, Ranking
+from graph.page import Position
 from resolvers.access import count_unavailable
 from resolvers.follow_groups import GroupFilter, member_total
 from resolvers.freshness import freshness_of

@@ -13,7 +13,13 @@ from typing import TypeAlias
 from engine import ItemOrError, Parents
 from graph.edge import UserId
 from graph.errors import BadCursor, BadInput
-from graph.page import ListKind, ListOf, OwnListKind, Page, Ranking, Window
+from graph.list_kind import (
+    ListKind,
+    ListOf,
+    OwnListKind,
+    Ranking,
+)
+from graph.page import Page, Window
 from graph.visibility import Access
 from resolvers import closest_friends as closest
 from resolvers import follow_groups, overlap

@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from engine import ColumnarRows
 from graph.edge import Millis, Pair, UserId
-from graph.page import ListOf, Page, Position
+from graph.list_kind import ListOf
+from graph.page import Page, Position
 from graph.relation import Relation, RelationColumn
 from graph.visibility import Access
 from resolvers.follow_groups import GroupFilter

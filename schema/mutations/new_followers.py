@@ -11,8 +11,8 @@ import resolvers.result
 from graph.cursor import read_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor, BadInput
+from graph.list_kind import ListKind, ListOf
 from graph.outcome import Outcome
-from graph.page import ListKind, ListOf
 from resolvers.new_followers import mark_followers_seen
 from schema import arguments
 from schema.context import Info, scope_of

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from graph.edge import UserId
-from graph.page import ListKind, Page, Window
+from graph.list_kind import ListKind
+from graph.page import Page, Window
 from storage.cache.codec.lists import page_range_in, page_value
 from storage.cache.codec.profiles import profiles_in
 from storage.cache.codec.relations import relation_fields, relations_of_hash

@@ -14,7 +14,8 @@ from typing import Any
 from graph.account import Account
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.page import ListKind, Page
+from graph.list_kind import ListKind
+from graph.page import Page
 from graph.profile import Profile
 from graph.relation import STRANGERS, RelationColumn, column_of
 from storage.cache import read_counts

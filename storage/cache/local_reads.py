@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from graph.edge import UserId
-from graph.page import ListKind, Page
+from graph.list_kind import ListKind
+from graph.page import Page
 from graph.profile import Profile
 from graph.relation import Relation
 from storage.cache.codec.lists import bytes_of_entries, entries_in

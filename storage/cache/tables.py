@@ -9,7 +9,8 @@ from typing import Protocol
 
 from graph.account import Account
 from graph.edge import UserId
-from graph.page import ListKind, Page, Window
+from graph.list_kind import ListKind
+from graph.page import Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn
 from storage.ports.reader import Check

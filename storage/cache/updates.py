@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from graph.decision_types import Decision
 from graph.edge import Edge, Pair, UserId
 from graph.errors import Unavailable
-from graph.page import ListKind
+from graph.list_kind import ListKind
 from storage.cache.codec.relations import edge_half
 from storage.cache.lease import forget, invalidate
 from storage.cache.marks import Mark

@@ -10,7 +10,8 @@ from typing import Generic, TypeVar
 
 from graph.account import Account
 from graph.edge import UserId
-from graph.page import ListKind, Page, Window
+from graph.list_kind import ListKind
+from graph.page import Page, Window
 from graph.profile import PlainColumn, PlainProfiles, Profile
 from storage.cache.cached_kind import CachedKind
 from storage.cache.cached_kinds import CachedKinds

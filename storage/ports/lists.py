@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from graph.edge import UserId
-from graph.page import ListKind, OwnListKind, Page, Position, Window
+from graph.list_kind import ListKind, OwnListKind
+from graph.page import Page, Position, Window
 
 Side: TypeAlias = Literal[ListKind.FOLLOWING, ListKind.FOLLOWERS]
 """A list that holds the edges of one direction."""

@@ -22,7 +22,12 @@ from graph.follow_group import (
 )
 from graph.outcome import REJECTIONS, Outcome
 from graph.pace import Pace
-from graph.page import Page, Position, Window, cut
+from graph.page import (
+    Page,
+    Position,
+    Window,
+    cut,
+)
 from graph.receipt import IdempotentRequest
 from storage.postgres import sql
 from storage.postgres.account_rows import state_and_clock

@@ -8,7 +8,14 @@ from struct import Struct
 from typing import Any, NamedTuple, cast
 
 from graph.edge import Kind, UserId
-from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
+from graph.list_kind import ListKind, OwnListKind
+from graph.page import (
+    EMPTY_PAGE,
+    Page,
+    Position,
+    Window,
+    cut,
+)
 from storage.postgres import sql
 from storage.postgres.connection.acquired import Connection, Record
 from storage.postgres.connection.pool import Postgres

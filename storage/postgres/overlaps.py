@@ -5,7 +5,8 @@ from collections.abc import Generator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from graph.edge import Kind, Millis, Pair, UserId
-from graph.page import ListKind, Position
+from graph.list_kind import ListKind
+from graph.page import Position
 from graph.relation import kinds_of
 from graph.relation_version import OwnEdge
 from storage.ports.edges import EdgeNote

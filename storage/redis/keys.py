@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from graph.edge import UserId
 from graph.lane import Lane
-from graph.page import ListKind
+from graph.list_kind import ListKind
 
 LISTS = {kind: kind.name.lower() for kind in ListKind}
 FORMAT_VERSION = 1

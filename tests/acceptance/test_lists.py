@@ -11,7 +11,7 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import FOLLOWS, Flags, Kind, UserId
-from graph.page import ListKind
+from graph.list_kind import ListKind
 from graph.relation import kinds_of
 from graph.visibility import Access, Audience, Privacy, ViewerRole, access, viewer_role_of
 from storage.settings import StorageSettings

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from graph.edge import Flags, Kind
+from graph.list_kind import ListKind
 from graph.outcome import CHANGES
-from graph.page import ListKind
 from graph.relation_mask import Mark
 from graph.visibility import Audience, Privacy, ViewerRole, access
 from schema.eligibility import ELIGIBILITIES

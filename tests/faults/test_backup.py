@@ -13,7 +13,8 @@ from devstack.binaries import find_postgres
 from devstack.directories import private_folder, server_user
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.page import ListKind, Window
+from graph.list_kind import ListKind
+from graph.page import Window
 from storage.postgres.migrate import migrate
 from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings

@@ -10,9 +10,9 @@ from graph.account import DEFAULT, Account, PrivacyChange, Saved
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
+from graph.list_kind import ListKind
 from graph.outcome import Outcome
 from graph.pace import Pace
-from graph.page import ListKind
 from graph.profile import PlainColumn, PlainProfiles, Profile
 from graph.receipt import IdempotentRequest, ReceiptExists, keyed_id
 from graph.visibility import Audience, Privacy

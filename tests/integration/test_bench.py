@@ -15,7 +15,8 @@ from bench.rounds import Outcome
 from bench.shapes import BY_NAME, SHAPES, Shape
 from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
-from graph.page import ListKind, ListOf, Position
+from graph.list_kind import ListKind, ListOf
+from graph.page import Position
 from storage.redis.multiplexed import MultiplexedWire
 from storage.settings import StorageSettings
 from storage.stores import open_stores

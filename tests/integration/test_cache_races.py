@@ -16,8 +16,9 @@ from graph.counts import NO_COUNTS, Counts
 from graph.decision_types import Decision
 from graph.edge import Pair, UserId
 from graph.errors import Unavailable
+from graph.list_kind import ListKind
 from graph.outcome import Outcome
-from graph.page import ListKind, Page, Window
+from graph.page import Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn
 from graph.rules import follow, unfollow

@@ -10,7 +10,15 @@ from graph.affinity import DEFAULT_SCALE
 from graph.cursor import read_cursor, write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor, Unauthenticated
-from graph.page import EMPTY_PAGE, NEWEST, OLDEST, ListKind, ListOf, Page, Position, Ranking, Window
+from graph.list_kind import ListKind, ListOf, Ranking
+from graph.page import (
+    EMPTY_PAGE,
+    NEWEST,
+    OLDEST,
+    Page,
+    Position,
+    Window,
+)
 from resolvers import closest_friends as resolver
 from resolvers.closest_friends import closest_friends
 from resolvers.request_limits import Limits

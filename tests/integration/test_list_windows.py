@@ -6,7 +6,15 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from graph.edge import MAX_USER_ID, Millis, UserId
-from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
+from graph.list_kind import ListKind
+from graph.page import (
+    NEWEST,
+    OLDEST,
+    Page,
+    Position,
+    Window,
+    cut,
+)
 from storage.cache.codec.lists import bytes_of_entries, page_value
 from storage.cache.ranges import RANGES_MAX, TTL_S
 from storage.cache.reader import CacheReader

@@ -10,7 +10,15 @@ import pytest
 
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.errors import Unavailable
-from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
+from graph.list_kind import ListKind
+from graph.page import (
+    NEWEST,
+    OLDEST,
+    Page,
+    Position,
+    Window,
+    cut,
+)
 from storage.cache.codec.lists import (
     entries_in,
     page_range,

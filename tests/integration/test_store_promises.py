@@ -11,8 +11,9 @@ import pytest
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import Flags, UserId
 from graph.errors import Unavailable
+from graph.list_kind import ListKind
 from graph.outcome import Outcome
-from graph.page import ListKind, Position, Window
+from graph.page import Position, Window
 from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now
 from graph.rules import follow, mute, unfollow

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from graph.decision_types import Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis
+from graph.list_kind import ListKind
 from graph.outcome import Outcome
-from graph.page import ListKind
 from graph.relation import kinds_of
 from graph.rules import among_active
 from graph.visibility import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graph.page import ListKind
+from graph.list_kind import ListKind
 from storage.cache.cached_kinds import cached_kinds_of
 from storage.postgres.connection.pool import Postgres
 from storage.redis.keys import Keys, beyond, lease, parsed

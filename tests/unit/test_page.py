@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.edge import MAX_SINCE, Millis, UserId
-from graph.page import EMPTY_PAGE, NEWEST, OLDEST, Page, Position, Window, cut
+from graph.page import (
+    EMPTY_PAGE,
+    NEWEST,
+    OLDEST,
+    Page,
+    Position,
+    Window,
+    cut,
+)
 
 # Few dates and few users, so that many stand at the same date, and windows end on entries.
 positions = st.builds(Position, st.integers(0, 5).map(Millis), st.integers(1, 5).map(UserId))

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
-from graph.page import ListKind
+from graph.list_kind import ListKind
 from graph.relation import SELF, STRANGERS, Relation, kinds_of, relation
 from graph.visibility import (
     HIDING,

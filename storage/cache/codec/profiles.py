@@ -17,7 +17,7 @@ from typing import Any
 from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
-from graph.page import ListKind
+from graph.list_kind import ListKind
 from graph.profile import PlainColumn, Profile
 from graph.visibility import Audience, Privacy
 

@@ -1,0 +1,45 @@
+"""The kinds of lists that a user has."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from graph.edge import UserId
+
+
+class ListKind(IntEnum):
+    """A user's lists. The numbers are part of cursors: never reuse one. CONTRIBUTING.md says how to
+    add a list."""
+
+    FOLLOWING = 1
+    FOLLOWERS = 2
+    FRIENDS = 3
+
+
+class OwnListKind(IntEnum):
+    """Lists that only their owner may open. The numbers continue those of `ListKind`."""
+
+    FOLLOWING = 4
+    """Follows, including whispers."""
+    FOLLOWERS = 5
+    """Followers, including whispers."""
+    CLOSE_FOLLOWS = 6
+    MUTED = 7
+    BLOCKED = 8
+    OUTGOING_REQUESTS = 9
+    INCOMING_REQUESTS = 10
+
+
+class Ranking(IntEnum):
+    """Lists in another order than by date. The numbers do not overlap with `ListKind`'s."""
+
+    FRIENDS = 101
+    """A user's friends, closest first."""
+    SUGGESTIONS = 102
+
+
+class ListOf(NamedTuple):
+    """A list: its kind, its owner, and the end that it is read from."""
+
+    kind: ListKind | OwnListKind | Ranking
+    owner: UserId
+    oldest_first: bool = False
