@@ -36,7 +36,7 @@ class SecretBox:
             return self._fernet.decrypt(stored.encode()).decode()
         except InvalidToken:
             raise SecretUnreadable(
-                "No key in KITH_WEBHOOKS_KEYS can decrypt the secret of this endpoint."
+                "No key in KITH_WEBHOOKS_ENCRYPTION_KEYS can decrypt the secret of this endpoint."
             ) from None
 
 

@@ -78,7 +78,7 @@ class EndpointSender:
         self._settings = settings
         self._space = space
         self._is_held = is_held
-        self._box = SecretBox(settings.keys)
+        self._box = SecretBox(settings.encryption_keys)
         self._backoff = Backoff()
         self._chains: dict[UserId, asyncio.Task[None]] = {}
         self._after = NO_USER

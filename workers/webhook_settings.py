@@ -27,8 +27,8 @@ class WebhookTimes:
 class WebhookSettings:
     """The settings of the webhooks of one space."""
 
-    keys: Sequence[str] = field(default=(), repr=False)
-    """Keys that encrypt secrets. Without any, nothing is delivered."""
+    encryption_keys: Sequence[str] = field(default=(), repr=False)
+    """Keys that encrypt the secrets of endpoints. Without any, nothing is delivered."""
     networks: Sequence[Network] = ()
     """Networks of private addresses that are allowed."""
     allows_http: bool = False

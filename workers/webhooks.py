@@ -79,10 +79,13 @@ class WebhookSender:
             await self._park_overdue(present[name])
 
     def _can_sign(self, active: set[str]) -> bool:
-        if active and not self._settings.keys and not self._has_warned:
-            log.error("%d webhooks are not delivered: KITH_WEBHOOKS_KEYS is not set", len(active))
+        if active and not self._settings.encryption_keys and not self._has_warned:
+            log.error(
+                "%d webhooks are not delivered: KITH_WEBHOOKS_ENCRYPTION_KEYS is not set",
+                len(active),
+            )
             self._has_warned = True
-        return bool(self._settings.keys)
+        return bool(self._settings.encryption_keys)
 
     def _start_or_change(self, endpoint: Endpoint) -> None:
         if endpoint.name in self._senders:

@@ -191,12 +191,12 @@ async def _check_addresses(config: Config, url: str) -> None:
 
 
 def _box(config: Config) -> SecretBox:
-    if not config.webhooks.keys:
+    if not config.webhooks.encryption_keys:
         raise ValueError(
-            "KITH_WEBHOOKS_KEYS is not set. `openssl rand -hex 32` prints a key; give it to the"
-            " workers, too."
+            "KITH_WEBHOOKS_ENCRYPTION_KEYS is not set. `openssl rand -hex 32` prints a key; give"
+            " it to the workers, too."
         )
-    return SecretBox(config.webhooks.keys)
+    return SecretBox(config.webhooks.encryption_keys)
 
 
 def _require(exists: bool, name: str) -> None:

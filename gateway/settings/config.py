@@ -136,9 +136,9 @@ def _spaces(environ: Environ) -> SpacesSettings:
 
 def _webhooks(environ: Environ) -> WebhookSettings:
     chosen = read(Webhooks, environ)
-    keys = tuple(filter(None, (revealed(chosen.keys) or "").splitlines()))
+    encryption_keys = tuple(filter(None, (revealed(chosen.encryption_keys) or "").splitlines()))
     return WebhookSettings(
-        keys,
+        encryption_keys,
         chosen.networks,
         chosen.http,
         WebhookTimes(

@@ -120,7 +120,7 @@ def read_networks(text: str) -> tuple[Network, ...]:
         ) from None
 
 
-def check_webhook_keys(secret: SecretStr) -> SecretStr:
+def check_encryption_keys(secret: SecretStr) -> SecretStr:
     """Check the length of keys that encrypt secrets of webhooks."""
     keys = filter(None, secret.get_secret_value().splitlines())
     if any(len(key.encode()) < KEY_BYTES_MIN for key in keys):

@@ -22,7 +22,7 @@ UNAVAILABLE = {
     "KITH_CACHE_URL": f"redis://kith:{SECRET}@127.0.0.1:1/1",
     "KITH_JWT_SECRET": SECRET,
     "KITH_METRICS_TOKEN": SECRET,
-    "KITH_WEBHOOKS_KEYS": SECRET,
+    "KITH_WEBHOOKS_ENCRYPTION_KEYS": SECRET,
 }
 """Every secret, in addresses at which nothing listens."""
 

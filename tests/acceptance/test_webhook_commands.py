@@ -26,7 +26,7 @@ SETTINGS = WebhookSettings(
 UNAVAILABLE = {
     "DATABASE_URL": "postgresql://kith@127.0.0.1:1/kith",
     "REDIS_URL": "redis://127.0.0.1:1/0",
-    "KITH_WEBHOOKS_KEYS": KEY,
+    "KITH_WEBHOOKS_ENCRYPTION_KEYS": KEY,
 }
 """Servers that do not exist: these commands fail before they need them."""
 
@@ -120,8 +120,12 @@ async def test_the_number_of_endpoints_is_bounded(config: Config, stores: Stores
         (("add", "crm", "https://2130706433/"), {}, "is not public"),
         (("add", "crm", "https://[::1]/"), {}, "is not public"),
         (("add", "crm", "https://crm.example/", "--type", "LIKED"), {}, "is no event type"),
-        (("add", "crm", "https://1.1.1.1/"), {"KITH_WEBHOOKS_KEYS": ""}, "KITH_WEBHOOKS_KEYS is"),
-        (("list",), {"KITH_WEBHOOKS_KEYS": "brief"}, "a key of fewer than 32 bytes"),
+        (
+            ("add", "crm", "https://1.1.1.1/"),
+            {"KITH_WEBHOOKS_ENCRYPTION_KEYS": ""},
+            "KITH_WEBHOOKS_ENCRYPTION_KEYS is",
+        ),
+        (("list",), {"KITH_WEBHOOKS_ENCRYPTION_KEYS": "brief"}, "a key of fewer than 32 bytes"),
         (("list",), {"KITH_WEBHOOKS_NETWORKS": "here"}, "must be networks such as"),
         (("replay", "crm"), {}, "Give ids of deliveries"),
         (("log", "crm", "--only", "lost"), {}, "--only must be"),

@@ -165,7 +165,9 @@ async def test_a_key_that_is_replaced_still_decrypts(stores: Stores, receiver: R
     secret = await add(stores, receiver.url)
     await follows(stores, (1, 2))
     await drain_all(stores)
-    async with sending(stores, replace(SETTINGS, keys=("another key of 32 bytes or more", KEY))):
+    async with sending(
+        stores, replace(SETTINGS, encryption_keys=("another key of 32 bytes or more", KEY))
+    ):
         await until(has(receiver, 1))
     assert is_signed(receiver.received[0], secret)
 
@@ -609,7 +611,7 @@ async def test_events_survive_a_kill_of_the_worker_and_an_empty_redis(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in {
-        "KITH_WEBHOOKS_KEYS": KEY,
+        "KITH_WEBHOOKS_ENCRYPTION_KEYS": KEY,
         "KITH_WEBHOOKS_NETWORKS": "127.0.0.0/8",
         "KITH_WEBHOOKS_HTTP": "on",
     }.items():

@@ -192,7 +192,7 @@ def test_a_secret_is_decrypted_by_any_of_the_keys_and_by_no_other() -> None:
     stored = SecretBox([first]).encrypted(secret)
     assert secret not in stored
     assert SecretBox([second, first]).decrypted(stored) == secret
-    with pytest.raises(SecretUnreadable, match="KITH_WEBHOOKS_KEYS"):
+    with pytest.raises(SecretUnreadable, match="KITH_WEBHOOKS_ENCRYPTION_KEYS"):
         SecretBox([third]).decrypted(stored)
 
 

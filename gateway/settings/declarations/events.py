@@ -16,12 +16,12 @@ from gateway.settings.fields import (
     switch,
 )
 from gateway.settings.parsers import (
-    check_webhook_keys,
+    check_encryption_keys,
     read_networks,
 )
 from workers.webhook_addresses import Network
 
-WebhookKeys = Annotated[SecretStr, AfterValidator(check_webhook_keys)]
+EncryptionKeys = Annotated[SecretStr, AfterValidator(check_encryption_keys)]
 Networks = Annotated[tuple[Network, ...], NoDecode, PlainValidator(read_networks)]
 
 
@@ -62,8 +62,8 @@ class Webhooks(Group):
     For workers, and for `kith webhooks`. See [webhooks](webhooks.md).
     """
 
-    keys: WebhookKeys | None = secret(
-        "KITH_WEBHOOKS_KEYS",
+    encryption_keys: EncryptionKeys | None = secret(
+        "KITH_WEBHOOKS_ENCRYPTION_KEYS",
         "keys that encrypt the [secrets](security.md#secrets-of-webhooks) of endpoints; the first"
         " one encrypts, and all decrypt. Without any, nothing is delivered",
         allowed="one a line, 32 bytes or more each",
