@@ -1,8 +1,9 @@
 """Latency of a polite client while greedy clients send the dearest request that is allowed.
 
-python -m bench.overload [--clients 32] [--seconds 15]
+python -m bench.overload [--clients 32] [--seconds 15] [--bodies]
 
-Each greedy client is a viewer of its own, has one request open, and repeats it at once, even after
+With --bodies, the greedy requests are references of `_entities`, in bodies of about 400 KB. Each
+greedy client is a viewer of its own, has one request open, and repeats it at once, even after
 a rejection. The polite client asks for one profile every 20 ms. The gateway is one process.
 """
 
@@ -17,7 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
@@ -38,6 +39,10 @@ DEAR = (
     "a%d: user(id: %s) { followers(first: 100) { nodes { id followerCount"
     " followers(first: 100) { nodes { id followerCount } } } } }"
 )
+REFERENCES = (
+    "query($r: [_Any!]!) { _entities(representations: $r) { ... on User { id followerCount } } }"
+)
+REFERENCES_MAX = 10_000
 EVERY_S = 0.02
 RECOVERED = 1.5
 """The polite client's latency has recovered when its median is below 1.5 times the former one."""
@@ -61,13 +66,21 @@ class Latencies:
         (self.seconds if status == 200 else self.rejections).append(seconds)
 
 
+class Question(NamedTuple):
+    """What a client asks."""
+
+    query: str
+    variables: dict[str, Any]
+
+
 class Client:
     """One connection, which sends one request after another."""
 
-    def __init__(self, url: str, viewer: int, query: str) -> None:
+    def __init__(self, url: str, viewer: int, question: Question) -> None:
         address = urlsplit(url)
         self._host, self._port = address.hostname, address.port
-        body = json.dumps({"query": query}).encode()
+        query, variables = question
+        body = json.dumps({"query": query, "variables": variables}).encode()
         self._request = (
             f"POST /graphql HTTP/1.1\r\nHost: kith\r\nX-Viewer: {viewer}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -98,30 +111,32 @@ def main(
     seconds: Annotated[int, typer.Option(help="How long they send.", min=1)] = 15,
     users: Annotated[int, typer.Option(help="Users of the graph.")] = SMALL,
     state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
+    bodies: Annotated[bool, typer.Option(help="Greedy requests have bodies of 400 KB.")] = False,
 ) -> None:
     """Measure what greedy clients do to a polite one."""
     try:
-        asyncio.run(_run(clients, seconds, users, state))
+        asyncio.run(_run(clients, seconds, users, state, bodies))
     except (DevstackError, NotFilled, OSError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
 
 
-async def _run(clients: int, seconds: int, users: int, state: Path) -> None:
+async def _run(clients: int, seconds: int, users: int, state: Path, bodies: bool) -> None:
     graph = community(users, None)
     async with services(state, cores()) as running:
         await filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space_of(graph))
         server = await running.start(KITH, space_of(graph))
-        query, cost = _dearest(people.ordinary)
+        question, cost = (_references if bodies else _dearest)(people.ordinary)
         before, during, greedy = Latencies(), Latencies(), Latencies()
-        polite = Client(server.url, people.ordinary[-1], POLITE % f'"{people.ordinary[-2]}"')
+        profile = Question(POLITE % f'"{people.ordinary[-2]}"', {})
+        polite = Client(server.url, people.ordinary[-1], profile)
         async with polite.connected():
             await _ask_until(polite, Latencies(), time.perf_counter() + 1)  # warm-up
             await _ask_until(polite, before, time.perf_counter() + 5)
             end = time.perf_counter() + seconds
             flood = [
-                asyncio.create_task(_flood(Client(server.url, viewer, query), greedy, end))
+                asyncio.create_task(_flood(Client(server.url, viewer, question), greedy, end))
                 for viewer in itertools.islice(itertools.cycle(people.ordinary[:-2]), clients)
             ]
             await _ask_until(polite, during, end)
@@ -131,22 +146,35 @@ async def _run(clients: int, seconds: int, users: int, state: Path) -> None:
         _show(cost, before, during, greedy, recovery)
 
 
-def _dearest(users: list[int]) -> tuple[str, int]:
+def _dearest(users: list[int]) -> tuple[Question, int]:
     """The dearest allowed query of nested pages, and its cost."""
+    chosen, cost, fields = Question("", {}), 0, ""
+    for number, user in enumerate(random.Random(1).sample(users, 50)):
+        fields += DEAR % (number, f'"{user}"')
+        question = Question(f"{{ {fields} }}", {})
+        total = _cost(question)
+        if total > CostSettings().limit:
+            break
+        chosen, cost = question, total
+    return chosen, cost
+
+
+def _references(users: list[int]) -> tuple[Question, int]:
+    """Counts of many references, and their cost."""
+    among = itertools.islice(itertools.cycle(users), REFERENCES_MAX)
+    references = [{"__typename": "User", "id": str(user)} for user in among]
+    question = Question(REFERENCES, {"r": references})
+    return question, _cost(question)
+
+
+def _cost(question: Question) -> int:
     from engine import Engine, EngineSettings
     from schema import weights
     from schema.schema import schema
 
     engine = Engine(schema, EngineSettings(request_weight=weights.REQUEST))
-    chosen, cost, fields = "", 0, ""
-    for number, user in enumerate(random.Random(1).sample(users, 50)):
-        fields += DEAR % (number, f'"{user}"')
-        operation = engine.prepare(f"{{ {fields} }}")
-        total = operation.cost(operation.variables.coerce({}))
-        if total > CostSettings().limit:
-            break
-        chosen, cost = f"{{ {fields} }}", total
-    return chosen, cost
+    operation = engine.prepare(question.query)
+    return operation.cost(operation.variables.coerce(question.variables))
 
 
 async def _ask_until(client: Client, latencies: Latencies, end: float) -> None:

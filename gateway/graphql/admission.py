@@ -8,6 +8,7 @@ behind those of all others, and are rejected before them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -37,6 +38,10 @@ LARGE_SHARE = 20
 SMALL_BUDGET = 0.375
 """The budget of small operations, as a share of that of large ones. It is their own, because a
 large operation that runs cannot be interrupted for a small one that arrives."""
+
+RESERVED_SHARE = 4
+"""A request whose cost is not known yet occupies 1/4 of the budget: by default, the greatest cost
+that an operation may have."""
 
 REJECT_S = 0.01
 """How long a rejection is held back. A client that repeats its request at once, in spite of
@@ -68,12 +73,14 @@ class AdmissionSettings:
 class Admission:
     """The operations that run in this process: large ones, small ones and those of events.
 
-    `enter` is called before an operation and `leave` after it, with the same cost.
+    `enter` is called before an operation and `leave` after it, with the same cost. A request that
+    is expensive to parse is admitted before, by `reserve`.
     """
 
     def __init__(self, settings: AdmissionSettings, caller_of: CallerOf = lambda _: None) -> None:
         small = int(settings.cost_max * SMALL_BUDGET)
         self._small_max = settings.cost_max // LARGE_SHARE
+        self._reserved = max(self._small_max + 1, settings.cost_max // RESERVED_SHARE)
         self._small = _Queue("small", small, settings, caller_of)
         self._large = _Queue("large", settings.cost_max, settings, caller_of)
         of_events = replace(settings, wait_ms=EVENT_WAIT_MS)
@@ -93,12 +100,69 @@ class Admission:
             return None
         return queue.enter(cost, context)
 
+    async def reserve(self, context: object) -> "Reservation":
+        """Admit a request whose cost is not known before it is parsed, as a large operation.
+
+        So a request that would be rejected is not parsed. Raises RequestRejected, as `enter`.
+        """
+        waiting = self._large.enter(self._reserved, context)
+        if waiting is not None:
+            await waiting
+        return Reservation(self, self._reserved)
+
+    def reject_full(self, context: object) -> Awaitable[None] | None:
+        """Reject a request for which `reserve` would raise at once. Returns an awaitable that
+        raises RequestRejected, or None, the usual case."""
+        return self._large.reject_full(self._reserved, context)
+
+    async def reserve_patiently(self, context: object) -> "Reservation":
+        """As `reserve`, but wait until there is room instead of a rejection."""
+        while True:
+            with suppress(RequestRejected):
+                waiting = self._large.enter(self._reserved, context, is_patient=True)
+                if waiting is not None:
+                    await waiting
+                return Reservation(self, self._reserved)
+
+    def enter_reserved(self, cost: int, reserved: int, context: object) -> Awaitable[None] | None:
+        """As `enter`, in place of a reservation. An operation that fits into it runs at once."""
+        if self._small_max < cost <= reserved:
+            self._large.reduce(reserved, cost, context)
+            return None
+        self.leave(reserved)
+        return self.enter(cost, context)
+
     def leave(self, cost: int) -> None:
         """Release what an admitted operation used."""
         queue = self._small if cost <= self._small_max else self._large
         queue.in_flight -= cost
         if queue.waiting:
             queue.admit_waiting()
+
+
+class Reservation:
+    """A place among the operations that run, for a request that is being parsed.
+
+    It ends when its operation enters in its place, or with `release`, which may be called again.
+    """
+
+    __slots__ = ("_admission", "_cost")
+
+    def __init__(self, admission: Admission, cost: int) -> None:
+        self._admission = admission
+        self._cost = cost
+
+    def enter(self, cost: int, context: object) -> Awaitable[None] | None:
+        """As `Admission.enter`, in place of the reservation."""
+        reserved, self._cost = self._cost, 0
+        if not reserved:
+            return self._admission.enter(cost, context)
+        return self._admission.enter_reserved(cost, reserved, context)
+
+    def release(self) -> None:
+        reserved, self._cost = self._cost, 0
+        if reserved:
+            self._admission.leave(reserved)
 
 
 class _Waiting:
@@ -147,21 +211,31 @@ class _Queue:
         _in_flight.labels(name).set_function(lambda: self.in_flight)
         _queued.labels(name).set_function(lambda: self._length)
 
-    def enter(self, cost: int, context: object) -> Awaitable[None] | None:
-        """As `Admission.enter`."""
+    def enter(
+        self, cost: int, context: object, *, is_patient: bool = False
+    ) -> Awaitable[None] | None:
+        """As `Admission.enter`. `is_patient`: it enters again after a rejection, so the metrics do
+        not count it as rejected."""
         if not self.waiting and self._fits(cost):
             self.in_flight += cost
             return None
         caller = self._caller_of(context)
-        finish = max(self._virtual_time, self._last_finish.get(caller, 0)) + cost
+        finish = self._finish_of(caller, cost)
         if self._is_bounded and not self._evict_later_finishers(cost, finish):
-            return self._reject_soon()
+            return self._reject_soon(is_patient)
         self._last_finish[caller] = finish
         waiting = _Waiting(cost, finish)
         heappush(self.waiting, waiting)
         self._length += 1
         self._waiting_cost += self._size(cost)
-        return self._wait(waiting)
+        return self._wait(waiting, is_patient)
+
+    def reduce(self, reserved: int, cost: int, context: object) -> None:
+        """Lower the cost of an operation that runs, for which too much was reserved."""
+        caller = self._caller_of(context)
+        if caller in self._last_finish:
+            self._last_finish[caller] -= reserved - cost
+        self.leave(reserved - cost)
 
     def leave(self, cost: int) -> None:
         """As `Admission.leave`."""
@@ -189,29 +263,49 @@ class _Queue:
     def _fits(self, cost: int) -> bool:
         return self.in_flight + cost <= self.cost_max or not self.in_flight
 
+    def reject_full(self, cost: int, context: object) -> Awaitable[None] | None:
+        """Reject an operation that would be rejected at once, by an awaitable as of `enter`."""
+        if (not self.waiting and self._fits(cost)) or not self._is_full(cost):
+            return None
+        finish = self._finish_of(self._caller_of(context), cost)
+        if self._length and self._last().finish > finish:
+            return None
+        return self._reject_soon()
+
+    def _finish_of(self, caller: Hashable, cost: int) -> int:
+        """The virtual finish time of a caller's next operation."""
+        return max(self._virtual_time, self._last_finish.get(caller, 0)) + cost
+
     def _evict_later_finishers(self, cost: int, finish: int) -> bool:
         """Reject those who would finish last. False if this is the new one."""
         if not self._settings.queue_max:
             return False
-        while self._length and (
-            self._length >= self._settings.queue_max
-            or self._waiting_cost + self._size(cost) > self.cost_max
-        ):
-            last = max(one for one in self.waiting if not one.future.done())
+        while self._length and self._is_full(cost):
+            last = self._last()
             if last.finish <= finish:
                 return False
             self._reject(last)
         return True
 
+    def _is_full(self, cost: int) -> bool:
+        return (
+            self._length >= self._settings.queue_max
+            or self._waiting_cost + self._size(cost) > self.cost_max
+        )
+
+    def _last(self) -> _Waiting:
+        """The waiting operation that would finish last."""
+        return max(one for one in self.waiting if not one.future.done())
+
     def _size(self, cost: int) -> int:
         """The cost that an operation occupies in the queue: half of the queue at most."""
         return min(cost, self.cost_max // 2)
 
-    async def _reject_soon(self) -> None:
+    async def _reject_soon(self, is_patient: bool = False) -> None:
         await asyncio.sleep(REJECT_S)
-        raise self._overloaded()
+        raise self._overloaded(is_patient)
 
-    async def _wait(self, waiting: _Waiting) -> None:
+    async def _wait(self, waiting: _Waiting, is_patient: bool) -> None:
         loop = asyncio.get_running_loop()
         since = loop.time()
         timer = loop.call_later(self._settings.wait_ms / 1000, self._give_up, waiting)
@@ -223,7 +317,7 @@ class _Queue:
         finally:
             timer.cancel()
         if not is_admitted:
-            raise self._overloaded()
+            raise self._overloaded(is_patient)
         _waited.labels(self._name).observe(loop.time() - since)
 
     def _give_up(self, waiting: _Waiting) -> None:
@@ -250,8 +344,9 @@ class _Queue:
             self.waiting = [one for one in self.waiting if not one.future.done()]
             heapify(self.waiting)
 
-    def _overloaded(self) -> RequestRejected:
-        _rejected.labels(self._name).inc()
+    def _overloaded(self, is_patient: bool) -> RequestRejected:
+        if not is_patient:
+            _rejected.labels(self._name).inc()
         seconds = self._settings.retry_after_s
         error = GraphQLError(f"This server is overloaded. Try again after {seconds} s.")
         headers = {"retry-after": str(seconds)}

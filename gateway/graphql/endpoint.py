@@ -14,11 +14,12 @@ from graphql import GraphQLError, OperationType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Operation, Turns
-from gateway.graphql.admission import Admission, AdmissionSettings
+from gateway.graphql.admission import Admission, AdmissionSettings, Reservation
 from gateway.graphql.charges import COST_HEADER
 from gateway.graphql.documents import NoDocuments
 from gateway.graphql.execution import FormatError, code_of, response_of
 from gateway.graphql.request import (
+    LARGE_BODY_BYTES,
     Documents,
     Executor,
     GraphQLRequest,
@@ -51,9 +52,6 @@ HEADERS = {
 }
 HEADER_LINES = {media_type: header_lines(headers) for media_type, headers in HEADERS.items()}
 NO_OWN: Mapping[str, str] = MappingProxyType({})
-LARGE_BODY_BYTES = 50_000
-"""Bodies from this size are parsed in turns of the event loop. A body of 400 KB takes 10 to 15 ms
-before its operation waits for admission, and clients repeat rejected requests at the same time."""
 
 CLIENT_GONE = "CLIENT_GONE"
 """The code of requests whose client disconnected before the response."""
@@ -81,7 +79,13 @@ class EventStream(Protocol):
     """Responds to a parsed request with an event stream."""
 
     async def answer(
-        self, request: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
+        self,
+        request: GraphQLRequest,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+        reservation: Reservation | None = None,
     ) -> None: ...
 
 
@@ -136,6 +140,8 @@ class GraphQLEndpoint:
         begun, request_id = perf_counter(), begin_request(headers)
         media_type = PLAIN_JSON
         admitted = 0
+        reservation: Reservation | None = None
+        of_stream: Reservation | None = None
         try:
             accepts = accepted_by(headers) if headers.repeats else accepted(headers.get(ACCEPT))
             if accepts.page and self._page and scope["method"] == "GET":
@@ -146,18 +152,24 @@ class GraphQLEndpoint:
             with RequestDeadline(self._deadlines, receive) as deadline:
                 if scope["method"] == "POST":
                     require_json(headers.get(b"content-type"))
+                    if len(headers.get(b"content-length", b"")) > 5:  # 100 KB or more
+                        rejecting = self._admission.reject_full(self._context_of(headers))
+                        if rejecting is not None:  # the rest of the body is received and dropped
+                            await rejecting
                     try:
                         body = await read_body(
                             receive, headers, self._limits.body_bytes_max, self._bodies
                         )
                     finally:
                         begun = perf_counter()  # a slow client does not make an operation slow
+                    deadline.body_received()
                     if len(body) >= LARGE_BODY_BYTES:
+                        reservation = await self._admission.reserve(self._context_of(headers))
                         await self._turns.wait()
                     request = from_body(body)
                 else:
+                    deadline.body_received()
                     request = self._request_of_get(scope)
-                deadline.body_received()
                 if not accepts.prefers_streams:
                     context = self._context_of(headers)
                     if not self._takes_any or request.document_id:
@@ -175,7 +187,7 @@ class GraphQLEndpoint:
                         if charged.waiting is not None:
                             await charged.waiting
                         # Not before: a client that does not send its body would occupy a place.
-                        waiting = self._admission.enter(charged.cost, context)
+                        waiting = (reservation or self._admission).enter(charged.cost, context)
                         if waiting is not None:
                             await waiting
                         admitted = charged.cost
@@ -192,10 +204,12 @@ class GraphQLEndpoint:
                             content = await dumps_in_turns(response, self._turns)
                         answer = 200, content, (), code
                 # An event stream reports its own errors, also for unknown documents.
-                if answer is None and (not accepts.streams or self._events is None):
-                    raise _not_acceptable(
-                        f"{EVENT_STREAM}, or use a web socket, for a subscription"
-                    )
+                if answer is None:
+                    if not accepts.streams or self._events is None:
+                        raise _not_acceptable(
+                            f"{EVENT_STREAM}, or use a web socket, for a subscription"
+                        )
+                    of_stream, reservation = reservation, None
         except ClientGone:
             return self._ended(operation, request, CLIENT_GONE, perf_counter() - begun)
         except Exception as failure:
@@ -203,10 +217,12 @@ class GraphQLEndpoint:
         finally:
             if admitted:
                 self._admission.leave(admitted)
+            if reservation is not None:
+                reservation.release()
         if answer is None:
             assert self._events is not None, "without it there is an answer"
             assert request is not None, "without it there is an answer"
-            return await self._events.answer(request, scope, headers, receive, send)
+            return await self._events.answer(request, scope, headers, receive, send, of_stream)
         status, body, own, code = answer
         self._ended(operation, request, code, perf_counter() - begun)
         if status == 200 and not own and isinstance(send, ResponseSender):

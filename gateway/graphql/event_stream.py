@@ -12,6 +12,7 @@ import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.authentication.identify import Identity
+from gateway.graphql.admission import Reservation
 from gateway.graphql.client_connections import Connection, OpensConnections
 from gateway.graphql.request import GraphQLRequest, RequestRejected
 from gateway.graphql.request_metrics import Ended
@@ -52,19 +53,31 @@ class GraphQLEventStream:
         self._connections = connections
 
     async def answer(
-        self, asked: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
+        self,
+        asked: GraphQLRequest,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+        reservation: Reservation | None = None,
     ) -> None:
-        """Respond to an ASGI request whose headers and body have been read."""
+        """Respond to an ASGI request whose headers and body have been read.
+
+        The operation enters in place of the reservation, or the reservation is released.
+        """
         try:
             identity = self._identify(headers)
             with self._connections.opened("sse", send) as connection:
                 self._connections.claim(connection, identity)
                 connection.end_at(identity.expires_at)
-                answers = self._streams.answers(asked, identity, headers)
+                answers = self._streams.answers(asked, identity, headers, reservation)
                 await self._serve(connection, answers, receive)
         except HttpRejection as rejection:
             self._ended(None, asked, rejection.code, 0.0)
             await rejection_response(rejection, _same_id())(scope, receive, send)
+        finally:
+            if reservation is not None:
+                reservation.release()
 
     async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
         await connection.send(

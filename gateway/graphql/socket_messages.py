@@ -3,19 +3,28 @@
 It checks the types that the protocol handler relies on.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from gateway.graphql.request import request_of
+from gateway.graphql.admission import Reservation
+from gateway.graphql.request import GraphQLRequest, request_of
 from gateway.http.rejection import HttpRejection
 
 
-def read_message(text: str | None) -> dict[str, Any] | None:
+class Asked(NamedTuple):
+    """The request in a `subscribe` message."""
+
+    request: GraphQLRequest
+    reservation: Reservation | None
+    """Of a message that was admitted before it was parsed."""
+
+
+def read_message(text: str | None, reservation: Reservation | None = None) -> dict[str, Any] | None:
     """The message in a frame, or None if it does not have the form of its type.
 
-    The `query` of a `subscribe` message becomes a whole GraphQLRequest, because Strawberry's
-    protocol passes it on unchanged and does not support persisted documents.
+    The `query` of a `subscribe` message becomes a whole `Asked`, because Strawberry's protocol
+    passes it on unchanged and does not support persisted documents.
     """
     try:
         message = orjson.loads(text or "")
@@ -29,14 +38,16 @@ def read_message(text: str | None) -> dict[str, Any] | None:
         return message
     if not isinstance(message.get("id"), str):
         return None
-    return message if message["type"] == "complete" else _with_request(message)
+    return message if message["type"] == "complete" else _with_request(message, reservation)
 
 
-def _with_request(message: dict[str, Any]) -> dict[str, Any] | None:
+def _with_request(
+    message: dict[str, Any], reservation: Reservation | None
+) -> dict[str, Any] | None:
     payload = message.get("payload")
     if not isinstance(payload, dict):
         return None
     try:
-        return {**message, "payload": {"query": request_of(payload)}}
+        return {**message, "payload": {"query": Asked(request_of(payload), reservation)}}
     except HttpRejection:
         return None

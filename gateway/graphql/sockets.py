@@ -27,10 +27,11 @@ from strawberry.types.unset import UNSET, UnsetType
 
 from engine import Turns
 from gateway.authentication.identify import Identity
+from gateway.graphql.admission import Reservation
 from gateway.graphql.charges import COST_HEADER
 from gateway.graphql.client_connections import GONE, INTERNAL, Connection, Connections, Ending
-from gateway.graphql.request import GraphQLRequest, RequestRejected
-from gateway.graphql.socket_messages import read_message
+from gateway.graphql.request import LARGE_BODY_BYTES, RequestRejected
+from gateway.graphql.socket_messages import Asked, read_message
 from gateway.graphql.streams import FormattedResult, Streams
 from gateway.graphql.traced_requests import PROPAGATED
 from gateway.http.client_address import FORWARDING
@@ -129,11 +130,15 @@ class _Adapter(AsyncWebSocketAdapter):
     """The socket, as Strawberry's protocol uses it. Closing it ends the connection.
 
     Each message is handled in a turn of the event loop: 3,000 operations that 30 sockets began at
-    once took 0.8 s without a pause.
+    once took 0.8 s without a pause. A large message is admitted before it is parsed, and those
+    after it wait.
     """
 
-    def __init__(self, view: Any, connection: Connection, receive: Receive, turns: Turns) -> None:
-        super().__init__(view)
+    def __init__(
+        self, session: "_Session", connection: Connection, receive: Receive, turns: Turns
+    ) -> None:
+        super().__init__(cast("Any", session))
+        self._session = session
         self._connection = connection
         self._receive = receive
         self._turns = turns
@@ -146,12 +151,21 @@ class _Adapter(AsyncWebSocketAdapter):
             if event["type"] != "websocket.receive":
                 self._connection.end(GONE)
                 return
-            await self._turns.wait()
-            message = read_message(event.get("text"))
-            if message is None:
-                self._connection.end(INVALID)
-                return
-            yield message
+            text = event.get("text") or ""
+            is_large = len(text) >= LARGE_BODY_BYTES
+            reservation = await self._session.reserve() if is_large else None
+            try:
+                await self._turns.wait()
+                message = read_message(text, reservation)
+                if message is None:
+                    self._connection.end(INVALID)
+                    return
+                yield message
+                if reservation is not None:
+                    await asyncio.sleep(0)  # the operation enters in the first step of its task
+            finally:
+                if reservation is not None:
+                    reservation.release()
 
     async def send_json(self, message: Mapping[str, object]) -> None:
         text = orjson.dumps(message).decode()
@@ -164,7 +178,7 @@ class _Adapter(AsyncWebSocketAdapter):
 class _Session:
     """Strawberry's view, context and schema in one: the identity and operations of a socket."""
 
-    _streams: Streams
+    _streams: Streams | None = None
     """Known when the connection is acknowledged, before which no operation runs."""
 
     def __init__(self, enter: Enter, connection: Connection, scope: Scope) -> None:
@@ -199,16 +213,24 @@ class _Session:
         others = [name.encode() for name in _CREDENTIALS if name not in given]
         return Headers([*raw, *(pair for pair in self._handshake if pair[0] in others)])
 
+    async def reserve(self) -> Reservation | None:
+        """Admit a large message before it is parsed, once operations may run."""
+        if self._streams is None:
+            return None
+        return await self._streams.reserve(self._identity, self._sender)
+
     async def stream(
-        self, asked: GraphQLRequest, **_: object
+        self, asked: Asked, **_: object
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
         return self._results(asked)
 
     async def _results(
-        self, asked: GraphQLRequest
+        self, asked: Asked
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
+        request, reservation = asked
+        assert self._streams is not None, "the connection is acknowledged"
         try:
-            results = self._streams.answers(asked, self._identity, self._sender)
+            results = self._streams.answers(request, self._identity, self._sender, reservation)
             async with aclosing(results) as answers:
                 async for answer in answers:
                     errors = [FormattedError(error) for error in answer.get("errors", ())]

@@ -1,7 +1,7 @@
 """Streams of results: runs operations for long-lived connections."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
 from time import perf_counter
@@ -13,7 +13,7 @@ from prometheus_client import Counter, Gauge
 
 from engine import Operation, Result, Turns
 from gateway.authentication.identify import Identity
-from gateway.graphql.admission import Admission
+from gateway.graphql.admission import Admission, Reservation
 from gateway.graphql.charges import COST_HEADER
 from gateway.graphql.execution import EngineExecutor, FormatError, code_of, response_of
 from gateway.graphql.request import Documents, GraphQLRequest, RequestRejected
@@ -63,16 +63,32 @@ class Streams:
         self._turns = turns
         self._ended = ended
 
+    async def reserve(self, identity: Identity, headers: Headers) -> Reservation:
+        """Wait until a message that is expensive to parse is admitted.
+
+        It cannot be rejected before, as its id is not known.
+        """
+        return await self._admission.reserve_patiently(self._context_of(headers, identity))
+
     async def answers(
-        self, asked: GraphQLRequest, identity: Identity, headers: Headers = NO_HEADERS
+        self,
+        asked: GraphQLRequest,
+        identity: Identity,
+        headers: Headers = NO_HEADERS,
+        reservation: Reservation | None = None,
     ) -> AsyncGenerator[FormattedResult, None]:
         """Yield one result for a query or a mutation, and one for each event of a subscription.
 
+        The operation enters in place of the reservation, which is released if it does not enter.
         An unexpected exception is the last result, masked as over HTTP. Raises RequestRejected for
         a failure before execution: see `formatted_errors`.
         """
-        with operation_span(headers):
-            begun = await self._begin(asked, identity, headers)
+        try:
+            with operation_span(headers):
+                begun = await self._begin(asked, identity, headers, reservation)
+        finally:
+            if reservation is not None:
+                reservation.release()
         if not isinstance(begun, _Subscription):
             yield begun
             return
@@ -96,7 +112,11 @@ class Streams:
                 yield self._failed(failure)
 
     async def _begin(
-        self, asked: GraphQLRequest, identity: Identity, headers: Headers
+        self,
+        asked: GraphQLRequest,
+        identity: Identity,
+        headers: Headers,
+        reservation: Reservation | None,
     ) -> "FormattedResult | _Subscription":
         """The result of a query or a mutation, or a subscription that is prepared."""
         begun = perf_counter()
@@ -108,7 +128,8 @@ class Streams:
             operation = await self._executor.prepared(asked, context)
             if operation.kind is OperationType.SUBSCRIPTION:
                 return _Subscription(operation, asked)
-            response = await self._once(operation, asked, context, COST_HEADER in headers)
+            enter = (reservation or self._admission).enter
+            response = await self._once(operation, asked, context, enter, COST_HEADER in headers)
         except RequestRejected as rejected:
             self._ended(operation, asked, rejected.code, perf_counter() - begun)
             raise
@@ -123,7 +144,12 @@ class Streams:
         return [self._format_error(error) for error in rejected.errors]
 
     async def _once(
-        self, operation: Operation, asked: GraphQLRequest, context: object, shows_cost: bool
+        self,
+        operation: Operation,
+        asked: GraphQLRequest,
+        context: object,
+        enter: Callable[[int, object], Awaitable[None] | None],
+        shows_cost: bool,
     ) -> FormattedResult:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         values = None
@@ -132,7 +158,7 @@ class Streams:
         charged = self._executor.charged(operation, asked, context, values)
         if charged.waiting is not None:
             await charged.waiting
-        waiting = self._admission.enter(charged.cost, context)
+        waiting = enter(charged.cost, context)
         if waiting is not None:
             await waiting
         try:

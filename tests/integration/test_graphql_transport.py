@@ -8,8 +8,10 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from gateway.graphql import endpoint as graphql_endpoint
 from gateway.graphql.admission import Admission, AdmissionSettings
 from gateway.graphql.endpoint import GraphQLEndpoint, HttpLimits
+from gateway.graphql.request import LARGE_BODY_BYTES, GraphQLRequest, from_body
 from schema.errors import formatted
 from tests.support.http_server import served, wait_until
 from tests.support.small_schema import Context, endpoint, executor
@@ -158,6 +160,41 @@ def test_a_closed_connection_ends_the_work_under_uvicorn() -> None:
             connection.sendall(head(f"Content-Length: {len(body)}") + body)
             wait_until(context.started.is_set)
         wait_until(lambda: context.cancelled == ["forever"])
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+async def test_a_large_body_is_not_parsed_if_it_would_be_rejected(
+    accept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[int] = []
+
+    def counting_parse(body: bytes) -> GraphQLRequest:
+        parsed.append(len(body))
+        return from_body(body)
+
+    monkeypatch.setattr(graphql_endpoint, "from_body", counting_parse)
+    admission = Admission(AdmissionSettings(queue_max=0))
+    app = limited(HttpLimits(), admission=admission)
+    whole = AdmissionSettings().cost_max
+    body = {"query": "{ who }", "variables": {"padding": "x" * LARGE_BODY_BYTES}}
+    headers = {"accept": f"{accept}, application/json;q=0.5"}
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
+        assert admission.enter(whole, None) is None
+        for _ in range(3):
+            response = await client.post("/graphql", json=body, headers=headers)
+            assert response.status_code == 503
+            assert response.headers["retry-after"] == "1"
+            assert code_of(response) == "OVERLOADED"
+        assert parsed == []
+        assert (await client.post("/graphql", json={"query": "{ who }"})).status_code == 200
+        admission.leave(whole)
+        response = await client.post("/graphql", json=body)
+        assert response.json() == {"data": {"who": "None"}}
+        broken = await client.post("/graphql", content=b"{" * LARGE_BODY_BYTES, headers=JSON)
+        assert broken.status_code == 400
+    assert len(parsed) == 3
+    assert admission.enter(whole, None) is None  # nothing is reserved any more
 
 
 async def test_more_requests_than_the_bound_get_retry_after() -> None:

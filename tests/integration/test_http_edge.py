@@ -299,6 +299,24 @@ async def test_half_bodies_do_not_occupy_the_places_of_running_requests(tmp_path
         assert await answers(polite)
 
 
+async def test_an_overloaded_server_rejects_a_large_body_before_it_arrives(tmp_path: Path) -> None:
+    admission = Admission(AdmissionSettings(queue_max=0))
+    app = GraphQLEndpoint(executor(), lambda _: Context(), formatted, admission=admission)
+    whole, body = AdmissionSettings().cost_max, QUERY.ljust(400_000)
+    async with (
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        assert admission.enter(whole, None) is None
+        await connection.send(head(f"Content-Length: {len(body)}") + body[:100])
+        response = await connection.response()
+        assert (response.status, response.code) == (503, "OVERLOADED")
+        assert response.headers["retry-after"] == "1"
+        admission.leave(whole)
+        await connection.send(body[100:] + post(body))
+        assert (await connection.response()).status == 200
+
+
 async def test_the_memory_of_half_bodies_is_bounded(tmp_path: Path) -> None:
     app = endpoint(HttpLimits(bodies_bytes_max=100_000))
     async with (

@@ -16,7 +16,9 @@ from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from gateway.authentication.settings import AcceptedTokens
 from gateway.commands import load, verify
 from gateway.graphql import client_connections, socket_messages, sockets
+from gateway.graphql.admission import Admission, AdmissionSettings, Reservation
 from gateway.graphql.client_connections import EXPIRED, StreamLimits
+from gateway.graphql.request import LARGE_BODY_BYTES
 from gateway.settings.config import Config
 from graph.edge import Millis, UserId
 from graph.rules import mute
@@ -336,9 +338,9 @@ async def test_operations_of_many_sockets_begin_in_turns_of_the_event_loop(
         loop_ticks() as ticks,
     ):
 
-        def counting_read(text: str | None) -> object:
+        def counting_read(*given: Any) -> object:
             ticks.add("messages", 1)
-            return read(text)
+            return read(*given)
 
         monkeypatch.setattr(sockets, "read_message", counting_read)
         for number in range(40):
@@ -349,6 +351,40 @@ async def test_operations_of_many_sockets_begin_in_turns_of_the_event_loop(
             assert Counter(answer["type"] for answer in answers) == {"next": 40, "complete": 40}
     assert ticks.total["messages"] == 80
     assert ticks.most["messages"] == 1
+
+
+async def test_a_large_message_is_parsed_when_its_operation_may_run(
+    live: LiveGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admissions: list[Admission] = []
+    read: list[int] = []
+    reserve = Admission.reserve_patiently
+
+    async def occupied(admission: Admission, context: object) -> Reservation:
+        admissions.append(admission)
+        assert admission.enter(AdmissionSettings().cost_max, context) is None
+        return await reserve(admission, context)
+
+    def counting_read(text: str, *given: Any) -> object:
+        read.append(len(text))
+        return socket_messages.read_message(text, *given)
+
+    async def is_waiting() -> bool:
+        return bool(admissions and admissions[0]._large.waiting)
+
+    monkeypatch.setattr(Admission, "reserve_patiently", occupied)
+    monkeypatch.setattr(sockets, "read_message", counting_read)
+    async with live.socket(viewer=1) as socket:
+        read.clear()
+        await socket.subscribe("{ __typename }", id="large", padding="x" * LARGE_BODY_BYTES)
+        await until(is_waiting, "the message waits")
+        assert read == []
+        (admission,) = admissions
+        admission.leave(AdmissionSettings().cost_max)
+        assert await socket.data() == {"__typename": "Query"}
+        assert (await socket.receive())["type"] == "complete"
+        assert len(read) == 1
+        assert admission.enter(AdmissionSettings().cost_max, None) is None  # nothing is reserved
 
 
 async def test_errors_go_out_as_over_http(live: LiveGateway) -> None:

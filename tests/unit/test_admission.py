@@ -188,6 +188,75 @@ async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: 
     assert states(tasks) == ["runs"] * live
 
 
+async def test_a_request_of_unknown_cost_reserves_a_quarter_until_its_operation_enters() -> None:
+    bound = admission()
+    reservation = await bound.reserve("one")
+    tasks = await begun(bound, LARGE, LARGE)
+    assert states(tasks) == ["runs", "waits"]
+    assert reservation.enter(60, "one") is None
+    await turns()
+    assert states(tasks) == ["runs", "runs"]
+    bound.leave(60)
+    reservation.release()
+    assert states(await begun(bound, BUDGET - 2 * LARGE)) == ["runs"]
+
+
+async def test_an_operation_that_fits_into_its_reservation_runs_before_those_that_wait() -> None:
+    bound = admission()
+    reservation = await bound.reserve("one")
+    tasks = await begun(bound, BUDGET, LARGE, caller="two")
+    assert reservation.enter(BUDGET // 4, "one") is None
+    assert states(tasks) == ["waits", "waits"]
+    bound.leave(BUDGET // 4)
+    await turns()
+    assert states(tasks) == ["runs", "waits"]
+    for task in tasks:
+        task.cancel()
+
+
+@pytest.mark.parametrize("cost", [SMALL, LARGE])
+async def test_an_operation_that_its_reservation_is_not_for_enters_as_any_other(cost: int) -> None:
+    """A small one, or one that costs more than was reserved."""
+    bound = admission()
+    reservation = await bound.reserve("one")
+    assert states(await begun(bound, BUDGET - BUDGET // 4)) == ["runs"]
+    waiting = reservation.enter(cost, "one")
+    assert (waiting is None) == (cost == SMALL)
+    entering = None if waiting is None else asyncio.ensure_future(waiting)
+    bound.leave(BUDGET - BUDGET // 4)
+    if entering is not None:
+        await entering
+    bound.leave(cost)
+    assert states(await begun(bound, BUDGET)) == ["runs"]
+
+
+async def test_a_request_of_unknown_cost_is_rejected_if_it_would_run_last() -> None:
+    bound = admission()
+    greedy = await begun(bound, *[LARGE] * 4, caller="greedy")
+    with pytest.raises(RequestRejected):
+        await bound.reserve("greedy")
+    polite = asyncio.create_task(bound.reserve("polite"))
+    await until_rejected(greedy, 1)
+    bound.leave(LARGE)
+    bound.leave(LARGE)
+    await polite
+    for task in greedy:
+        task.cancel()
+
+
+async def test_a_message_that_cannot_be_rejected_enters_again() -> None:
+    bound = admission(queue_max=0)
+    await begun(bound, BUDGET)
+    patient = asyncio.create_task(bound.reserve_patiently("one"))
+    with pytest.raises(RequestRejected):  # after the first rejection of the other one
+        await bound.reserve("two")
+    await turns()
+    assert not patient.done()
+    bound.leave(BUDGET)
+    (await patient).release()
+    assert states(await begun(bound, BUDGET)) == ["runs"]
+
+
 async def test_rejected_operations_leave_no_cycles() -> None:
     bound = admission(wait_ms=1)
     await begun(bound, LARGE, LARGE)
