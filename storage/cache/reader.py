@@ -25,6 +25,7 @@ from storage.cache.value_lookups import (
     AccountLookup,
     PageLookup,
     PendingLookup,
+    ProfileColumnLookup,
     ProfileLookup,
     Sources,
     ValueLookup,
@@ -43,12 +44,17 @@ from storage.settings import StorageSettings
 
 Lookup: TypeAlias = ValueLookup[Any, Any] | RelationLookup
 
-_LOOKUPS: Mapping[type, Callable[[Any, UserId | None, Sources, bool], Lookup]] = {
+_LOOKUPS: Mapping[type, Callable[[Any, UserId | None, Sources], Lookup]] = {
     RelationsOf: RelationLookup,
     PagesOf: PageLookup,
     ProfilesOf: ProfileLookup,
     AccountsOf: AccountLookup,
 }
+_LOOKUPS_ALONE: Mapping[type, Callable[[Any, UserId | None, Sources], Lookup]] = {
+    **_LOOKUPS,
+    ProfilesOf: ProfileColumnLookup,
+}
+"""For a read of one request."""
 
 
 class CountingRedis(Redis, Protocol):
@@ -112,11 +118,12 @@ class CacheReader:
     async def _cached(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> Any:
         """The answers, in one round trip if all of them are in Redis."""
         is_alone = len(requests) == 1
+        lookup_types = _LOOKUPS_ALONE if is_alone else _LOOKUPS
         lookups: list[Lookup] = []
         commands: list[Command] = []
         shows_own_writes = False
         for request in requests:
-            lookup = _LOOKUPS[type(request)](request, viewer, self._sources, is_alone)
+            lookup = lookup_types[type(request)](request, viewer, self._sources)
             lookups.append(lookup)
             commands += lookup.commands
             shows_own_writes |= lookup.shows_own_writes

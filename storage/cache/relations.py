@@ -57,9 +57,7 @@ class RelationLookup:
     read_counts = RELATIONS
     shows_own_writes = False
 
-    def __init__(
-        self, request: RelationsOf, viewer: UserId | None, sources: Sources, is_alone: bool
-    ) -> None:
+    def __init__(self, request: RelationsOf, viewer: UserId | None, sources: Sources) -> None:
         self.checks = request.checks
         self.viewer = viewer
         self.commands = _reads(sources.cached_kinds.relations, request.checks)

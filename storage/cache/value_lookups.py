@@ -83,9 +83,7 @@ class PageLookup(ValueLookup[Page, Page]):
 
     __slots__ = ("_request", "_sources", "_viewer", "read_counts")
 
-    def __init__(
-        self, request: PagesOf, viewer: UserId | None, sources: Sources, is_alone: bool
-    ) -> None:
+    def __init__(self, request: PagesOf, viewer: UserId | None, sources: Sources) -> None:
         self._request = request
         self._viewer = viewer
         self._sources = sources
@@ -132,17 +130,13 @@ class PageLookup(ValueLookup[Page, Page]):
 
 
 class ProfileLookup(ValueLookup[Profile, Profile]):
-    __slots__ = ("_is_alone", "_sources", "_viewer")
+    __slots__ = ("_sources", "_viewer")
 
     read_counts = PROFILE
 
-    def __init__(
-        self, request: ProfilesOf, viewer: UserId | None, sources: Sources, is_alone: bool
-    ) -> None:
-        """`is_alone`: nothing else is read with it. Then it often is a long column."""
+    def __init__(self, request: ProfilesOf, viewer: UserId | None, sources: Sources) -> None:
         self._viewer = viewer
         self._sources = sources
-        self._is_alone = is_alone
         self.users = request.users
         self.cached_kind = sources.cached_kinds.profile
         self.commands = self.reads(self.cached_kind.keys(request.users))
@@ -160,10 +154,19 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
         column = replies[0] if replies else ()
         if not all(column):
             return None
-        users = self.users
-        if not self._is_alone:
-            return dict(zip(users, profiles_in(column), strict=True))
-        found = profile_column(column)
+        return dict(zip(self.users, profiles_in(column), strict=True))
+
+
+class ProfileColumnLookup(ProfileLookup):
+    """The only request of a read, which often is a long column: its answer stays in columns."""
+
+    __slots__ = ()
+
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Profile] | None:
+        column = replies[0] if replies else ()
+        if not all(column):
+            return None
+        users, found = self.users, profile_column(column)
         if isinstance(found, PlainColumn) and len(set(users)) == len(users):
             return PlainProfiles(users, found)
         return dict(zip(users, found, strict=True))
@@ -177,9 +180,7 @@ class AccountLookup(ValueLookup[Profile, Account]):
     read_counts = ACCOUNT
     shows_own_writes = False
 
-    def __init__(
-        self, request: AccountsOf, viewer: UserId | None, sources: Sources, is_alone: bool
-    ) -> None:
+    def __init__(self, request: AccountsOf, viewer: UserId | None, sources: Sources) -> None:
         self._sources = sources
         self.users = request.users
         self.cached_kind = sources.cached_kinds.profile
