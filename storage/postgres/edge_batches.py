@@ -5,16 +5,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from graph.account_state import AccountState
 from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair
 from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
-from storage.postgres.connection.acquired import Connection, Record
+from storage.postgres.connection.acquired import Connection
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.transactions import repeat_cancelled
-from storage.postgres.edges import committed_by, decision_parameter, edge_of, unpublished_edges
+from storage.postgres.edges import committed_by, decision_parameter, unpublished_edges
+from storage.postgres.pair_states import end_in, pair_state
 
 PairChange = tuple[Pair, Rule]
 
@@ -98,37 +98,10 @@ async def _read_many(connection: Connection, pairs: Sequence[Pair]) -> tuple[lis
     """The states of pairs, and the number of lanes. Their edges are compared with the rows again
     when a decision is written."""
     sources, targets = (list(column) for column in zip(*pairs, strict=True))
-    ends = await connection.fetch(_SQL.read_ends, sources, targets)
-    return list(map(_state, ends[: len(pairs)], ends[len(pairs) :])), ends[0]["lanes"]
-
-
-def _state(own: Record, other: Record) -> PairState:
-    states = own["state"] or 0, other["state"] or 0
-    return PairState(
-        edge=edge_of(own["kind"], own["flags"], own["since"], own["version"]),
-        reverse=edge_of(other["kind"], other["flags"], other["since"], other["version"]),
-        following=_following(own),
-        now=own["now"],
-        blocks=own["blocks"] or 0,
-        following_limit=own["following_limit"],
-        other_following=_following(other),
-        other_following_limit=other["following_limit"],
-        protected=bool(other["protected"]),
-        present=states == (AccountState.ACTIVE, AccountState.ACTIVE),
-        active=states[0] == AccountState.ACTIVE,
-        deleted=AccountState.DELETED in states,
-        muted_until=own["muted_until"],
-        message=own["message"],
-        other_message=other["message"],
-        paced_until=own["paced_until"] or 0,
-        has_pending_change=bool(own["waits"]),
-        has_pending_reverse_change=bool(other["waits"]),
-    )
-
-
-def _following(end: Record) -> int:
-    """How many follows, whispers and requests a user has."""
-    return (end["follows"] or 0) + (end["whispers"] or 0) + (end["requests"] or 0)
+    rows = await connection.fetch(_SQL.read_ends, sources, targets)
+    ends, times = list(map(end_in, rows)), [row["now"] for row in rows]
+    own, other = ends[: len(pairs)], ends[len(pairs) :]
+    return list(map(pair_state, own, other, times)), rows[0]["lanes"]
 
 
 async def _write_many(connection: Connection, writes: Sequence[_Write]) -> list[str]:

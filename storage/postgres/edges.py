@@ -8,7 +8,7 @@ import asyncpg
 import orjson
 
 from graph.decision_types import Decision, PairState, Rule, Step
-from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
+from graph.edge import Pair
 from graph.errors import Overloaded
 from graph.lane import LANES
 from graph.outcome import Outcome
@@ -19,6 +19,7 @@ from storage.postgres.connection.connector import PART
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.server_errors import is_duplicate_key
 from storage.postgres.connection.transactions import repeat_cancelled
+from storage.postgres.pair_states import WIDTH, end_in, pair_state
 from storage.postgres.receipts import receipt_parameter
 from telemetry import tracing
 
@@ -99,34 +100,7 @@ async def _read(connection: Connection, pair: Pair) -> tuple[PairState, int]:
     """The state of a pair, and the number of lanes."""
     row = await connection.row(_SQL.read_pair, *pair)
     assert row is not None
-    state = PairState(
-        edge=edge_of(row["kind"], row["flags"], row["since"], row["version"]),
-        reverse=edge_of(
-            row["reverse_kind"], row["reverse_flags"], row["reverse_since"], row["reverse_version"]
-        ),
-        following=row["following"],
-        now=row["now"],
-        blocks=row["blocks"],
-        following_limit=row["following_limit"],
-        other_following=row["other_following"],
-        other_following_limit=row["other_following_limit"],
-        protected=row["protected"],
-        present=row["present"],
-        active=row["active"],
-        deleted=row["deleted"],
-        muted_until=row["muted_until"],
-        message=row["message"],
-        other_message=row["other_message"],
-        paced_until=row["paced_until"],
-        has_pending_change=row["waits"],
-        has_pending_reverse_change=row["reverse_waits"],
-    )
-    return state, row["lanes"]
-
-
-def edge_of(kind: int | None, flags: int, since: Millis, version: Version) -> Edge:
-    """The edge in these columns, which are null without a row."""
-    return NO_EDGE if kind is None else Edge(Kind(kind), Flags(flags), since, version)
+    return pair_state(end_in(row), end_in(row, WIDTH), row["now"]), row["lanes"]
 
 
 async def _write(connection: Connection, pair: Pair, state: PairState, decision: Decision) -> bool:
