@@ -68,7 +68,7 @@ async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None
         Unavailable: PostgreSQL cannot be reached, also later.
     """
     scope.must_see_everything()
-    stored = scope.stores.reads.account_exports
+    stored = scope.stores.exports.accounts
     subject = Scope(scope.stores, user, scope.limits)
     absent = await subject.absent()
     yield Part("account", [await stored.account(user)])
@@ -111,15 +111,17 @@ async def _ranges(
 
 async def _incoming(subject: Scope, kind: Kind) -> AsyncGenerator[Sequence[IncomingEntry], None]:
     """All edges of one kind to the subject, newest first."""
-    reads, user = subject.stores.reads, subject.must_have_viewer()
+    stores, user = subject.stores, subject.must_have_viewer()
     position: Position | None = NEWEST
     while position is not None:
-        found, position = await reads.exports.range(
+        found, position = await stores.exports.lists.range(
             ExportedList.FOLLOWERS, user, kind, position, RANGE
         )
         messages: Mapping[UserId, str | None] = {}
         if kind is Kind.REQUEST and found:
-            notes = await reads.edge_notes.get_many([Pair(entry.id, user) for entry in found])
+            notes = await stores.reads.edge_notes.get_many(
+                [Pair(entry.id, user) for entry in found]
+            )
             messages = {pair.source: note.message for pair, note in notes.items()}
         yield [
             IncomingEntry(entry.id, kind, entry.since, messages.get(entry.id)) for entry in found

@@ -32,7 +32,7 @@ async def closest_friends(scope: Scope, window: Window) -> Page:
     """
     viewer = scope.must_have_viewer()
     head, ranks = await asyncio.gather(
-        _friends(scope, Window(ORDERED_MAX)), scope.stores.reads.affinities.closest(viewer)
+        _friends(scope, Window(ORDERED_MAX)), scope.stores.own_data.affinities.closest(viewer)
     )
     oldest = head.entries[-1] if head.more else OLDEST
 

@@ -50,7 +50,7 @@ async def exported_entries(
     scope.must_see_everything()
     absent = await scope.stores.reads.absences.now()
     for kind, start in parts_after(exported, after):
-        read = partial(scope.stores.reads.exports.range, exported, user, kind, notified=notified)
+        read = partial(scope.stores.exports.lists.range, exported, user, kind, notified=notified)
         position: Position | None = start
         while position is not None:
             entries, position = await read(position, RANGE)

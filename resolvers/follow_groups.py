@@ -57,7 +57,7 @@ class Result(result.Result):
 
 async def viewers_groups(scope: Scope) -> Sequence[FollowGroup]:
     """The viewer's groups, in order."""
-    return await scope.stores.reads.follow_groups.get_many(scope.must_have_viewer())
+    return await scope.stores.own_data.follow_groups.get_many(scope.must_have_viewer())
 
 
 async def member_counts(scope: Scope, groups: Sequence[FollowGroup]) -> list[int]:
@@ -74,7 +74,7 @@ async def members(scope: Scope, window: Window, chosen: GroupFilter) -> VisibleP
         BadInput: the viewer has no such group.
     """
     viewer = scope.must_have_viewer()
-    page = await scope.stores.reads.follow_groups.page(viewer, chosen.group, window)
+    page = await scope.stores.own_data.follow_groups.page(viewer, chosen.group, window)
     if page is None:
         raise BadInput("filter.groupId", "is not the id of one of the viewer's groups.")
     return VisiblePages([Access.VISIBLE], [page], [None])
@@ -87,7 +87,7 @@ async def member_total(scope: Scope, chosen: GroupFilter) -> int:
 
 async def _counted(scope: Scope, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
     """Count the members of the viewer's groups, and charge those of large groups."""
-    found = await scope.stores.reads.follow_groups.counts(scope.must_have_viewer(), groups)
+    found = await scope.stores.own_data.follow_groups.counts(scope.must_have_viewer(), groups)
     more = sum([max(0, members - MEMBERS_INCLUDED) for members in found.values()])
     if more:
         scope.debit(ceil(more * MEMBER_COST))
@@ -105,7 +105,7 @@ async def groups_of(
         return [None] * len(targets)
     # A set, because a response may show one relation many times.
     own = {target for source, target in zip(sources, targets, strict=True) if source == viewer}
-    found = await scope.stores.reads.follow_groups.groups_of(viewer, list(own))
+    found = await scope.stores.own_data.follow_groups.groups_of(viewer, list(own))
     absent = await scope.absent()
     listed = [
         (() if target in absent else found.get(target, ())) if source == viewer else None
@@ -138,7 +138,7 @@ async def _change(
 ) -> Result:
     viewer, limits = scope.must_have_viewer(), scope.limits
     request = request_of(viewer, idempotency_key, name, change)
-    store = scope.stores.writes.follow_groups
+    store = scope.stores.own_data.follow_groups
     saved = await run_idempotently(
         scope, request, lambda: store.change(viewer, change, limits.pace, limits.undo_s, request)
     )

@@ -52,7 +52,7 @@ async def _record(
 ) -> Result:
     request = request_of(SERVICE_ACTOR, idempotency_key, "recordInteractions", sent)
     ranks = combined(scope.scale, interactions)
-    affinity = scope.stores.writes.affinities
+    affinity = scope.stores.own_data.affinities
 
     def count(recorded: Set[Pair]) -> int:
         return sum(of.pair in recorded for of in interactions)

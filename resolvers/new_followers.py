@@ -20,7 +20,7 @@ COUNTED_MAX = 1_000
 
 async def seen_by(scope: Scope, user: UserId) -> Millis:
     """Up to which moment a user has seen their followers. One statement."""
-    return (await scope.stores.reads.seen_followers.get_many([user]))[user]
+    return (await scope.stores.own_data.seen_followers.get_many([user]))[user]
 
 
 async def count_new_followers(scope: Scope, viewer: UserId) -> int:
@@ -59,7 +59,7 @@ async def _mark(
     # nothing is marked beyond the newest entry.
     newest = await _newest_follow(scope, viewer)
     moment = newest if until is None else min(until, newest)
-    seen, pace = scope.stores.writes.seen_followers, scope.limits.pace
+    seen, pace = scope.stores.own_data.seen_followers, scope.limits.pace
     saved = await run_idempotently(scope, request, lambda: seen.mark(viewer, moment, request, pace))
     retry_at = None if isinstance(saved, Receipt) else saved.retry_at
     return Result(saved.outcome, retry_at=retry_at)

@@ -17,7 +17,7 @@ SET_PINNED_FOLLOWING = "setPinnedFollowing"
 async def pinned_by(scope: Scope, viewer: UserId) -> list[UserId]:
     """The users whom the viewer has pinned, in order, without absent users. One statement."""
     absent = await scope.absent()
-    found = await scope.stores.reads.pinned_following.pinned_by(viewer)
+    found = await scope.stores.own_data.pinned_following.pinned_by(viewer)
     return [user for user in found if user not in absent]
 
 
@@ -44,7 +44,7 @@ async def _set(
     scope: Scope, viewer: UserId, users: Sequence[UserId], idempotency_key: str | None
 ) -> Result:
     request = request_of(viewer, idempotency_key, SET_PINNED_FOLLOWING, *users)
-    pinned, pace = scope.stores.writes.pinned_following, scope.limits.pace
+    pinned, pace = scope.stores.own_data.pinned_following, scope.limits.pace
     saved = await run_idempotently(
         scope, request, lambda: pinned.replace(viewer, users, request, pace)
     )

@@ -28,7 +28,7 @@ async def notes_of(
         return [None] * len(targets)
     # A set, because a response may show one relation many times.
     own = {target for source, target in zip(sources, targets, strict=True) if source == viewer}
-    found = await scope.stores.reads.private_notes.get_many(viewer, list(own))
+    found = await scope.stores.own_data.private_notes.get_many(viewer, list(own))
     absent = await scope.absent()
     shown = {target: note for target, note in found.items() if target not in absent}
     if not shown:
@@ -63,7 +63,7 @@ async def _set_note(
         return Result(Outcome.CANNOT_DO_TO_SELF, target, SELF)
     pair = Pair(viewer, target)
     request = request_of(viewer, idempotency_key, SET_NOTE, target, note)
-    notes, pace = scope.stores.writes.private_notes, scope.limits.pace
+    notes, pace = scope.stores.own_data.private_notes, scope.limits.pace
     saved = await run_idempotently(
         scope, request, lambda: notes.set_note(pair, note, request, pace)
     )

@@ -131,12 +131,12 @@ def _ranked(scope: Scope) -> Awaitable[RankedCandidates]:
 
 async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
     now = Millis(int(time() * 1000))
-    reads = scope.stores.reads
+    stores = scope.stores
     followings, followers, ranks, ended = await asyncio.gather(
         _own(scope, viewer, ListKind.FOLLOWING, FOLLOWINGS_MAX),
         _own(scope, viewer, ListKind.FOLLOWERS, FOLLOWERS_MAX),
-        reads.affinities.closest(viewer),
-        reads.edge_notes.ended(viewer, Millis(now - ENDED_FOR_MS), ENDED_MAX),
+        stores.own_data.affinities.closest(viewer),
+        stores.reads.edge_notes.ended(viewer, Millis(now - ENDED_FOR_MS), ENDED_MAX),
     )
     newest = [user for _, user in followings]
     followed = frozenset(newest)

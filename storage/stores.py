@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.groups import Broker, Caches, Jobs, Servers, SharedServers
-from storage.ports.request_stores import Changes, Reads, RequestStores, Writes
+from storage.ports.request_stores import (
+    Changes,
+    ExportStores,
+    OwnData,
+    Reads,
+    RequestStores,
+    Writes,
+)
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.canaries import Canaries
 from storage.postgres.lane_progress import PostgresLaneProgress
@@ -22,7 +29,8 @@ from storage.subscriptions import Subscriptions
 from storage.wiring.broker import broker_of, notifier_of
 from storage.wiring.caches import caches_of
 from storage.wiring.jobs import jobs_of
-from storage.wiring.reads import reads_of
+from storage.wiring.own_data import own_data_of
+from storage.wiring.reads import exports_of, reads_of
 from storage.wiring.servers import open_servers
 from storage.wiring.writes import writes_of
 
@@ -33,6 +41,8 @@ class Stores:
 
     reads: Reads
     writes: Writes
+    own_data: OwnData
+    exports: ExportStores
     changes: Changes
     jobs: Jobs
     broker: Broker
@@ -97,6 +107,8 @@ async def open_stores(
         yield Stores(
             reads_of(settings, servers, caches, absences),
             writes_of(settings, servers, caches, broker, catch_up, absences, shielded),
+            own_data_of(servers, broker, shielded),
+            exports_of(servers),
             Changes(
                 broker.events,
                 RedisChangeFeed(servers.broker, Keys(settings.space)),

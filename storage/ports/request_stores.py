@@ -18,39 +18,46 @@ from storage.ports.suggestions import Affinities, SampledUsers
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """The stores that queries read."""
+    """The stores of edges, lists and accounts that queries read."""
 
     reader: Reader
     own_lists: OwnLists
-    exports: Exports
-    account_exports: AccountExports
     overlaps: Overlaps
     blocks: Blocks
     edge_notes: EdgeNotes
     sampled_users: SampledUsers
-    private_notes: PrivateNotes
-    follow_groups: FollowGroups
-    seen_followers: SeenFollowers
-    pinned_following: PinnedFollowing
-    affinities: Affinities
     absences: Absences
 
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """The stores that mutations change, with their receipts and limits."""
+    """The stores of edges and accounts that mutations change, with their receipts and limits."""
 
     edges: Edges
     accounts: Accounts
     account_states: AccountStates
-    affinities: Affinities
+    receipts: Receipts
+    usages: Usages
+    bulk: BulkOperations
+
+
+@dataclass(frozen=True, slots=True)
+class OwnData:
+    """The stores of what users keep for themselves, which queries read and mutations change."""
+
     private_notes: PrivateNotes
     follow_groups: FollowGroups
     seen_followers: SeenFollowers
     pinned_following: PinnedFollowing
-    receipts: Receipts
-    usages: Usages
-    bulk: BulkOperations
+    affinities: Affinities
+
+
+@dataclass(frozen=True, slots=True)
+class ExportStores:
+    """The stores that exports read."""
+
+    lists: Exports
+    accounts: AccountExports
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +78,9 @@ class RequestStores(Protocol):
     def reads(self) -> Reads: ...
     @property
     def writes(self) -> Writes: ...
+    @property
+    def own_data(self) -> OwnData: ...
+    @property
+    def exports(self) -> ExportStores: ...
     @property
     def changes(self) -> Changes: ...

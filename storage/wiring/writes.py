@@ -1,9 +1,8 @@
-"""The stores that mutations change."""
+"""The stores of edges and accounts that mutations change."""
 
 from storage.announced.account_states import AnnouncedStates
 from storage.announced.accounts import AnnouncedAccounts
 from storage.announced.edges import AnnouncedEdges
-from storage.announced.seen_followers import AnnouncedSeenFollowers
 from storage.cache.marks import Marks
 from storage.catch_up import CatchUp
 from storage.groups import Broker, Caches, Servers
@@ -11,15 +10,10 @@ from storage.ports.accounts import Absences
 from storage.ports.request_stores import Writes
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
-from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import PostgresBulkOperations
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
-from storage.postgres.follow_groups import PostgresFollowGroups
-from storage.postgres.pinned_following import PostgresPinnedFollowing
-from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.receipts import PostgresReceipts
-from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.postgres.usage import PostgresUsages
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
@@ -66,13 +60,6 @@ def writes_of(
             shielded,
             delayed_writes=delayed_writes,
         ),
-        affinities=PostgresAffinity(postgres),
-        private_notes=PostgresPrivateNotes(postgres),
-        follow_groups=PostgresFollowGroups(postgres),
-        seen_followers=AnnouncedSeenFollowers(
-            PostgresSeenFollowers(postgres), broker.events, shielded
-        ),
-        pinned_following=PostgresPinnedFollowing(postgres),
         receipts=PostgresReceipts(postgres),
         usages=PostgresUsages(postgres),
         bulk=PostgresBulkOperations(postgres),

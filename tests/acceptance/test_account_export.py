@@ -148,8 +148,8 @@ async def test_only_the_users_own_notes_ranks_and_receipts_are_exported(
     gateway: Gateway, stores: Stores
 ) -> None:
     for pair in (as_pair(SUBJECT, 1), as_pair(1, SUBJECT)):
-        await stores.writes.private_notes.set_note(pair, f"by {pair.source}")
-    await stores.writes.affinities.record({as_pair(SUBJECT, 1): 5.0, as_pair(1, SUBJECT): 6.0})
+        await stores.own_data.private_notes.set_note(pair, f"by {pair.source}")
+    await stores.own_data.affinities.record({as_pair(SUBJECT, 1): 5.0, as_pair(1, SUBJECT): 6.0})
     unfollow = "mutation Un($to: ID!) { unfollowUser(input: { userId: $to }) { outcome } }"
     for viewer, other in ((SUBJECT, 1), (1, SUBJECT)):
         await gateway.data(FOLLOW, viewer, to=str(other))
@@ -169,7 +169,7 @@ async def test_pins_and_what_the_user_has_seen_are_exported(
 ) -> None:
     mark = "mutation { markFollowersSeen(input: {}) { outcome } }"
     assert (await gateway.data(mark, SUBJECT))["markFollowersSeen"]["outcome"] == "UPDATED"
-    pinned = stores.writes.pinned_following
+    pinned = stores.own_data.pinned_following
     await pinned.replace(UserId(SUBJECT), [UserId(21), UserId(2), UserId(1)])
     await pinned.replace(UserId(1), [UserId(SUBJECT)])
     await gateway.as_service.data(DEACTIVATE, id="21")
@@ -181,7 +181,7 @@ async def test_pins_and_what_the_user_has_seen_are_exported(
 
 @pytest.mark.usefixtures("graph")
 async def test_groups_and_their_members_are_exported(gateway: Gateway, stores: Stores) -> None:
-    groups, pace = stores.writes.follow_groups, Limits().pace
+    groups, pace = stores.own_data.follow_groups, Limits().pace
     made: list[GroupId] = []
     for owner, name, members in (
         (SUBJECT, "Work", (1, 2)),
@@ -240,8 +240,8 @@ async def test_long_sections_are_read_in_ranges_and_written_in_slices(
     await edges(stores, {(SUBJECT, other): Kind.FOLLOW for other in others})
     await edges(stores, {(other, SUBJECT): Kind.FOLLOW for other in others})
     for other in others:
-        await stores.writes.private_notes.set_note(as_pair(SUBJECT, other), "Met at work")
-    await stores.writes.affinities.record({as_pair(SUBJECT, other): 1.0 for other in others})
+        await stores.own_data.private_notes.set_note(as_pair(SUBJECT, other), "Met at work")
+    await stores.own_data.affinities.record({as_pair(SUBJECT, other): 1.0 for other in others})
     unfollow = "mutation Un($to: ID!) { unfollowUser(input: { userId: $to }) { outcome } }"
     for other in others:
         await gateway.data(unfollow, SUBJECT, to=str(other))

@@ -459,7 +459,9 @@ async def test_changes_of_groups_are_rate_limited(stores: Stores) -> None:
         "RATE_LIMITED",
     ]
     assert results[-1].retry_at is not None
-    assert [group.name for group in await stores.reads.follow_groups.get_many(UserId(1))] == ["One"]
+    assert [group.name for group in await stores.own_data.follow_groups.get_many(UserId(1))] == [
+        "One"
+    ]
 
 
 async def test_concurrent_changes_leave_no_member_without_a_group(

@@ -211,7 +211,7 @@ async def test_whispers_count_if_their_target_sees_them(
     async with running_gateway(storage_settings, limits=Limits(whispers_hidden=hidden)) as gateway:
         assert await new(gateway) == ((1, ["2"]) if hidden else (2, ["3", "2"]))
         await mark(gateway)
-    (moment,) = (await stores.reads.seen_followers.get_many([UserId(1)])).values()
+    (moment,) = (await stores.own_data.seen_followers.get_many([UserId(1)])).values()
     assert moment == (2000 if hidden else 3000)
 
 

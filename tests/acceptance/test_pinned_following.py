@@ -197,10 +197,10 @@ async def test_of_concurrent_replacements_one_wins_as_a_whole(stores: Stores) ->
     await follows(stores, *((1, user) for user in followed))
     lists = [followed[place:] + followed[:place] for place in range(6)]
     made = await asyncio.gather(
-        *(stores.writes.pinned_following.replace(UserId(1), users) for users in lists)
+        *(stores.own_data.pinned_following.replace(UserId(1), users) for users in lists)
     )
     assert [change.outcome for change in made] == [Outcome.UPDATED] * 6
-    assert await stores.reads.pinned_following.pinned_by(UserId(1)) in lists
+    assert await stores.own_data.pinned_following.pinned_by(UserId(1)) in lists
 
 
 async def test_every_gateway_sees_a_change_immediately(

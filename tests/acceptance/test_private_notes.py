@@ -169,7 +169,7 @@ async def test_notes_are_rate_limited_and_repeats_are_free(stores: Stores) -> No
     assert await outcome(2, "b") == ("UPDATED", False)
     assert await outcome(3, "c") == ("RATE_LIMITED", True)
     assert await outcome(2, None) == ("RATE_LIMITED", True)
-    found = await stores.reads.private_notes.get_many(UserId(1), [UserId(2), UserId(3)])
+    found = await stores.own_data.private_notes.get_many(UserId(1), [UserId(2), UserId(3)])
     assert found == {UserId(2): "b"}
 
 

@@ -84,7 +84,7 @@ def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0)
 
 
 async def new_group(stores: Stores, owner: UserId, *members: UserId) -> GroupId:
-    groups, pace = stores.writes.follow_groups, Pace(60, 10)
+    groups, pace = stores.own_data.follow_groups, Pace(60, 10)
     made = await groups.change(owner, CreateGroup("Work"), pace, 900)
     assert made.created is not None
     added = await groups.change(owner, AddMembers(made.created, members), pace, 900)
@@ -120,11 +120,11 @@ async def test_nothing_is_left_of_a_deleted_account(
     await stores.writes.edges.change(as_pair(8, GONE), mute())
     await stores.jobs.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
     for pair in (as_pair(1, GONE), as_pair(GONE, 1), as_pair(1, 2)):
-        await stores.writes.private_notes.set_note(pair, "Met at work")
+        await stores.own_data.private_notes.set_note(pair, "Met at work")
     for owner, members in ((UserId(1), (UserId(2), GONE)), (GONE, (UserId(1),))):
         await new_group(stores, owner, *members)
     for user, pinned in ((1, [2, GONE]), (GONE, [2])):
-        await stores.writes.pinned_following.replace(UserId(user), list(map(UserId, pinned)))
+        await stores.own_data.pinned_following.replace(UserId(user), list(map(UserId, pinned)))
     await drain_all(stores)
     assert {"private_note", "pinned_following"} < {*await left(stores)}
     assert {"follow_group", "follow_group_member"} < {*await left(stores)}
@@ -132,12 +132,12 @@ async def test_nothing_is_left_of_a_deleted_account(
     await erase_all(stores, at_once)
     await drain_all(stores)
     assert await left(stores) == []
-    assert await stores.reads.private_notes.get_many(UserId(1), [UserId(2), GONE]) == {
+    assert await stores.own_data.private_notes.get_many(UserId(1), [UserId(2), GONE]) == {
         UserId(2): "Met at work"
     }
-    (kept,) = await stores.reads.follow_groups.get_many(UserId(1))
-    assert await stores.reads.follow_groups.counts(UserId(1), [kept.id]) == {kept.id: 1}
-    assert await stores.reads.pinned_following.pinned_by(UserId(1)) == [2]
+    (kept,) = await stores.own_data.follow_groups.get_many(UserId(1))
+    assert await stores.own_data.follow_groups.counts(UserId(1), [kept.id]) == {kept.id: 1}
+    assert await stores.own_data.pinned_following.pinned_by(UserId(1)) == [2]
     report = await verify(storage_settings)
     assert report.clean, report.drifts
     counts = await Totals(stores.reads.reader).get_many(
