@@ -3,102 +3,34 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from graph.edge import UserId
-from graph.errors import KithError
-from graph.rules import follow
 from storage.postgres.citus import shards
 from storage.postgres.migrate import migrate
 from storage.settings import ConnectionSettings, LocalSettings, StorageSettings
-from storage.stores import Stores, open_stores
+from storage.stores import open_stores
 from tests.support import citus
 from tests.support.citus import OPTIONS, Citus, citus_node, connect_nodes, running_citus, start_node
+from tests.support.citus_traffic import Traffic, hosts_of_users
 from tests.support.databases import of_database
-from tests.support.graphs import PLENTY, as_pair, drain_all
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: make citus-test")
 
 DATABASE = "faults"
-PLACES = """
-SELECT user_id, n.nodename AS host FROM generate_series(1, 60) AS user_id
-JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('following', user_id)
-JOIN pg_dist_node n ON n.groupid = p.groupid
-"""
-STATE = """
-SELECT (SELECT array_agg(ARRAY[from_user_id, to_user_id]) FROM following WHERE kind = 1) AS forward,
-    (SELECT array_agg(ARRAY[from_user_id, to_user_id]) FROM follower WHERE kind = 1) AS reverse,
-    (SELECT sum(follows) FROM following_count) AS following,
-    (SELECT sum(follows) FROM follower_count) AS followers,
-    (SELECT count(*) FROM outbox) AS waiting
-"""
 IDENTITIES = """
 SELECT count(*) FROM pg_class
 WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relreplident <> 'd'
 """
 TRIGGERS = "SELECT count(*) FROM pg_event_trigger WHERE evtname LIKE 'kith%'"
-
-
-@dataclass
-class Traffic:
-    """Follows from some users towards new ones, one after the other from each."""
-
-    stores: Stores
-    acknowledged: set[tuple[int, int]] = field(default_factory=set)
-    unknown: set[tuple[int, int]] = field(default_factory=set)
-    refused: dict[int, str] = field(default_factory=dict)
-    """The users whose last write failed, with the code."""
-    codes: set[str] = field(default_factory=set)
-    """Of all writes that failed."""
-    _targets: "count[int]" = field(default_factory=lambda: count(1_000))
-
-    async def write(self, source: int, target: int | None = None) -> bool:
-        pair = (source, target or next(self._targets))
-        try:
-            await self.stores.writes.edges.change(as_pair(*pair), follow(PLENTY))
-        except KithError as error:
-            self.unknown.add(pair)  # its commit may have happened
-            self.refused[source] = error.code
-            self.codes.add(error.code)
-            return False
-        self.acknowledged.add(pair)
-        self.refused.pop(source, None)
-        return True
-
-    @asynccontextmanager
-    async def running(self, sources: list[int]) -> AsyncIterator[None]:
-        over = asyncio.Event()
-
-        async def write_on(source: int) -> None:
-            while not over.is_set():
-                await self.write(source)
-
-        tasks = [asyncio.create_task(write_on(source)) for source in sources]
-        try:
-            yield
-        finally:
-            over.set()
-            await asyncio.gather(*tasks)
-
-    async def is_served(self, sources: list[int]) -> None:
-        """Wait until each of them has written once more."""
-        before = len(self.acknowledged)
-        await until(self._has(before + 3 * len(sources)), "writes go on")
-
-    def _has(self, number: int) -> Callable[[], Awaitable[bool]]:
-        async def has() -> bool:
-            return len(self.acknowledged) >= number
-
-        return has
 
 
 @dataclass(frozen=True)
@@ -130,25 +62,6 @@ class World:
         finally:
             over.set()
             await task
-
-    async def hosts(self) -> dict[int, str]:
-        """The machine of each of some users."""
-        connection = await asyncpg.connect(self.urls[0])
-        rows = await connection.fetch(PLACES)
-        await connection.close()
-        return {row["user_id"]: row["host"] for row in rows}
-
-    async def assert_exact(self) -> None:
-        """Nothing acknowledged is lost, nothing is half, and the counts are those of the rows."""
-        stores = self.traffic.stores
-        await drain_all(stores)
-        (row,) = await stores.servers.postgres.fetch(STATE)
-        forward = set(map(tuple, row["forward"]))
-        assert self.traffic.acknowledged <= forward
-        assert forward <= self.traffic.acknowledged | self.traffic.unknown
-        assert set(map(tuple, row["reverse"])) == forward
-        assert row["following"] == row["followers"] == len(forward)
-        assert row["waiting"] == 0
 
 
 @pytest.fixture
@@ -191,7 +104,7 @@ async def fetched(url: str, query: str) -> object:
 
 
 async def test_without_a_worker_only_its_users_are_unavailable(world: World) -> None:
-    hosts = await world.hosts()
+    hosts = await hosts_of_users(world.urls[0])
     dead = world.citus.workers[1]
     theirs = [user for user, host in hosts.items() if host == str(dead.sockets)][:3]
     others = [user for user, host in hosts.items() if host != str(dead.sockets)][:3]
@@ -209,7 +122,7 @@ async def test_without_a_worker_only_its_users_are_unavailable(world: World) -> 
         await start_node(dead, OPTIONS)
         for user in theirs:
             await until(partial(traffic.write, user), "its users are served again")
-    await world.assert_exact()
+    await world.traffic.assert_exact()
 
 
 async def test_a_worker_joins_and_takes_shards_under_writes(world: World) -> None:
@@ -229,12 +142,12 @@ async def test_a_worker_joins_and_takes_shards_under_writes(world: World) -> Non
             await world.execute(f"SELECT citus_add_node('{node.sockets}', 5432)")
             await world.execute("SELECT citus_rebalance_start()")
             await world.execute("SELECT citus_rebalance_wait()")
-            assert str(node.sockets) in (await world.hosts()).values()
+            assert str(node.sockets) in (await hosts_of_users(world.urls[0])).values()
             await world.traffic.is_served(sources)
         finally:
             if world.traffic.refused:
                 print(world.traffic.refused)
-    await world.assert_exact()
+    await world.traffic.assert_exact()
     await node.kill()
 
 
@@ -253,7 +166,7 @@ async def test_a_user_is_isolated_under_writes(world: World) -> None:
     assert groups[shard].is_of_one
     assert not world.traffic.refused
     assert world.traffic.codes <= {"UNAVAILABLE"}
-    await world.assert_exact()
+    await world.traffic.assert_exact()
     for url in world.urls:
         assert await fetched(url, IDENTITIES) == 0
         assert await fetched(url, TRIGGERS) == 0

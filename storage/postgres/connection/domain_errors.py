@@ -8,7 +8,7 @@ import asyncpg
 
 from graph.errors import Unavailable
 from storage.postgres.connection.connector import PART
-from storage.postgres.connection.server_errors import is_transaction_rollback
+from storage.postgres.connection.server_errors import is_lost_machine, is_transaction_rollback
 
 NOT_MIGRATED = "This space is not migrated to this version. Run `kith migrate` for it first."
 
@@ -55,15 +55,12 @@ CONVERTED = (
     asyncpg.InternalServerError,
 )
 
-_LOST_MACHINE = "server closed the connection unexpectedly"
-"""The internal error that Citus reports when a machine ends while it runs a part."""
-
 
 def raise_domain_error(error: BaseException) -> NoReturn:
     if isinstance(error, _NOT_MIGRATED):
         raise Unavailable(PART, NOT_MIGRATED) from error
     if is_transaction_rollback(error):
         raise TransactionRolledBack(PART) from error
-    if isinstance(error, asyncpg.InternalServerError) and _LOST_MACHINE not in str(error):
+    if isinstance(error, asyncpg.InternalServerError) and not is_lost_machine(error):
         raise error
     raise Unavailable(PART) from error

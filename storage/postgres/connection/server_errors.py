@@ -4,6 +4,18 @@ import asyncpg
 
 _CANCELLED_WITHOUT_CODE = ("deadlock detected", "could not serialize access")
 
+_LOST_MACHINE = (
+    # libpq, on the connection between two machines
+    "server closed the connection unexpectedly",
+    "could not receive data from server",
+    "could not send data to server",
+    "SSL SYSCALL error",
+    "SSL connection has been closed unexpectedly",
+    "no connection to the server",
+    # Citus, when a machine ends during the commit of a transaction that has changed no other
+    "could not commit transaction for shard",
+)
+
 
 def is_duplicate_key(error: asyncpg.PostgresError) -> bool:
     """Whether an INSERT has found a row with its key. Another machine of Citus reports it without a
@@ -17,3 +29,9 @@ def is_transaction_rollback(error: BaseException) -> bool:
     if isinstance(error, asyncpg.InternalServerError):
         return any(text in str(error) for text in _CANCELLED_WITHOUT_CODE)
     return isinstance(error, asyncpg.DeadlockDetectedError | asyncpg.SerializationError)
+
+
+def is_lost_machine(error: asyncpg.InternalServerError) -> bool:
+    """Whether a machine of Citus has ended, or cannot be reached any more, while it ran a part of a
+    statement or committed. Whether it has committed is unknown."""
+    return any(text in str(error) for text in _LOST_MACHINE)

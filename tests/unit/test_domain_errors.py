@@ -1,0 +1,34 @@
+"""Errors of the driver become errors that say what a client can do."""
+
+import asyncpg
+import pytest
+
+from graph.errors import Unavailable
+from storage.postgres.connection.domain_errors import TransactionRolledBack, domain_errors
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "server closed the connection unexpectedly\n\tThis probably means the server terminated",
+        "could not receive data from server: Connection reset by peer",
+        "could not send data to server: Broken pipe",
+        "SSL SYSCALL error: EOF detected",
+        "SSL connection has been closed unexpectedly",
+        "no connection to the server",
+        "could not commit transaction for shard 102033 on at least one active node",
+    ],
+)
+def test_a_machine_of_citus_that_is_lost_in_a_statement_is_unavailable(text: str) -> None:
+    with pytest.raises(Unavailable), domain_errors():
+        raise asyncpg.InternalServerError(text)
+
+
+def test_a_deadlock_on_another_machine_of_citus_can_be_repeated() -> None:
+    with pytest.raises(TransactionRolledBack), domain_errors():
+        raise asyncpg.InternalServerError("deadlock detected")
+
+
+def test_other_internal_errors_propagate() -> None:
+    with pytest.raises(asyncpg.InternalServerError), domain_errors():
+        raise asyncpg.InternalServerError("cache lookup failed for type 17000")
