@@ -112,9 +112,9 @@ async def _of_read(shape: Shape, people: Population, both: dict[str, ASGIApp]) -
 async def drain(config: Config) -> None:
     """Apply the pending changes, without which the next run would read rows instead of caches."""
     async with open_stores(config.storage) as stores:
-        while lanes := await stores.jobs.progress.dirty():
+        while lanes := await stores.jobs.lanes.progress.dirty():
             for lane in lanes:
-                await stores.jobs.drain.lane(lane)
+                await stores.jobs.lanes.drain.lane(lane)
 
 
 async def _of_write(shape: Shape, people: Population, kith: ASGIApp) -> list[Counted]:

@@ -59,6 +59,6 @@ async def load_sample(config: Config, folder: Path) -> None:
         await bulk_load(config.storage, begun)
         await stores.forget_everything()
         await sample_cast.play(stores, config.limits, config.affinity)
-        for lane in await stores.jobs.progress.dirty():
-            await stores.jobs.drain.lane(lane)
+        for lane in await stores.jobs.lanes.progress.dirty():
+            await stores.jobs.lanes.drain.lane(lane)
     begun.rename(done)

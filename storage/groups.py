@@ -43,26 +43,54 @@ class Webhooks:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
-    """The stores and jobs of workers."""
+class LaneJobs:
+    """The stores and jobs that apply changes of the outbox and report the state of its lanes."""
 
     outbox: Outbox
     progress: PostgresLaneProgress
-    failed_changes: FailedChanges
-    exclusive: ExclusiveJobs
-    canaries: Canaries
-    verification: Verification
     drain: Drain
-    mutes: PostgresMutes
-    bulk: BulkQueue
-    batched_edges: Edges
-    """For bulk operations."""
-    absent_follower_counts: AbsentFollowerCounts
-    affinity: PostgresAffinity
+    failed_changes: FailedChanges
+    canaries: Canaries
+
+
+@dataclass(frozen=True, slots=True)
+class BulkJobs:
+    """The stores that bulk operations use."""
+
+    queue: BulkQueue
+    edges: Edges
+    """Changes edges in batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountJobs:
+    """The stores and jobs that run after the state of an account has changed."""
+
     erasure: Erasure
     erasures: Erasures
-    failover: Failover
+    absent_follower_counts: AbsentFollowerCounts
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicJobs:
+    """The stores of scheduled jobs, and the lock by which only one process runs such a job."""
+
+    exclusive: ExclusiveJobs
+    verification: Verification
+    mutes: PostgresMutes
+    affinity: PostgresAffinity
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The stores and jobs of workers."""
+
+    lanes: LaneJobs
+    bulk: BulkJobs
+    accounts: AccountJobs
+    periodic: PeriodicJobs
     webhooks: Webhooks
+    failover: Failover
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Stores:
     def batched(self) -> RequestStores:
         """The same stores, for bulk operations: edges that are changed at the same time are written
         in batches."""
-        return replace(self, writes=replace(self.writes, edges=self.jobs.batched_edges))
+        return replace(self, writes=replace(self.writes, edges=self.jobs.bulk.edges))
 
     @property
     def redis_round_trips(self) -> int:

@@ -22,7 +22,7 @@ async def update_absent_follower_counts(stores: Stores) -> int:
     """
     accounts = 0
     for _ in range(BATCHES_MAX):
-        counted = await stores.jobs.absent_follower_counts.update(BATCH)
+        counted = await stores.jobs.accounts.absent_follower_counts.update(BATCH)
         if counted.users:
             await stores.caches.updates.forget_totals(counted.users)
             await stores.broker.events.notify(counted.users, ABSENCES)

@@ -52,7 +52,7 @@ class BulkJobs:
         try:
             ends = monotonic() + RUN_S
             await announce(stores)
-            while monotonic() < ends and (found := await stores.jobs.bulk.open(FOUND)):
+            while monotonic() < ends and (found := await stores.jobs.bulk.queue.open(FOUND)):
                 for number in found:
                     await self._advance(stores, number, ends)
                 await announce(stores)
@@ -61,7 +61,7 @@ class BulkJobs:
 
     async def _advance(self, stores: Stores, number: int, ends: float) -> None:
         """Apply slices of one operation until it ends, or the time does."""
-        lease, queue, has_failed = uuid4(), stores.jobs.bulk, False
+        lease, queue, has_failed = uuid4(), stores.jobs.bulk.queue, False
         try:
             while monotonic() < ends and (part := await queue.begin(number, lease)) is not None:
                 begun = monotonic()
@@ -92,7 +92,7 @@ async def announce(stores: Stores) -> None:
     Raises:
         Unavailable: a server cannot be reached.
     """
-    ended = await stores.jobs.bulk.unannounced(ANNOUNCED)
+    ended = await stores.jobs.bulk.queue.unannounced(ANNOUNCED)
     if not ended:
         return
     oldest = (await stores.changes.progress.watermarks()).oldest_unparked.values()
@@ -100,7 +100,7 @@ async def announce(stores: Stores) -> None:
         assert operation.ended_at is not None
         if all(waiting is None or waiting > operation.ended_at for waiting in oldest):
             await stores.broker.events.publish_end(end_of(operation))
-            await stores.jobs.bulk.announced(operation)
+            await stores.jobs.bulk.queue.announced(operation)
 
 
 async def _keep_pace(part: BulkSlice, begun: float) -> None:

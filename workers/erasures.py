@@ -23,7 +23,7 @@ async def erase(stores: Stores, user: UserId) -> bool:
         Unavailable: a server cannot be reached.
     """
     for _ in range(BATCHES):
-        if await stores.jobs.erasure.erase_batch(user) is not BatchResult.MORE:
+        if await stores.jobs.accounts.erasure.erase_batch(user) is not BatchResult.MORE:
             return False
         await asyncio.sleep(PAUSE_S)
     return True
@@ -35,4 +35,4 @@ async def wake_erasures(stores: Stores) -> None:
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    await stores.broker.erasures.wake(await stores.jobs.erasures.unfinished(FOUND_MAX))
+    await stores.broker.erasures.wake(await stores.jobs.accounts.erasures.unfinished(FOUND_MAX))

@@ -157,7 +157,7 @@ def _cancel_until_done(made: Worker) -> Callable[[Signals], None]:
 async def _drain(ctx: dict[str, Any], lane: int) -> None:
     stores: Stores = ctx["stores"]
     with _retried_later(f"lane {lane}"), _measured(ctx, "drain"):
-        await stores.jobs.drain.lane(Lane(lane))
+        await stores.jobs.lanes.drain.lane(Lane(lane))
 
 
 async def _erase(ctx: dict[str, Any], user: int) -> None:
@@ -176,7 +176,7 @@ async def _rearm(ctx: dict[str, Any]) -> None:
     if not is_lane:
         return
     try:
-        stores.broker.lanes.wake(await stores.jobs.progress.dirty([Lane(int(number))]))
+        stores.broker.lanes.wake(await stores.jobs.lanes.progress.dirty([Lane(int(number))]))
     except Unavailable:
         return  # the sweep will try again
 
@@ -217,8 +217,8 @@ async def _purge(ctx: dict[str, Any]) -> None:
         )
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
-        affinities = await stores.jobs.affinity.prune(PURGED_AFFINITIES)
-        operations = await stores.jobs.bulk.purge(BULK_KEPT_S)
+        affinities = await stores.jobs.periodic.affinity.prune(PURGED_AFFINITIES)
+        operations = await stores.jobs.bulk.queue.purge(BULK_KEPT_S)
         deliveries = await purge_webhooks(
             stores.jobs.webhooks, ctx["webhooks_kept_s"], PURGED_DELIVERIES
         )
@@ -241,7 +241,7 @@ async def _alone(
     one that takes too long."""
     stores: Stores = ctx["stores"]
     with _retried_later(what):
-        async with stores.jobs.exclusive.only(job) as is_alone:
+        async with stores.jobs.periodic.exclusive.only(job) as is_alone:
             if not is_alone:
                 return
             with _measured(ctx, job):
@@ -265,7 +265,7 @@ async def _write_canaries(ctx: dict[str, Any]) -> None:
 
 async def write_canaries(stores: Stores) -> None:
     """Write a canary into each lane, and wake the lanes as a gateway does."""
-    stores.broker.lanes.wake(await stores.jobs.canaries.write())
+    stores.broker.lanes.wake(await stores.jobs.lanes.canaries.write())
 
 
 async def _verify(ctx: dict[str, Any]) -> None:
@@ -275,7 +275,7 @@ async def _verify(ctx: dict[str, Any]) -> None:
             ctx,
             "verification",
             "the verification",
-            lambda stores: stores.jobs.verification.slice(rows),
+            lambda stores: stores.jobs.periodic.verification.slice(rows),
         )
 
 

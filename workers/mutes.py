@@ -16,7 +16,7 @@ async def end_mutes(stores: Stores) -> int:
     """
     ended = 0
     for _ in range(BATCHES_MAX):
-        expired = await stores.jobs.mutes.expired(BATCH)
+        expired = await stores.jobs.periodic.mutes.expired(BATCH)
         for pair in expired:
             ended += bool((await stores.writes.edges.change(pair, end_mute())).steps)
         if len(expired) < BATCH:

@@ -17,16 +17,16 @@ than the clock: the clock was set back."""
 async def sweep(stores: Stores) -> None:
     """Wake every dirty lane, drain those that have waited too long, and publish parked changes
     whose caches are available again."""
-    dirty = await stores.jobs.progress.dirty()
+    dirty = await stores.jobs.lanes.progress.dirty()
     stores.broker.lanes.wake(lane for lane, waited in dirty.items() if abs(waited) < OVERDUE_S)
     for lane, waited in dirty.items():
         if abs(waited) >= OVERDUE_S:
             log.warning("lane %d has waited for %.1f s; the sweep drains it", lane, waited)
             try:
-                await stores.jobs.drain.lane(lane, waits=False)
+                await stores.jobs.lanes.drain.lane(lane, waits=False)
             except LaneTaken:
                 continue
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)
-    if parked := await stores.jobs.progress.lanes_with_parked():
-        await stores.jobs.drain.publish_parked(parked)
+    if parked := await stores.jobs.lanes.progress.lanes_with_parked():
+        await stores.jobs.lanes.drain.publish_parked(parked)

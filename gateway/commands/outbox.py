@@ -19,8 +19,8 @@ async def show(config: Config, most: int) -> None:
         Unavailable: PostgreSQL cannot be reached.
     """
     async with open_stores(config.storage) as stores:
-        count = await stores.jobs.failed_changes.count()
-        for change in await stores.jobs.failed_changes.first(most):
+        count = await stores.jobs.lanes.failed_changes.count()
+        for change in await stores.jobs.lanes.failed_changes.first(most):
             typer.echo(_line(change))
     typer.echo(f"{count:,} failed changes." if count else "No failed changes.")
 
@@ -33,7 +33,7 @@ async def retry(config: Config, ids: Sequence[int] | None) -> int:
         Unavailable: PostgreSQL cannot be reached.
     """
     async with open_stores(config.storage) as stores:
-        lanes = await stores.jobs.failed_changes.retry(ids)
+        lanes = await stores.jobs.lanes.failed_changes.retry(ids)
         stores.broker.lanes.wake(lanes.values())
         await stores.broker.lanes.woken()
     typer.echo(f"{len(lanes):,} changes are tried again.")
@@ -47,7 +47,7 @@ async def drop(config: Config, ids: Sequence[int]) -> int:
         Unavailable: PostgreSQL cannot be reached.
     """
     async with open_stores(config.storage) as stores:
-        dropped = await stores.jobs.failed_changes.drop(ids)
+        dropped = await stores.jobs.lanes.failed_changes.drop(ids)
     typer.echo(f"{len(dropped):,} changes were dropped.")
     if dropped:
         typer.echo("Run `kith verify --repair`: reverse rows, counts and caches lack them.")

@@ -39,7 +39,7 @@ class SharedMetrics(Collector):
         yield from self._redis
 
     async def _outbox(self) -> list[Metric]:
-        backlog = (await self.stores.jobs.progress.backlog()).lanes
+        backlog = (await self.stores.jobs.lanes.progress.backlog()).lanes
         changes = GaugeMetricFamily(
             "kith_outbox_changes",
             "Changes that are not yet applied and published, by lane; counted up to 4,000 each.",
@@ -75,12 +75,12 @@ class SharedMetrics(Collector):
             " of the last canary, or the age of one that is waiting.",
             labels=["lane"],
         )
-        for lane, lag_s in (await self.stores.jobs.canaries.lags()).items():
+        for lane, lag_s in (await self.stores.jobs.lanes.canaries.lags()).items():
             within.add_metric([str(lane)], lag_s)
         return within
 
     async def _verification(self) -> list[Metric]:
-        state = await self.stores.jobs.verification.state()
+        state = await self.stores.jobs.periodic.verification.state()
         found = GaugeMetricFamily(
             "kith_verify_drift",
             "Inconsistencies that the scheduled verification has found, by kind: those of the last"

@@ -6,7 +6,17 @@ from storage.cache.marks import Marks
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
-from storage.groups import Broker, Caches, Jobs, Servers, Webhooks
+from storage.groups import (
+    AccountJobs,
+    Broker,
+    BulkJobs,
+    Caches,
+    Jobs,
+    LaneJobs,
+    PeriodicJobs,
+    Servers,
+    Webhooks,
+)
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import BulkQueue
@@ -42,20 +52,29 @@ def jobs_of(
     edges = AnnouncedEdges(PostgresEdges(postgres), caches.updates, broker.lanes, shielded)
     affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
     return Jobs(
-        outbox=outbox,
-        progress=progress,
-        failed_changes=FailedChanges(postgres),
-        exclusive=ExclusiveJobs(postgres, settings.space),
-        canaries=Canaries(postgres),
-        verification=Verification(postgres, settings),
-        drain=drain,
-        mutes=PostgresMutes(postgres),
-        bulk=BulkQueue(postgres),
-        batched_edges=_batched_edges(settings, servers, caches, broker, shielded),
-        absent_follower_counts=AbsentFollowerCounts(postgres),
-        affinity=affinity,
-        erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
-        erasures=erasures,
+        lanes=LaneJobs(
+            outbox=outbox,
+            progress=progress,
+            drain=drain,
+            failed_changes=FailedChanges(postgres),
+            canaries=Canaries(postgres),
+        ),
+        bulk=BulkJobs(
+            queue=BulkQueue(postgres),
+            edges=_batched_edges(settings, servers, caches, broker, shielded),
+        ),
+        accounts=AccountJobs(
+            erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
+            erasures=erasures,
+            absent_follower_counts=AbsentFollowerCounts(postgres),
+        ),
+        periodic=PeriodicJobs(
+            exclusive=ExclusiveJobs(postgres, settings.space),
+            verification=Verification(postgres, settings),
+            mutes=PostgresMutes(postgres),
+            affinity=affinity,
+        ),
+        webhooks=Webhooks(WebhookEndpoints(postgres), WebhookDeliveries(postgres)),
         failover=Failover(
             postgres,
             caches.updates,
@@ -65,7 +84,6 @@ def jobs_of(
             # The servers of a cluster are many, and change.
             {servers.broker} if is_cluster(settings.caches_at) else {servers.broker, servers.redis},
         ),
-        webhooks=Webhooks(WebhookEndpoints(postgres), WebhookDeliveries(postgres)),
     )
 
 

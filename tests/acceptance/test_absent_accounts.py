@@ -298,7 +298,7 @@ async def test_operators_see_how_many_are_absent(gateway: Gateway) -> None:
 
 async def test_absences_are_as_fresh_as_required(stores: Stores) -> None:
     await stores.reads.absences.now()
-    before = (await stores.jobs.progress.watermarks()).now
+    before = (await stores.jobs.lanes.progress.watermarks()).now
     assert await stores.reads.absences.as_of(before) == set()
     (row,) = await stores.servers.postgres.fetch(
         "INSERT INTO account (user_id, state, changed_at)"

@@ -467,9 +467,9 @@ async def test_ended_operations_and_abandoned_uploads_are_purged(
         "INSERT INTO bulk_slice (operation_key, upload, number, first_line, uploaded_at)"
         " VALUES (5, gen_random_uuid(), 0, 1, 0)"
     )
-    assert await stores.jobs.bulk.purge(3_600) == 1
+    assert await stores.jobs.bulk.queue.purge(3_600) == 1
     await stores.servers.postgres.fetch("UPDATE bulk_operation SET ended_at = 0 WHERE state > 2")
-    assert await stores.jobs.bulk.purge(3_600) == 1
+    assert await stores.jobs.bulk.queue.purge(3_600) == 1
     assert await operation(gateway, "old") is None
     assert (await operation(gateway, "open"))["state"] == "PENDING"
     assert len(await stores.servers.postgres.fetch("SELECT 1 FROM bulk_slice")) == 1

@@ -295,10 +295,10 @@ async def test_a_drain_that_died_between_its_steps_changes_nothing(
 ) -> None:
     assert await followers(other) == []
     token = await token_of(gateway, FAN, "followUser", STAR)
-    await stores.jobs.outbox.apply(lane_of(STAR), 1000)  # killed here: no cache was updated
+    await stores.jobs.lanes.outbox.apply(lane_of(STAR), 1000)  # killed here: no cache was updated
     assert await followers(other) == []
     assert await followers(other, token=token) == [str(FAN)]
-    assert lane_of(STAR) not in await stores.jobs.progress.dirty()
+    assert lane_of(STAR) not in await stores.jobs.lanes.progress.dirty()
 
 
 @pytest.mark.parametrize("mutation", ["deactivateAccount", "deleteAccount"])
@@ -373,7 +373,7 @@ async def test_without_redis_the_rows_answer(
         assert await followers(two, token=token) == [str(FAN)]
         token = await token_of(one, 3, "followUser", STAR)
         assert await followers(two, token=token) == ["3", str(FAN)]
-    assert await stores.jobs.progress.dirty(), "the cache updates are still pending"
+    assert await stores.jobs.lanes.progress.dirty(), "the cache updates are still pending"
 
 
 async def test_a_reader_updates_the_caches_that_a_gateway_could_not_update(
@@ -438,8 +438,8 @@ async def test_every_reader_sees_what_their_token_is_of(
 
     async def work() -> None:
         while True:
-            for lane in await stores.jobs.progress.dirty():
-                await stores.jobs.drain.lane(lane)
+            for lane in await stores.jobs.lanes.progress.dirty():
+                await stores.jobs.lanes.drain.lane(lane)
             await asyncio.sleep(0.005)
 
     worker = asyncio.create_task(work())
@@ -546,7 +546,7 @@ async def test_a_blocked_user_learns_nothing_from_tokens(gateway: Gateway, store
     """
     await follows(stores, (FAN, STAR))
     await token_of(gateway, STAR, "blockUser", FAN)
-    after = (await stores.jobs.progress.watermarks()).now
+    after = (await stores.jobs.lanes.progress.watermarks()).now
     assert await changed(gateway, FAN, "followUser", STAR) == ("REJECTED", None)
     outcome, token = await changed(gateway, FAN, "unfollowUser", STAR)
     assert outcome == "NOT_FOLLOWING"
@@ -592,7 +592,9 @@ async def test_every_list_returns_its_freshness(gateway: Gateway, stores: Stores
         assert result["degraded"] is False
         assert abs(datetime.fromisoformat(result["asOf"]) - before) < timedelta(minutes=1)
     await follows(stores, (FAN, STAR))
-    waits_since = (await stores.jobs.progress.watermarks([lane_of(STAR)])).oldest[lane_of(STAR)]
+    waits_since = (await stores.jobs.lanes.progress.watermarks([lane_of(STAR)])).oldest[
+        lane_of(STAR)
+    ]
     assert waits_since is not None
     answer = await gateway.data(LISTS, STAR, ids=["1"])
     for name, result in result_of(answer, 0).items():

@@ -19,7 +19,7 @@ from tests.support.interactions import RECORD, interaction, record, record_with
 
 
 async def strength(stores: Stores, user: int, other: int, now: datetime) -> float:
-    rank = (await stores.jobs.affinity.closest(UserId(user)))[UserId(other)]
+    rank = (await stores.jobs.periodic.affinity.closest(UserId(user)))[UserId(other)]
     return DEFAULT_SCALE.strength(rank, Millis(int(now.timestamp() * 1000)))
 
 
@@ -56,7 +56,7 @@ async def test_interactions_of_deleted_accounts_are_passed_over(
     await stores.writes.account_states.change(UserId(4), AccountState.DEACTIVATED)
     given = [interaction(*pair) for pair in ((1, 3), (3, 1), (1, 4), (1, 4), (4, 1))]
     assert await record(gateway, *given) == 3
-    assert set(await stores.jobs.affinity.closest(UserId(1))) == {4}
+    assert set(await stores.jobs.periodic.affinity.closest(UserId(1))) == {4}
 
 
 async def test_a_service_may_record_while_it_asks_for_a_user(gateway: Gateway) -> None:
@@ -72,7 +72,7 @@ async def test_an_empty_batch_records_nothing(gateway: Gateway) -> None:
 async def test_nobody_else_may_record(gateway: Gateway, stores: Stores, viewer: int | None) -> None:
     error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 2)])
     assert error["extensions"] == {"code": "FORBIDDEN"}
-    assert await stores.jobs.affinity.closest(UserId(1)) == {}
+    assert await stores.jobs.periodic.affinity.closest(UserId(1)) == {}
     error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 0)])
     assert error["extensions"] == {"code": "FORBIDDEN"}, "whatever else is wrong with it"
 
@@ -96,7 +96,7 @@ async def test_a_batch_with_bad_input_is_rejected_as_a_whole(
     payload = (await gateway.as_service.data(RECORD, interactions=given))["recordInteractions"]
     assert (payload["outcome"], payload["changed"], payload["recorded"]) == ("REJECTED", False, 0)
     assert payload["userErrors"] == [invalid_input(*argument.split("."))]
-    assert await stores.jobs.affinity.closest(UserId(1)) == {}
+    assert await stores.jobs.periodic.affinity.closest(UserId(1)) == {}
 
 
 async def test_a_repeat_with_its_key_is_answered_alike_and_counts_once(
@@ -105,23 +105,23 @@ async def test_a_repeat_with_its_key_is_answered_alike_and_counts_once(
     given = [interaction(1, 2, count=2), interaction(1, 2), interaction(1, 1), interaction(1, 3)]
     first = await record_with(gateway, "k", *given)
     assert (first["outcome"], first["recorded"]) == ("RECORDED", 3)
-    before = await stores.jobs.affinity.closest(UserId(1))
+    before = await stores.jobs.periodic.affinity.closest(UserId(1))
     await stores.writes.account_states.change(
         UserId(3), AccountState.DELETED
     )  # and still the first answer
     assert await record_with(gateway, "k", *given) == first
-    assert await stores.jobs.affinity.closest(UserId(1)) == before
+    assert await stores.jobs.periodic.affinity.closest(UserId(1)) == before
     assert (await record_with(gateway, "other", *given))["recorded"] == 2
-    assert (await stores.jobs.affinity.closest(UserId(1)))[UserId(2)] > before[UserId(2)]
+    assert (await stores.jobs.periodic.affinity.closest(UserId(1)))[UserId(2)] > before[UserId(2)]
 
 
 async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Stores) -> None:
     given = [interaction(1, user) for user in range(2, 30)]
     at_once = await asyncio.gather(*(record_with(gateway, "k", *given) for _ in range(12)))
     assert {payload["recorded"] for payload in at_once} == {28}
-    once = await stores.jobs.affinity.closest(UserId(1))
+    once = await stores.jobs.periodic.affinity.closest(UserId(1))
     await record(gateway, *(interaction(2, user) for user in range(3, 30)))
-    twice = await stores.jobs.affinity.closest(UserId(2))
+    twice = await stores.jobs.periodic.affinity.closest(UserId(2))
     assert isclose(once[UserId(3)], twice[UserId(3)], abs_tol=1e-3), "it was recorded once"
 
 
@@ -140,7 +140,7 @@ async def test_a_key_is_of_one_batch(
     gateway: Gateway, stores: Stores, other: list[dict[str, Any]]
 ) -> None:
     await record_with(gateway, "k", interaction(1, 2))
-    before = await stores.jobs.affinity.closest(UserId(1))
+    before = await stores.jobs.periodic.affinity.closest(UserId(1))
     rejected = await record_with(gateway, "k", *other)
     assert (rejected["outcome"], rejected["recorded"]) == ("REJECTED", 0)
     assert rejected["userErrors"] == [
@@ -150,8 +150,8 @@ async def test_a_key_is_of_one_batch(
             "field": ["input", "idempotencyKey"],
         }
     ]
-    assert await stores.jobs.affinity.closest(UserId(1)) == before
-    assert await stores.jobs.affinity.closest(UserId(2)) == {}
+    assert await stores.jobs.periodic.affinity.closest(UserId(1)) == before
+    assert await stores.jobs.periodic.affinity.closest(UserId(2)) == {}
 
 
 async def test_services_share_their_keys_with_all_they_do(gateway: Gateway) -> None:
@@ -167,7 +167,7 @@ async def test_an_invalid_idempotency_key_is_rejected(gateway: Gateway, stores: 
         given = [interaction(1, 2)]
         data = await gateway.as_service.data(RECORD, interactions=given, key=key)
         assert data["recordInteractions"]["userErrors"] == [invalid_input("idempotencyKey")]
-    assert await stores.jobs.affinity.closest(UserId(1)) == {}
+    assert await stores.jobs.periodic.affinity.closest(UserId(1)) == {}
 
 
 async def test_a_full_batch_is_one_statement_or_on_citus_one_for_each_shard(

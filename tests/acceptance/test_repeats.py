@@ -89,7 +89,7 @@ async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Sto
     )
     assert payloads[0]["outcome"] == "UNFOLLOWED"
     assert all(payload == payloads[0] for payload in payloads)
-    assert (await stores.jobs.progress.backlog()).waiting == 1
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
 
 
 async def test_of_two_inputs_with_one_key_at_once_one_is_done(
@@ -102,7 +102,7 @@ async def test_of_two_inputs_with_one_key_at_once_one_is_done(
     assert outcomes == ["FOLLOWED", *["REJECTED"] * 11]
     codes = {error["code"] for payload in payloads for error in payload["userErrors"]}
     assert codes == {"IDEMPOTENCY_KEY_REUSED"}
-    assert (await stores.jobs.progress.backlog()).waiting == 1
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
 
 
 async def test_many_changes_are_each_for_themselves(gateway: Gateway, stores: Stores) -> None:
@@ -177,7 +177,7 @@ async def test_too_many_changes_are_rejected_as_a_whole(gateway: Gateway, stores
     payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 53)])
     assert payload["changes"] == []
     assert [error["field"] for error in payload["userErrors"]] == [["input", "changes"]]
-    assert (await stores.jobs.progress.backlog()).waiting == 0
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 0
     payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 52)])
     assert [one["outcome"] for one in payload["changes"]] == ["FOLLOWED"] * 50
 

@@ -144,4 +144,4 @@ async def _client(url: str, mine: dict[int, list[Event]]) -> None:
 
 
 async def _nothing_waits(stores: Stores) -> bool:
-    return not await stores.jobs.progress.dirty()
+    return not await stores.jobs.lanes.progress.dirty()

@@ -142,8 +142,8 @@ async def test_one_sweep_of_each_space_runs_at_a_time(
     async with (
         open_stores(in_space(storage_settings, "shop")) as shop,
         open_stores(in_space(storage_settings, "shop")) as other_worker,
-        shop.jobs.exclusive.only("sweep") as first,
-        other_worker.jobs.exclusive.only("sweep") as second,
-        stores.jobs.exclusive.only("sweep") as elsewhere,
+        shop.jobs.periodic.exclusive.only("sweep") as first,
+        other_worker.jobs.periodic.exclusive.only("sweep") as second,
+        stores.jobs.periodic.exclusive.only("sweep") as elsewhere,
     ):
         assert (first, second, elsewhere) == (True, False, True)

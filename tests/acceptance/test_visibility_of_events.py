@@ -143,7 +143,7 @@ async def test_an_account_is_gone_at_once_and_its_edges_send_their_end(
             await stores.writes.account_states.change(UserId(BEN), AccountState.DELETED)
             assert (await relation.data())["relationChanged"][0]["state"] == "NONE"
             assert await counted(counts) == (0, 0)
-        erasing = [await stores.jobs.erasure.erase_batch(UserId(BEN)) for _ in range(3)]
+        erasing = [await stores.jobs.accounts.erasure.erase_batch(UserId(BEN)) for _ in range(3)]
         assert erasing[-1] is BatchResult.WAIT, "nothing is left, but something may be under way"
         await drain_all(stores)
         assert await received_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}

@@ -35,7 +35,7 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[Worker]:
 
 
 async def nothing_waits(stores: Stores) -> bool:
-    return not await stores.jobs.progress.dirty()
+    return not await stores.jobs.lanes.progress.dirty()
 
 
 async def test_a_worker_drains_what_is_written(stores: Stores, worker: Worker) -> None:
@@ -174,7 +174,7 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
         await worker.start()
 
     async def is_erased() -> bool:
-        return not await edges_left() and not await stores.jobs.progress.dirty()
+        return not await edges_left() and not await stores.jobs.lanes.progress.dirty()
 
     await until(is_erased)
     report = await verify(storage_settings)

@@ -53,8 +53,8 @@ class World:
 
         async def drain() -> None:
             while not over.is_set():
-                for lane in await self.traffic.stores.jobs.progress.dirty():
-                    await self.traffic.stores.jobs.drain.lane(lane)
+                for lane in await self.traffic.stores.jobs.lanes.progress.dirty():
+                    await self.traffic.stores.jobs.lanes.drain.lane(lane)
 
         task = asyncio.create_task(drain())
         try:

@@ -170,20 +170,20 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
         await stores.reads.reader.read(None, ProfilesOf([STAR]))
         gone.stop()  # and keeps what it holds
         await unfollows(stores, *((user, STAR) for user in theirs), (other, STAR))
-        await stores.jobs.drain.lane(lane)
+        await stores.jobs.lanes.drain.lane(lane)
         totals = await stores.reads.reader.read(None, ProfilesOf([STAR]))
         assert totals[STAR].counts.followers == len(left), (
             "applied, and sent to the available servers"
         )
         assert await followers(stores, EVERYBODY) == left
-        assert await stores.jobs.progress.dirty() == {}
-        assert (await stores.jobs.progress.backlog()).waiting == len(theirs)
+        assert await stores.jobs.lanes.progress.dirty() == {}
+        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(theirs)
         result = await stores.changes.catch_up.reach(
-            {lane: (await stores.jobs.progress.watermarks()).now}, 5
+            {lane: (await stores.jobs.lanes.progress.watermarks()).now}, 5
         )
         assert not result, "no cache may be believed that could come back as it was"
         await sweep(stores)
-        assert (await stores.jobs.progress.backlog()).waiting == len(theirs)
+        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(theirs)
         remembered = await stores.servers.redis.partly([("EXISTS", KEYS.profile(STAR))])
         assert remembered == [1], "a server that has the update does not get it again"
 
@@ -194,7 +194,7 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
 
         async def nothing_waits() -> bool:
             await sweep(stores)
-            return not (await stores.jobs.progress.backlog()).waiting
+            return not (await stores.jobs.lanes.progress.backlog()).waiting
 
         assert await followers(stores, theirs), "it holds what it held, nearly"
         await until(nothing_waits, "all updates are sent")
@@ -202,7 +202,7 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
             assert await followers(stores, theirs) == set()
         assert not asked
         assert await stores.changes.catch_up.reach(
-            {lane: (await stores.jobs.progress.watermarks()).now}, 5
+            {lane: (await stores.jobs.lanes.progress.watermarks()).now}, 5
         )
 
 
@@ -217,15 +217,15 @@ async def test_a_server_that_is_back_gets_its_updates_among_those_that_wait_for_
         gone.kill()
         back.kill()
         await unfollows(stores, *((user, STAR) for user in [*first, *then]))
-        await stores.jobs.drain.lane(lane_of(STAR))
+        await stores.jobs.lanes.drain.lane(lane_of(STAR))
         await back.start()
 
         async def caches_are_updated() -> bool:
             await sweep(stores)
-            return await stores.jobs.progress.unacknowledged(then) == set()
+            return await stores.jobs.lanes.progress.unacknowledged(then) == set()
 
         await until(caches_are_updated, "the caches are updated")
-        assert await stores.jobs.progress.unacknowledged(first) == set(first)
+        assert await stores.jobs.lanes.progress.unacknowledged(first) == set(first)
 
 
 async def test_without_any_cache_server_reads_use_postgresql(
@@ -357,13 +357,13 @@ async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         await drain_all(stores)
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
-        assert (await stores.jobs.progress.backlog()).waiting == len(EVERYBODY)
+        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(EVERYBODY)
     right = replace(
         storage_settings, cache=replace(storage_settings.cache, url=wrong.replace("wrong", "right"))
     )
     async with open_stores(right) as stores:
         await sweep(stores)
-        assert (await stores.jobs.progress.backlog()).waiting == 0
+        assert (await stores.jobs.lanes.progress.backlog()).waiting == 0
         await stores.servers.redis.ping()
 
 

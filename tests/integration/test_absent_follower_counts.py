@@ -59,9 +59,9 @@ async def anything(stores: Stores, chance: random.Random) -> None:
         state = chance.choice([AccountState.ACTIVE, AccountState.DEACTIVATED])
         await stores.writes.account_states.change(one, state)
     elif what < 0.9:
-        await asyncio.gather(*map(stores.jobs.drain.lane, ALL_LANES))
+        await asyncio.gather(*map(stores.jobs.lanes.drain.lane, ALL_LANES))
     else:
-        await stores.jobs.absent_follower_counts.update(1)
+        await stores.jobs.accounts.absent_follower_counts.update(1)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -106,7 +106,9 @@ async def test_a_turn_is_bounded_by_edges_and_who_follows_more_is_counted_alone(
     await drain_all(stores)
     for user in follows:
         await stores.writes.account_states.change(UserId(user), AccountState.DEACTIVATED)
-    turns = [(await stores.jobs.absent_follower_counts.update(5)).accounts for _ in range(4)]
+    turns = [
+        (await stores.jobs.accounts.absent_follower_counts.update(5)).accounts for _ in range(4)
+    ]
     assert turns == [2, 1, 1, 0]
 
 
@@ -114,8 +116,8 @@ async def test_two_do_not_count_at_once(stores: Stores) -> None:
     await stores.writes.account_states.change(PEOPLE[0], AccountState.DEACTIVATED)
     async with stores.servers.postgres.connection() as other, other.transaction():
         await other.row("SELECT lock_at(0, $1, 0)", locks.ABSENT_FOLLOWER_COUNTS)
-        assert (await stores.jobs.absent_follower_counts.update(5)).accounts == 0
-    assert (await stores.jobs.absent_follower_counts.update(5)).accounts == 1
+        assert (await stores.jobs.accounts.absent_follower_counts.update(5)).accounts == 0
+    assert (await stores.jobs.accounts.absent_follower_counts.update(5)).accounts == 1
 
 
 async def test_until_they_are_counted_short_lists_are_looked_up(stores: Stores) -> None:
@@ -133,13 +135,9 @@ async def test_the_totals_of_long_lists_are_forgotten_when_they_are_counted(
 ) -> None:
     await edges(stores, {(2, 1): Kind.FOLLOW, (3, 1): Kind.FOLLOW})
     await drain_all(stores)
-    strict = replace(
-        stores,
-        jobs=replace(
-            stores.jobs,
-            absent_follower_counts=AbsentFollowerCounts(stores.servers.postgres, followers_max=1),
-        ),
-    )
+    counts = AbsentFollowerCounts(stores.servers.postgres, followers_max=1)
+    accounts = replace(stores.jobs.accounts, absent_follower_counts=counts)
+    strict = replace(stores, jobs=replace(stores.jobs, accounts=accounts))
     key = Keys(storage_settings.space).profile(PEOPLE[0])
     for store, state, left in (
         (strict, AccountState.DEACTIVATED, 0),

@@ -149,7 +149,7 @@ async def test_a_purge_is_bounded_under_the_statistics_of_a_table_of_one_row(
 async def test_the_workers_purge_prunes_too(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
-    await acquainted(stores.jobs.affinity, 1, KEPT + 250)
+    await acquainted(stores.jobs.periodic.affinity, 1, KEPT + 250)
     await main._purge(
         {"metrics": JobMetrics(), "stores": stores, "undo_s": 900, "webhooks_kept_s": 86_400}
     )

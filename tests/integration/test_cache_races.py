@@ -331,8 +331,8 @@ async def test_updates_may_come_in_any_order_and_twice(
     if warm:
         await state(relations, user, other)
     changes = [await write.follow(1, 2), await write.unfollow(1, 2), await write.follow(1, 2)]
-    for lane in await bench.stores.jobs.progress.dirty():
-        await bench.stores.jobs.outbox.apply(lane, 100)
+    for lane in await bench.stores.jobs.lanes.progress.dirty():
+        await bench.stores.jobs.lanes.outbox.apply(lane, 100)
     if not warm:
         await state(relations, user, other)
     for step in (*order, *order):
@@ -367,8 +367,8 @@ async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
     relations, _ = bench.relations()
     write = Unannounced(bench.stores)
     made, _undone = await write.follow(1, 2), await write.unfollow(1, 2)
-    for lane in await bench.stores.jobs.progress.dirty():
-        await bench.stores.jobs.outbox.apply(lane, 100)
+    for lane in await bench.stores.jobs.lanes.progress.dirty():
+        await bench.stores.jobs.lanes.outbox.apply(lane, 100)
     user, other = (1, 2) if side == "forward" else (2, 1)
     assert await state(relations, user, other) == [(0, 0)]
     if side == "forward":

@@ -16,21 +16,21 @@ from workers.main import write_canaries
 
 async def test_each_lane_has_one_canary_and_its_lag_is_published(stores: Stores) -> None:
     await write_canaries(stores)
-    assert (await stores.jobs.progress.dirty()).keys() == set(map(Lane, range(LANES)))
+    assert (await stores.jobs.lanes.progress.dirty()).keys() == set(map(Lane, range(LANES)))
 
     async def is_woken() -> bool:
         return await stores.broker.lanes.queued() == LANES
 
     await until(is_woken, "every lane is woken, as by a change")
     await write_canaries(stores)
-    assert (await stores.jobs.progress.backlog()).waiting == LANES
-    waiting = await stores.jobs.canaries.lags()
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == LANES
+    waiting = await stores.jobs.lanes.canaries.lags()
     assert waiting.keys() == set(map(Lane, range(LANES)))
     assert min(waiting.values()) > 0
     await drain_all(stores)
-    took = await stores.jobs.canaries.lags()
+    took = await stores.jobs.lanes.canaries.lags()
     assert all(took[lane] >= waiting[lane] for lane in waiting)
-    assert await stores.jobs.canaries.lags() == took, "it is a measurement, and not an age"
+    assert await stores.jobs.lanes.canaries.lags() == took, "it is a measurement, and not an age"
 
 
 async def test_a_canary_that_waits_counts_with_its_age(stores: Stores) -> None:
@@ -38,7 +38,7 @@ async def test_a_canary_that_waits_counts_with_its_age(stores: Stores) -> None:
     await drain_all(stores)
     await write_canaries(stores)
     await stores.servers.postgres.fetch("UPDATE canary SET written_at = written_at - 90000000")
-    assert min((await stores.jobs.canaries.lags()).values()) >= 90
+    assert min((await stores.jobs.lanes.canaries.lags()).values()) >= 90
 
 
 async def test_nobody_sees_a_canary(stores: Stores, storage_settings: StorageSettings) -> None:
@@ -71,14 +71,14 @@ async def test_canaries_follow_the_number_of_lanes(
 ) -> None:
     await write_canaries(stores)
     await set_lanes(storage_settings, 16)
-    assert (await stores.jobs.progress.backlog()).waiting == 0
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 0
     await write_canaries(stores)
-    applied = await stores.jobs.outbox.apply(Lane(15), 9)
+    applied = await stores.jobs.lanes.outbox.apply(Lane(15), 9)
     assert list(map(is_canary, applied.changes)) == [True]
     await drain_all(stores)
-    assert len(await stores.jobs.canaries.lags()) == 16
+    assert len(await stores.jobs.lanes.canaries.lags()) == 16
     await set_lanes(storage_settings, 8)
-    assert len(await stores.jobs.canaries.lags()) == 8
+    assert len(await stores.jobs.lanes.canaries.lags()) == 8
 
 
 async def test_the_lag_is_a_metric(stores: Stores) -> None:

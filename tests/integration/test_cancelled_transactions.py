@@ -66,9 +66,9 @@ async def test_a_drain_is_run_again(
 ) -> None:
     await follows(stores, (1, USER), (2, USER))
     await cancel(stores, event, 2, code)
-    await stores.jobs.drain.lane(LANE)
+    await stores.jobs.lanes.drain.lane(LANE)
     assert await tries(stores) == 3
-    assert await stores.jobs.failed_changes.count() == 0
+    assert await stores.jobs.lanes.failed_changes.count() == 0
     await assert_whole(storage_settings)
 
 
@@ -79,9 +79,9 @@ async def test_a_drain_that_is_always_cancelled_fails_and_its_changes_wait(
     await follows(stores, (1, USER))
     await cancel(stores, "INSERT ON follower", ALWAYS)
     with pytest.raises(Unavailable):
-        await stores.jobs.drain.lane(LANE)
+        await stores.jobs.lanes.drain.lane(LANE)
     assert await tries(stores) == transactions.TRIES
-    assert await stores.jobs.failed_changes.count() == 0
+    assert await stores.jobs.lanes.failed_changes.count() == 0
     assert [tuple(row) for row in await stores.servers.postgres.fetch(WAITING)] == [(1, 0)]
 
 

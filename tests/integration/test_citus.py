@@ -82,11 +82,11 @@ async def test_both_sides_of_a_pair_change_it_through_different_machines(
 
 async def test_one_machine_drains_a_lane_at_a_time(gateways: list[Stores]) -> None:
     one, other = gateways[1], gateways[2]
-    async with one.jobs.outbox._locked(Lane(3), waits=True):
+    async with one.jobs.lanes.outbox._locked(Lane(3), waits=True):
         with pytest.raises(LaneTaken):
-            await other.jobs.outbox.apply(Lane(3), 10, waits=False)
-        await other.jobs.outbox.apply(Lane(4), 10, waits=False)
-    await other.jobs.outbox.apply(Lane(3), 10, waits=False)
+            await other.jobs.lanes.outbox.apply(Lane(3), 10, waits=False)
+        await other.jobs.lanes.outbox.apply(Lane(4), 10, waits=False)
+    await other.jobs.lanes.outbox.apply(Lane(3), 10, waits=False)
 
 
 async def test_drains_of_two_lanes_do_not_wait_for_each_other(gateways: list[Stores]) -> None:
@@ -96,7 +96,7 @@ async def test_drains_of_two_lanes_do_not_wait_for_each_other(gateways: list[Sto
     stores, (one, other) = gateways[0], (Lane(3), Lane(4))
     targets = [user for user in range(1, 120) if lane_of(UserId(user)) in (one, other)]
     await follows(stores, *((1000 + user, user) for user in targets))
-    outbox = stores.jobs.outbox
+    outbox = stores.jobs.lanes.outbox
     async with outbox._locked(one, waits=True) as connection:
         applied = await outbox._applied(connection, one, 1000, 0, None)
         assert len(applied.ids) + len((await outbox.apply(other, 1000)).ids) == len(targets)
@@ -118,7 +118,7 @@ async def test_lanes_move_with_all_that_waits(
     stores = gateways[0]
     await follows(stores, *((source, source + 100) for source in range(1, 40)))
     await set_lanes(storage_settings, 32)
-    assert len(await gateways[1].jobs.progress.dirty(POSSIBLE_LANES)) > 8
+    assert len(await gateways[1].jobs.lanes.progress.dirty(POSSIBLE_LANES)) > 8
     await drain_all(gateways[2])
     (row,) = await stores.servers.postgres.fetch(DIFFERENCES)
     assert (row["followers"], row["waiting"]) == (39, 0)

@@ -37,7 +37,9 @@ CLOSEST_FIRST = [4, 7, 2, 11, 10, 9, 8, 6, 5, 3]
 
 async def graph(stores: Stores) -> None:
     await follows(stores, *((1, friend) for friend in FRIENDS), *((f, 1) for f in FRIENDS))
-    await stores.jobs.affinity.record({as_pair(1, other): r for other, r in CLOSENESS.items()})
+    await stores.jobs.periodic.affinity.record(
+        {as_pair(1, other): r for other, r in CLOSENESS.items()}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +152,7 @@ async def test_a_page_costs_two_reads(own_scope: Scope, stores: Stores) -> None:
 
 async def test_a_position_says_nothing_of_closeness(own_scope: Scope, stores: Stores) -> None:
     before = set((await closest(own_scope, 20)).entries)
-    await stores.jobs.affinity.record({as_pair(1, 5): DEFAULT_SCALE.half_life_days * 1e3})
+    await stores.jobs.periodic.affinity.record({as_pair(1, 5): DEFAULT_SCALE.half_life_days * 1e3})
     after = (await closest(own_scope, 20)).entries
     assert ids_of(after[:1]) == [5]
     assert set(after) == before

@@ -94,8 +94,8 @@ async def all_of(work: list[Coroutine[Any, Any, None]], at_once: int = 6) -> Non
 async def drain_until(stores: Stores, over: asyncio.Event, most: int) -> None:
     """Drains one lane in small batches, again and again, as an eager worker does."""
     while not over.is_set():
-        applied = await stores.jobs.outbox.apply(LANE, most)
-        await stores.jobs.drain.publish(LANE, applied)
+        applied = await stores.jobs.lanes.outbox.apply(LANE, most)
+        await stores.jobs.lanes.drain.publish(LANE, applied)
 
 
 # Once, however often.
@@ -138,9 +138,9 @@ async def test_a_batch_takes_no_more_than_it_may_and_the_oldest_first(stores: St
     await follows(stores, *((fan, star) for fan in range(3000, 3010)))
     taken = []
     for _ in range(4):
-        applied = await stores.jobs.outbox.apply(LANE, 4)
+        applied = await stores.jobs.lanes.outbox.apply(LANE, 4)
         taken.append([change.pair.source for change in applied.changes])
-        await stores.jobs.outbox.acknowledge(LANE, applied.ids)
+        await stores.jobs.lanes.outbox.acknowledge(LANE, applied.ids)
     assert taken == [[3000, 3001, 3002, 3003], [3004, 3005, 3006, 3007], [3008, 3009], []]
 
 
@@ -149,9 +149,9 @@ async def test_unacknowledged_changes_are_returned_again_with_new_ones(
 ) -> None:
     star = STARS[0]
     await follows(stores, (3000, star))
-    first = await stores.jobs.outbox.apply(LANE, 4)
+    first = await stores.jobs.lanes.outbox.apply(LANE, 4)
     await follows(stores, (3001, star))
-    both = await stores.jobs.outbox.apply(LANE, 4)
+    both = await stores.jobs.lanes.outbox.apply(LANE, 4)
     assert both.ids[:1] == first.ids
     assert [change.pair.source for change in both.changes] == [3000, 3001]
     counts = await Totals(stores.reads.reader, Consistency.ROWS).get_many(users(star), None)
@@ -164,10 +164,10 @@ async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
     monkeypatch.setattr(draining, "BATCH", 3)
     monkeypatch.setattr(draining, "BATCHES_MAX", 2)
     await follows(stores, *((fan, STARS[0]) for fan in range(3000, 3010)))
-    await stores.jobs.drain.lane(LANE)
-    assert (await stores.jobs.progress.backlog()).waiting == 4
-    assert list(await stores.jobs.progress.dirty()) == [LANE]
-    await stores.jobs.drain.lane(LANE)
+    await stores.jobs.lanes.drain.lane(LANE)
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 4
+    assert list(await stores.jobs.lanes.progress.dirty()) == [LANE]
+    await stores.jobs.lanes.drain.lane(LANE)
     await assert_drained(stores)
 
 
@@ -198,10 +198,10 @@ async def test_changes_that_a_killed_worker_applied_are_published_by_the_next(
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
-    await worker.jobs.outbox.apply(lane, 1000)  # and here it is killed
+    await worker.jobs.lanes.outbox.apply(lane, 1000)  # and here it is killed
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False), "the caches know nothing yet"
-    assert list(await stores.jobs.progress.dirty()) == [lane]
-    await stores.jobs.drain.lane(lane)
+    assert list(await stores.jobs.lanes.progress.dirty()) == [lane]
+    await stores.jobs.lanes.drain.lane(lane)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_drained(stores)
 
@@ -211,7 +211,7 @@ async def test_published_changes_without_acknowledgement_are_published_again(
 ) -> None:
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
-    old = await worker.jobs.outbox.apply(lane, 1000)
+    old = await worker.jobs.lanes.outbox.apply(lane, 1000)
     await worker.caches.updates.applied(old.changes)  # and here it is killed
     await unfollows(stores, (1, 2))
     await drain_all(stores)
@@ -223,9 +223,9 @@ async def test_published_changes_without_acknowledgement_are_published_again(
 async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Stores) -> None:
     await follows(stores, (1, 2))
     (row,) = await stores.servers.postgres.fetch("SELECT lane, id FROM outbox")
-    await stores.jobs.outbox.acknowledge(row["lane"], [row["id"]])
-    await stores.jobs.outbox.acknowledge(Lane((row["lane"] + 1) % LANES), [row["id"]])
-    assert (await stores.jobs.progress.backlog()).waiting == 1
+    await stores.jobs.lanes.outbox.acknowledge(row["lane"], [row["id"]])
+    await stores.jobs.lanes.outbox.acknowledge(Lane((row["lane"] + 1) % LANES), [row["id"]])
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
     await drain_all(stores)
     await assert_drained(stores)
 
@@ -238,7 +238,7 @@ async def test_a_drain_that_is_cancelled_anywhere_changes_nothing_twice(
         await toggle(stores, 3000, star)
         await toggle(stores, star, 3000)
         await toggle(stores, 3000 + turn, star)
-        task = asyncio.create_task(worker.jobs.drain.lane(LANE))
+        task = asyncio.create_task(worker.jobs.lanes.drain.lane(LANE))
         for _ in range(3 * turn):
             await asyncio.sleep(0)
         task.cancel()
@@ -255,9 +255,9 @@ async def test_without_redis_changes_are_applied_and_wait_to_be_published(
     lane = lane_of(TWO)
     async with open_stores(replace(storage_settings, redis_url="unix:///nowhere.sock")) as alone:
         with pytest.raises(Unavailable):
-            await alone.jobs.drain.lane(lane)
+            await alone.jobs.lanes.drain.lane(lane)
         assert await seen_by_others(alone, TWO, ONE) == ([1], 1, True)
-    assert list(await stores.jobs.progress.dirty()) == [lane]
+    assert list(await stores.jobs.lanes.progress.dirty()) == [lane]
     await drain_all(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_drained(stores)
@@ -297,7 +297,7 @@ async def test_unavailable_caches_delay_neither_lanes_nor_events(
         assert await seen_by_others(alone, star, UserId(3000)) == arrived
         result = (await alone.broker.events.after(star, cursor, 99)).events
         assert [one.event.source for one in result] == [*fans]
-        assert (await alone.jobs.progress.backlog()).waiting == len(fans)
+        assert (await alone.jobs.lanes.progress.backlog()).waiting == len(fans)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
     await sweep(stores)
     assert await seen_by_others(stores, star, UserId(3000)) == arrived
@@ -319,13 +319,13 @@ async def test_a_late_change_is_ignored_where_a_newer_one_was_applied(
         " friends"
     )
     await unfollows(stores, (1, 2))
-    await stores.jobs.drain.lane(lane_of(TWO))
+    await stores.jobs.lanes.drain.lane(lane_of(TWO))
     await stores.servers.postgres.fetch(
         "INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         *late,
     )
-    assert list(await stores.jobs.progress.dirty()) == [lane_of(TWO)]
+    assert list(await stores.jobs.lanes.progress.dirty()) == [lane_of(TWO)]
     await drain_all(stores)
     await assert_drained(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
@@ -373,13 +373,13 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
     try:
         async with connection.transaction():
             await connection.execute(LOCK_LANE, locks.LANE, LANE)
-            held = asyncio.create_task(stores.jobs.drain.lane(LANE))
+            held = asyncio.create_task(stores.jobs.lanes.drain.lane(LANE))
 
             async def it_waits() -> bool:
                 return await waiting(stores.servers.postgres) == 1
 
             await until(it_waits)
-            await stores.jobs.drain.lane(lane_of(UserId(other)))
+            await stores.jobs.lanes.drain.lane(lane_of(UserId(other)))
             star, reached = UserId(STARS[0]), UserId(other)
             counts = await Totals(stores.reads.reader).get_many([star, reached], None)
             assert not held.done()
@@ -405,7 +405,7 @@ async def test_a_lane_that_another_process_drains_does_not_hold_up_the_sweep(
         async with connection.transaction():
             await connection.execute(LOCK_LANE, locks.LANE, LANE)
             await sweep(stores)
-            assert list(await stores.jobs.progress.dirty()) == [LANE]
+            assert list(await stores.jobs.lanes.progress.dirty()) == [LANE]
     finally:
         await connection.close()
     assert "cannot be drained" not in caplog.text
@@ -424,7 +424,7 @@ async def test_the_sweep_wakes_lanes_whose_job_was_lost(stores: Stores) -> None:
     assert await stores.broker.lanes.queued() == 0
     await sweep(stores)
     await until(everything_is_queued)
-    assert (await stores.jobs.progress.backlog()).waiting == 2
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 2
 
 
 async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
@@ -437,15 +437,15 @@ async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
 
 
 async def test_a_backlog_has_the_age_of_its_oldest_change(stores: Stores) -> None:
-    backlog = await stores.jobs.progress.backlog()
+    backlog = await stores.jobs.lanes.progress.backlog()
     assert (backlog.waiting, backlog.oldest_s) == (0, 0)
     await follows(stores, (1, 2), (1, 3))
     await stores.servers.postgres.fetch(
         "UPDATE outbox SET version = version - 90000000 WHERE to_user_id=3"
     )
-    backlog = await stores.jobs.progress.backlog()
+    backlog = await stores.jobs.lanes.progress.backlog()
     assert backlog.waiting == 2
     assert 90 <= backlog.oldest_s < 90 + DEADLINE_S
-    waited = await stores.jobs.progress.dirty()
+    waited = await stores.jobs.lanes.progress.dirty()
     assert 90 <= waited[lane_of(UserId(3))] < 90 + DEADLINE_S
     assert waited.keys() == {lane_of(TWO), lane_of(UserId(3))}

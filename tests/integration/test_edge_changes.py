@@ -56,7 +56,7 @@ async def test_the_same_follow_that_came_first_makes_this_one_a_repeat(
     before_it_is_written(lambda: follows(stores, (1, 2)))
     decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.outcome is Outcome.ALREADY_FOLLOWING
-    assert (await stores.jobs.progress.backlog()).waiting == 1
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
 
 
 async def test_a_tombstone_that_came_first_is_an_older_version(
@@ -91,7 +91,7 @@ async def test_a_limit_that_was_reached_meanwhile_holds(
     before_it_is_written(lambda: follows(stores, (1, 4)))
     decision = await stores.writes.edges.change(as_pair(1, 2), follow(2))
     assert decision.outcome is Outcome.FOLLOWING_LIMIT_REACHED
-    assert (await stores.jobs.progress.backlog()).waiting == 2
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == 2
 
 
 async def test_concurrent_changes_to_other_users_do_not_repeat_a_decision(

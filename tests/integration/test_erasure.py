@@ -75,10 +75,10 @@ def at_once(stores: Stores) -> Erasure:
 def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0) -> Erasure:
     return Erasure(
         edges or stores.writes.edges,
-        stores.jobs.erasures,
-        stores.jobs.drain,
+        stores.jobs.accounts.erasures,
+        stores.jobs.lanes.drain,
         stores.caches.updates,
-        stores.jobs.affinity,
+        stores.jobs.periodic.affinity,
         in_flight_s,
     )
 
@@ -118,7 +118,7 @@ async def test_nothing_is_left_of_a_deleted_account(
 ) -> None:
     await edges(stores, AROUND)
     await stores.writes.edges.change(as_pair(8, GONE), mute())
-    await stores.jobs.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
+    await stores.jobs.periodic.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
     for pair in (as_pair(1, GONE), as_pair(GONE, 1), as_pair(1, 2)):
         await stores.own_data.private_notes.set_note(pair, "Met at work")
     for owner, members in ((UserId(1), (UserId(2), GONE)), (GONE, (UserId(1),))):
@@ -283,7 +283,7 @@ async def test_two_workers_may_erase_the_same_account(
 async def test_a_follower_whose_lane_lags_is_not_missed(stores: Stores, at_once: Erasure) -> None:
     await follows(stores, (1, GONE))
     await delete(stores)
-    assert await stores.jobs.progress.dirty()
+    assert await stores.jobs.lanes.progress.dirty()
     assert await at_once.erase_batch(GONE) is BatchResult.MORE
     await erase_all(stores, at_once)
     await drain_all(stores)
@@ -335,7 +335,7 @@ async def test_a_timed_mute_of_a_deleted_account_does_not_stop_the_clock(stores:
     await delete(stores)
     decision = await stores.writes.edges.change(as_pair(1, GONE), end_mute())
     assert decision.outcome is Outcome.UNMUTED
-    assert not await stores.jobs.mutes.expired(10)
+    assert not await stores.jobs.periodic.mutes.expired(10)
 
 
 async def test_drift_is_reported_and_left_to_a_repair(
@@ -379,7 +379,7 @@ async def test_nothing_comes_back_after_an_erasure(
     await delete(stores)
     await erase_all(stores, at_once)
     ranks = {as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0, as_pair(1, 2): 5.0}
-    assert await stores.jobs.affinity.record(ranks) == {as_pair(1, 2)}
+    assert await stores.jobs.periodic.affinity.record(ranks) == {as_pair(1, 2)}
     change, key = PrivacyChange(protected=True), IdempotentRequest(GONE, uuid4(), b"asked")
     saved = await stores.writes.accounts.set_privacy(GONE, change, key, Pace(60, 10))
     assert saved.outcome is Outcome.ACCOUNT_NOT_ACTIVE

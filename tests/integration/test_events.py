@@ -84,7 +84,7 @@ async def test_a_drain_that_dies_before_the_acknowledgement_publishes_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))
-    applied = await stores.jobs.outbox.apply(LANE, 100)
+    applied = await stores.jobs.lanes.outbox.apply(LANE, 100)
 
     async def dies(*_: object) -> None:
         raise Unavailable("PostgreSQL")
@@ -92,7 +92,7 @@ async def test_a_drain_that_dies_before_the_acknowledgement_publishes_again(
     with monkeypatch.context() as patched:
         patched.setattr(Outbox, "acknowledge", dies)
         with pytest.raises(Unavailable):
-            await stores.jobs.drain.publish(LANE, applied)
+            await stores.jobs.lanes.drain.publish(LANE, applied)
     await drain_all(stores)
     first, again = await log(stores)
     assert first.id == again.id
@@ -102,7 +102,7 @@ async def test_changes_that_the_event_log_rejected_are_not_acknowledged(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))
-    applied = await stores.jobs.outbox.apply(LANE, 100)
+    applied = await stores.jobs.lanes.outbox.apply(LANE, 100)
 
     async def refuses(*_: object) -> None:
         raise Unavailable("Redis")
@@ -110,8 +110,8 @@ async def test_changes_that_the_event_log_rejected_are_not_acknowledged(
     with monkeypatch.context() as patched:
         patched.setattr(RedisEvents, "publish", refuses)
         with pytest.raises(Unavailable):
-            await stores.jobs.drain.publish(LANE, applied)
-    assert list(await stores.jobs.progress.dirty()) == [LANE]
+            await stores.jobs.lanes.drain.publish(LANE, applied)
+    assert list(await stores.jobs.lanes.progress.dirty()) == [LANE]
     await drain_all(stores)
     assert len(await log(stores)) == 1
 
@@ -225,7 +225,7 @@ def test_a_cursor_is_a_place_in_a_stream() -> None:
 async def some_changes(stores: Stores, count: int) -> list[EdgeChange]:
     """As many users who begin to follow user 7, not yet drained anywhere else."""
     await follows(stores, (999, 7))
-    (change,) = (await stores.jobs.outbox.apply(LANE, 10)).changes
+    (change,) = (await stores.jobs.lanes.outbox.apply(LANE, 10)).changes
     return [replace(change, pair=as_pair(1000 + n, 7)) for n in range(count)]
 
 

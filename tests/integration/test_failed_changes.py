@@ -57,16 +57,16 @@ async def test_a_change_that_cannot_be_applied_leaves_its_lane_and_no_other_chan
     await follows(stores, (9, BAD))
     await backlog(stores, 300 - place, first=2_000_000)
     await follows(stores, (9, OTHERS[1]))
-    await stores.jobs.drain.lane(LANE)
+    await stores.jobs.lanes.drain.lane(LANE)
     assert (await followers(stores, STAR), await followers(stores, OTHERS[1])) == (300, 1)
     assert await followers(stores, BAD) == 0
-    (change,) = await stores.jobs.failed_changes.first(9)
+    (change,) = await stores.jobs.lanes.failed_changes.first(9)
     assert (change.pair, change.tries) == ((9, BAD), draining.TRIES)
     assert "out of range" in change.error
     assert change.kind_name == "FOLLOW"
-    assert not await stores.jobs.progress.dirty()
+    assert not await stores.jobs.lanes.progress.dirty()
     await sweep(stores)
-    assert await stores.jobs.failed_changes.count() == 1, "it is tried by nobody"
+    assert await stores.jobs.lanes.failed_changes.count() == 1, "it is tried by nobody"
 
 
 async def test_a_writer_learns_that_it_is_not_applied_yet(gateway: Gateway, stores: Stores) -> None:
@@ -77,7 +77,7 @@ async def test_a_writer_learns_that_it_is_not_applied_yet(gateway: Gateway, stor
     for outcome in ("FOLLOWER_REMOVED", "NOT_FOLLOWED"):
         payload = await write(gateway, 1, "removeFollower", {"userId": "2"})
         assert (payload["outcome"], payload["consistency"]) == (outcome, "DELAYED")
-    assert await stores.jobs.failed_changes.count() == 1
+    assert await stores.jobs.lanes.failed_changes.count() == 1
 
 
 async def test_it_is_found_while_the_lane_is_shared(
@@ -92,7 +92,7 @@ async def test_it_is_found_while_the_lane_is_shared(
     await follows(stores, (9, BAD), (9, OTHERS[1]))
     await drain_all(stores)
     assert (await followers(stores, STAR), await followers(stores, OTHERS[1])) == (200, 1)
-    assert await stores.jobs.failed_changes.count() == 1
+    assert await stores.jobs.lanes.failed_changes.count() == 1
 
 
 async def test_finding_it_costs_a_logarithm_of_the_batch(stores: Stores) -> None:
@@ -102,22 +102,22 @@ async def test_finding_it_costs_a_logarithm_of_the_batch(stores: Stores) -> None
     await backlog(stores, 500)
     await follows(stores, (9, BAD))
     before = stores.servers.postgres.statements
-    await stores.jobs.drain.batch(LANE)
+    await stores.jobs.lanes.drain.batch(LANE)
     # 9 halves and 3 tries, of at most a lock, a change and an acknowledgement each. On Citus, the
     # rows of the targets are locked first.
     each = 3 if citus.prefix() is None else 4
     assert stores.servers.postgres.statements - before <= 4 + (9 + 3) * each
-    assert await stores.jobs.failed_changes.count() == 1
+    assert await stores.jobs.lanes.failed_changes.count() == 1
 
 
 async def test_neither_a_token_nor_the_watermark_waits_for_it(stores: Stores) -> None:
     await befriend(stores, BAD, 9)
     await spoil(stores, BAD)
     lane = lane_of(UserId(BAD))
-    wanted = (await stores.jobs.progress.watermarks()).now
+    wanted = (await stores.jobs.lanes.progress.watermarks()).now
     assert await stores.changes.catch_up.reach({lane: wanted}, 30)
-    assert (await stores.jobs.progress.watermarks()).oldest[lane] is None
-    assert await stores.jobs.failed_changes.count() == 1
+    assert (await stores.jobs.lanes.progress.watermarks()).oldest[lane] is None
+    assert await stores.jobs.lanes.failed_changes.count() == 1
 
 
 async def test_it_is_applied_when_its_cause_is_gone(
@@ -136,14 +136,14 @@ async def test_it_is_applied_when_its_cause_is_gone(
         development=True,
     )
     await command.show(config, 10)
-    (change,) = await stores.jobs.failed_changes.first(9)
+    (change,) = await stores.jobs.lanes.failed_changes.first(9)
     said = capsys.readouterr().out
     assert f"9 to {BAD}  FOLLOW  tried 3 times  NumericValueOutOfRangeError" in said
     assert "1 failed changes." in said
     assert await command.retry(config, [change.id, 0]) == command.NOT_FOUND
     assert "0 is not a failed change." in capsys.readouterr().err
     await drain_all(stores)
-    (change,) = await stores.jobs.failed_changes.first(9)
+    (change,) = await stores.jobs.lanes.failed_changes.first(9)
     assert change.tries == 2 * draining.TRIES, "the cause is still there"
     await spoil(stores, BAD, friends=0)
     assert await command.retry(config, None) == 0
@@ -160,9 +160,9 @@ async def test_a_dropped_change_is_what_verify_repairs(
     await befriend(stores, BAD, 9)
     await spoil(stores, BAD)
     await drain_all(stores)
-    (change,) = await stores.jobs.failed_changes.first(9)
-    assert await stores.jobs.failed_changes.drop([change.id, 0]) == [change.id]
-    assert await stores.jobs.failed_changes.count() == 0
+    (change,) = await stores.jobs.lanes.failed_changes.first(9)
+    assert await stores.jobs.lanes.failed_changes.drop([change.id, 0]) == [change.id]
+    assert await stores.jobs.lanes.failed_changes.count() == 0
     await spoil(stores, BAD, friends=0)
     assert not (await verify(storage_settings)).clean
     await verify(storage_settings, repair=True)
@@ -192,5 +192,5 @@ async def test_a_row_that_cannot_be_decoded_is_a_failed_change_too(stores: Store
     await stores.servers.postgres.fetch("UPDATE outbox SET former = 9 WHERE to_user_id = $1", BAD)
     await drain_all(stores)
     assert await followers(stores, OTHERS[1]) == 1
-    (change,) = await stores.jobs.failed_changes.first(9)
+    (change,) = await stores.jobs.lanes.failed_changes.first(9)
     assert (change.pair.target, change.error) == (BAD, "ValueError: 9 is not a valid Kind")

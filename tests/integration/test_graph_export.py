@@ -138,7 +138,7 @@ async def test_slices_and_times_divide_the_graph(loaded: StorageSettings, tmp_pa
 
 
 async def test_all_kinds_have_their_flags(stores: Stores, tmp_path: Path) -> None:
-    settings = stores.jobs.verification._settings  # of the same space
+    settings = stores.jobs.periodic.verification._settings  # of the same space
     await edges(
         stores,
         {

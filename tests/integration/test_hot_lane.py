@@ -51,13 +51,13 @@ class Batches(NamedTuple):
 @pytest.fixture
 def batches(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> Batches:
     seen = Batches([])
-    publish = stores.jobs.drain.publish
+    publish = stores.jobs.lanes.drain.publish
 
     async def watched(lane: Lane, applied: Applied) -> None:
         seen.published.append(applied.changes)
         await publish(lane, applied)
 
-    monkeypatch.setattr(stores.jobs.drain, "publish", watched)
+    monkeypatch.setattr(stores.jobs.lanes.drain, "publish", watched)
     return seen
 
 
@@ -72,13 +72,13 @@ async def test_a_change_behind_fifty_thousand_for_a_star_is_in_the_second_batch(
     await backlog(stores, BACKLOG)
     await follows(stores, (FAN, OTHERS[0]))
     for _ in range(2):
-        await stores.jobs.drain.batch(LANE)
+        await stores.jobs.lanes.drain.batch(LANE)
     assert OTHERS[0] in batches.targets()[1]
     assert await followers(stores, OTHERS[0]) == 1
     assert sum(map(len, batches.published)) <= 2 * draining.BATCH
     # The next one need not even wait for that.
     await follows(stores, (FAN, OTHERS[1]))
-    await stores.jobs.drain.batch(LANE)
+    await stores.jobs.lanes.drain.batch(LANE)
     assert OTHERS[1] in batches.targets()[2]
 
 
@@ -91,7 +91,7 @@ async def test_any_number_of_others_get_their_turn(
     await backlog(stores, 2_000)
     await follows(stores, *((FAN, other) for other in OTHERS[:120]))
     for _ in range(1 + 4):
-        await stores.jobs.drain.batch(LANE)
+        await stores.jobs.lanes.drain.batch(LANE)
     assert set(OTHERS[:120]) <= set().union(*batches.targets())
     assert await followers(stores, STAR) < 2_000
     await drain_all(stores)
@@ -128,7 +128,7 @@ async def test_a_lane_without_a_star_is_drained_from_its_oldest_change(
 ) -> None:
     monkeypatch.setattr(draining, "BATCH", 10)
     await follows(stores, *((FAN, other) for other in reversed(OTHERS[:40])))
-    await stores.jobs.drain.lane(LANE)
+    await stores.jobs.lanes.drain.lane(LANE)
     assert [len(batch) for batch in batches.published] == [10, 10, 10, 10]
     drained = [change.pair.target for batch in batches.published for change in batch]
     assert drained == [*reversed(OTHERS[:40])]
@@ -139,9 +139,9 @@ async def test_a_token_waits_for_the_changes_that_a_share_has_overtaken(stores: 
     await backlog(stores, 5_000)
     await follows(stores, (FAN, OTHERS[0]))
     for _ in range(2):
-        await stores.jobs.drain.batch(LANE)
+        await stores.jobs.lanes.drain.batch(LANE)
     assert await followers(stores, OTHERS[0]) == 1
-    watermarks = await stores.jobs.progress.watermarks([LANE])
+    watermarks = await stores.jobs.lanes.progress.watermarks([LANE])
     assert watermarks.oldest[LANE] == 1
     assert await stores.changes.catch_up.reach({LANE: watermarks.now}, 30)
     assert await followers(stores, STAR) == 5_000

@@ -64,10 +64,10 @@ async def test_one_sweep_at_a_time_runs_in_a_space(
         assert not first.done()
         may_go_on.set()
         await first
-        assert not await stores.jobs.progress.dirty()
+        assert not await stores.jobs.lanes.progress.dirty()
         await follows(stores, (1, 3))
         await main._sweep({"metrics": JobMetrics(), "stores": other})
-        assert not await stores.jobs.progress.dirty(), "the lock was released"
+        assert not await stores.jobs.lanes.progress.dirty(), "the lock was released"
 
 
 async def test_a_sweep_that_takes_too_long_ends(
@@ -80,5 +80,5 @@ async def test_a_sweep_that_takes_too_long_ends(
     monkeypatch.setattr(main, "sweep", endless)
     await main._sweep({"metrics": JobMetrics(), "stores": stores})
     assert "the next run continues" in caplog.text
-    async with stores.jobs.exclusive.only("sweep") as is_alone:
+    async with stores.jobs.periodic.exclusive.only("sweep") as is_alone:
         assert is_alone

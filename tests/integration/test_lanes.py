@@ -68,15 +68,15 @@ async def test_parked_and_failed_changes_move_too(
 ) -> None:
     await follows(stores, (1, 2), (1, 3))
     lanes = {target: lane_of(UserId(target)) for target in (2, 3)}
-    applied = await stores.jobs.outbox.apply(lanes[2], 10)
-    await stores.jobs.outbox.acknowledge(lanes[2], (), applied.ids)
+    applied = await stores.jobs.lanes.outbox.apply(lanes[2], 10)
+    await stores.jobs.lanes.outbox.acknowledge(lanes[2], (), applied.ids)
     (row,) = await stores.servers.postgres.fetch("SELECT id FROM outbox WHERE to_user_id = 3")
     change = row["id"]
-    await stores.jobs.outbox.fail(lanes[3], change, 1, "no reason")
+    await stores.jobs.lanes.outbox.fail(lanes[3], change, 1, "no reason")
     await set_lanes(storage_settings, 64)
     parked = parked_lane(lane_of(UserId(2), 64))
     assert await lanes_in_use(stores) == {2: {parked}, 3: {512 + lane_of(UserId(3), 64)}}
-    assert await stores.jobs.failed_changes.retry(None) == {change: lane_of(UserId(3), 64)}
+    assert await stores.jobs.lanes.failed_changes.retry(None) == {change: lane_of(UserId(3), 64)}
     await drain_all(stores)
     await assert_drained(stores)
 
@@ -140,8 +140,8 @@ async def test_counts_are_right_after_changes_of_the_number_under_load(
 
         async def drain() -> None:
             while not over.is_set():
-                for lane in await worker.jobs.progress.dirty():
-                    await worker.jobs.drain.lane(lane)
+                for lane in await worker.jobs.lanes.progress.dirty():
+                    await worker.jobs.lanes.drain.lane(lane)
 
         async def write() -> None:
             for _ in range(60):
@@ -165,18 +165,18 @@ async def test_a_token_of_any_number_of_lanes_is_waited_for(
 ) -> None:
     group = lane_of(UserId(2))
     await follows(stores, (1, 2))
-    token = {group: (await stores.jobs.progress.watermarks()).now}
+    token = {group: (await stores.jobs.lanes.progress.watermarks()).now}
     await set_lanes(storage_settings, 64)
-    watermarks = await stores.jobs.progress.watermarks()
+    watermarks = await stores.jobs.lanes.progress.watermarks()
     assert watermarks.oldest.keys() == {Lane(lane) for lane in range(LANES)}
     assert [lane for lane, oldest in watermarks.oldest.items() if oldest] == [group]
     assert await stores.changes.catch_up.reach(token, 30)
-    assert not await stores.jobs.progress.dirty()
+    assert not await stores.jobs.lanes.progress.dirty()
     await follows(stores, (3, 2))
-    token = {group: (await stores.jobs.progress.watermarks()).now}
+    token = {group: (await stores.jobs.lanes.progress.watermarks()).now}
     await set_lanes(storage_settings, 8)
     assert await stores.changes.catch_up.reach(token, 30)
-    assert not await stores.jobs.progress.dirty()
+    assert not await stores.jobs.lanes.progress.dirty()
 
 
 async def test_a_reader_who_waits_follows_a_change_of_the_number(
@@ -184,7 +184,7 @@ async def test_a_reader_who_waits_follows_a_change_of_the_number(
 ) -> None:
     await follows(stores, (1, 2))
     group = lane_of(UserId(2))
-    token = {group: (await stores.jobs.progress.watermarks()).now}
+    token = {group: (await stores.jobs.lanes.progress.watermarks()).now}
     other = await asyncpg.connect(database_url)
     try:
         async with other.transaction():
@@ -199,7 +199,7 @@ async def test_a_reader_who_waits_follows_a_change_of_the_number(
             await until(has_tried)
             await set_lanes(storage_settings, 256)
         assert await reader
-        assert not await stores.jobs.progress.dirty()
+        assert not await stores.jobs.lanes.progress.dirty()
     finally:
         await other.close()
 

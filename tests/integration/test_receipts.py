@@ -69,7 +69,7 @@ async def test_a_second_receipt_of_one_id_takes_its_change_with_it(stores: Store
     await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
     with pytest.raises(ReceiptExists):
         await stores.writes.edges.change(as_pair(1, 3), with_receipt(follow(PLENTY), receipt_id))
-    assert await receipts(stores) == (await stores.jobs.progress.backlog()).waiting == 1
+    assert await receipts(stores) == (await stores.jobs.lanes.progress.backlog()).waiting == 1
     row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
     assert row is not None
     assert row["follows"] == 1
@@ -86,7 +86,7 @@ async def test_of_many_changes_with_one_receipt_at_once_one_is_made(stores: Stor
     )
     assert sum(isinstance(one, Decision) for one in result) == 1
     assert sum(isinstance(one, ReceiptExists) for one in result) == 29
-    assert await receipts(stores) == (await stores.jobs.progress.backlog()).waiting == 1
+    assert await receipts(stores) == (await stores.jobs.lanes.progress.backlog()).waiting == 1
 
 
 async def test_a_change_that_came_too_late_leaves_no_receipt(stores: Stores) -> None:
@@ -140,10 +140,10 @@ async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: 
     assert spent is not None
     assert (spent.version, spent.other_message) == (-1, None)
     await stores.writes.edges.change(as_pair(2, 1), cancel_request())
-    waiting = (await stores.jobs.progress.backlog()).waiting
+    waiting = (await stores.jobs.lanes.progress.backlog()).waiting
     with pytest.raises(ReceiptConsumed):
         await undone()
-    assert (await stores.jobs.progress.backlog()).waiting == waiting
+    assert (await stores.jobs.lanes.progress.backlog()).waiting == waiting
 
 
 async def test_old_receipts_are_purged_in_batches(

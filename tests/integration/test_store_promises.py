@@ -109,11 +109,11 @@ async def reads_of_fans(wired: Wired, fans_database: str) -> AsyncIterator[Reads
 
 async def drain(reads: Reads) -> None:
     """Apply and acknowledge all changes, also while the caches are unavailable."""
-    for lane in await reads.stores.jobs.progress.dirty():
-        applied = await reads.stores.jobs.outbox.apply(lane, 1000)
+    for lane in await reads.stores.jobs.lanes.progress.dirty():
+        applied = await reads.stores.jobs.lanes.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):
             await reads.stores.caches.updates.applied(applied.changes)
-        await reads.stores.jobs.outbox.acknowledge(lane, applied.ids)
+        await reads.stores.jobs.lanes.outbox.acknowledge(lane, applied.ids)
         sources = [change.pair.source for change in applied.changes]
         await reads.stores.caches.updates.acknowledged(sources)
     await reads.known()
@@ -210,8 +210,8 @@ async def test_the_writer_sees_a_write_at_once_everywhere(reads: Reads, warm: bo
 async def test_a_writer_is_not_counted_twice_while_the_drain_is_half_done(reads: Reads) -> None:
     await everything(reads, 1, 2, viewer=1)
     await follows(reads.stores, (2, 1), (1, 2))
-    for lane in await reads.stores.jobs.progress.dirty():
-        await reads.stores.jobs.outbox.apply(lane, 1000)  # applied, but no cache was updated
+    for lane in await reads.stores.jobs.lanes.progress.dirty():
+        await reads.stores.jobs.lanes.outbox.apply(lane, 1000)  # applied, but no cache was updated
     lists, counts, _ = await everything(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWERS][2] == [1]
     assert counts[2] == Counts(1, 1, 1)

@@ -32,7 +32,7 @@ async def small_parts(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
 async def run_a_pass(stores: Stores, rows: int) -> int:
     """Run slices until a pass is completed. Returns how many."""
     slices = 1
-    while not await stores.jobs.verification.slice(rows):
+    while not await stores.jobs.periodic.verification.slice(rows):
         slices += 1
         assert slices < 100, "it does not end"
     return slices
@@ -44,18 +44,18 @@ async def test_a_pass_is_as_many_slices_as_its_rows_need(stores: Stores) -> None
     few, many = await run_a_pass(stores, 20), await run_a_pass(stores, 5)
     assert few == -(-93 // 20)
     assert many > 2 * few
-    state = await stores.jobs.verification.state()
+    state = await stores.jobs.periodic.verification.state()
     assert state.slices == 1 + few + many
     assert (state.completed_drifts, state.drifts, state.compared) == ({}, {}, 0)
 
 
 @pytest.mark.usefixtures("small_parts")
 async def test_a_slice_compares_few_counts_in_each_part(stores: Stores) -> None:
-    assert not await stores.jobs.verification.slice(81)
-    before = await stores.jobs.verification.state()
+    assert not await stores.jobs.periodic.verification.slice(81)
+    before = await stores.jobs.periodic.verification.state()
     assert before.position.phase is Phase.COUNTS
-    assert not await stores.jobs.verification.slice(1)
-    after = await stores.jobs.verification.state()
+    assert not await stores.jobs.periodic.verification.slice(1)
+    after = await stores.jobs.periodic.verification.state()
     assert after.position.phase is Phase.COUNTS
     assert after.compared == before.compared + 3
 
@@ -65,7 +65,7 @@ async def test_it_finds_drift_across_slices_and_a_later_pass_forgets_it(stores: 
     for statement in DRIFT.split(";"):
         await stores.servers.postgres.fetch(statement)
     await run_a_pass(stores, 5)
-    state = await stores.jobs.verification.state()
+    state = await stores.jobs.periodic.verification.state()
     found: Mapping[str, int] | None = state.completed_drifts
     assert found == {
         "REVERSE_DIFFERS": 1,
@@ -87,20 +87,20 @@ async def test_it_finds_drift_across_slices_and_a_later_pass_forgets_it(stores: 
         "UPDATE follower_count SET follows = follows - 7 WHERE user_id = 3"
     )
     await run_a_pass(stores, 1_000)
-    assert (await stores.jobs.verification.state()).completed_drifts == {}
+    assert (await stores.jobs.periodic.verification.state()).completed_drifts == {}
 
 
 @pytest.mark.plain("its parts are as large as the counts of their users say")
 @pytest.mark.usefixtures("small_parts")
 async def test_another_worker_goes_on_where_one_has_stopped(stores: Stores) -> None:
-    assert not await stores.jobs.verification.slice(5)
-    first = await stores.jobs.verification.state()
+    assert not await stores.jobs.periodic.verification.slice(5)
+    first = await stores.jobs.periodic.verification.state()
     await main._verify({"metrics": JobMetrics(), "stores": stores, "verified_rows": 5})
-    second = await stores.jobs.verification.state()
+    second = await stores.jobs.periodic.verification.state()
     assert second.position > first.position
     assert second.compared == first.compared + 5
 
 
 async def test_it_can_be_turned_off(stores: Stores) -> None:
     await main._verify({"metrics": JobMetrics(), "stores": stores, "verified_rows": 0})
-    assert (await stores.jobs.verification.state()).slices == 0
+    assert (await stores.jobs.periodic.verification.state()).slices == 0

@@ -24,15 +24,15 @@ class World:
         await relationships.change(self.gateway, source, self.random.choice(ACTIONS), target)
 
     async def drain(self) -> None:
-        for lane in await self.stores.jobs.progress.dirty():
+        for lane in await self.stores.jobs.lanes.progress.dirty():
             if self.random.random() < 0.5:
-                await self.stores.jobs.drain.lane(lane)
+                await self.stores.jobs.lanes.drain.lane(lane)
 
     async def die(self) -> None:
         """A worker applies changes, and is killed before it can publish them."""
-        for lane in await self.stores.jobs.progress.dirty():
+        for lane in await self.stores.jobs.lanes.progress.dirty():
             if self.random.random() < 0.5:
-                await self.stores.jobs.outbox.apply(lane, 1000)
+                await self.stores.jobs.lanes.outbox.apply(lane, 1000)
 
     async def lose(self) -> None:
         redis = self.stores.servers.redis

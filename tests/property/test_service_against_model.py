@@ -566,7 +566,7 @@ class Service(RuleBasedStateMachine):
     def drain_some_lanes(self, whose: list[int]) -> None:
         async def work() -> None:
             for lane in lanes_of(whose):
-                await self.world.stores.jobs.drain.lane(lane)
+                await self.world.stores.jobs.lanes.drain.lane(lane)
 
         self.world.run(work())
         lanes = lanes_of(whose)
@@ -576,7 +576,7 @@ class Service(RuleBasedStateMachine):
     def a_worker_dies_before_it_can_publish(self, whose: list[int]) -> None:
         async def work() -> None:
             for lane in lanes_of(whose):
-                await self.world.stores.jobs.outbox.apply(lane, 1000)
+                await self.world.stores.jobs.lanes.outbox.apply(lane, 1000)
 
         self.world.run(work())
 
@@ -806,10 +806,10 @@ async def erase_account(stores: Stores, user: UserId) -> None:
     """All batches of an erasure, and the drains that it waits for."""
     erasure = Erasure(
         stores.writes.edges,
-        stores.jobs.erasures,
-        stores.jobs.drain,
+        stores.jobs.accounts.erasures,
+        stores.jobs.lanes.drain,
         stores.caches.updates,
-        stores.jobs.affinity,
+        stores.jobs.periodic.affinity,
         in_flight_s=0,
     )
     for _ in range(20):

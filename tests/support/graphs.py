@@ -42,15 +42,16 @@ def with_receipt(rule: Rule, receipt_id: UUID) -> Rule:
 
 async def drain_waiting(stores: Stores) -> None:
     """Apply and publish the changes that wait now. Others may write meanwhile."""
-    for lane in await stores.jobs.progress.dirty():
-        await stores.jobs.drain.lane(lane)
-    await stores.jobs.drain.publish_parked(await stores.jobs.progress.lanes_with_parked())
+    lanes = stores.jobs.lanes
+    for lane in await lanes.progress.dirty():
+        await lanes.drain.lane(lane)
+    await lanes.drain.publish_parked(await lanes.progress.lanes_with_parked())
 
 
 async def drain_all(stores: Stores) -> None:
     """Apply and publish all changes. Nobody writes meanwhile."""
     await drain_waiting(stores)
-    assert not await stores.jobs.progress.dirty()
+    assert not await stores.jobs.lanes.progress.dirty()
 
 
 def as_pair(source: int, target: int) -> Pair:
