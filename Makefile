@@ -80,7 +80,7 @@ test-long: $(READY) ## Run the property tests for much longer, and replay a larg
 	$(PYTEST) --hypothesis-profile=long tests/property/test_service_against_model.py
 
 test-faults: $(READY) ## Kill, pause and cut off every part under load, and check every answer
-	$(PYTEST) -m "faults or not faults" tests/faults/test_promises*.py
+	$(PYTEST) -m "faults or not faults" tests/faults/test_guarantees*.py
 
 soak: $(READY) ## Load the service and kill a part every 15 s, checking every answer (SOAK_MINUTES=10)
 	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES)

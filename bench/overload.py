@@ -45,7 +45,7 @@ REFERENCES = (
 REFERENCES_MAX = 10_000
 EVERY_S = 0.02
 RECOVERED = 1.5
-"""The polite client's latency has recovered when its median is below 1.5 times the former one."""
+"""The polite client's latency has recovered when its median is below 1.5 times the one before."""
 RECOVERY_S = 15
 SAMPLE = 10
 """Requests whose median decides about the recovery."""
@@ -67,7 +67,7 @@ class Latencies:
 
 
 class Question(NamedTuple):
-    """What a client asks."""
+    """A query and its variables."""
 
     query: str
     variables: dict[str, Any]

@@ -90,7 +90,7 @@ class BulkOperation:
 
     key: BulkKey
     digest: bytes
-    """Of its lines and options."""
+    """The digest of its lines and options."""
     upload: UUID
     """Which of several uploads of the same operation its slices are from."""
     options: BulkOptions

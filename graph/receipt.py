@@ -39,7 +39,7 @@ class Receipt:
 
     id: UUID
     digest: bytes
-    """Of the request: see `digest_of`."""
+    """The digest of the request: see `digest_of`."""
     outcome: Outcome
     undo: UndoRecord | None = None
     """The state that an undo restores, if there is one."""

@@ -40,7 +40,7 @@ FOLLOW_BACK_WORTH = 28.0
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What the weights of candidates depend on. The benchmark tries others."""
+    """The parameters of the weights of candidates. The benchmark tries other values."""
 
     damping: float = DAMPING
     friend_weight: float = FRIEND_WEIGHT

@@ -148,11 +148,11 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
         if self._in_flight is not None:
             keys, waiters = self._in_flight
             in_flight = set(keys)
-            arrival = self.loop.create_future()
-            waiters.append(arrival)
+            loaded = self.loop.create_future()
+            waiters.append(loaded)
             if own := [key for key in missing if key not in in_flight]:
                 await self.load_with(own, self._read_all(own))
-            await arrival
+            await loaded
             missing = self._missing([missing])
         if missing:
             await self.load_with(missing, self._read_all(missing))

@@ -100,7 +100,7 @@ class Scope:
         """Whether a service asks for itself. One that acts for a user sees what that user sees."""
         self.scale = scale
         self.consistency = consistency
-        """Of all reads of the request from now on."""
+        """The consistency of all reads of the request from now on."""
 
     @property
     def profiles(self) -> ProfileLoader:

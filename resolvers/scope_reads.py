@@ -1,4 +1,4 @@
-"""What the loaders of a scope read: profiles, accounts, and the viewer's relations."""
+"""The reads of the loaders of a scope: profiles, accounts, and the viewer's relations."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import TypeAlias

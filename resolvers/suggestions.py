@@ -55,7 +55,7 @@ PEERS_MAX = 50
 ENDED_MAX = 1_000
 """Users with whom the viewer has ended a relation, the latest: they are not suggested."""
 ENDED_FOR_MS = 90 * DAY_MS
-"""How long they stay away. The purge keeps their rows for as long."""
+"""How long they are not suggested. The purge keeps their rows for as long."""
 SUGGESTED_MAX = 1_000
 """Suggestions of a viewer, the best: a list in which nobody pages to the end."""
 CHECKED_FIRST = 50

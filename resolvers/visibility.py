@@ -63,8 +63,8 @@ def own_relations(
 
 
 def own_relation(scope: Scope, absent: Set[UserId], other: UserId, relation: Relation) -> Relation:
-    """The viewer's relation to `other`, as far as the viewer may see it. Of a relation to an absent
-    user, only the viewer's own flags and blocks are left. `SELF` stays."""
+    """The viewer's relation to `other`, as far as the viewer may see it. A relation to an absent
+    user has only the viewer's own flags and blocks. `SELF` stays."""
     if other in absent and relation is not SELF:
         relation = seen_of_absent(relation)
     whispers = not scope.limits.whispers_hidden

@@ -88,20 +88,20 @@ class Failover:
         return await self._compare("database", *database) or has_changed
 
     @asynccontextmanager
-    async def noticing(self) -> AsyncIterator[None]:
-        """Check now and, during the block, each time that a new connection of this process reaches
-        another server of the database than the one before, or the same one after a restart. So a
-        gateway needs no worker to notice a restore."""
+    async def watching(self) -> AsyncIterator[None]:
+        """Check now. During the block, check again whenever a new connection of this process
+        reaches another server of the database, or the same one after a restart. So a gateway finds
+        a restore without a worker."""
         if not await self._is_checked():
             self._postgres.server_changed.set()
-        task = asyncio.create_task(self._notice())
+        task = asyncio.create_task(self._watch())
         try:
             yield
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _notice(self) -> None:
+    async def _watch(self) -> None:
         changed = self._postgres.server_changed
         while True:
             await changed.wait()

@@ -119,10 +119,10 @@ class RedisConnections:
     """The connections to Redis. Their commands name the space in each key."""
 
     redis: RedisServers
-    """Of the caches."""
+    """The servers of the caches."""
     broker: RedisServers
-    """Of arq's queue, the event log and the change notifier. Equals `redis`, unless the caches have
-    servers of their own."""
+    """The server of arq's queue, the event log and the change notifier. Equals `redis`, unless the
+    caches have servers of their own."""
 
     async def close_redis(self) -> None:
         await self.redis.close()

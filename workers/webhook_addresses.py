@@ -19,10 +19,10 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 """NAT64, RFC 6052: the last 32 bits are an IPv4 address. In 64:ff9b:1::/48, RFC 8215, their place
-depends on the network, so these addresses are refused as not public."""
+depends on the network, so these addresses are rejected as not public."""
 
 
-class AddressRefused(Exception):
+class AddressRejected(Exception):
     """The host has an address that is neither public nor in an allowed network."""
 
 
@@ -48,7 +48,7 @@ class AddressRules:
         """All addresses of a host, however they are written.
 
         Raises:
-            AddressRefused: one of them is not allowed.
+            AddressRejected: one of them is not allowed.
             OSError: the host has none.
         """
         loop = asyncio.get_running_loop()
@@ -56,7 +56,7 @@ class AddressRules:
         addresses = list(dict.fromkeys(ip_address(str(one[4][0])) for one in found))
         for address in addresses:
             if not self.allows(address):
-                raise AddressRefused(
+                raise AddressRejected(
                     f"The address {address} of {host} is not public. KITH_WEBHOOKS_NETWORKS lists"
                     " the networks that are allowed."
                 )

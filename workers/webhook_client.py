@@ -14,7 +14,7 @@ import httpcore
 from httpcore import SOCKET_OPTION
 
 from graph.webhook import URL_MAX
-from workers.webhook_addresses import AddressRefused, AddressRules
+from workers.webhook_addresses import AddressRejected, AddressRules
 from workers.webhook_settings import WebhookSettings
 
 RESPONSE_BYTES_MAX = 64 * 1024
@@ -121,8 +121,8 @@ class WebhookClient(AbstractAsyncContextManager["WebhookClient"]):
                 error = f"HTTP {status}"
         except TimeoutError:
             error = f"no complete response within {self._timeout_s:g} s"
-        except (AddressRefused, ValueError) as refused:
-            error = str(refused)
+        except (AddressRejected, ValueError) as rejected:
+            error = str(rejected)
         except httpcore.ProtocolError as failed:  # its message may contain a line of the response
             error = type(failed).__name__
         except (httpcore.NetworkError, httpcore.TimeoutException) as failed:

@@ -1,4 +1,4 @@
-// Kith's cached values, read by ioredis: batches in, batches out. Knows no GraphQL.
+// Kith's cached values, read by ioredis: in batches, without GraphQL.
 // storage/redis/keys.py and storage/redis/packing.py describe what lies where.
 
 import { crc32 } from 'node:zlib'

@@ -18,7 +18,7 @@ class JwksUrl:
     """Where and how often to fetch keys. `wait_ms` is how long one request waits for a fetch."""
 
     url: str
-    """Of the keys or, with the path `DISCOVERY` at its end, of a discovery document."""
+    """The URL of the keys or, with the path `DISCOVERY` at its end, of a discovery document."""
     refresh_s: float = 300
     wait_ms: int = 2_000
     fetch_deadline_ms: int = 5_000

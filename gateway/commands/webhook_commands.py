@@ -22,7 +22,7 @@ from storage.postgres.connection.pool import Postgres
 from storage.postgres.webhook_deliveries import LoggedDelivery, WebhookDeliveries
 from storage.postgres.webhook_endpoints import Endpoint, EndpointBacklog, WebhookEndpoints
 from storage.webhook_secrets import SecretBox, new_secret
-from workers.webhook_addresses import AddressRefused, AddressRules
+from workers.webhook_addresses import AddressRejected, AddressRules
 from workers.webhook_client import WebhookClient, check_url
 from workers.webhook_requests import headers_of, trial
 
@@ -184,8 +184,8 @@ async def _check_addresses(config: Config, url: str) -> None:
     rules = AddressRules(config.webhooks.networks)
     try:
         await rules.resolve(parts.hostname or "", parts.port or 443)
-    except AddressRefused as refused:
-        raise ValueError(str(refused)) from None
+    except AddressRejected as error:
+        raise ValueError(str(error)) from None
     except OSError:
         typer.echo(f"{parts.hostname} cannot be resolved here.", err=True)
 

@@ -17,7 +17,7 @@ class Asked(NamedTuple):
 
     request: GraphQLRequest
     reservation: Reservation | None
-    """Of a message that was admitted before it was parsed."""
+    """The reservation of a message that was admitted before it was parsed."""
 
 
 def read_message(text: str | None, reservation: Reservation | None = None) -> dict[str, Any] | None:

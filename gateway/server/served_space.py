@@ -113,7 +113,7 @@ async def served_space(
         authentication = Authentication(config.authentication)
         running = authentication.running()
     opened = open_stores(config.storage, shared=parts.servers)
-    async with opened as stores, running, stores.jobs.failover.noticing():
+    async with opened as stores, running, stores.jobs.failover.watching():
         yield _served(config, parts, stores, authentication)
 
 

@@ -1,7 +1,6 @@
 """How the reader's requests are answered from cached values.
 
-A lookup has the commands of one request, decodes their replies, and knows how to read the rest from
-the tables.
+A lookup has the commands of one request, decodes their replies, and reads the rest from the tables.
 """
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence

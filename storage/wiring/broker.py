@@ -1,4 +1,4 @@
-"""What a space sends through Redis: wake-ups, events and notifications."""
+"""The wake-ups, events and notifications that a space sends through Redis."""
 
 from storage.groups import Broker, Servers
 from storage.ports.accounts import Absences

@@ -541,7 +541,7 @@ async def test_a_token_reveals_nothing_about_the_change(gateway: Gateway, stores
 
 
 async def test_a_blocked_user_learns_nothing_from_tokens(gateway: Gateway, stores: Stores) -> None:
-    """A refused change has none, whatever the reason; and one that finds itself done says when it
+    """A rejected change has none, whatever the reason; and one that finds itself done says when it
     was asked, not when the other one did it.
     """
     await follows(stores, (FAN, STAR))

@@ -1,4 +1,4 @@
-"""Every change of a relationship, and every refusal, through GraphQL. No worker runs here."""
+"""Every change of a relationship, and every rejection, through GraphQL. No worker runs here."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

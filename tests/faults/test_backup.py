@@ -104,7 +104,7 @@ async def test_a_gateway_without_a_worker_notices_a_restore(backed: Backed, redi
     hosts = f"{backed.server.sockets},{backed.other.sockets}"
     url = f"postgresql://kith@/postgres?host={hosts}&port=5432,5432"
     opened = open_stores(StorageSettings(url, redis_url))
-    async with opened as stores, stores.jobs.failover.noticing():
+    async with opened as stores, stores.jobs.failover.watching():
         await follow(stores, IN_BACKUP)
         await backed.other.copy(backed.server, standby=False)
         await mark_point(backed.server)

@@ -134,11 +134,11 @@ async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: 
         Outcome,
         ReceiptConsumed,
     }
-    spent = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[
+    consumed = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[
         receipt_id
     ].receipt.undo
-    assert spent is not None
-    assert (spent.version, spent.other_message) == (-1, None)
+    assert consumed is not None
+    assert (consumed.version, consumed.other_message) == (-1, None)
     await stores.writes.edges.change(as_pair(2, 1), cancel_request())
     waiting = (await stores.jobs.lanes.progress.backlog()).waiting
     with pytest.raises(ReceiptConsumed):

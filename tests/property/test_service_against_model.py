@@ -354,8 +354,8 @@ class Service(RuleBasedStateMachine):
         decision = self.model.decided(undo.arrow, action.rule)
         self._reported(entry, undo.arrow, self.world.run(answer), decision)
         if decision.outcome is Outcome.RESTORED:  # that token gives nothing back any more
-            spent = replace(undo, taken=replace(undo.taken, version=Version(-1)))
-            self.undos = [spent if one is undo else one for one in self.undos]
+            consumed = replace(undo, taken=replace(undo.taken, version=Version(-1)))
+            self.undos = [consumed if one is undo else one for one in self.undos]
 
     @rule(
         entry=gateways,

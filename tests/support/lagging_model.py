@@ -97,7 +97,7 @@ class Model:
     groups: dict[int, Groups] = field(default_factory=lambda: defaultdict(Groups))
     notes: dict[Arrow, str] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
-    """Whose accounts are deleted, erased or not."""
+    """The users whose accounts are deleted, erased or not."""
     erased: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -198,7 +198,7 @@ class Model:
         self.privacy[user] = [replace(OPEN, present=False)]
 
     def seen_state(self, arrow: Arrow, edge: Edge, back: Edge) -> tuple[int, ...]:
-        """What the version of a relation depends on, if its source sees these edges."""
+        """The values that determine the version of a relation, if its source sees these edges."""
         if not self.is_here(arrow.target) and arrow.target not in self.erased:
             note = _note(edge)  # without the edge's version: as nothing, if it is nothing
             return 0, note.kind, note.flags, 0, note.since if note.kind else 0, 0
@@ -419,7 +419,7 @@ class Onlooker:
         )
 
     def seen_states(self, other: int) -> set[tuple[int, ...]]:
-        """What the version of the viewer's relation to `other` may stand for."""
+        """The states that the version of the viewer's relation to `other` may stand for."""
         assert self.viewer
         arrow = Arrow(self.viewer, other)
         pairs = product(self.ahead(arrow), self.behind(arrow.reversed))
@@ -464,7 +464,7 @@ class Onlooker:
         return ((NO_EDGE, _to_its_owner(note)) for note in notes)
 
     def _entry(self, kind: str, owner: int, other: int) -> set[State]:
-        """Since when one user may stand in a list, blocks aside: whispers for its owner only."""
+        """Since when one user may be in a list without a block; whispers for its owner only."""
         shown = FOLLOWS if self.viewer in (owner, SERVICE) else {Kind.FOLLOW}
         ahead, behind = self.ahead(Arrow(owner, other)), self.overlaid(Arrow(other, owner))
         if kind == "following":

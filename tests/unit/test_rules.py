@@ -51,7 +51,7 @@ REJECTIONS = {
 
 # A row for what the actor is to the other, a column for what the other is to the actor, both in the
 # order - F W R B (nothing, FOLLOW, WHISPER, REQUEST, BLOCK). A cell is what the two are afterwards,
-# or the refusal that leaves them as they were.
+# or the outcome of a change that leaves them as they were.
 TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
     "follow": (
         follow(10),

@@ -1,4 +1,4 @@
-"""The promises of docs/security.md: each names tests, and they exist."""
+"""The guarantees of docs/security.md: each names tests, and they exist."""
 
 import ast
 import re
@@ -17,9 +17,9 @@ def functions(file: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
 
 
-def test_every_promise_names_tests_that_exist() -> None:
-    promises = PAGE.partition("## Promises")[2]
-    rows = [line for line in promises.splitlines() if line.startswith("| ")][2:]
+def test_every_guarantee_names_tests_that_exist() -> None:
+    guarantees = PAGE.partition("## Guarantees")[2]
+    rows = [line for line in guarantees.splitlines() if line.startswith("| ")][2:]
     assert len(rows) > 10
     for row in rows:
         assert _TEST.search(row), row

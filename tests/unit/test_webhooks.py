@@ -18,11 +18,11 @@ from graph.webhook import (
     webhook_type,
 )
 from storage.webhook_secrets import SecretBox, SecretUnreadable, new_secret
-from workers.webhook_addresses import AddressRefused, AddressRules
+from workers.webhook_addresses import AddressRejected, AddressRules
 from workers.webhook_client import check_url
 from workers.webhook_requests import message_of, signature
 
-REFUSED = [
+REJECTED = [
     "0.0.0.0",
     "10.1.2.3",
     "100.64.0.1",
@@ -67,7 +67,7 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize("address", REFUSED)
+@pytest.mark.parametrize("address", REJECTED)
 def test_an_address_that_is_not_public_is_refused(address: str) -> None:
     assert not AddressRules().allows(ip_address(address))
 
@@ -102,7 +102,7 @@ HOSTS = [
 
 @pytest.mark.parametrize("host", HOSTS)
 async def test_a_host_is_refused_however_its_address_is_written(host: str) -> None:
-    with pytest.raises((AddressRefused, OSError)):
+    with pytest.raises((AddressRejected, OSError)):
         await AddressRules().resolve(host, 443)
 
 
@@ -117,7 +117,7 @@ async def test_a_name_is_refused_if_one_of_its_addresses_is(
         return [(0, socket.SOCK_STREAM, 6, "", (address, 443)) for address in answers]
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)
-    with pytest.raises(AddressRefused, match="is not public"):
+    with pytest.raises(AddressRejected, match="is not public"):
         await AddressRules().resolve("hooks.example", 443)
 
 

@@ -34,7 +34,7 @@ NOT_APPLIED = (
 )
 
 ISOLATION_TIMEOUT = "6h"
-"""Of one isolation, which copies all rows of a shard group."""
+"""The statement timeout of one isolation, which copies all rows of a shard group."""
 ISOLATION_LOCK_TIMEOUT = "60s"
 """How long it waits for writers before the copy becomes the shard group, while they wait for it."""
 

@@ -1,9 +1,9 @@
 """The types of arrays that statements use. The driver need not ask each connection for them.
 
-The driver knows the types of single values. It reads any other from the catalogs when a connection
-first uses it, with a statement that also describes the row types of all tables. That took 22 ms of
-the server's CPU for each connection, and 17 s on a machine of Citus with 128 shards, which checks
-for each table whether it is a shard.
+The types of single values are built into the driver. It reads any other from the catalogs when a
+connection first uses it, with a statement that also describes the row types of all tables. That
+took 22 ms of the server's CPU for each connection, and 17 s on a machine of Citus with 128 shards,
+which checks for each table whether it is a shard.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ ARRAY_TYPES: Final = {
     "uuid": (2950, 2951),
 }
 """By the name of the element's type: its id and that of its array. They are the same in each
-database. The driver knows text[] itself."""
+database. text[] is built into the driver."""
 
 DRIVER_TYPES: Final = tuple(
     {

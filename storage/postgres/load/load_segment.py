@@ -23,7 +23,7 @@ from storage.postgres.connection.session import retry, transaction
 from storage.postgres.lanes import keep_lane_count
 
 MOST_PARTS = 8
-"""Of a large segment, so that a part blocks one of 8 writers, with about 500 locks."""
+"""The parts of a large segment. So a part blocks one of 8 writers, with about 500 locks."""
 FEWEST_PARTS = 4
 """More than the number of connections, which merge the parts one behind the other. Larger parts
 would fill the lock table."""

@@ -67,8 +67,8 @@ CROSS JOIN LATERAL (
 ) r
 
 -- name: absent
--- The number of absent users in the lists of $1. Of the users they follow, $2 at most are looked up
--- among all absent accounts, in one pass over a small index; of their followers the count is
+-- The number of absent users in the lists of $1. At most $2 of the users they follow are looked up
+-- among all absent accounts, in one pass over a small index. The count of their absent followers is
 -- stored. While some account's change of state is not counted yet, lists of up to $3 followers are
 -- looked up too. Each absent user found costs some probes. The columns are those of
 -- `graph.counts.Counts`; those of blocks and mutes are zero, because their totals include absent

@@ -131,8 +131,8 @@ class Comparison:
         return [row["user_id"] for row in rows]
 
     async def find_unerased(self, after: UserId) -> tuple[list[UserId], UserId | None]:
-        """Of the next erased accounts after `after`, those that have data left; and the last
-        account that was checked, None at the end."""
+        """Check the next erased accounts after `after`. Returns those that have data left, and the
+        last account that was checked, None at the end."""
         erased = await self.connection.fetch(_SQL.next_erased, after, USERS)
         if not erased:
             return [], None
@@ -142,8 +142,8 @@ class Comparison:
         return sorted(wrong), UserId(users[-1])
 
     async def find_lost_members(self, after: Key) -> tuple[list[LostMember], Key | None]:
-        """Of the next members of groups after `after`, an owner and a member, those whose group
-        does not exist; and the last owner and member, None at the end."""
+        """Check the next members of groups after `after`, an owner and a member. Returns the members
+        whose group does not exist, and the last owner and member, None at the end."""
         rows = await self.connection.fetch(_SQL.find_lost_members, *after, ROWS)
         end = Key(rows[-1]["user_id"], rows[-1]["target_id"]) if len(rows) == ROWS else None
         # The other groups of the last member may be in the next part, so that it begins before it.

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 
 BUCKETS = 65_536
-"""As many as `digest_forward` has. Of a million edges, a change makes 15 others suspicious."""
+"""As many as `digest_forward` has. Among a million edges, a change makes 15 others suspicious."""
 ALL_BUCKETS = b"\xff" * (BUCKETS // 8)
 """The bitmap of all buckets."""
 
