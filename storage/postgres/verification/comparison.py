@@ -142,7 +142,7 @@ class Comparison:
         return sorted(wrong), UserId(users[-1])
 
     async def find_lost_members(self, after: Key) -> tuple[list[LostMember], Key | None]:
-        """Check the next members of groups after `after`, an owner and a member. Returns the members
+        """Check the next members of groups after `after`, an owner and a member. Returns those
         whose group does not exist, and the last owner and member, None at the end."""
         rows = await self.connection.fetch(_SQL.find_lost_members, *after, ROWS)
         end = Key(rows[-1]["user_id"], rows[-1]["target_id"]) if len(rows) == ROWS else None
