@@ -20,6 +20,7 @@ from gateway.authentication.identify import Identity
 from gateway.http.headers import Headers
 from gateway.http.rejection import ClientGone, HttpRejection, body_late
 from gateway.http.request_ids import begin_request
+from gateway.services.access import logged_access, require_method
 from gateway.services.change_feed import NDJSON
 from gateway.services.export_lines import ExportFormat
 from gateway.services.streams import (
@@ -29,14 +30,12 @@ from gateway.services.streams import (
     no_others,
     one_of,
     query_of,
-    rejection_of,
     rejection_response,
     respond,
 )
 from graph.bulk import LINE_BYTES_MAX, BulkOperation, BulkOptions
-from graph.errors import BadInput, KithError
+from graph.errors import BadInput
 from resolvers import bulk
-from resolvers.audit import log_access
 from resolvers.scope import Scope
 from schema.mutations.bulk_lines import read_columns
 
@@ -82,29 +81,14 @@ class BulkUploads:
         await respond(response, own_id, http, receive, send)
 
     async def _response(self, http: HttpScope, headers: Headers, receive: Receive) -> Response:
-        if http["method"] != "POST":
-            allow = {"allow": "POST"}
-            raise HttpRejection(405, "METHOD_NOT_ALLOWED", "The method must be POST.", allow)
+        require_method(http, "POST")
         scope = self.scope_of(headers, await self.authenticate(headers))
-        result = "INTERNAL"
-        try:
-            scope.must_see_everything()
+        with logged_access(scope, "startBulkOperation") as access:
             query = query_of(http["query_string"])
             with self.places.taken(scope):
                 async with aclosing(_Body(headers, receive).lines()) as lines:
                     operation, is_new = await self._started(scope, query, lines)
-            result = "STARTED" if is_new else "ALREADY_STARTED"
-        except KithError as error:
-            result = error.code
-            raise rejection_of(error) from error
-        except HttpRejection as rejection:
-            result = rejection.code
-            raise
-        except ClientGone:
-            result = "CLIENT_GONE"
-            raise
-        finally:
-            log_access(scope, "startBulkOperation", None, result)
+            access.result = "STARTED" if is_new else "ALREADY_STARTED"
         body = orjson.dumps(_described(operation))
         return Response(
             body, 201 if is_new else 200, {"cache-control": "no-store"}, "application/json"

@@ -33,22 +33,12 @@ from gateway.http.headers import Headers, RawHeaders
 from gateway.http.rejection import HttpRejection
 from gateway.http.request_ids import HEADER as REQUEST_ID
 from gateway.http.request_ids import begin_request
+from gateway.services.access import RETRY_AFTER_S, logged_access, require_method
 from graph.edge import user_id_of
-from graph.errors import BadInput, KithError
-from resolvers.audit import log_access
+from graph.errors import BadInput
 from resolvers.scope import Scope
 
 Chunks = AsyncGenerator[bytes, None]
-
-STATUSES = {
-    "BAD_USER_INPUT": 400,
-    "UNAUTHENTICATED": 401,
-    "FORBIDDEN": 403,
-    "CHANGES_LOST": 410,
-}
-"""The status of an error's code. All others are 503: a retry can succeed."""
-
-RETRY_AFTER_S = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +114,7 @@ class ServiceStreams:
         headers = Headers(http["headers"], http.get("client"))
         own_id = begin_request(headers)
         try:
-            if http["method"] != "GET":
-                allow = {"allow": "GET"}
-                raise HttpRejection(405, "METHOD_NOT_ALLOWED", "The method must be GET.", allow)
+            require_method(http, "GET")
             identity = await self.authenticate(headers)
             scope = self.scope_of(headers, identity)
             with self.places.taken(scope), self.connections.opened(self.name, send) as connection:
@@ -140,22 +128,13 @@ class ServiceStreams:
             await respond(rejection_response(rejection), own_id, http, receive, send)
 
     async def _begun(self, http: HttpScope, headers: Headers, scope: Scope) -> Stream:
-        path, result = http["path_params"], "INTERNAL"
-        try:
-            scope.must_see_everything()
+        path = http["path_params"]
+        action = f"{self.name} {path['list'][:20]}" if "list" in path else self.name
+        with logged_access(scope, action, user_id_of(path.get("user", ""))) as access:
             query = query_of(http["query_string"])
             stream = await self.begin(StreamRequest(scope, headers, path, query))
-            result = "OK"
-            return stream
-        except KithError as error:
-            result = error.code
-            raise rejection_of(error) from error
-        except HttpRejection as rejection:
-            result = rejection.code
-            raise
-        finally:
-            action = f"{self.name} {path['list'][:20]}" if "list" in path else self.name
-            log_access(scope, action, user_id_of(path.get("user", "")), result)
+            access.result = "OK"
+        return stream
 
 
 def one_of(argument: str, text: str | None, default: str, allowed: Sequence[str]) -> str:
@@ -182,13 +161,6 @@ def query_of(query_string: bytes) -> Mapping[str, str]:
             raise BadInput(name[:100], "must be given once.")
         given[name] = value
     return given
-
-
-def rejection_of(error: KithError) -> HttpRejection:
-    """The response to a request of a service that has raised an error."""
-    status = STATUSES.get(error.code, 503)
-    retry = {"retry-after": str(RETRY_AFTER_S)} if status == 503 else {}
-    return HttpRejection(status, error.code, str(error), retry)
 
 
 async def respond(
