@@ -14,8 +14,11 @@ BuildObjects = Callable[..., ResponseObjects]
 
 BUILDERS_MAX = 1_000
 CHARACTERS_MAX = 1_000_000
-"""The code of all cached builders. Aliases make the code of a single one as long as 200,000
+"""The code of all cached builders. Aliases make the code of a single one as long as 25,000
 characters."""
+
+KEYS_MAX = 50
+"""Code for more keys is not generated: evaluating it takes 20 µs for each key, at once."""
 
 _builders: LruCache[str, BuildObjects] = LruCache(entries=BUILDERS_MAX, weight=CHARACTERS_MAX)
 
@@ -29,6 +32,8 @@ def object_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -
     >>> object_builder(("id", "kind"), {"kind": "User"})(2, ["1", "2"])
     [{'id': '1', 'kind': 'User'}, {'id': '2', 'kind': 'User'}]
     """
+    if len(keys) > KEYS_MAX:
+        return _wide_builder(keys, constants)
     variables = [f"c{index}" for index, key in enumerate(keys) if key not in constants]
     columns = [f"{variable}s" for variable in variables]
     if len(variables) > 1:
@@ -40,6 +45,19 @@ def object_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -
     only = f"[{_display(keys, constants, [f'{column}[0]' for column in columns])}]"
     source = f"lambda {', '.join(['rows', *columns])}: {only} if rows == 1 else {many}"
     return _evaluated(source)
+
+
+def _wide_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -> BuildObjects:
+    template = {key: constants.get(key) for key in keys}
+    varying = [key for key in keys if key not in constants]
+
+    def build(rows: int, *columns: Sequence[Any]) -> ResponseObjects:
+        objects: ResponseObjects = [template.copy() for _ in range(rows)]
+        for values, one in zip(zip(*columns, strict=True), objects, strict=False):
+            one.update(zip(varying, values, strict=True))
+        return objects
+
+    return build
 
 
 def _evaluated(source: str) -> BuildObjects:

@@ -1,6 +1,7 @@
 """A cost that depends on variables, as a small tree of which most is a constant."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from engine.list_size import Coerced, Size
@@ -33,15 +34,29 @@ class Term(NamedTuple):
 
 NOTHING = Cost(0)
 
+# The constructor of a NamedTuple takes three times as long.
+_cost: Callable[[tuple[float, tuple[Term, ...]]], Cost] = partial(tuple.__new__, Cost)
+
 
 def sum_of(costs: Sequence[Cost]) -> Cost:
     """The sum of costs."""
-    constant = sum(cost.constant for cost in costs)
-    return Cost(constant, tuple(term for cost in costs for term in cost.terms))
+    constant: float = 0
+    terms: tuple[Term, ...] = ()
+    for cost in costs:  # a loop, because a generator is resumed for each
+        constant += cost[0]
+        if cost[1]:
+            terms += cost[1]
+    return _cost((constant, terms))
 
 
 def times(size: Size | int, options: Sequence[Cost]) -> Cost:
     """So many times the greatest of `options`."""
+    if len(options) == 1 and isinstance(size, int):  # the usual case
+        ((constant, terms),) = options
+        if not terms:
+            return _cost((constant * size, ()))
+        if size == 1 and not constant:
+            return options[0]
     greatest = max((option.constant for option in options if not option.terms), default=0.0)
     varying = [option for option in options if option.terms]
     if not varying and isinstance(size, int):

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from graphql import (
     BooleanValueNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    GraphQLAbstractType,
+    GraphQLField,
     GraphQLObjectType,
     GraphQLSchema,
     OperationDefinitionNode,
@@ -36,7 +37,7 @@ from engine.compiled import Compiled, CompiledCache
 from engine.cost import NOTHING, Cost, sum_of, times
 from engine.list_size import Coerced, Size, list_size
 from engine.settings import EngineSettings
-from engine.weights import PAGE, if_given, weight_of
+from engine.weights import PAGE, Weight, if_given, weight_of
 
 
 class SelectionCost(NamedTuple):
@@ -72,7 +73,7 @@ class OperationCost:
         key = tuple(map(coerced.get, self.conditions))
         cost = self.compiled.get(key)
         if cost is None:
-            cost = self._compile(key)
+            cost = self.compile(key)
         else:
             self.compiled.is_used = True
         total = ceil(cost.of(coerced))
@@ -80,7 +81,8 @@ class OperationCost:
             self.constant = total
         return total
 
-    def _compile(self, key: tuple[Any, ...]) -> Cost:
+    def compile(self, key: tuple[Any, ...]) -> Cost:
+        """Compile the cost for these values of the conditions, and cache it."""
         conditions = dict(zip(self.conditions, key, strict=True))
         compilation = _Compilation(self.schema, self.settings, self.fragments, conditions)
         fixed, each = compilation.operation(self.node)
@@ -100,6 +102,7 @@ class _Compilation:
         conditions: Mapping[str, bool | None],
     ) -> None:
         self._schema = schema
+        self._weights = _weights_of(schema)
         self._settings = settings
         self._fragments = fragments
         self._conditions = conditions
@@ -187,39 +190,76 @@ class _Compilation:
         name = nodes[0].name.value
         if name.startswith("__"):
             introspects = name != "__typename"
-            return SelectionCost(self._settings.introspection_weight * introspects, Cost(0))
-        definition = parent.fields[name]
-        weight = weight_of(definition)
-        pages = 1 if weight.page is None else list_size(nodes[0], weight.page)
-        declared: Any = get_named_type(definition.type)
-        if is_leaf_type(declared):
-            fixed, options = 0.0, [NOTHING]
-        else:
-            fixed, options = self._objects(declared, nodes, pages)
-        size = page if weight.size is PAGE else list_size(nodes[0], weight.size)
-        costs = [
-            Cost(weight.row + self._settings.mutation_weight * (parent is self._mutation)),
-            times(pages, [Cost(weight.entry)]),
-            *(
-                times(list_size(nodes[0], if_given(argument)), [Cost(extra)])
+            return SelectionCost(self._settings.introspection_weight * introspects, NOTHING)
+        known = self._weights.of(parent, name)
+        is_of_mutation = parent is self._mutation
+        if known.constant is not None and not is_of_mutation:
+            return known.constant
+        weight, node = known.weight, nodes[0]
+        pages = 1 if weight.page is None else list_size(node, weight.page)
+        fixed, options = 0.0, [NOTHING]
+        if known.types:
+            sets = [one.selection_set for one in nodes if one.selection_set is not None]
+            below = [self.selection(possible, sets, pages) for possible in known.types]
+            fixed, options = sum([fixed for fixed, _ in below]), [each for _, each in below]
+        size = page if weight.size is PAGE else list_size(node, weight.size)
+        each_item = [sum_of([Cost(weight.item), option]) for option in options]
+        row = weight.row + self._settings.mutation_weight * is_of_mutation
+        costs = [Cost(row), times(size, each_item)]
+        if weight.entry:
+            costs.append(times(pages, [Cost(weight.entry)]))
+        if weight.given:
+            named = {argument.name.value for argument in node.arguments or ()}
+            costs += [
+                times(list_size(node, if_given(argument)), [Cost(extra)])
                 for argument, extra in weight.given.items()
-            ),
-            times(size, [sum_of([Cost(weight.item), option]) for option in options]),
-        ]
+                if argument.partition(".")[0] in named
+            ]
         return SelectionCost(weight.call + fixed, sum_of(costs))
 
-    def _objects(
-        self,
-        declared: GraphQLObjectType | GraphQLAbstractType,
-        nodes: list[FieldNode],
-        page: Size | int,
-    ) -> tuple[float, list[Cost]]:
-        """The cost of objects below a field: once, and of each, by their possible types."""
-        sets = [node.selection_set for node in nodes if node.selection_set is not None]
-        types = (
-            [declared]
-            if isinstance(declared, GraphQLObjectType)
-            else self._schema.get_possible_types(declared)
-        )
-        costs = [self.selection(possible, sets, page) for possible in types]
-        return sum(fixed for fixed, _ in costs), [each for _, each in costs]
+
+class _FieldWeight(NamedTuple):
+    """The weight of a field, with what depends only on the schema."""
+
+    weight: Weight
+    types: Sequence[GraphQLObjectType]
+    """The possible types of its objects; none if it is a leaf."""
+    constant: SelectionCost | None
+    """Its cost, if it depends neither on arguments, nor on the field's place."""
+
+
+class _FieldWeights:
+    """The weights of the fields of a schema, by type and name."""
+
+    def __init__(self, schema: GraphQLSchema) -> None:
+        self._possible_types = schema.get_possible_types
+        self._known: dict[tuple[str, str], _FieldWeight] = {}
+
+    def of(self, parent: GraphQLObjectType, name: str) -> _FieldWeight:
+        key = (parent.name, name)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._field_weight(parent.fields[name])
+        return known
+
+    def _field_weight(self, definition: GraphQLField) -> _FieldWeight:
+        weight = weight_of(definition)
+        declared: Any = get_named_type(definition.type)
+        if isinstance(declared, GraphQLObjectType):
+            return _FieldWeight(weight, (declared,), None)
+        if not is_leaf_type(declared):
+            return _FieldWeight(weight, self._possible_types(declared), None)
+        if weight.page is not None or weight.given or not isinstance(weight.size, int):
+            return _FieldWeight(weight, (), None)
+        each = sum_of([Cost(weight.row + weight.entry), times(weight.size, [Cost(weight.item)])])
+        return _FieldWeight(weight, (), SelectionCost(weight.call, each))
+
+
+_weights_of_schemas: WeakKeyDictionary[GraphQLSchema, _FieldWeights] = WeakKeyDictionary()
+
+
+def _weights_of(schema: GraphQLSchema) -> _FieldWeights:
+    weights = _weights_of_schemas.get(schema)
+    if weights is None:
+        weights = _weights_of_schemas[schema] = _FieldWeights(schema)
+    return weights

@@ -90,6 +90,13 @@ class Engine:
         """`prepare`, in slices between which the event loop does other work."""
         return (await self._documents.parse_in_turns(query)).operation(operation_name)
 
+    async def compile_cost(self, operation: Operation, coerced: Mapping[str, Any]) -> None:
+        """Compile the cost of an operation for the conditions among these coerced variables, in a
+        turn of the event loop, if it is not compiled."""
+        if not operation.costs.is_compiled(coerced):
+            await self.turns.wait()
+            operation.costs.of(coerced)
+
     async def execute(
         self,
         *,

@@ -8,9 +8,9 @@ the process pass through: cancellations, SystemExit and the like.
 
 import asyncio
 import logging
-from asyncio import CancelledError
+from asyncio import CancelledError, Task
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -36,6 +36,7 @@ from engine.plan import Operation, Plan
 from engine.result import Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
+from engine.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,8 @@ class Executor:
         self._schema = schema
         self._compiled = compiled
         self._compiler = Compiler(schema, settings)
+        self._compiling: dict[tuple[int, tuple[Any, ...]], Task[Plan | Unsupported]] = {}
+        """The operations that are being compiled, by their caches and conditions."""
 
     async def execute_before(self, operation: Operation, run: Run, deadline: float) -> Result:
         """The result, or an error if it is not finished by `deadline`, by the loop's clock."""
@@ -85,11 +88,8 @@ class Executor:
         key = _condition_values(operation, run) if operation.conditions else ()
         plan = operation.plans.get(key)
         if plan is None:
-            # Compiling 200 fields takes 10 ms, and so do the first rows, which compile what is
-            # below them.
-            await run.turns.wait()
-            plan = self._compile(operation, key)
-            await run.turns.wait()
+            plan = await self._compiled_in_turns(operation, key, run.turns)
+            await run.turns.wait()  # the first rows compile the types that the document leaves open
         else:
             operation.plans.is_used = True
         coroutines: Sequence[Coroutine[Any, Any, Any]] = ()
@@ -133,12 +133,30 @@ class Executor:
             for coroutine in coroutines:
                 coroutine.close()
 
-    def _compile(self, operation: Operation, key: tuple[Any, ...]) -> Plan | Unsupported:
+    async def _compiled_in_turns(
+        self, operation: Operation, key: tuple[Any, ...], turns: Turns
+    ) -> Plan | Unsupported:
+        """Compile an operation in turns of the event loop. Concurrent runs share the work."""
+        place = id(operation.plans), key
+        task = self._compiling.get(place)
+        if task is None or task.get_loop() is not asyncio.get_running_loop():
+            task = asyncio.create_task(turns.run(self._compile(operation, key)))
+            self._compiling[place] = task
+            task.add_done_callback(partial(self._ended, place))
+        return await asyncio.shield(task)
+
+    def _ended(self, place: tuple[int, tuple[Any, ...]], task: Task[Plan | Unsupported]) -> None:
+        if self._compiling.get(place) is task:
+            del self._compiling[place]
+
+    def _compile(
+        self, operation: Operation, key: tuple[Any, ...]
+    ) -> Generator[None, None, Plan | Unsupported]:
         plan: Plan | Unsupported
         try:
             conditions = dict(zip(operation.conditions, key, strict=True))
             grow = partial(self._compiled.grow, operation.plans, key)
-            plan = self._compiler.compile(operation, conditions, grow)
+            plan = yield from self._compiler.compiling(operation, conditions, grow)
         except Unsupported as unsupported:
             plan = unsupported.with_traceback(None)  # it holds the frames of the compiler
         except Exception:

@@ -102,20 +102,25 @@ class EngineExecutor:
             raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only:
             _require_no_mutation(operation)
+        if not operation.conditions:
+            await self._engine.compile_cost(operation, {})
         return operation
 
     async def charge_compilation(
         self, operation: Operation, request: GraphQLRequest, context: Any
     ) -> Values:
-        """Charge an operation with conditions that is to be compiled for other values of them.
+        """Charge an operation with conditions that is to be compiled for other values of them, and
+        compile its cost.
 
         Its first compilation was charged with its document. Returns the coerced variables, for
         `charged`. Raises RequestRejected.
         """
         values = self._coerced(operation, request)
         costs = operation.costs
-        if costs.compiled and not costs.is_compiled(values.coerced):
-            await self._charge_document(request, context)
+        if not costs.is_compiled(values.coerced):
+            if costs.compiled:
+                await self._charge_document(request, context)
+            await self._engine.compile_cost(operation, values.coerced)
         return values
 
     async def _charge_document(self, request: GraphQLRequest, context: Any) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
+from engine import parsing
+from engine.compiler import Compiler
+from engine.cost_compiler import OperationCost
 from engine.lookup_tables import SharedObjects
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
@@ -178,6 +181,36 @@ async def test_large_bodies_that_arrive_together_are_parsed_in_turns(
         await asyncio.gather(*(gateway.data(query, viewer=1, r=references) for _ in range(6)))
     assert ticks.total["bodies"] == 6
     assert ticks.most["bodies"] == 1
+
+
+@pytest.mark.parametrize("condition", ["", "query($x: Boolean!) "], ids=["constant", "conditions"])
+async def test_a_new_document_is_prepared_in_turns(
+    condition: str, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    included = "@include(if: $x)" if condition else ""
+    selection = " ".join(
+        f'a{n}: user(id: "{n}") {included} {{ id followerCount }}' for n in range(1, 190)
+    )
+    async with loop_ticks() as ticks:
+        for module, name in (
+            (parsing, "parse"),
+            (parsing, "DocumentSize"),
+            (OperationCost, "compile"),
+            (Compiler, "compiling"),
+        ):
+            monkeypatch.setattr(module, name, _counted(ticks, getattr(module, name)))
+        data = await gateway.data(f"{condition}{{ {selection} }}", viewer=1, x=True)
+    assert len(data) == 189
+    assert ticks.total["stages"] == 4
+    assert ticks.most["stages"] == 1
+
+
+def _counted(ticks: LoopTicks, function: Any) -> Any:
+    def counting(*given: Any) -> Any:
+        ticks.add("stages", 1)
+        return function(*given)
+
+    return counting
 
 
 async def test_relations_of_many_users_to_one_are_shown_in_slices(

@@ -333,10 +333,20 @@ def test_compiling_takes_linear_time() -> None:
 
     def compiled(levels: int) -> int:
         operation = engine.prepare(bomb(levels))
-        return _calls(lambda: operation.costs._compile(()))
+        return _calls(lambda: operation.costs.compile(()))
 
     small, large = compiled(6), compiled(12)
     assert large < 2.5 * small
+
+
+async def test_the_cost_of_a_new_operation_is_compiled_in_a_turn_of_the_event_loop() -> None:
+    operation = ENGINE.prepare("{ fresh: user { friends(first: 7) { nodes { id } } } }")
+    before = ENGINE.turns.taken
+    await ENGINE.compile_cost(operation, {})
+    assert ENGINE.turns.taken == before + 1
+    assert operation.costs.compiled
+    await ENGINE.compile_cost(operation, {})
+    assert ENGINE.turns.taken == before + 1
 
 
 def _calls(function: Any) -> int:

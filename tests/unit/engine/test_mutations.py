@@ -153,14 +153,14 @@ async def test_graphql_core_continues_a_mutation_whose_plan_fails(
 ) -> None:
     engine, calls = Engine(schema), list[str]()
     compiler = engine._executor._compiler
-    compiled = compiler.compile
+    compiling = compiler.compiling
 
     def broken(*given: Any) -> Any:
-        plan = compiled(*given)
+        plan = yield from compiling(*given)
         broken_step: Any = type("Broken", (), {"execute": lambda *_: 1 / 0})()
         return type(plan)((plan.steps[0], broken_step), plan.is_mutation, plan.fields)
 
-    monkeypatch.setattr(compiler, "compile", broken)
+    monkeypatch.setattr(compiler, "compiling", broken)
     result = await engine.execute(
         query="mutation { a: dig(number: 1) b: dig(number: 2) }", context=calls
     )

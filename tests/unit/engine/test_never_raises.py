@@ -198,14 +198,14 @@ async def test_a_plan_that_fails_is_answered_by_graphql_core(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = Engine(tree)
-    plan = engine._executor._compiler.compile
+    compiling = engine._executor._compiler.compiling
 
     def broken(*given: Any) -> Any:
-        found = plan(*given)
+        found = yield from compiling(*given)
         monkeypatch.setattr(type(found.steps[0]), "execute", lambda *_: 1 / 0)
         return found
 
-    monkeypatch.setattr(engine._executor._compiler, "compile", broken)
+    monkeypatch.setattr(engine._executor._compiler, "compiling", broken)
     result = await engine.execute(query="{ tree { number } }")
     assert result.response() == {"data": {"tree": {"number": 1}}}
     assert engine.counters.bailed_out == {"failed": 1}
@@ -216,7 +216,7 @@ async def test_an_operation_that_cannot_be_compiled_is_left_to_graphql_core(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = Engine(tree)
-    monkeypatch.setattr(engine._executor._compiler, "compile", lambda *_: 1 / 0)
+    monkeypatch.setattr(engine._executor._compiler, "compiling", lambda *_: 1 / 0)
     result = await engine.execute(query="{ tree { number } }")
     assert result.response() == {"data": {"tree": {"number": 1}}}
     assert engine.counters.delegated == {"failed": 1}

@@ -5,15 +5,17 @@ import gc
 import math
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
 
-from engine import Engine, EngineSettings, slices
-from engine.codegen import object_builder
+from engine import Engine, EngineSettings, compiler, slices
+from engine.codegen import KEYS_MAX, object_builder
+from engine.compiler import FIELDS_PER_SLICE
 from engine.parts import ROWS_PER_CALL
 from engine.plan import FieldColumns
-from engine.run import Rows, Run
+from engine.run import Field, Rows, Run
 from engine.turns import Turns
 from tests.support.loop_ticks import LoopTicks, loop_ticks
 from tests.support.tree_schema import Calls, answer, schema
@@ -123,10 +125,70 @@ async def test_a_new_document_is_compiled_and_first_run_in_turns_of_the_event_lo
     assert engine.turns.taken == 2
 
 
+ALIASES = " ".join(f"a{n}: tree(number: {n}) {{ number even odd size }}" for n in range(199))
+WIDE_ROWS = " ".join(f"s{n}: size(scale: {n}) n{n}: number e{n}: even" for n in range(60))
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"), [(f"{{ {ALIASES} }}", 199 * 5), (f"{{ tree {{ {WIDE_ROWS} }} }}", 180)]
+)
+async def test_no_iteration_of_the_loop_compiles_more_than_a_slice(
+    query: str, fields: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither of the fields of the root, nor of those below them, nor for the first rows."""
+    engine = Engine(schema)
+    await engine.prepare_in_turns(query)
+    async with loop_ticks() as ticks:
+        _count_compiled(ticks, monkeypatch)
+        result = await engine.execute(query=query, context=[])
+    assert not result.errors
+    assert fields <= ticks.total["fields"] <= fields + 1
+    assert ticks.most["fields"] <= FIELDS_PER_SLICE
+
+
+def _count_compiled(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
+    def counting_field(*given: Any) -> Field:
+        ticks.add("fields", 1)
+        return Field(*given)
+
+    monkeypatch.setattr(compiler, "Field", counting_field)
+
+
+async def test_a_document_that_many_run_at_once_is_compiled_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine, query = Engine(schema), "{ tree { number } }"
+    async with loop_ticks() as ticks:
+        _count_compiled(ticks, monkeypatch)
+        await asyncio.gather(*[engine.execute(query=query, context=[]) for _ in range(10)])
+    assert ticks.total["fields"] == 2
+
+
 def test_fields_that_are_selected_again_are_built_by_the_same_function() -> None:
     """Evaluating its source takes 0.1 ms, and a document can have 200 aliases."""
     assert object_builder(("id", "size"), {}) is object_builder(("id", "size"), {})
     assert object_builder(("id", "size"), {}) is not object_builder(("size", "id"), {})
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("constants", [{}, {"k7": None, "k3": "Tree"}])
+def test_rows_of_many_fields_are_built_like_those_of_few(
+    rows: int, constants: dict[str, str | None]
+) -> None:
+    keys = tuple(f"k{number}" for number in range(KEYS_MAX + 1))
+    varying = [key for key in keys if key not in constants]
+    columns = [[f"{key} of {row}" for row in range(rows)] for key in varying]
+    objects = object_builder(keys, constants)(rows, *columns)
+    expected = [{key: constants.get(key, f"{key} of {row}") for key in keys} for row in range(rows)]
+    assert objects == expected
+    assert [list(one) for one in objects] == [list(keys)] * rows
+
+
+def test_rows_of_many_constants_are_built_like_those_of_few() -> None:
+    keys = tuple(f"k{number}" for number in range(KEYS_MAX + 1))
+    objects = object_builder(keys, dict.fromkeys(keys))(2)
+    assert objects == [dict.fromkeys(keys)] * 2
+    assert objects[0] is not objects[1]
 
 
 async def test_light_columns_of_one_request_that_arrive_together_take_turns(
