@@ -1,7 +1,8 @@
 """Changes edges in PostgreSQL by compare-and-set, on the shards of both users."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import asyncpg
@@ -24,15 +25,20 @@ from storage.postgres.receipts import receipt_parameter
 from telemetry import tracing
 
 TRIES = 20
-"""How often a change is decided again because another writer has changed the same pair first.
+"""How often a change is decided again because another writer has changed the same pair first."""
 
-It does not pause between tries: the pair's lock is a queue, so a writer that has waited in it
-either succeeds or finds its change already made.
+UNLOCKED_TRIES = 5
+"""How many of these do not lock the pair before they read it.
+
+They do not pause: the pair's lock is a queue, so a writer that has waited in it either succeeds or
+finds that the other one has changed the pair. On Citus the comparison takes a round trip between
+machines, so one user who makes change after change could come first each time.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
+    lock_pair: str
     read_pair: str
     write_decision: str
 
@@ -45,7 +51,8 @@ class PostgresEdges:
     transaction.
 
     No lock is held while the rule runs. The second statement takes the pair's lock, compares the
-    versions that the rule has seen, and writes only if they are unchanged.
+    versions that the rule has seen, and writes only if they are unchanged. After `UNLOCKED_TRIES`
+    in vain, the pair is locked first, and both statements are one transaction.
     """
 
     def __init__(self, postgres: Postgres) -> None:
@@ -61,18 +68,19 @@ class PostgresEdges:
         """`before_write`: awaited before each try to write. If it raises, nothing is written."""
         turn = self._postgres.turns.of(pair.source)
         async with turn, self._postgres.connection() as connection:
-            for _ in range(TRIES):
-                began = time.monotonic()
-                state, self.lanes = await _read(connection, pair)
-                decision = rule(state)
-                unpublished = unpublished_edges(state, decision)
-                if not (decision.steps or decision.receipt):
-                    return replace(decision, at=state.read_at, unpublished=unpublished)
-                if before_write is not None:
-                    await before_write()
-                if await _write(connection, pair, state, decision):
+            for number in range(TRIES):
+                began, is_locked = time.monotonic(), number >= UNLOCKED_TRIES
+                async with _locked(connection, pair) if is_locked else nullcontext():
+                    state, self.lanes = await _read(connection, pair)
+                    decision = rule(state)
+                    is_change = bool(decision.steps or decision.receipt)
+                    if is_change and before_write is not None:
+                        await before_write()
+                    is_made = not is_change or await _write(connection, pair, state, decision)
+                if is_made:
                     took_us = int((time.monotonic() - began) * 1_000_000)
-                    at = committed_by(state, decision, took_us)
+                    at = committed_by(state, decision, took_us) if is_change else state.read_at
+                    unpublished = unpublished_edges(state, decision)
                     return replace(decision, at=at, unpublished=unpublished)
         raise Overloaded(PART, "Too many concurrent changes of the same users. Try again later.")
 
@@ -94,6 +102,14 @@ def unpublished_edges(state: PairState, decision: Decision) -> tuple[bool, ...]:
 def committed_by(state: PairState, decision: Decision, took_us: int) -> int:
     """An upper bound of the commit's time by the database's clock, in microseconds."""
     return max(state.now + 1 + took_us, decision.edge.version, decision.reverse.version)
+
+
+@asynccontextmanager
+async def _locked(connection: Connection, pair: Pair) -> AsyncIterator[None]:
+    """A transaction in which no other writer changes the pair."""
+    async with connection.transaction():
+        await connection.row(_SQL.lock_pair, *pair)
+        yield
 
 
 async def _read(connection: Connection, pair: Pair) -> tuple[PairState, int]:

@@ -1,6 +1,7 @@
 """A change is decided first and locked later: what comes in between is never overlooked."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -9,12 +10,17 @@ from graph.decision_types import Decision, PairState, Rule
 from graph.edge import Pair
 from graph.errors import Overloaded
 from graph.outcome import Outcome
-from graph.rules import follow
+from graph.rules import follow, unfollow
 from storage.postgres import edges
 from storage.postgres.connection.acquired import Connection
+from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.support.graphs import PLENTY, as_pair, follows, unfollows
+from tests.support.edge_files import assert_whole
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows, unfollows
 from tests.support.waiting import until
+
+IS_FREE = "SELECT try_lock_at(1, 1, pair_slot(1, 2))"
+"""Whether no transaction holds the lock of users 1 and 2."""
 
 Meanwhile = Callable[[], Awaitable[object]]
 
@@ -135,6 +141,31 @@ async def test_a_change_that_never_comes_first_gives_up(
     with pytest.raises(Overloaded):
         await stores.writes.edges.change(as_pair(1, 2), rule)
     assert len(rule.about) == edges.TRIES
+
+
+async def test_a_change_is_made_although_the_other_user_always_comes_first(
+    stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Citus, a writer that found its decision outdated took so many round trips to decide again
+    that the other user's next change was always earlier."""
+    really, rival = edges._write, itertools.cycle([follow(PLENTY), unfollow()])
+    made: list[Decision] = []
+
+    async def late(
+        connection: Connection, pair: Pair, state: PairState, decision: Decision
+    ) -> bool:
+        if pair.source == 1:
+            ((is_free,),) = await stores.servers.postgres.fetch(IS_FREE)
+            if is_free:
+                made.append(await stores.writes.edges.change(as_pair(2, 1), next(rival)))
+        return await really(connection, pair, state, decision)
+
+    monkeypatch.setattr(edges, "_write", late)
+    decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
+    assert decision.outcome is Outcome.FOLLOWED
+    assert len(made) == edges.UNLOCKED_TRIES
+    await drain_all(stores)
+    await assert_whole(storage_settings)
 
 
 async def test_the_changes_of_one_user_leave_connections_to_others(

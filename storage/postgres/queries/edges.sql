@@ -1,3 +1,9 @@
+-- name: lock_pair
+-- Locks the edges and counts of both users until the transaction ends: see functions/lock_pair.sql.
+-- For a change that other writers have made outdated several times.
+-- shard: local
+SELECT lock_pair($1::bigint, $2::bigint, true)
+
 -- name: read_pair
 -- Both ends of the pair $1 and $2, in the columns of pair_states.py: each user's edge to the other,
 -- count and account, and whether a change of the edge that the user $1 has made waits in the outbox.
