@@ -1067,6 +1067,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
     }
     others = {
         "lane",
+        "lock_pair",
         "lock_lane",
         "lock_lanes",
         "raise_timeout",
