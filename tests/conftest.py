@@ -18,7 +18,7 @@ from storage.stores import Stores, open_stores
 from tests.support import citus
 from tests.support.citus_databases import CitusDatabases
 from tests.support.databases import Caches, Databases
-from tests.support.devstack_process import temporary_state
+from tests.support.devstack_process import new_postgres_data, temporary_state
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.live_gateway import LiveGateway, live_gateway
 from tests.support.servers import Servers, servers_process
@@ -172,6 +172,21 @@ async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
 
 
 @pytest.fixture
-def state() -> Iterator[State]:
+def empty_state() -> Iterator[State]:
+    """A state folder that does not exist yet."""
     with temporary_state() as state:
+        yield state
+
+
+@pytest.fixture(scope="session")
+def postgres_data() -> Iterator[Path]:
+    """The data of PostgreSQL as the first start of `dev` makes it."""
+    with temporary_state() as state:
+        yield asyncio.run(new_postgres_data(state))
+
+
+@pytest.fixture
+def state(postgres_data: Path) -> Iterator[State]:
+    """A state folder with new data of PostgreSQL, for tests that are not about the first start."""
+    with temporary_state(postgres_data) as state:
         yield state

