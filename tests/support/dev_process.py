@@ -26,6 +26,16 @@ class Dev:
         self.state = state
         self.url = url
         self.lines: list[str] = []
+        self._reading: asyncio.Task[None] | None = None
+
+    def read_on(self) -> None:
+        """Read and drop all that follows: `dev` would stop at a full pipe, and restart nothing."""
+        self._reading = asyncio.create_task(self._read_all())
+
+    async def _read_all(self) -> None:
+        assert self.process.stdout is not None
+        while await self.process.stdout.read(65_536):
+            pass
 
     async def read_until(self, text: str) -> None:
         """Reads until `text` is there, which may be in a line that has not ended."""
@@ -64,9 +74,11 @@ class Dev:
     async def end(self, how: signal.Signals = signal.SIGINT) -> int:
         self.process.send_signal(how)
         async with asyncio.timeout(DEADLINE_S):
-            await self.process.communicate()
-        assert self.process.returncode is not None
-        return self.process.returncode
+            if self._reading is None:
+                await self.process.communicate()
+            else:
+                await self._reading
+            return await self.process.wait()
 
 
 SIGNS = {
@@ -130,6 +142,7 @@ async def running(
     dev = await started(state, free_port(), new_interpreter=new_interpreter, **changes)
     try:
         await dev.read_until("Ctrl-C stops everything")
+        dev.read_on()
         yield dev
     finally:
         if dev.process.returncode is None:
