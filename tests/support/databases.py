@@ -31,15 +31,17 @@ DO $$
 DECLARE one record;
 BEGIN
     FOR one IN
-        SELECT oid::regclass AS name, relkind, pg_relation_size(oid) AS size FROM pg_class
+        SELECT oid::regclass AS name, relkind, reltuples > 0 AS has_estimate,
+            pg_relation_size(oid) AS size
+        FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relname NOT IN ('migration', 'function')
             AND relkind IN ('r', 'S')
     LOOP
         IF one.relkind = 'S' THEN
             PERFORM setval(one.name, 1, false);
-        ELSIF one.relkind = 'r' AND one.size > 1000000 THEN
+        ELSIF one.size > 1000000 OR one.has_estimate THEN
             EXECUTE format('TRUNCATE %s', one.name);
-        ELSIF one.relkind = 'r' AND one.size > 0 THEN
+        ELSIF one.size > 0 THEN
             EXECUTE format('DELETE FROM %s', one.name);
         END IF;
     END LOOP;
