@@ -9,49 +9,32 @@ import pytest
 from graph.decision_types import Decision
 from graph.edge import UserId
 from graph.errors import Overloaded
-from storage.cache.codec.relations import MARKER, is_marked
 from storage.cache.marks import Mark, Marks
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.relations import PostgresRelations
-from storage.redis.keys import Keys, closing
+from storage.redis.keys import closing
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
-from tests.support.own_writes import changes, relation, seen, stopped_after_commit, write
-from tests.support.relationships import protect
+from tests.support.own_writes import (
+    FAN,
+    FRIEND,
+    KEYS,
+    ME,
+    OTHER,
+    STAR,
+    TABLES_ONLY,
+    befriend,
+    changes,
+    may_answer,
+    relation,
+    seen,
+    stopped_after_commit,
+    write,
+)
 
-KEYS = Keys("public")
 MARK = closing(KEYS.pending(UserId(1)))
-ME, OTHER, FAN, ASKED, ASKING, MUTED, BLOCKED, STAR = 1, 2, 3, 4, 5, 6, 7, 8
-FRIEND = 9
-
-ACTIONS: list[tuple[str, int, dict[str, Any], str]] = [
-    ("followUser", STAR, {}, "ALREADY_FOLLOWING"),
-    ("followUser", FAN, {}, "ALREADY_FOLLOWING"),
-    ("unfollowUser", OTHER, {}, "NOT_FOLLOWING"),
-    ("unfollowUser", FRIEND, {}, "NOT_FOLLOWING"),
-    ("updateFollow", OTHER, {"visibility": "WHISPER"}, "UNCHANGED"),
-    ("removeFollower", FAN, {}, "NOT_FOLLOWED"),
-    ("blockUser", FRIEND, {}, "ALREADY_BLOCKED"),
-    ("unblockUser", BLOCKED, {}, "NOT_BLOCKED"),
-    ("muteUser", STAR, {}, "ALREADY_MUTED"),
-    ("unmuteUser", MUTED, {}, "NOT_MUTED"),
-    ("acceptFollowRequest", ASKING, {}, "NO_REQUEST"),
-    ("declineFollowRequest", ASKING, {}, "NO_REQUEST"),
-    ("cancelFollowRequest", ASKED, {}, "NO_REQUEST"),
-]
-FORWARD = {
-    "followUser",
-    "unfollowUser",
-    "updateFollow",
-    "unblockUser",
-    "muteUser",
-    "unmuteUser",
-    "cancelFollowRequest",
-}
-"""The actions that change the actor's own edge only."""
-TABLES_ONLY = "unix:///nowhere.sock"
 
 
 @pytest.fixture
@@ -72,82 +55,10 @@ async def tables(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
 @pytest.fixture
 async def graph(gateway: Gateway, stores: Stores) -> None:
     """Relations of every kind of `ME`, all drained."""
-    await protect(stores, ME, ASKED)
-    for viewer, mutation, target in [
-        (ME, "followUser", OTHER),
-        (FAN, "followUser", ME),
-        (ME, "acceptFollowRequest", FAN),
-        (FRIEND, "followUser", ME),
-        (ME, "acceptFollowRequest", FRIEND),
-        (ME, "followUser", FRIEND),
-        (ME, "followUser", ASKED),
-        (ASKING, "followUser", ME),
-        (ME, "muteUser", MUTED),
-        (ME, "blockUser", BLOCKED),
-    ]:
-        await write(gateway, viewer, mutation, {"userId": str(target)})
-    await drain_all(stores)
+    await befriend(gateway, stores)
 
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-
-@pytest.mark.parametrize(("mutation", "target", "given", "again"), ACTIONS)
-@pytest.mark.parametrize("key", [None, "k"], ids=["", "with a key"])
-async def test_a_repeat_elsewhere_shows_what_a_dead_gateway_has_written(
-    gateway: Gateway,
-    other: Gateway,
-    tables: Gateway,
-    monkeypatch: pytest.MonkeyPatch,
-    mutation: str,
-    target: int,
-    given: Mapping[str, Any],
-    again: str,
-    key: str | None,
-) -> None:
-    asked = {"userId": str(target), **given, **({"idempotencyKey": key} if key else {})}
-    await seen(other, ME, target)  # so that everything is cached
-    async with stopped_after_commit(monkeypatch, gateway, ME, mutation, asked):
-        payload = await write(other, ME, mutation, asked)
-        assert key or payload["outcome"] == again
-        assert payload["consistency"] == "IMMEDIATE"
-        assert await seen(other, ME, target) == await seen(tables, ME, target)
-
-
-@pytest.mark.parametrize(("mutation", "target", "given", "again"), ACTIONS)
-@pytest.mark.parametrize("is_expired", [False, True], ids=["", "the mark has expired"])
-async def test_the_relation_is_true_elsewhere_though_no_request_is_repeated(
-    gateway: Gateway,
-    other: Gateway,
-    tables: Gateway,
-    stores: Stores,
-    monkeypatch: pytest.MonkeyPatch,
-    mutation: str,
-    target: int,
-    given: Mapping[str, Any],
-    again: str,
-    is_expired: bool,
-) -> None:
-    asked = {"userId": str(target), **given}
-    before = await seen(other, ME, target)
-    async with stopped_after_commit(monkeypatch, gateway, ME, mutation, asked):
-        if is_expired:
-            await stores.servers.redis.pipe([("DEL", MARK)])
-        for _ in range(2):
-            # Alone: beside lists, a relation agrees with them, and they follow after the drain.
-            assert await relation(other, ME, target) == await relation(tables, ME, target)
-            if mutation in FORWARD:
-                found = await seen(other, ME, target)
-                assert found == await seen(tables, ME, target)
-                assert found != before, again
-    assert await may_answer(stores, ME) is is_expired
-
-
-async def may_answer(stores: Stores, user: int) -> bool:
-    """Whether a user's relation hash is cached and may answer the user."""
-    key = KEYS.relations(UserId(user))
-    (marker,) = await stores.servers.redis.pipe([("HGET", key, MARKER)])
-    return marker is not None and not is_marked(marker)
 
 
 @pytest.mark.parametrize("is_cached", [True, False])

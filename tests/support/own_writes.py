@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 
 from graph.decision_types import Decision
-from graph.edge import Pair
+from graph.edge import Pair, UserId
+from storage.cache.codec.relations import MARKER, is_marked
 from storage.cache.marks import Mark
 from storage.cache.updates import RedisCaches
+from storage.redis.keys import Keys
 from storage.stores import Stores
 from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all
+from tests.support.relationships import protect
 from tests.support.waiting import DEADLINE_S
+
+KEYS = Keys("public")
+ME, OTHER, FAN, ASKED, ASKING, MUTED, BLOCKED, STAR, FRIEND = range(1, 10)
+TABLES_ONLY = "unix:///nowhere.sock"
+"""The URL of a Redis that does not exist."""
 
 RELATION = """
 fragment relation on Relation {
@@ -52,6 +61,32 @@ query ($other: ID!, $t: String) {
 ALONE = "query ($other: ID!) { user(id: $other) { viewerRelation { ...relation } } }" + RELATION
 
 PAYLOAD = "outcome consistency consistencyToken userErrors { code }"
+
+
+async def befriend(gateway: Gateway, stores: Stores, offset: int = 0) -> None:
+    """Give `ME` a relation of every kind, all drained. `offset` is added to the ids of all."""
+    await protect(stores, ME + offset, ASKED + offset)
+    for viewer, mutation, target in [
+        (ME, "followUser", OTHER),
+        (FAN, "followUser", ME),
+        (ME, "acceptFollowRequest", FAN),
+        (FRIEND, "followUser", ME),
+        (ME, "acceptFollowRequest", FRIEND),
+        (ME, "followUser", FRIEND),
+        (ME, "followUser", ASKED),
+        (ASKING, "followUser", ME),
+        (ME, "muteUser", MUTED),
+        (ME, "blockUser", BLOCKED),
+    ]:
+        await write(gateway, viewer + offset, mutation, {"userId": str(target + offset)})
+    await drain_all(stores)
+
+
+async def may_answer(stores: Stores, user: int) -> bool:
+    """Whether a user's relation hash is cached and may answer the user."""
+    key = KEYS.relations(UserId(user))
+    (marker,) = await stores.servers.redis.pipe([("HGET", key, MARKER)])
+    return marker is not None and not is_marked(marker)
 
 
 async def seen(gateway: Gateway, viewer: int, other: int, token: str | None = None) -> Any:
