@@ -453,12 +453,14 @@ async def test_unfinished_deletions_are_found_and_queued_once(stores: Stores) ->
 
 
 async def test_writing_goes_on_while_a_star_is_erased(
-    stores: Stores, storage_settings: StorageSettings
+    stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two thousand followers: others follow meanwhile, and nobody waits for the whole of it."""
+    """Of 400 followers in four batches: others follow meanwhile, and nobody waits for the whole of
+    it."""
+    monkeypatch.setattr(erasure, "BATCH", 100)
     await stores.servers.postgres.fetch(
         "INSERT INTO following (from_user_id, to_user_id, kind, flags, since, version) "
-        "SELECT u, $1, 1, 0, u, 1 FROM generate_series(1000, 2999) u",
+        "SELECT u, $1, 1, 0, u, 1 FROM generate_series(1000, 1399) u",
         GONE,
     )
     await stores.servers.postgres.fetch(
@@ -467,10 +469,10 @@ async def test_writing_goes_on_while_a_star_is_erased(
     )
     await stores.servers.postgres.fetch(
         "INSERT INTO following_count (user_id, follows) "
-        "SELECT u, 1 FROM generate_series(1000, 2999) u"
+        "SELECT u, 1 FROM generate_series(1000, 1399) u"
     )
     await stores.servers.postgres.fetch(
-        "INSERT INTO follower_count (user_id, follows) VALUES ($1, 2000)", GONE
+        "INSERT INTO follower_count (user_id, follows) VALUES ($1, 400)", GONE
     )
     await delete(stores)
     erasing = asyncio.create_task(erase_all(stores, eraser(stores)))
