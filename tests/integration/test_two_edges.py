@@ -21,12 +21,14 @@ from graph.rules import (
     unfollow,
 )
 from storage.postgres.connection.pool import Postgres
+from storage.postgres.connection.session import session
 from storage.postgres.edges import PostgresEdges
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edge_files import assert_whole
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 from tests.support.relationships import protect
+from tests.support.waiting import until
 
 CIRCLE = list(permutations((1, 2, 3), 2))
 
@@ -45,7 +47,7 @@ async def test_three_who_block_each_other_at_once_never_wait_in_a_circle(
 ) -> None:
     """A deadlock would be Unavailable."""
     ring = [(1, 2), (2, 3), (3, 1)]
-    for _ in range(700):
+    for _ in range(50):
         befriended = [(pair, follow(PLENTY)) for pair in CIRCLE]
         assert {one.outcome for one in await at_once(postgres, befriended)} == {Outcome.FOLLOWED}
         blocked = await at_once(postgres, [(pair, block(PLENTY)) for pair in ring])
@@ -53,6 +55,30 @@ async def test_three_who_block_each_other_at_once_never_wait_in_a_circle(
         assert all(len(one.steps) == 2 for one in blocked)
         await at_once(postgres, [(pair, unblock()) for pair in ring])
     await postgres.fetch("DELETE FROM outbox")
+
+
+LOCK = "SELECT FROM following_count WHERE user_id = $1 FOR UPDATE"
+IS_WAITING = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
+
+
+@pytest.mark.plain("its locks are those of several machines")
+@pytest.mark.parametrize("pair", [(1, 2), (2, 1)])
+async def test_the_count_of_the_smaller_user_is_locked_first(
+    postgres: Postgres, storage_settings: StorageSettings, pair: tuple[int, int]
+) -> None:
+    """Whoever acts: two who lock the same counts then never wait for each other."""
+    await at_once(postgres, [((1, 2), follow(PLENTY)), ((2, 1), follow(PLENTY))])
+    async with session(storage_settings, "test") as holder:
+        async with holder.transaction():
+            await holder.execute(LOCK, 1)
+            blocking = asyncio.create_task(at_once(postgres, [(pair, block(PLENTY))]))
+
+            async def is_waiting() -> bool:
+                return bool(await holder.fetchval(IS_WAITING))
+
+            await until(is_waiting)
+            await holder.execute(f"{LOCK} NOWAIT", 2)
+        assert [decision.outcome for decision in await blocking] == [Outcome.BLOCKED]
 
 
 async def test_concurrent_random_changes_leave_a_consistent_graph(
