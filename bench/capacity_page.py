@@ -165,7 +165,8 @@ def _traffic(inputs: tuple[Input, ...]) -> Iterator[str]:
             yield row([one.source.partition(" (`")[0], number(one.value), one.unit])
     yield (
         "\nThe tables were freshly loaded, so the rows of a user are in few blocks. In tables\n"
-        "that were filled by single writes, each row is in another block: `scatter` adds these.\n"
+        "that were filled by single writes, each row is in another block: `heap_fetches` adds\n"
+        "those that the index does not answer for, because they changed after VACUUM.\n"
     )
 
 

@@ -29,7 +29,12 @@ _LINES: tuple[tuple[str, float, str, str], ...] = (
     ("bloat", 1.3, "factor", "Size of tables in use, compared with freshly loaded ones."),
     ("disk_full", 0.7, _SHARE, "How full a disk may be."),
     ("memory_share", 0.03, _SHARE, "Blocks of tables that PostgreSQL finds in memory."),
-    ("scatter", 1, "blocks/row", "Blocks that a row in the order of arrival adds to a cold read."),
+    (
+        "heap_fetches",
+        0.1,
+        "share",
+        "Rows whose block has changed since VACUUM: a cold read reads it.",
+    ),
     ("receipt_bytes", 300, "bytes", "A receipt with its index; changes with a key have one."),
     ("receipt_days", 1, "days", "How long receipts are kept."),
     ("ended_share", 0.05, _SHARE, "Writes that end a relation, which leaves a tombstone."),
@@ -59,7 +64,7 @@ _LINES: tuple[tuple[str, float, str, str], ...] = (
 ASSUMPTIONS = tuple(Input(*line[:3], Origin.ASSUMED, line[3]) for line in _LINES)
 _MAY_BE_0 = frozenset(
     (
-        *("hits", "cached_users", "memory_share", "scatter", "receipt_bytes", "receipt_days"),
+        *("hits", "cached_users", "memory_share", "heap_fetches", "receipt_bytes", "receipt_days"),
         *("ended_share", "tombstone_bytes", "tombstone_days", "image_share", "wal_hours"),
         *("backups", "archive_days", "replicas", "region_lag_s"),
     )

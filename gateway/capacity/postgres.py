@@ -41,9 +41,10 @@ def backup_bytes(given: Inputs) -> float:
 
 
 def blocks_per_miss(given: Inputs) -> float:
-    """Blocks of a cold read. In tables that were filled write by write, each row of a user is in a
-    block of its own."""
-    return given["miss_blocks"] + 2 * given["edges_per_user"] * given["scatter"]
+    """Blocks of a cold read: those of indexes, which hold whole edges, and rows that VACUUM has not
+    marked since their block changed. In tables that were filled write by write, each row of a user
+    is in a block of its own."""
+    return given["miss_blocks"] + 2 * given["edges_per_user"] * given["heap_fetches"]
 
 
 def blocks_per_write(given: Inputs) -> float:

@@ -1,6 +1,7 @@
 """Migrating a graph that is in use: what was there, and what was on its way, is what it was."""
 
 import asyncio
+import re
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -26,6 +27,7 @@ from tests.support.edge_files import execute
 from tests.support.graphs import as_pair, drain_all, follows
 
 SEVEN = UserId(7)
+ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = sorted(f"{file.stem}()" for file in migrate._FUNCTIONS.glob("*.sql"))
 """The functions that replace `write_steps`."""
 CARRIED_ON = """
@@ -37,7 +39,11 @@ INSERT INTO follower_count (user_id, follows) SELECT to_user_id, count(*) FROM o
 
 
 async def migrated_before(
-    settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, folder: Path, last: str
+    settings: StorageSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    last: str,
+    partitions: int = 2,
 ) -> StorageSettings:
     """A space with the tables of an earlier version, whose newest migration is `last`."""
     settings = replace(settings, space="earlier")
@@ -47,8 +53,8 @@ async def migrated_before(
     with monkeypatch.context() as patched:
         patched.setattr(migrate, "_MIGRATIONS", folder)
         patched.setattr(migrate, "_FUNCTIONS", folder / "functions")
-        applied = await migrate.migrate(settings.database_url, settings.space, partitions=2)
-    assert len(applied) == int(last)
+        applied = await migrate.migrate(settings.database_url, settings.space, partitions)
+    assert applied[-1].startswith(f"{last}_")
     return settings
 
 
@@ -237,3 +243,65 @@ async def functions(settings: StorageSettings) -> dict[str, Function]:
             "WHERE pronamespace = current_schema()::regnamespace"
         )
     return {name: Function(xmin, text) for name, xmin, text in rows}
+
+
+KEYS_OF_EDGES = {
+    "following": "PRIMARY KEY (from_user_id, to_user_id) INCLUDE (kind, flags, since, version)",
+    "follower": "PRIMARY KEY (to_user_id, from_user_id) INCLUDE (kind, flags, since, version)",
+}
+KEYS = """
+SELECT c.conrelid::regclass::text AS "table", i.relfilenode AS file,
+    pg_get_constraintdef(c.oid) AS key
+FROM pg_constraint c JOIN pg_class i ON i.oid = c.conindid
+WHERE c.contype = 'p' AND c.conrelid::regclass::text ~ '^follow(ing|er)(_[0-9]+)?$'
+"""
+BUILT = """
+SELECT relname, relfilenode FROM pg_class
+WHERE relname ~ '_edge$' AND relnamespace = current_schema()::regnamespace
+"""
+
+
+def documented_statement() -> str:
+    """The statement of the docs that writes those which build the indexes."""
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    (found,) = re.findall(r"```sql\n(.+?)\\gexec\n```", text, re.DOTALL)
+    return str(found)
+
+
+@pytest.mark.parametrize("partitions", [0, 2])
+async def test_indexes_that_were_built_before_become_the_keys_of_edges(
+    partitions: int,
+    storage_settings: StorageSettings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = await migrated_before(storage_settings, monkeypatch, tmp_path, "0046", partitions)
+    async with session(before, "test") as connection:
+        for (statement,) in await connection.fetch(documented_statement()):
+            await connection.execute(statement)
+        built = {name.removesuffix("_edge"): file for name, file in await connection.fetch(BUILT)}
+        await migrate.migrate(before.database_url, before.space)
+        keys = {table: (file, key) for table, file, key in await connection.fetch(KEYS)}
+    assert len(built) == 2 * max(1, partitions)
+    assert keys == {
+        table: (built.get(table, 0), KEYS_OF_EDGES[table.split("_")[0]])
+        for table in (*KEYS_OF_EDGES, *built)
+    }
+    async with open_stores(before) as stores:
+        await follows(stores, (1, 2), (2, 1))
+        await drain_all(stores)
+    assert (await verify(before)).clean
+
+
+@pytest.mark.parametrize("partitions", [0, 2])
+async def test_keys_of_edges_are_built_where_no_index_was(
+    partitions: int, storage_settings: StorageSettings
+) -> None:
+    await migrate.migrate(storage_settings.database_url, "keys", partitions)
+    async with session(replace(storage_settings, space="keys"), "test") as connection:
+        keys = {table: key for table, _, key in await connection.fetch(KEYS)}
+    assert keys == {
+        name: key
+        for table, key in KEYS_OF_EDGES.items()
+        for name in (table, *(f"{table}_{part}" for part in range(partitions)))
+    }

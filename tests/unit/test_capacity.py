@@ -54,7 +54,14 @@ RESULTS: dict[str, Any] = {
     "cluster": {"gateway_us_ratio": {"page": 1.5, "check": 1.25, "write": 2}, "shapes": {}},
 }
 ROUND = (
-    *("bloat=1", "disk_full=1", "scatter=0", "memory_share=0", "receipt_days=0", "wal_hours=0"),
+    *(
+        "bloat=1",
+        "disk_full=1",
+        "heap_fetches=0",
+        "memory_share=0",
+        "receipt_days=0",
+        "wal_hours=0",
+    ),
     "ended_share=0",
 )
 """Assumptions that change nothing, so that results can be computed by hand."""
@@ -129,7 +136,7 @@ def test_misses_are_read_from_disk_unless_memory_has_them(content: dict[str, Any
     demand = {"edges": 10**9, "writes": 0, "lists": 1_000, "checks": 0}
     made = planned(content, "hits=0.9", **demand)
     assert made.value("PostgreSQL", "blocks read from disk") == pytest.approx(100 * 15)
-    some = planned(content, "hits=0.9", "memory_share=0.5", "scatter=1", **demand)
+    some = planned(content, "hits=0.9", "memory_share=0.5", "heap_fetches=1", **demand)
     # 15 blocks, and one for each of a user's edges in both directions.
     assert some.value("PostgreSQL", "blocks read from disk") == pytest.approx(100 * 35 / 2)
 

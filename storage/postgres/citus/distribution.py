@@ -33,7 +33,11 @@ FROM pg_index x LEFT JOIN pg_constraint c ON c.conindid = x.indexrelid
 WHERE x.indrelid = $1::text::regclass ORDER BY name
 """
 
-_STORAGE = {"affinity": "fillfactor = 85"}
+_STORAGE = {
+    "affinity": "fillfactor = 85",
+    "following": "autovacuum_vacuum_insert_scale_factor = 0.02",
+    "follower": "autovacuum_vacuum_insert_scale_factor = 0.02",
+}
 """Parameters that the partitions of a table have, and that a table without partitions gets."""
 
 _ORDER_OUTBOX = """

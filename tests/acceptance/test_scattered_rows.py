@@ -1,0 +1,62 @@
+"""A cold read of a graph that was filled write by write.
+
+Each row of a user is in a block of its own, and PostgreSQL reads none of them, because its indexes
+hold whole edges.
+"""
+
+import pytest
+
+from storage.postgres.connection.pool import Postgres
+from storage.stores import Stores
+from tests.support.gateway import Gateway
+from tests.support.statement_costs import recorded_statements
+
+USERS, FOLLOWS = 200, 200
+"""A block has room for fewer rows than there are users, each of whom has a row of each step."""
+
+FILL = f"""
+INSERT INTO following (from_user_id, to_user_id, since, version, kind)
+SELECT u, (u + step - 1) % {2 * USERS} + 1, 1000000 + step, 1, 1
+FROM generate_series(1, {FOLLOWS}) step, generate_series(1, {USERS}) u
+ORDER BY step, u;
+INSERT INTO follower (to_user_id, from_user_id, since, version, kind)
+SELECT to_user_id, from_user_id, since, version, kind FROM following ORDER BY since, to_user_id;
+INSERT INTO following_count (user_id, follows)
+SELECT from_user_id, count(*) FROM following GROUP BY 1;
+INSERT INTO follower_count (user_id, follows)
+SELECT to_user_id, count(*) FROM following GROUP BY 1
+"""
+
+RELATIONS = "query ($id: ID!, $ids: [ID!]!) { user(id: $id) { relationWith(ids: $ids) { state } } }"
+PAGE = "query ($id: ID!) { user(id: $id) { followers(first: 50) { totalCount nodes { id } } } }"
+
+
+@pytest.fixture
+async def scattered(postgres: Postgres) -> None:
+    for statement in FILL.split(";"):
+        await postgres.fetch(statement)
+    await postgres.fetch("VACUUM ANALYZE")
+
+
+@pytest.mark.plain("it adds up the plans of one machine")
+@pytest.mark.usefixtures("scattered")
+@pytest.mark.parametrize(
+    ("query", "others"), [(RELATIONS, 100), (PAGE, 0)], ids=["relations", "page"]
+)
+async def test_a_cold_read_reads_no_row_of_a_scattered_table(
+    query: str,
+    others: int,
+    gateway: Gateway,
+    postgres: Postgres,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    variables = {"ids": [str(other) for other in range(2, others + 2)]} if others else {}
+    await gateway.data(query, 1, id="1", **variables)  # absences
+    async with recorded_statements(monkeypatch) as statements:
+        await stores.servers.redis.pipe([("FLUSHDB",)])
+        statements.sent.clear()
+        await gateway.data(query, 7, id="7", **variables)
+        work = await statements.work(postgres)
+    assert work.rows > FOLLOWS / 4
+    assert work.pages < 40, work
