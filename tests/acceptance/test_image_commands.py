@@ -23,6 +23,7 @@ from tests.support.image_stack import (
 from tests.support.ports import free_ports
 
 
+@pytest.mark.plain("Citus fails when the schema public is dropped")
 def test_the_image_runs_the_whole_service_from_migration_to_stop(stack: Stack) -> None:
     in_database(stack.database_url, "DROP SCHEMA public CASCADE")
     migrate = stack.start("migrate")
