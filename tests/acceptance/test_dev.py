@@ -32,12 +32,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def dev() -> AsyncIterator[Dev]:
-    """One `dev`, for tests that use other users of it. It ends cleanly after all of them."""
+    """One `dev`, for tests that use other users of it. The last of them kills it."""
     with temporary_state() as state:
         async with running(state, new_interpreter=True, **DEAD_PROXY) as dev:
             yield dev
-            assert await dev.end() == 0
-            assert dev.children() == {}
 
 
 def printed_queries(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
@@ -182,15 +180,17 @@ async def test_a_killed_child_comes_back_and_no_write_is_lost(
     await until(lambda: _verified(dev.state))
 
 
-async def test_a_killed_dev_starts_again_with_every_row(state: State) -> None:
-    async with running(state) as dev:
-        assert await _follow(dev, 6_000)
-        await dev.end(signal.SIGKILL)
-    assert find_running(state) is None
-    async with running(state) as dev:
-        answer = await dev.ask('{ user(id: "1") { relationWith(ids: ["6000"]) { following } } }')
+async def test_a_killed_dev_starts_again_with_every_row_and_ends_cleanly(dev: Dev) -> None:
+    """The last test of this `dev`."""
+    assert await _follow(dev, 6_000)
+    await dev.end(signal.SIGKILL)
+    assert find_running(dev.state) is None
+    async with running(dev.state, new_interpreter=True) as again:
+        answer = await again.ask('{ user(id: "1") { relationWith(ids: ["6000"]) { following } } }')
         assert answer["data"]["user"]["relationWith"] == [{"following": True}]
-        await until(lambda: _verified(state))
+        await until(lambda: _verified(again.state))
+        assert await again.end() == 0
+        assert again.children() == {}
 
 
 async def _follow(dev: Dev, user: int) -> bool:
