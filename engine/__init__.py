@@ -33,6 +33,7 @@ from engine.derived import derived
 from engine.engine import Engine
 from engine.errors import ErrorCode, Unsupported, copied_error
 from engine.executor import Counters
+from engine.parsed_document import ParsedDocument
 from engine.plan import Operation
 from engine.restriction import restricted_to
 from engine.result import RequestError, Result, Stage
@@ -55,6 +56,7 @@ __all__ = [
     "MaybeAwaitable",
     "Operation",
     "Parents",
+    "ParsedDocument",
     "RequestError",
     "Result",
     "Stage",

@@ -52,6 +52,10 @@ class LruCache(Generic[K, V]):
         while self._is_full() and len(self._held) > 1:
             self._drop(next(iter(self._held)))
 
+    def discard(self, key: K) -> None:
+        """Remove an entry, if it is cached."""
+        self._drop(key)
+
     def _is_full(self) -> bool:
         too_heavy = self._max_weight is not None and self._weight > self._max_weight
         return too_heavy or len(self._held) > self._entries

@@ -1,9 +1,10 @@
-"""The documents of one schema: parsed once, and so are those that are rejected."""
+"""The documents of one schema: parsed and validated once, and so are those that are rejected."""
 
 import asyncio
 from asyncio import Task
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import partial
+from typing import TypeVar
 
 from graphql import GraphQLError
 from strawberry.schema import Schema
@@ -11,10 +12,16 @@ from strawberry.schema import Schema
 from engine.cache import LruCache
 from engine.compiled import CompiledCache
 from engine.errors import copied_error
-from engine.parsing import Document, parsing
+from engine.parsed_document import ParsedDocument
+from engine.parsing import Document, parsing, validating
 from engine.result import RequestError
 from engine.settings import EngineSettings
 from engine.turns import Turns, run_at_once
+
+T = TypeVar("T")
+
+PARSED_SHARE = 4
+"""Documents that are parsed and not validated have a fourth of the bound of the others."""
 
 
 class DocumentCache:
@@ -26,7 +33,9 @@ class DocumentCache:
     def __init__(
         self, schema: Schema, settings: EngineSettings, turns: Turns, compiled: CompiledCache
     ) -> None:
-        self._parsing = partial(parsing, schema=schema, settings=settings, compiled=compiled)
+        core = schema._schema
+        self._parsing = partial(parsing, schema=core, settings=settings, compiled=compiled)
+        self._validating = partial(validating, schema=core, settings=settings)
         self._compiled = compiled
         self._turns = turns
         self._characters_max = settings.max_characters
@@ -35,8 +44,13 @@ class DocumentCache:
         self._documents: LruCache[str, Document] = LruCache(
             entries=entries, weight=weight, dropped=self._drop_compiled
         )
+        self._parsed: LruCache[str, ParsedDocument] = LruCache(
+            entries=max(1, entries // PARSED_SHARE), weight=weight // PARSED_SHARE
+        )
+        """Documents that are not validated: they were too costly for those who sent them."""
         self._rejected: LruCache[str, RequestError] = LruCache(entries=entries, weight=weight)
         self._running: dict[str, Task[Document]] = {}
+        self._being_parsed: dict[str, Task[ParsedDocument]] = {}
 
     def get(self, text: str) -> Document | None:
         """The document, or None if it is not cached."""
@@ -45,21 +59,34 @@ class DocumentCache:
             raise RequestError(rejected.stage, rejected.errors)  # each raise extends a traceback
         return document
 
-    def parse(self, text: str) -> Document:
-        """The document, parsed at once if it is not cached."""
+    def get_parsed(self, text: str) -> ParsedDocument | None:
+        """The document, if it is cached and not validated."""
+        return self._parsed.get(text)
+
+    def prepare(self, text: str) -> Document:
+        """The document, parsed and validated at once if it is not cached."""
         return self.get(text) or run_at_once(self._cached(text))
 
-    async def parse_in_turns(self, text: str) -> Document:
+    async def parse_in_turns(self, text: str) -> ParsedDocument:
         """Parse a document in turns of the event loop. Concurrent callers share the work."""
         # Without a variable for the task: it would be a reference cycle with its exception.
-        return await asyncio.shield(self._parsing_task(text))
+        return await asyncio.shield(self._task(self._being_parsed, text, self._cached_parsed))
 
-    def _parsing_task(self, text: str) -> Task[Document]:
-        task = self._running.get(text)
+    async def prepare_in_turns(self, text: str) -> Document:
+        """Parse and validate a document, as `parse_in_turns`."""
+        return await asyncio.shield(self._task(self._running, text, self._cached))
+
+    def _task(
+        self,
+        running: dict[str, Task[T]],
+        text: str,
+        work: Callable[[str], Generator[None, None, T]],
+    ) -> Task[T]:
+        task = running.get(text)
         if task is None or task.get_loop() is not asyncio.get_running_loop():
-            task = asyncio.create_task(self._turns.run(self._cached(text)))
-            self._running[text] = task
-            task.add_done_callback(partial(self._ended, text))
+            task = asyncio.create_task(self._turns.run(work(text)))
+            running[text] = task
+            task.add_done_callback(partial(_ended, running, text))
         return task
 
     def _drop_compiled(self, document: Document) -> None:
@@ -68,25 +95,41 @@ class DocumentCache:
             self._compiled.drop(operation.plans)
             self._compiled.drop(operation.costs.compiled)
 
-    def _ended(self, text: str, task: Task[Document]) -> None:
-        if self._running.get(text) is task:
-            del self._running[text]
-        if not task.cancelled():
-            task.exception()  # all callers may have been cancelled
+    def _cached_parsed(self, text: str) -> Generator[None, None, ParsedDocument]:
+        """Parse a document, and store the result."""
+        parsed = self._parsed.get(text)
+        if parsed is None:
+            parsed = yield from self._rejecting(text, self._parsing(text))
+            self._parsed.put(text, parsed, len(text))
+        return parsed
 
     def _cached(self, text: str) -> Generator[None, None, Document]:
-        """Parse a document, and store the result."""
+        """Parse and validate a document, and store the result."""
+        parsed = yield from self._cached_parsed(text)
         try:
-            document = yield from self._parsing(text)
+            document = yield from self._rejecting(text, self._validating(parsed))
+        finally:
+            self._parsed.discard(text)
+        self._documents.put(text, document, len(text))
+        return document
+
+    def _rejecting(self, text: str, work: Generator[None, None, T]) -> Generator[None, None, T]:
+        """Run a part of the work. The errors of a rejected document are stored."""
+        try:
+            return (yield from work)
         except RequestError as rejection:
             stage, errors = rejection.stage, [_light(error) for error in rejection.errors]
-        else:
-            self._documents.put(text, document, len(text))
-            return document
         # An exception that was raised holds the frames of its traceback, and these the document.
         if len(text) <= self._characters_max:
             self._rejected.put(text, RequestError(stage, errors), len(text))
         raise RequestError(stage, errors)
+
+
+def _ended(running: dict[str, Task[T]], text: str, task: Task[T]) -> None:
+    if running.get(text) is task:
+        del running[text]
+    if not task.cancelled():
+        task.exception()  # all callers may have been cancelled
 
 
 def _light(error: GraphQLError) -> GraphQLError:

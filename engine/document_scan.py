@@ -29,6 +29,9 @@ _NOT_A_NAME = frozenset('"-0123456789')  # what strings and numbers begin with
 _OPENING = frozenset("{[(")
 _CLOSING = frozenset("}])")
 _INLINE = (["on"], ["@"], ["{"])  # what follows the dots of an inline fragment
+_BEFORE_OTHER_NAMES = frozenset(("...", "on", "@"))
+"""What precedes the names in a selection set that are not fields: of fragments, types and
+directives."""
 _OPERATIONS = frozenset(("query", "mutation", "subscription"))
 
 
@@ -47,6 +50,7 @@ def scan(text: str, settings: EngineSettings) -> None:
     bounds = [
         ("has {} characters in strings and comments", literals, settings.max_literal_characters),
         ("has a name of {} characters", longest, settings.max_name_characters),
+        ("has {} fields", counts["fields"] - counts["aliases"], settings.max_fields),
         ("has {} aliases", counts["aliases"], settings.max_aliases),
         ("has {} directives", counts["directives"], settings.max_directives),
         ("has {} fragments", counts["fragments"], settings.max_fragments),
@@ -84,8 +88,10 @@ def _tokens(text: str, settings: EngineSettings) -> tuple[list[str], int]:
 
 
 def _counts(tokens: Sequence[str]) -> Counter[str]:
+    """What the tokens are, by kind. A field with an alias counts as two."""
     counts: Counter[str] = Counter()
     level = parentheses = 0
+    before = ""
     for index, lexeme in enumerate(tokens):
         if lexeme in _OPENING:
             level += 1
@@ -102,6 +108,9 @@ def _counts(tokens: Sequence[str]) -> Counter[str]:
         elif level == 0:
             counts["fragments"] += lexeme == "fragment"  # or an operation with this name
             counts["operations"] += lexeme in _OPERATIONS
+        elif parentheses == 0 and before not in _BEFORE_OTHER_NAMES:
+            counts["fields"] += 1
+        before = lexeme if lexeme != "on" or before == "..." else ""
     return counts
 
 

@@ -15,6 +15,7 @@ from engine.document_cache import DocumentCache
 from engine.document_scan import token_count
 from engine.executor import Counters, Executor
 from engine.graphql_core import event_source, event_source_error
+from engine.parsed_document import ParsedDocument
 from engine.plan import Operation
 from engine.result import RequestError, Result, Stage
 from engine.run import Run
@@ -64,7 +65,7 @@ class Engine:
 
         Raises RequestError.
         """
-        return self._documents.parse(query).operation(operation_name)
+        return self._documents.prepare(query).operation(operation_name)
 
     def preparation_cost(self, query: str) -> int:
         """The cost to charge for preparing a document, estimated from its text alone. Takes 0.2 µs
@@ -88,7 +89,20 @@ class Engine:
 
     async def prepare_in_turns(self, query: str, operation_name: str | None = None) -> Operation:
         """`prepare`, in slices between which the event loop does other work."""
-        return (await self._documents.parse_in_turns(query)).operation(operation_name)
+        return (await self._documents.prepare_in_turns(query)).operation(operation_name)
+
+    def parsed(self, query: str) -> ParsedDocument | None:
+        """A document that was parsed before and is not validated, or None."""
+        return self._documents.get_parsed(query)
+
+    async def parse_in_turns(self, query: str) -> ParsedDocument:
+        """Parse a document, in slices, for its cost: `prepare_in_turns` continues with it.
+
+        Raises RequestError.
+        """
+        parsed = await self._documents.parse_in_turns(query)
+        await self.turns.wait()
+        return parsed
 
     async def compile_cost(self, operation: Operation, coerced: Mapping[str, Any]) -> None:
         """Compile the cost of an operation for the conditions among these coerced variables, in a

@@ -3,24 +3,13 @@
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
-from graphql import (
-    DirectiveNode,
-    DocumentNode,
-    FragmentDefinitionNode,
-    GraphQLError,
-    OperationDefinitionNode,
-    VariableNode,
-    Visitor,
-    parse,
-    visit,
-)
-from strawberry.schema import Schema
+from graphql import DocumentNode, GraphQLError, GraphQLSchema, parse
 
 from engine.compiled import CompiledCache
-from engine.cost_compiler import OperationCost
 from engine.document import root_arguments
 from engine.document_scan import scan
 from engine.document_size import DocumentSize, size_errors
+from engine.parsed_document import ParsedDocument, parsed_document
 from engine.plan import Operation
 from engine.result import RequestError, Stage
 from engine.settings import EngineSettings
@@ -54,11 +43,11 @@ class Document:
 
 
 def parsing(
-    text: str, schema: Schema, settings: EngineSettings, compiled: CompiledCache
-) -> Generator[None, None, Document]:
-    """Parse and validate a document, in slices.
+    text: str, schema: GraphQLSchema, settings: EngineSettings, compiled: CompiledCache
+) -> Generator[None, None, ParsedDocument]:
+    """Parse a document and check its size, in slices.
 
-    Raises RequestError at stage PARSE, LIMITS or VALIDATION.
+    Raises RequestError at stage PARSE or LIMITS.
     """
     scan(text, settings)
     yield
@@ -72,44 +61,37 @@ def parsing(
     if too_large := size_errors(node, size, settings):
         raise RequestError(Stage.LIMITS, too_large)
     yield
-    yield from validation(schema._schema, node, settings)
+    return parsed_document(node, size, schema, settings, compiled)
+
+
+def validating(
+    parsed: ParsedDocument, schema: GraphQLSchema, settings: EngineSettings
+) -> Generator[None, None, Document]:
+    """Validate a parsed document, in slices.
+
+    Raises RequestError at stage LIMITS or VALIDATION.
+    """
+    yield from validation(schema, parsed.node, settings)
     yield
-    return _document(node, size, schema, settings, compiled)
+    return _document(parsed, schema, settings)
 
 
-def _document(
-    node: DocumentNode,
-    size: DocumentSize,
-    schema: Schema,
-    settings: EngineSettings,
-    compiled: CompiledCache,
-) -> Document:
-    fragments = {
-        definition.name.value: definition
-        for definition in node.definitions
-        if isinstance(definition, FragmentDefinitionNode)
-    }
+def _document(parsed: ParsedDocument, schema: GraphQLSchema, settings: EngineSettings) -> Document:
     operations: dict[str | None, Operation] = {}
-    condition_variables = _condition_variables(node)
-    for definition in node.definitions:
-        if isinstance(definition, OperationDefinitionNode):
-            name = definition.name.value if definition.name else None
-            variables = Variables(schema._schema, definition, settings.max_coerced_values)
-            conditions = tuple(variables.names & condition_variables)
-            operations[name] = Operation(
-                document=node,
-                fragments=fragments,
-                node=definition,
-                kind=definition.operation,
-                variables=variables,
-                conditions=conditions,
-                size=size,
-                field_names=size.field_counts.keys(),
-                root_arguments=root_arguments(definition.selection_set, fragments),
-                costs=OperationCost(
-                    schema._schema, settings, compiled, fragments, definition, conditions
-                ),
-            )
+    for name, costs in parsed.costs.items():
+        definition = costs.node
+        operations[name] = Operation(
+            document=parsed.node,
+            fragments=parsed.fragments,
+            node=definition,
+            kind=definition.operation,
+            variables=Variables(schema, definition, settings.max_coerced_values),
+            conditions=costs.conditions,
+            size=parsed.size,
+            field_names=parsed.field_names,
+            root_arguments=root_arguments(definition.selection_set, parsed.fragments),
+            costs=costs,
+        )
     if len(operations) == 1:
         operations[None] = next(iter(operations.values()))
     return Document(operations)
@@ -123,23 +105,3 @@ def _unlink_tokens(node: DocumentNode) -> None:
     token = node.loc.start_token if node.loc else None
     while token is not None:
         token.prev, token.next, token = None, None, token.next
-
-
-def _condition_variables(node: DocumentNode) -> set[str]:
-    directives = _Directives()
-    visit(node, directives)
-    directives.enter_leave_map.clear()  # otherwise a cycle, for the garbage collector
-    return directives.variables
-
-
-class _Directives(Visitor):
-    """Collects the variables in arguments of directives."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.variables: set[str] = set()
-
-    def enter_directive(self, directive: DirectiveNode, *_: object) -> None:
-        for argument in directive.arguments or ():
-            if isinstance(argument.value, VariableNode):
-                self.variables.add(argument.value.name.value)

@@ -21,6 +21,9 @@ class Costs(Protocol):
         Both may raise RequestRejected.
         """
 
+    def require_below_limit(self, cost: int, context: Any) -> None:
+        """Raise RequestRejected for an operation that costs more than one may."""
+
     def charge_document(self, cost: int, context: Any) -> Awaitable[None] | None:
         """Charge the preparation of a document, as `charge`."""
 
@@ -35,6 +38,9 @@ class NoCosts:
     """Charges nothing."""
 
     def charge(self, cost: int, context: Any) -> None:
+        return None
+
+    def require_below_limit(self, cost: int, context: Any) -> None:
         return None
 
     def charge_document(self, cost: int, context: Any) -> None:

@@ -74,6 +74,13 @@ class Costs:
         waiting = None if budgets is None else budgets.charge(context.caller, cost)
         return None if waiting is None else _charged(waiting, OPERATION, cost, context)
 
+    def require_below_limit(self, cost: int, context: Context) -> None:
+        """Raise RequestRejected for an operation that costs more than one may."""
+        settings = self._settings
+        limit = settings.service_limit if context.scope.is_service else settings.limit
+        if cost > limit:
+            raise RequestRejected("COST_LIMIT_EXCEEDED", [_too_costly(cost, limit)])
+
     def charge_document(self, cost: int, context: Context) -> Awaitable[None] | None:
         """Charge the preparation of a document, as `charge`, but without a limit."""
         budgets = self._budgets_of(context)

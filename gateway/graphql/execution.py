@@ -12,6 +12,7 @@ from engine import (
     Engine,
     InvalidVariables,
     Operation,
+    ParsedDocument,
     RequestError,
     Result,
     Stage,
@@ -95,8 +96,13 @@ class EngineExecutor:
         operation = self.known(request)
         if operation is not None:
             return operation
+        parsed = self._engine.parsed(request.query)
+        if parsed is not None and parsed.is_weighed(request.operation_name, request.variables):
+            self._require_affordable(parsed, request, context)
         await self._charge_document(request, context)
         try:
+            parsed = await self._engine.parse_in_turns(request.query)
+            self._require_affordable(parsed, request, context)
             operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
         except RequestError as rejected:
             raise self._rejection(rejected.stage, rejected.errors) from None
@@ -105,6 +111,21 @@ class EngineExecutor:
         if not operation.conditions:
             await self._engine.compile_cost(operation, {})
         return operation
+
+    def _require_affordable(
+        self, parsed: ParsedDocument, request: GraphQLRequest, context: Any
+    ) -> None:
+        """Reject an operation that is too costly before its document is validated, which takes most
+        of the time. Not if it asks for its cost."""
+        if RATE_LIMIT in parsed.field_names:
+            return
+        cost = parsed.cost(request.operation_name, request.variables)
+        if cost is not None:
+            try:
+                self._costs.require_below_limit(cost, context)
+            except RequestRejected:
+                _costs.observe(cost)
+                raise
 
     async def charge_compilation(
         self, operation: Operation, request: GraphQLRequest, context: Any

@@ -10,6 +10,7 @@ import httpx
 import jwt
 import pytest
 
+from engine import parsing
 from engine.variables import Variables
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE
 from gateway.graphql.costs import CostSettings
@@ -278,6 +279,61 @@ async def test_new_documents_are_charged_also_if_they_are_rejected(
         assert await code(template.format(100), "2") == expected
         if expected is not None:
             assert await code(first, "1") == expected
+
+
+DEAR = """query ($n: Int = 100, $x: Boolean = true) {
+    user(id: 1) { followers(first: $n) { nodes { followers(first: $n) { nodes {
+        followers(first: $n) @include(if: $x) { nodes { id } } } } } } }
+}"""
+
+
+async def test_an_operation_that_is_too_costly_is_rejected_before_its_document_is_validated(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    def counted(name: str) -> None:
+        step = getattr(parsing, name)
+
+        def counting(*given: Any) -> Any:
+            steps.append(name)
+            return step(*given)
+
+        monkeypatch.setattr(parsing, name, counting)
+
+    counted("parse")
+    counted("validation")
+    expected = await gateway.data(DEAR.replace("{", "{ rateLimit(dryRun: true) { cost }", 1))
+    assert steps == ["parse", "validation"]
+    for _ in range(3):
+        error = await gateway.error(DEAR)
+        assert error["extensions"]["code"] == "COST_LIMIT_EXCEEDED"
+        assert 0 < expected["rateLimit"]["cost"] - error["extensions"]["cost"] < 5  # `rateLimit`
+    assert steps == ["parse", "validation", "parse"]
+    assert (await gateway.error(DEAR, n="many"))["extensions"]["code"] == "BAD_USER_INPUT"
+    assert steps == ["parse", "validation", "parse", "validation"]
+    assert (await gateway.error(DEAR))["extensions"]["code"] == "COST_LIMIT_EXCEEDED"
+    assert "user" in await gateway.data(DEAR, n=1)
+    assert "user" in await gateway.data(DEAR, n=10, x=False)
+    assert steps == ["parse", "validation", "parse", "validation"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        DEAR.replace("id }", "stranger }"),
+        DEAR.replace("id }", "...Unknown }"),
+        DEAR.replace("nodes { id }", "nodes { id { id } }").replace("= 100", "= 1"),
+        DEAR.replace("id }", "...F }") + "fragment F on User { followers { nodes { ...F } } }",
+        DEAR.replace("$x: Boolean = true", "$x: Stranger = 7"),
+        DEAR.replace("query", "mutation"),
+    ],
+)
+async def test_an_invalid_document_is_rejected_with_its_errors_if_its_cost_is_not_known(
+    document: str, gateway: Gateway
+) -> None:
+    answer = await gateway.answer(document)
+    assert answer["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
 
 
 @pytest.mark.parametrize("read", ["id", "followers(first: 100) { nodes { id } }"])

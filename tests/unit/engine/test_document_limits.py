@@ -1,6 +1,7 @@
 """Documents are bounded before they are parsed, and each is parsed once, rejected or not."""
 
 import asyncio
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -16,6 +17,7 @@ from graphql import (
 import engine.parsing
 from engine import Engine, EngineSettings, RequestError
 from engine.document_scan import scan
+from engine.document_size import DocumentSize
 from engine.turns import run_at_once
 from engine.validation import NODES_PER_SLICE, RULES, validation
 from tests.property.test_engine_equals_graphql_core import VALUES
@@ -23,11 +25,13 @@ from tests.support.random_operations import Operations
 from tests.support.tree_schema import schema as tree_schema
 from tests.support.zoo_schema import schema
 
+ANY = EngineSettings(max_aliases=10**6, max_directives=10**6, max_spreads=10**6)
 ENOUGH = EngineSettings(max_errors=100, max_merge_steps=1_000_000)
 
 TOO_LARGE = {
     "tokens": "{ now " + "@skip(if: false) " * 4_000 + "}",
     "comments": "#\n" * 40_000 + "{ now }",
+    "has 1,001 fields": "{" + " now" * 1_001 + "}",
     "has 201 aliases": "{" + " ".join(f"a{n}: now" for n in range(201)) + "}",
     "has 201 directives": "{" + " now @skip(if: true)" * 201 + "}",
     "has 101 fragments": "{ now }" + " fragment F on Query { now }" * 101,
@@ -81,6 +85,21 @@ def test_strings_comments_arguments_and_inline_fragments_are_not_counted(text: s
         max_operations=1,
     )
     scan(text, strict)
+
+
+def test_the_scan_counts_the_fields_of_a_document() -> None:
+    """As they are counted in the parsed one."""
+    operations = Operations(schema._schema, VALUES)
+    texts = [operations.draw(Random(seed)).query for seed in range(200)]
+    texts += [
+        "{ on: now on ... on Query { on now } ... @skip(if: true) { on } } fragment F on on { on }",
+        "query ($a: [Int!]! = [1]) @live { a: now(b: {c: [d, $a]}) @skip(if: $a) ...F ... {b} }",
+    ]
+    for text in texts:
+        fields = DocumentSize(parse(text)).fields
+        scan(text, replace(ANY, max_fields=fields))
+        with pytest.raises(RequestError):
+            scan(text, replace(ANY, max_fields=fields - 1))
 
 
 @pytest.mark.parametrize("text", ["{ stranger }", "{ now", TOO_LARGE["has 101 fragments"]])

@@ -1,0 +1,121 @@
+"""Documents that are parsed, but not validated."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+from graphql import (
+    DirectiveNode,
+    DocumentNode,
+    FragmentDefinitionNode,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    VariableNode,
+    Visitor,
+    value_from_ast_untyped,
+    visit,
+)
+
+from engine.compiled import CompiledCache
+from engine.cost_compiler import OperationCost
+from engine.document_size import DocumentSize
+from engine.settings import EngineSettings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedDocument:
+    """A document within its limits, which may be invalid."""
+
+    node: DocumentNode
+    size: DocumentSize
+    fragments: Mapping[str, FragmentDefinitionNode]
+    costs: Mapping[str | None, OperationCost]
+    """By the names of the operations; of operations with the same name the last one."""
+
+    @property
+    def field_names(self) -> Set[str]:
+        """The names of all fields, at any depth."""
+        return self.size.field_counts.keys()
+
+    def cost(self, operation_name: str | None, variables: Mapping[str, Any]) -> int | None:
+        """The cost of an operation, before the document is validated and the variables are
+        coerced: it is exact if both are valid. None if it is not known."""
+        try:
+            return self._costs(operation_name).of(self._variables(operation_name, variables))
+        except Exception:  # of an invalid document anything: validation reports why
+            return None
+
+    def is_weighed(self, operation_name: str | None, variables: Mapping[str, Any]) -> bool:
+        """Whether the cost is compiled for these values of the conditions."""
+        try:
+            given = self._variables(operation_name, variables)
+            return self._costs(operation_name).is_compiled(given)
+        except Exception:
+            return False
+
+    def _costs(self, operation_name: str | None) -> OperationCost:
+        if operation_name is None and len(self.costs) == 1:
+            return next(iter(self.costs.values()))
+        return self.costs[operation_name]
+
+    def _variables(
+        self, operation_name: str | None, variables: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The variables and their defaults. Raises ValueError for an invalid condition."""
+        costs = self._costs(operation_name)
+        given: dict[str, Any] = {}
+        for definition in costs.node.variable_definitions or ():
+            name = definition.variable.name.value
+            if name in variables:
+                given[name] = variables[name]
+            elif definition.default_value is not None:
+                given[name] = value_from_ast_untyped(definition.default_value)
+        if not all(isinstance(given.get(name), bool) for name in costs.conditions):
+            raise ValueError("A condition is neither true nor false.")
+        return given
+
+
+def parsed_document(
+    node: DocumentNode,
+    size: DocumentSize,
+    schema: GraphQLSchema,
+    settings: EngineSettings,
+    compiled: CompiledCache,
+) -> ParsedDocument:
+    """The document of a syntax tree."""
+    fragments = {
+        definition.name.value: definition
+        for definition in node.definitions
+        if isinstance(definition, FragmentDefinitionNode)
+    }
+    used = _condition_variables(node)
+    costs: dict[str | None, OperationCost] = {}
+    for definition in node.definitions:
+        if isinstance(definition, OperationDefinitionNode):
+            name = definition.name.value if definition.name else None
+            declared = [one.variable.name.value for one in definition.variable_definitions or ()]
+            conditions = tuple(dict.fromkeys(one for one in declared if one in used))
+            costs[name] = OperationCost(
+                schema, settings, compiled, fragments, definition, conditions
+            )
+    return ParsedDocument(node, size, fragments, costs)
+
+
+def _condition_variables(node: DocumentNode) -> set[str]:
+    directives = _Directives()
+    visit(node, directives)
+    directives.enter_leave_map.clear()  # otherwise a cycle, for the garbage collector
+    return directives.variables
+
+
+class _Directives(Visitor):
+    """Collects the variables in arguments of directives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.variables: set[str] = set()
+
+    def enter_directive(self, directive: DirectiveNode, *_: object) -> None:
+        for argument in directive.arguments or ():
+            if isinstance(argument.value, VariableNode):
+                self.variables.add(argument.value.name.value)
