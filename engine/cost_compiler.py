@@ -9,7 +9,7 @@ Compiling takes linear time: the fields of a fragment are visited once for each 
 selection of a field once for each type of its parents.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, NamedTuple
@@ -200,8 +200,12 @@ class _Compilation:
         fixed, options = 0.0, [NOTHING]
         if known.types:
             sets = [one.selection_set for one in nodes if one.selection_set is not None]
-            below = [self.selection(possible, sets, pages) for possible in known.types]
-            fixed, options = sum([fixed for fixed, _ in below]), [each for _, each in below]
+            if _selects_only(known.equal, sets):
+                fixed, each = self.selection(known.types[0], sets, pages)
+                fixed, options = fixed * len(known.types), [each]
+            else:
+                below = [self.selection(possible, sets, pages) for possible in known.types]
+                fixed, options = sum([fixed for fixed, _ in below]), [each for _, each in below]
         size = page if weight.size is PAGE else list_size(node, weight.size)
         each_item = [sum_of([Cost(weight.item), option]) for option in options]
         row = weight.row + self._settings.mutation_weight * is_of_mutation
@@ -224,6 +228,8 @@ class _FieldWeight(NamedTuple):
     weight: Weight
     types: Sequence[GraphQLObjectType]
     """The possible types of its objects; none if it is a leaf."""
+    equal: Set[str]
+    """The leaf fields that have the same constant cost in all these types; empty if it is one."""
     constant: SelectionCost | None
     """Its cost, if it depends neither on arguments, nor on the field's place."""
 
@@ -246,13 +252,35 @@ class _FieldWeights:
         weight = weight_of(definition)
         declared: Any = get_named_type(definition.type)
         if isinstance(declared, GraphQLObjectType):
-            return _FieldWeight(weight, (declared,), None)
+            return _FieldWeight(weight, (declared,), frozenset(), None)
         if not is_leaf_type(declared):
-            return _FieldWeight(weight, self._possible_types(declared), None)
+            types = self._possible_types(declared)
+            return _FieldWeight(weight, types, self._equal_fields(types), None)
         if weight.page is not None or weight.given or not isinstance(weight.size, int):
-            return _FieldWeight(weight, (), None)
+            return _FieldWeight(weight, (), frozenset(), None)
         each = sum_of([Cost(weight.row + weight.entry), times(weight.size, [Cost(weight.item)])])
-        return _FieldWeight(weight, (), SelectionCost(weight.call, each))
+        return _FieldWeight(weight, (), frozenset(), SelectionCost(weight.call, each))
+
+    def _equal_fields(self, types: Sequence[GraphQLObjectType]) -> Set[str]:
+        if not types:
+            return frozenset()
+        costs: dict[str, set[SelectionCost | None]] = {}
+        for one in types:
+            for name, definition in one.fields.items():
+                is_leaf = is_leaf_type(get_named_type(definition.type))
+                cost = self.of(one, name).constant if is_leaf else None
+                costs.setdefault(name, set()).add(cost)
+        shared = frozenset.intersection(*[frozenset(one.fields) for one in types])
+        return {name for name in shared if len(costs[name]) == 1 and None not in costs[name]}
+
+
+def _selects_only(names: Set[str], sets: Sequence[SelectionSetNode]) -> bool:
+    """Whether only fields with these names are selected, without fragments."""
+    return bool(names) and all(
+        isinstance(node, FieldNode) and node.name.value in names
+        for selections in sets
+        for node in selections.selections
+    )
 
 
 _weights_of_schemas: WeakKeyDictionary[GraphQLSchema, _FieldWeights] = WeakKeyDictionary()

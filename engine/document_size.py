@@ -7,7 +7,7 @@ here: validation reports them.
 
 from collections import Counter
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphql import (
     DocumentNode,
@@ -24,8 +24,7 @@ from engine.errors import ErrorCode, coded_error
 from engine.settings import EngineSettings
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionSize:
+class SelectionSize(NamedTuple):
     """The size of a selection with its fragments expanded."""
 
     depth: int = 0
@@ -51,6 +50,10 @@ class SelectionSize:
         return SelectionSize(
             self.depth + 1, self.fields + 1, self.aliases + aliases, self.introspections + texts
         )
+
+
+_EMPTY = SelectionSize()
+_LEAF = SelectionSize(1, 1)
 
 
 class DocumentSize:
@@ -90,22 +93,29 @@ class DocumentSize:
     def _size(self, selections: SelectionSetNode) -> SelectionSize:
         # The parser limits the nesting of a definition to 200, and fragments are looked up, so this
         # recursion is bounded.
-        size = SelectionSize()
+        depth = fields = aliases = introspections = 0
         for node in selections.selections:
-            size = size.plus(self._size_of(node))
-        return size
+            inner = self._size_of(node)
+            depth = max(depth, inner[0])
+            fields += inner[1]
+            aliases += inner[2]
+            introspections += inner[3]
+        return SelectionSize(depth, fields, aliases, introspections)
 
     def _size_of(self, node: SelectionNode) -> SelectionSize:
         if isinstance(node, FragmentSpreadNode):
             self._spread_counts[node.name.value] += 1
-            return self._fragment_sizes.get(node.name.value, SelectionSize())
+            return self._fragment_sizes.get(node.name.value, _EMPTY)
         inner: SelectionSetNode | None = getattr(node, "selection_set", None)
-        size = self._size(inner) if inner is not None else SelectionSize()
+        size = _EMPTY if inner is None else self._size(inner)
         if not isinstance(node, FieldNode):
             return size
-        self.field_counts[node.name.value] += 1
+        name = node.name.value
+        self.field_counts[name] += 1
         if inner is not None:
             self._compared_fields[(node.alias or node.name).value] += 1
+        elif node.alias is None and name not in self._schema_texts and name[:2] != "__":
+            return _LEAF  # the usual case
         return size.nested_in(node, self._schema_texts)
 
     def _innermost_first(self) -> list[str]:

@@ -102,6 +102,8 @@ def parsed_document(
 
 
 def _condition_variables(node: DocumentNode) -> set[str]:
+    if node.loc is not None and "@" not in node.loc.source.body:
+        return set()  # the usual case
     directives = _Directives()
     visit(node, directives)
     directives.enter_leave_map.clear()  # otherwise a cycle, for the garbage collector

@@ -3,13 +3,14 @@
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
-from graphql import DocumentNode, GraphQLError, GraphQLSchema, parse
+from graphql import DocumentNode, GraphQLError, GraphQLSchema
 
 from engine.compiled import CompiledCache
 from engine.document import root_arguments
 from engine.document_scan import scan
 from engine.document_size import DocumentSize, size_errors
 from engine.parsed_document import ParsedDocument, parsed_document
+from engine.parser import parse
 from engine.plan import Operation
 from engine.result import RequestError, Stage
 from engine.settings import EngineSettings
