@@ -18,7 +18,7 @@ from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.redis.connection import Redis
 from storage.redis.scripts import CALL, ENQUEUE
-from storage.redis.sentinel import SentinelGroup, is_sentinel, read_group_url
+from storage.redis.sentinel import SentinelGroup, is_sentinel, parse_group_url
 from storage.redis.wire import Command
 from storage.settings import StorageSettings
 
@@ -83,7 +83,7 @@ def arq_redis(settings: StorageSettings) -> ArqRedis:
         options["ssl_check_hostname"] = True
     pool: ConnectionPool
     if is_sentinel(url):
-        pool = SentinelGroup(read_group_url(url)).pool(**options)
+        pool = SentinelGroup(parse_group_url(url)).pool(**options)
     else:
         pool = BlockingConnectionPool.from_url(url, timeout=WORKER_TIMEOUT_S, **options)
     return ArqRedis(

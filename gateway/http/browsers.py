@@ -86,7 +86,7 @@ class BrowserSettings:
         return is_own or self.allow(origin)
 
 
-def read_origins(text: str) -> frozenset[str]:
+def parse_origins(text: str) -> frozenset[str]:
     """The origins in a comma-separated list. Raises ValueError for an invalid one."""
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
     if len(entries) > ORIGINS_MAX:
@@ -108,7 +108,7 @@ def _origin(text: str) -> str:
     return text.lower()
 
 
-def read_header_names(text: str) -> frozenset[str]:
+def parse_header_names(text: str) -> frozenset[str]:
     """The header names in a comma-separated list. Raises ValueError for an invalid one."""
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     if len(names) > ORIGINS_MAX:

@@ -20,7 +20,7 @@ IPV6_PREFIX = 64
 _KNOWN_MAX = 4_096
 
 
-def read_proxies(text: str) -> frozenset[str]:
+def parse_proxies(text: str) -> frozenset[str]:
     """The networks in a comma-separated list, and `unix`. Raises ValueError for an invalid one."""
     entries = filter(None, (entry.strip() for entry in text.split(",")))
     return frozenset(entry if entry == UNIX else _network(entry) for entry in entries)

@@ -85,7 +85,7 @@ def _check_digits(text: str) -> str:
     raise PydanticCustomError("whole_number", "not a whole number")
 
 
-def read_switch(text: str) -> bool:
+def parse_switch(text: str) -> bool:
     """Whether a switch is on."""
     if text in ("on", "off"):
         return text == "on"
@@ -97,7 +97,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 WholeNumber = Annotated[int, BeforeValidator(_check_digits)]
-Switch = Annotated[bool, PlainValidator(read_switch)]
+Switch = Annotated[bool, PlainValidator(parse_switch)]
 Names = Annotated[tuple[str, ...], NoDecode, PlainValidator(_split)]
 """Values separated by commas."""
 

@@ -16,7 +16,7 @@ from gateway.graphql.exposure import Access
 from gateway.http.addresses import Address, TcpAddress, UnixAddress
 from gateway.spaces.names import SpaceSource
 from graph.affinity import InteractionKind
-from storage.redis.sentinel import is_sentinel, read_group_url
+from storage.redis.sentinel import is_sentinel, parse_group_url
 from storage.settings import CLUSTER, PLAN_CACHE_MODES
 from storage.webhook_secrets import KEY_BYTES_MIN
 from workers.webhook_addresses import Network
@@ -35,7 +35,7 @@ def check_redis_url(schemes: Collection[str]) -> Callable[[SecretStr], SecretStr
             begins = repr(scheme) if "://" in url else "no scheme"
             raise ValueError(f"begins with {begins}; it must be an address of {', '.join(schemes)}")
         if is_sentinel(url):
-            read_group_url(url)
+            parse_group_url(url)
             return secret
         try:
             address = urlsplit(url)
@@ -59,21 +59,21 @@ def check_redis_url(schemes: Collection[str]) -> Callable[[SecretStr], SecretStr
 LEVELS = ("debug", "info", "warning", "error")
 
 
-def read_level(text: str) -> str:
+def parse_level(text: str) -> str:
     """The level of a log."""
     if text not in LEVELS:
         raise ValueError(f"is {text!r}; it must be one of {', '.join(LEVELS)}")
     return text
 
 
-def read_plan_cache_mode(text: str) -> str:
+def parse_plan_cache_mode(text: str) -> str:
     """One of PostgreSQL's modes of planning prepared statements."""
     if text not in PLAN_CACHE_MODES:
         raise ValueError(f"is {text!r}; it must be one of {', '.join(PLAN_CACHE_MODES)}")
     return text
 
 
-def read_weights(text: str) -> Mapping[InteractionKind, float]:
+def parse_weights(text: str) -> Mapping[InteractionKind, float]:
     """The weights in `LIKED=3,MESSAGED=7.5`."""
     return dict(map(_kind_and_weight, filter(None, text.split(","))))
 
@@ -89,7 +89,7 @@ def _kind_and_weight(text: str) -> tuple[InteractionKind, float]:
     )
 
 
-def read_access(text: str) -> Access:
+def parse_access(text: str) -> Access:
     """Parse the callers who may read something."""
     try:
         return Access(text)
@@ -97,7 +97,7 @@ def read_access(text: str) -> Access:
         raise ValueError(f"is {text[:100]!r}; it must be off, services or on") from None
 
 
-def read_space_sources(text: str) -> frozenset[SpaceSource]:
+def parse_space_sources(text: str) -> frozenset[SpaceSource]:
     """The parts of a request that may name its space."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     try:
@@ -109,7 +109,7 @@ def read_space_sources(text: str) -> frozenset[SpaceSource]:
     return found
 
 
-def read_networks(text: str) -> tuple[Network, ...]:
+def parse_networks(text: str) -> tuple[Network, ...]:
     """Networks in a comma-separated list."""
     entries = list(filter(None, (entry.strip() for entry in text.split(","))))
     try:
@@ -136,7 +136,7 @@ def check_claim_path(text: str) -> str:
     return text
 
 
-def read_address(text: str) -> Address:
+def parse_address(text: str) -> Address:
     """An address to listen on: `host:port`, or `unix:` and a path."""
     if text.startswith("unix:/"):
         return UnixAddress(Path(text.removeprefix("unix:")))

@@ -50,23 +50,23 @@ class Address:
         return self
 
 
-def read_address(url: str) -> Address:
+def parse_address(url: str) -> Address:
     """The address in a URL `redis://`, `rediss://` or `unix://`, with redis-py's parameters.
 
-    Reads the files that the URL names.
+    Loads the certificates that the URL names.
 
     Raises:
-        ValueError: a parameter is wrong; the text names it.
+        ValueError: a parameter is wrong; the message names it.
     """
-    found: Mapping[str, Any] = {**parse_url(url)}
+    options: Mapping[str, Any] = {**parse_url(url)}
     return Address(
-        host=found.get("host", "localhost"),
-        port=found.get("port", 6379),
-        path=found.get("path"),
-        username=found.get("username"),
-        password=found.get("password"),
-        database=found.get("db", 0),
-        tls=_tls(found) if url.startswith("rediss:") else None,
+        host=options.get("host", "localhost"),
+        port=options.get("port", 6379),
+        path=options.get("path"),
+        username=options.get("username"),
+        password=options.get("password"),
+        database=options.get("db", 0),
+        tls=_tls(options) if url.startswith("rediss:") else None,
     )
 
 

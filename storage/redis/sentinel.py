@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from redis.asyncio.connection import ConnectionPool, parse_url
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 
-from storage.redis.address import Address, Location, read_address
+from storage.redis.address import Address, Location, parse_address
 from storage.settings import SENTINEL
 
 PORT = 26_379
@@ -43,11 +43,11 @@ def is_sentinel(url: str) -> bool:
     return url.partition(":")[0].endswith(SENTINEL)
 
 
-def read_group_url(url: str) -> GroupUrl:
-    """Read a URL.
+def parse_group_url(url: str) -> GroupUrl:
+    """The sentinels, the group and the credentials in a URL `redis+sentinel://`.
 
     Raises:
-        ValueError: a part is missing or wrong. The text holds no password.
+        ValueError: a part is missing or wrong. The message contains no password.
     """
     scheme, _, rest = url.partition(":")
     parts = urlsplit(rest)
@@ -78,7 +78,7 @@ def location_of(url: str) -> Location:
     Raises:
         ValueError: a part of the URL is missing or wrong.
     """
-    return SentinelGroup(read_group_url(url)) if is_sentinel(url) else read_address(url)
+    return SentinelGroup(parse_group_url(url)) if is_sentinel(url) else parse_address(url)
 
 
 class _Sentinels(Sentinel):
@@ -97,7 +97,7 @@ class SentinelGroup:
 
     def __init__(self, url: GroupUrl) -> None:
         self._url = url
-        self._address = read_address(url.server)
+        self._address = parse_address(url.server)
         # It asks first the sentinel that answered last.
         self._sentinel = _Sentinels(  # type: ignore[no-untyped-call]
             url.sentinels,

@@ -14,7 +14,7 @@ from engine import parsing
 from engine.variables import Variables
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE
 from gateway.graphql.costs import CostSettings
-from gateway.http.client_address import read_proxies
+from gateway.http.client_address import parse_proxies
 from resolvers import follow_groups, overlap
 from resolvers.request_limits import Limits
 from storage.settings import StorageSettings
@@ -183,7 +183,7 @@ async def test_a_used_up_budget_is_429_with_the_time_to_wait(
 async def test_addresses_behind_a_proxy_have_budgets_of_their_own(
     storage_settings: StorageSettings,
 ) -> None:
-    proxies = read_proxies("127.0.0.0/8")
+    proxies = parse_proxies("127.0.0.0/8")
     async with running_gateway(storage_settings, costs=SMALL, proxies=proxies) as gateway:
         response = await used_up(gateway, {"x-forwarded-for": "192.0.2.1"})
         assert response.status_code == 429

@@ -9,7 +9,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.queue import arq_redis, queue_name
-from storage.redis.sentinel import location_of, read_group_url
+from storage.redis.sentinel import location_of, parse_group_url
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows, users
@@ -92,12 +92,12 @@ async def test_a_dead_sentinel_is_passed_over(group: Group) -> None:
 )
 def test_a_wrong_address_is_rejected_without_its_password(url: str, text: str) -> None:
     with pytest.raises(ValueError, match=text) as rejected:
-        read_group_url(url)
+        parse_group_url(url)
     assert "hunter" not in str(rejected.value)
 
 
 def test_the_parts_of_an_address() -> None:
-    url = read_group_url(
+    url = parse_group_url(
         "rediss+sentinel://kith:pass%2Fword@one,two:5000/shop/3?sentinel_password=own&ssl_ca_certs=/ca"
     )
     assert url.sentinels == (("one", 26_379), ("two", 5_000))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gateway.http.client_address import ClientAddresses, read_proxies
+from gateway.http.client_address import ClientAddresses, parse_proxies
 from gateway.http.headers import Headers
 
 HEADERS = {"x_forwarded_for": "198.51.100.7"}
-PROXIES = read_proxies("10.0.0.0/8, fd00::/8")
+PROXIES = parse_proxies("10.0.0.0/8, fd00::/8")
 
 
 def address(peer: str | None, headers: dict[str, str], proxies: frozenset[str] = PROXIES) -> str:
@@ -62,7 +62,7 @@ def test_a_client_cannot_choose_its_address_by_the_header_that_the_proxy_does_no
 
 
 def test_a_proxy_can_connect_by_a_unix_socket() -> None:
-    assert address(None, HEADERS, read_proxies("unix")) == "198.51.100.7"
+    assert address(None, HEADERS, parse_proxies("unix")) == "198.51.100.7"
 
 
 def test_a_long_chain_is_not_followed_to_its_end() -> None:
@@ -73,4 +73,4 @@ def test_a_long_chain_is_not_followed_to_its_end() -> None:
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "proxy.example.com", "unix, 10.0.0.0/33"])
 def test_networks_of_proxies_are_checked(text: str) -> None:
     with pytest.raises(ValueError, match="which is no network"):
-        read_proxies(text)
+        parse_proxies(text)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from storage.redis.address import read_address
-from storage.redis.sentinel import read_group_url
+from storage.redis.address import parse_address
+from storage.redis.sentinel import parse_group_url
 from tests.support.tls import certificate
 
 
 def test_an_address_has_credentials_and_a_database() -> None:
-    address = read_address("redis://kith:p%40ss@cache:6380/3")
+    address = parse_address("redis://kith:p%40ss@cache:6380/3")
     assert (address.host, address.port, address.path) == ("cache", 6380, None)
     assert (address.username, address.password, address.database) == ("kith", "p@ss", 3)
     assert address.tls is None
@@ -19,13 +19,13 @@ def test_an_address_has_credentials_and_a_database() -> None:
 
 
 def test_an_address_may_be_a_unix_socket() -> None:
-    address = read_address("unix:///run/valkey.sock?db=2")
+    address = parse_address("unix:///run/valkey.sock?db=2")
     assert (address.path, address.database, address.tls) == ("/run/valkey.sock", 2, None)
     assert str(address) == "/run/valkey.sock"
 
 
 def test_tls_verifies_certificate_and_host_name_by_default() -> None:
-    tls = read_address("rediss://cache").tls
+    tls = parse_address("rediss://cache").tls
     assert tls is not None
     assert (tls.verify_mode, tls.check_hostname) == (ssl.CERT_REQUIRED, True)
 
@@ -41,7 +41,7 @@ def test_tls_verifies_certificate_and_host_name_by_default() -> None:
 def test_the_url_may_ask_for_less(
     options: str, mode: ssl.VerifyMode, is_host_checked: bool
 ) -> None:
-    tls = read_address(f"rediss://cache?{options}").tls
+    tls = parse_address(f"rediss://cache?{options}").tls
     assert tls is not None
     assert (tls.verify_mode, tls.check_hostname) == (mode, is_host_checked)
 
@@ -62,11 +62,11 @@ def test_the_url_may_ask_for_less(
 )
 def test_a_wrong_parameter_is_named(options: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        read_address(f"rediss://cache?{options}")
+        parse_address(f"rediss://cache?{options}")
 
 
 def test_only_the_named_authorities_are_trusted(tmp_path: Path) -> None:
-    tls = read_address(f"rediss://cache?ssl_ca_certs={certificate(tmp_path)}").tls
+    tls = parse_address(f"rediss://cache?ssl_ca_certs={certificate(tmp_path)}").tls
     assert tls is not None
     assert len(tls.get_ca_certs()) == 1
 
@@ -82,10 +82,10 @@ def test_only_the_named_authorities_are_trusted(tmp_path: Path) -> None:
     ],
 )
 def test_a_sentinel_has_a_host_and_a_port(hosts: str, address: tuple[str, int]) -> None:
-    assert read_group_url(f"redis+sentinel://{hosts}/main").sentinels == (address,)
+    assert parse_group_url(f"redis+sentinel://{hosts}/main").sentinels == (address,)
 
 
 @pytest.mark.parametrize("hosts", ["::1", "fe80::1", "one:", "one:0", "one:70000", "one,"])
 def test_hosts_that_name_no_sentinel_are_rejected(hosts: str) -> None:
     with pytest.raises(ValueError, match="must name each sentinel as host:port"):
-        read_group_url(f"redis+sentinel://{hosts}/main")
+        parse_group_url(f"redis+sentinel://{hosts}/main")

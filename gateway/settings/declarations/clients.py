@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import PlainValidator, model_validator
 from pydantic_settings import NoDecode
 
-from gateway.http.browsers import ANY, read_header_names, read_origins
+from gateway.http.browsers import ANY, parse_header_names, parse_origins
 from gateway.settings.fields import (
     Group,
     Switch,
@@ -15,8 +15,8 @@ from gateway.settings.fields import (
     switch,
 )
 
-Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
-HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
+Origins = Annotated[frozenset[str], NoDecode, PlainValidator(parse_origins)]
+HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(parse_header_names)]
 
 
 class HttpConnections(Group):

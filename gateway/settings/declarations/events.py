@@ -17,12 +17,12 @@ from gateway.settings.fields import (
 )
 from gateway.settings.parsers import (
     check_encryption_keys,
-    read_networks,
+    parse_networks,
 )
 from workers.webhook_addresses import Network
 
 EncryptionKeys = Annotated[SecretStr, AfterValidator(check_encryption_keys)]
-Networks = Annotated[tuple[Network, ...], NoDecode, PlainValidator(read_networks)]
+Networks = Annotated[tuple[Network, ...], NoDecode, PlainValidator(parse_networks)]
 
 
 class Events(Group):

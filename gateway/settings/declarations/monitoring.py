@@ -11,10 +11,10 @@ from gateway.settings.fields import (
     setting,
 )
 from gateway.settings.parsers import (
-    read_level,
+    parse_level,
 )
 
-Level = Annotated[str, PlainValidator(read_level)]
+Level = Annotated[str, PlainValidator(parse_level)]
 
 
 class Traces(Group):

@@ -8,27 +8,27 @@ from pydantic_settings import NoDecode
 
 from gateway.graphql.exposure import Access
 from gateway.http.addresses import Address
-from gateway.http.client_address import read_proxies
+from gateway.http.client_address import parse_proxies
 from gateway.settings.fields import (
     Group,
     Switch,
     WholeNumber,
     number,
-    read_switch,
+    parse_switch,
     secret,
     setting,
     switch,
 )
 from gateway.settings.parsers import (
-    read_access,
-    read_address,
+    parse_access,
+    parse_address,
 )
 
-Proxies = Annotated[frozenset[str], NoDecode, PlainValidator(read_proxies)]
+Proxies = Annotated[frozenset[str], NoDecode, PlainValidator(parse_proxies)]
 
-AccessSetting = Annotated[Access | None, PlainValidator(read_access)]
-OptionalSwitch = Annotated[bool | None, PlainValidator(read_switch)]
-MetricsAddress = Annotated[Address | None, PlainValidator(read_address)]
+AccessSetting = Annotated[Access | None, PlainValidator(parse_access)]
+OptionalSwitch = Annotated[bool | None, PlainValidator(parse_switch)]
+MetricsAddress = Annotated[Address | None, PlainValidator(parse_address)]
 
 
 class Costs(Group):

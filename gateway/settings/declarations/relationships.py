@@ -16,11 +16,11 @@ from gateway.settings.fields import (
     switch,
 )
 from gateway.settings.parsers import (
-    read_weights,
+    parse_weights,
 )
 from graph.affinity import InteractionKind
 
-Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
+Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(parse_weights)]
 
 
 class Relationships(Group):

@@ -18,16 +18,16 @@ from gateway.settings.fields import (
 from gateway.settings.parsers import (
     check_claim_path,
     check_redis_url,
-    read_plan_cache_mode,
-    read_space_sources,
+    parse_plan_cache_mode,
+    parse_space_sources,
 )
 from gateway.spaces.names import SpaceSource
 from storage.settings import CACHE_SCHEMES, PLAN_CACHE_MODES, REDIS_SCHEMES
 
 RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]
 CacheUrl = Annotated[SecretStr, AfterValidator(check_redis_url(CACHE_SCHEMES))]
-PlanCacheMode = Annotated[str, PlainValidator(read_plan_cache_mode)]
-SpaceSources = Annotated[frozenset[SpaceSource], NoDecode, PlainValidator(read_space_sources)]
+PlanCacheMode = Annotated[str, PlainValidator(parse_plan_cache_mode)]
+SpaceSources = Annotated[frozenset[SpaceSource], NoDecode, PlainValidator(parse_space_sources)]
 ClaimPathText = Annotated[str, AfterValidator(check_claim_path)]
 
 
