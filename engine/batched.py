@@ -149,7 +149,8 @@ def batched(
     types and defaults. It returns `list[Item]`, or `list[ItemOrError[Item]]` if single items may
     fail. It may be async. A function that often has its items at once returns
     `MaybeAwaitable[list[…]]` instead, and is awaited only if it must be. The field's GraphQL type
-    is that of `Item`, or `graphql_type` (a type or its quoted name) if the items are light rows.
+    is that of `Item`, or `graphql_type` (a type or its quoted name) if plain values such as ids or
+    tuples represent the objects (see `@row_classes`).
     Rows that are tuples may be `ColumnarRows` instead of a list, and parents may be `ColumnarRows`
     too.
 

@@ -1,4 +1,4 @@
-"""Relation masks: a relation's present state as 16 flags.
+"""Relation masks: a relation's current state as 16 flags.
 
 For screens that show many users at once: a thousand relations take 2,668 characters.
 """

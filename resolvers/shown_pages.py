@@ -29,8 +29,8 @@ class ShownPages:
     """The pages that one request has read, and the number of reads in progress."""
 
     __slots__ = (
-        "_added",
         "_by_owner",
+        "_ungrouped",
         "_waiters",
         "friend_reads_waiting",
         "lengths",
@@ -39,15 +39,18 @@ class ShownPages:
 
     def __init__(self) -> None:
         self.reads_in_progress = 0
-        """How many reads of pages have not ended. Each caller counts up, and calls `end_read`."""
+        """How many reads of pages have not ended. A reader adds 1 first, and calls `end_read` last."""
         self.friend_reads_waiting = 0
-        """How many of these are of friends and wait for the other reads."""
+        """How many of these read pages of friends and are in `wait_for_others`."""
         self.lengths: dict[tuple[ListKind | OwnListKind, UserId], int] = {}
-        """The lengths of lists that were read whole, unless the owner's count is the same."""
-        self._added: list[
+        """The lengths of the lists that were read whole and whose length differs from the count."""
+        self._ungrouped: list[
             tuple[ListKind, Sequence[UserId], Sequence[Page], Sequence[Access], bool]
         ] = []
+        """What `add` was called with, until `owners` groups it; at the end, whether the window is
+        unbounded."""
         self._by_owner: dict[UserId, list[tuple[ListKind, Page, bool]]] = {}
+        """The visible pages, each with whether it is the whole list."""
         self._waiters: list[asyncio.Future[None]] = []
 
     def add(
@@ -59,19 +62,19 @@ class ShownPages:
         accesses: Sequence[Access],
         totals: Sequence[int | None],
     ) -> Sequence[int | None]:
-        """Add pages as they are shown. Returns their totals: of a list that was read whole, the
-        number of its entries."""
+        """Add pages as they are shown. Returns the totals, corrected for lists that were read whole
+        to the number of their entries."""
         unbounded = is_unbounded(window)
         if isinstance(kind, ListKind):
-            self._added.append((kind, owners, pages, accesses, unbounded))
+            self._ungrouped.append((kind, owners, pages, accesses, unbounded))
         if not unbounded:
             return totals
-        agreed = list(totals)
+        corrected = list(totals)
         for place, (entries, more) in enumerate(pages):
             length = len(entries)
             if not more and length != totals[place] and accesses[place] is Access.VISIBLE:
-                self.lengths[kind, owners[place]] = agreed[place] = length
-        return agreed
+                self.lengths[kind, owners[place]] = corrected[place] = length
+        return corrected
 
     def end_read(self) -> None:
         """Count a read as ended."""
@@ -80,12 +83,12 @@ class ShownPages:
             self._wake()
 
     async def wait(self) -> None:
-        """Return when no page is being read."""
+        """Wait until no page is being read."""
         while self.reads_in_progress:
             await self._next()
 
     async def wait_for_others(self) -> None:
-        """Return when only pages of friends are being read that wait here too."""
+        """Wait until every other read has ended or waits here too."""
         self.friend_reads_waiting += 1
         self._wake()
         try:
@@ -107,8 +110,8 @@ class ShownPages:
 
     def owners(self) -> Set[UserId]:
         """The owners of the lists that the response shows."""
-        added, self._added = self._added, []
-        for kind, owners, pages, accesses, is_unbounded in added:
+        ungrouped, self._ungrouped = self._ungrouped, []
+        for kind, owners, pages, accesses, is_unbounded in ungrouped:
             for owner, page, access in zip(owners, pages, accesses, strict=True):
                 if access is Access.VISIBLE:
                     is_whole = is_unbounded and not page[1]

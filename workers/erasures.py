@@ -17,7 +17,7 @@ FOUND_MAX = 20
 
 
 async def erase(stores: Stores, user: UserId) -> bool:
-    """Erase some batches of one account. Returns whether to continue immediately.
+    """Erase up to `BATCHES` batches of a deleted account. Returns whether more is left to erase now.
 
     Raises:
         Unavailable: a server cannot be reached.

@@ -58,17 +58,17 @@ UVICORN_OPTIONS: dict[str, Any] = {
 """uvicorn options that disable unused features, each of which costs time per request."""
 
 
-def run(read: Callable[[], Config], address: Address, workers: int) -> int:
+def run(read_config: Callable[[], Config], address: Address, workers: int) -> int:
     """Serve until a stop signal, and return the exit code.
 
-    `read` reads the configuration: once here, and once in each of several processes, so that a
-    renewed process has the present settings.
+    `read_config` is called once here, and once in each of several processes, so that a renewed
+    process has the current settings.
 
     Raises:
         ConfigurationError, ValueError: a setting is wrong, or `address` cannot be listened on.
     """
     logging.getLogger("uvicorn.error").addFilter(_is_not_client_log)
-    config = read()
+    config = read_config()
     gateway = Gateway(config)
     exposed = config.exposure.metrics.address
     with listening(address) as sockets, metrics_sockets(exposed) as for_metrics:
@@ -81,11 +81,11 @@ def run(read: Callable[[], Config], address: Address, workers: int) -> int:
             return _serve(gateway, config, sockets, for_metrics)
         del gateway
         with tempfile.TemporaryDirectory(prefix="kith-serve-") as folder:
-            return _prefork(read, config, sockets, for_metrics, workers, Path(folder))
+            return _prefork(read_config, config, sockets, for_metrics, workers, Path(folder))
 
 
 def _prefork(
-    read: Callable[[], Config],
+    read_config: Callable[[], Config],
     config: Config,
     sockets: list[socket.socket],
     for_metrics: list[socket.socket],
@@ -94,22 +94,22 @@ def _prefork(
 ) -> int:
     parent = os.getpid()
 
-    def work(index: int, ready: Callable[[], None]) -> int:
+    def run_child(index: int, ready: Callable[[], None]) -> int:
         try:
-            present = read()
-            gateway = Gateway(present, Peers(folder, index, workers))
+            current = read_config()
+            gateway = Gateway(current, Peers(folder, index, workers))
         except (ConfigurationError, ValueError) as error:
             log.error("%s", error)
             return STARTUP_FAILURE
         try:
-            return _serve(gateway, present, sockets, for_metrics, ready)
+            return _serve(gateway, current, sockets, for_metrics, ready)
         finally:
             if os.getppid() != parent:  # the parent was killed and cannot remove the folder
                 shutil.rmtree(folder, ignore_errors=True)
 
     def problem() -> str | None:
         try:
-            Gateway(read())
+            Gateway(read_config())
         except (ConfigurationError, ValueError) as error:
             return str(error)
         return None
@@ -121,7 +121,7 @@ def _prefork(
         stop_s=hang_up_s + SHUTDOWN_S + CLOSE_S,
         hangup_renews=not os.isatty(0),
     )
-    return Prefork(work, settings).run()
+    return Prefork(run_child, settings).run()
 
 
 def uvicorn_config(gateway: Gateway, limits: ConnectionLimits) -> uvicorn.Config:

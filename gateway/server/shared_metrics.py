@@ -27,7 +27,7 @@ class SharedMetrics(Collector):
         self._redis: list[Metric] = []
 
     async def update(self) -> None:
-        """Read the present values."""
+        """Read the current values."""
         with suppress(Unavailable):
             found = [*await self._outbox(), await self._absent(), await self._lags()]
             self._postgres = [*found, *await self._verification(), *await self._webhooks()]
@@ -84,12 +84,12 @@ class SharedMetrics(Collector):
         found = GaugeMetricFamily(
             "kith_verify_drift",
             "Inconsistencies that the scheduled verification has found, by kind: those of the last"
-            " complete pass, or of the present one if there are more.",
+            " complete pass, or of the current one if there are more.",
             labels=["kind"],
         )
-        completed, present = state.completed_drifts or {}, state.drifts or {}
+        completed, current = state.completed_drifts or {}, state.drifts or {}
         for kind in DriftKind:
-            number = max(completed.get(kind.name, 0), present.get(kind.name, 0))
+            number = max(completed.get(kind.name, 0), current.get(kind.name, 0))
             found.add_metric([kind.name], number)
         return [
             found,
@@ -100,7 +100,7 @@ class SharedMetrics(Collector):
             ),
             GaugeMetricFamily(
                 "kith_verify_compared_rows",
-                "Rows and users that the present pass has compared.",
+                "Rows and users that the current pass has compared.",
                 state.compared,
             ),
             CounterMetricFamily(

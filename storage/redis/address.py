@@ -22,7 +22,7 @@ class Location(Protocol):
     """Finds the address of a server, which may change."""
 
     async def find(self) -> "Address":
-        """The present address.
+        """The current address.
 
         Raises:
             redis.RedisError: it cannot be found now.

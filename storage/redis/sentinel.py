@@ -112,7 +112,7 @@ class SentinelGroup:
         return f"the primary of {self._url.name}"
 
     async def find(self) -> Address:
-        """The address of the present primary.
+        """The address of the current primary.
 
         Raises:
             redis.RedisError: no sentinel answers, or none knows a primary.
