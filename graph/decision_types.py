@@ -36,10 +36,10 @@ class PairState:
     other_following_limit: int | None = None
     protected: bool = False
     """Whether the other user approves followers."""
-    present: bool = True
+    both_active: bool = True
     """Whether both accounts are active."""
-    active: bool = True
-    """Whether the actor's own account is active."""
+    actor_active: bool = True
+    """Whether the actor's account is active."""
     deleted: bool = False
     """Whether one of the accounts is deleted. Then no new edge may begin between them."""
     muted_until: Millis | None = None

@@ -42,7 +42,7 @@ def follow(
 
     def decide(state: PairState) -> Decision:
         edge = state.edge
-        if not state.present and edge.kind is not Kind.BLOCK:
+        if not state.both_active and edge.kind is not Kind.BLOCK:
             # Edges with an absent account are hidden, so this must look as if there were none.
             return unchanged(Outcome.NOT_ALLOWED, state)
         if edge.kind in FOLLOWS:
@@ -90,7 +90,7 @@ def update_follow(
 
     def decide(state: PairState) -> Decision:
         edge = state.edge
-        if edge.kind not in FOLLOWS or not state.present:
+        if edge.kind not in FOLLOWS or not state.both_active:
             return unchanged(Outcome.NOT_FOLLOWING, state)
         flags = edge.flags
         if close_follow is not None:
@@ -131,7 +131,7 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
 
     def decide(state: PairState) -> Decision:
         edge, reverse = state.edge, state.reverse
-        if reverse.kind is not Kind.REQUEST or not state.present:
+        if reverse.kind is not Kind.REQUEST or not state.both_active:
             return unchanged(Outcome.NO_REQUEST, state)
         if edge.kind is Kind.BLOCK:
             return unchanged(Outcome.UNBLOCK_FIRST, state)
@@ -267,7 +267,7 @@ def among_active(rule: Rule) -> Rule:
     """The same rule for active actors only. With a deleted account, edges can only end."""
 
     def decide(state: PairState) -> Decision:
-        if not state.active:
+        if not state.actor_active:
             return unchanged(Outcome.ACCOUNT_NOT_ACTIVE, state)
         decision = rule(state)
         if state.deleted and any(step.begins for step in decision.steps):

@@ -42,7 +42,7 @@ def undo(limit: int, record: UndoRecord, *, whispers: bool = True) -> Rule:
         if state.edge.version != record.version:
             return unchanged(Outcome.CANNOT_UNDO, state)
         begins = reverse is not None or (edge is not None and edge.kind in COUNTED_KINDS)
-        if begins and (not state.present or state.reverse.kind is Kind.BLOCK):
+        if begins and (not state.both_active or state.reverse.kind is Kind.BLOCK):
             return unchanged(Outcome.NOT_ALLOWED, state)
         if reverse is not None:
             if state.reverse.kind not in unseen:

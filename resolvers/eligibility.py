@@ -54,6 +54,6 @@ def _state(relation: Relation, following: int, own: Account, other: Privacy) -> 
         now=0,
         following_limit=own.following_limit,
         protected=other.protected,
-        present=own.privacy.present and other.present,
-        active=own.privacy.present,
+        both_active=own.privacy.present and other.present,
+        actor_active=own.privacy.present,
     )

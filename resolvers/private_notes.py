@@ -68,4 +68,4 @@ async def _set_note(
         scope, request, lambda: notes.set_note(pair, note, request, pace)
     )
     retry_at = None if isinstance(saved, Receipt) else saved.retry_at
-    return await relationship.present(scope, pair, saved.outcome, retry_at=retry_at)
+    return await relationship.current_result(scope, pair, saved.outcome, retry_at=retry_at)

@@ -194,13 +194,13 @@ async def undo(
         return Result(Outcome.UNDO_UNKNOWN)
     pair = Pair(actor, found.other)
     if found.age_us > scope.limits.undo_s * 1_000_000:
-        return await present(scope, pair, Outcome.UNDO_EXPIRED)
+        return await current_result(scope, pair, Outcome.UNDO_EXPIRED)
     action = actions.undo(scope.limits, named, found.receipt.undo)
     action = replace(action, if_version=if_version)
     try:
         result = await change(scope, found.other, action, idempotency_key)
     except ReceiptConsumed:
-        result = await present(scope, pair, Outcome.CANNOT_UNDO)
+        result = await current_result(scope, pair, Outcome.CANNOT_UNDO)
     if key is None or result.outcome is not Outcome.CANNOT_UNDO:
         return result
     first = (await scope.stores.writes.receipts.get_many(actor, [key])).get(key)
@@ -244,11 +244,13 @@ async def _write(
 async def _repeated(scope: Scope, pair: Pair, first: Receipt, digest: bytes) -> Result:
     """The first result of a repeated request, or IDEMPOTENCY_KEY_REUSED for a different one."""
     if first.digest != digest:
-        return await present(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
-    return await present(scope, pair, first.outcome, undo_token(first.id) if first.undo else None)
+        return await current_result(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
+    return await current_result(
+        scope, pair, first.outcome, undo_token(first.id) if first.undo else None
+    )
 
 
-async def present(
+async def current_result(
     scope: Scope,
     pair: Pair,
     outcome: Outcome,
@@ -256,7 +258,7 @@ async def present(
     *,
     retry_at: Millis | None = None,
 ) -> Result:
-    """A result with a known outcome and the present relation."""
+    """A result with a known outcome and the current relation."""
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
     decision = await scope.stores.writes.edges.read(pair)

@@ -299,7 +299,7 @@ async def test_a_change_decided_before_a_deletion_is_decided_again(stores: Store
         nonlocal asked
         asked += 1
         if asked == 1:
-            return follow(PLENTY)(replace(state, present=True, deleted=False))
+            return follow(PLENTY)(replace(state, both_active=True, deleted=False))
         return among_active(follow(PLENTY))(state)
 
     decision = await stores.writes.edges.change(as_pair(1, GONE), decided_before)

@@ -125,8 +125,8 @@ class Model:
             now=NOW * 1000,
             blocks=own.count(Kind.BLOCK),
             protected=self.privacy[arrow.target][-1].protected,
-            present=all(map(self.is_here, arrow)),
-            active=self.is_here(arrow.source),
+            both_active=all(map(self.is_here, arrow)),
+            actor_active=self.is_here(arrow.source),
             deleted=not self.deleted.isdisjoint(arrow),
         )
 

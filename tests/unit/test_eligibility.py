@@ -20,9 +20,14 @@ def _edge(kind: Kind) -> Edge:
 
 @pytest.mark.parametrize(("kind", "reverse_kind"), list(product(Kind, Kind)))
 def test_an_eligible_follow_changes_the_relation(kind: Kind, reverse_kind: Kind) -> None:
-    for protected, present, following in product((True, False), (True, False), (0, LIMIT)):
+    for protected, both_active, following in product((True, False), (True, False), (0, LIMIT)):
         state = PairState(
-            _edge(kind), _edge(reverse_kind), following, 9, protected=protected, present=present
+            _edge(kind),
+            _edge(reverse_kind),
+            following,
+            9,
+            protected=protected,
+            both_active=both_active,
         )
         code, _ = ELIGIBILITIES[among_active(follow(LIMIT))(state).outcome]
         assert (code in CAN_FOLLOW) == (follow(LIMIT)(state).outcome in CHANGES)

@@ -366,7 +366,7 @@ _before = st.builds(
     now=st.integers(0, 2**52),
     following_limit=st.none() | st.integers(0, 20),
     protected=st.booleans(),
-    present=st.booleans(),
+    both_active=st.booleans(),
 )
 _NOTES = Flags.MUTED | Flags.DISMISSED
 _rules = st.sampled_from([rule for rule, *_ in TABLES.values()]) | st.just(unmute())
@@ -427,7 +427,7 @@ def test_an_undo_brings_back_both_edges_with_their_dates(rule: Rule, state: Pair
     assume(done.steps)
     after = _after(state, done)
     record = undo_record(state, done)
-    undone = undo(PLENTY, record)(replace(after, present=True, following_limit=None))
+    undone = undo(PLENTY, record)(replace(after, both_active=True, following_limit=None))
     assert undone.outcome is Outcome.RESTORED
     assert undone.relation == state.relation
 
@@ -520,7 +520,7 @@ def test_an_undo_after_a_block_is_answered_as_a_follow() -> None:
     done = unfollow()(state)
     after, record = _after(state, done), undo_record(state, done)
     blocked = _reversed(_after(_reversed(after), block(PLENTY)(_reversed(after))))
-    for now in (blocked, replace(after, present=False)):
+    for now in (blocked, replace(after, both_active=False)):
         assert undo(PLENTY, record)(now).outcome is follow(PLENTY)(now).outcome
     unblocked = _reversed(_after(_reversed(blocked), unblock()(_reversed(blocked))))
     assert undo(PLENTY, record)(unblocked).outcome is Outcome.RESTORED
@@ -531,7 +531,7 @@ def test_an_unseen_block_leaves_the_undo_of_a_mere_block_as_it_is() -> None:
     done = block(PLENTY)(state)
     after, record = _after(state, done), undo_record(state, done)
     blocked = replace(after, reverse=edge(Kind.BLOCK))
-    for now in (after, blocked, replace(after, present=False)):
+    for now in (after, blocked, replace(after, both_active=False)):
         undone = undo(PLENTY, record)(now)
         assert (undone.outcome, undone.edge.kind) == (Outcome.RESTORED, Kind.NONE)
         assert undone.reverse.kind is now.reverse.kind
@@ -636,7 +636,7 @@ def test_blocks_have_a_limit_of_their_own() -> None:
 
 def test_rules_treat_relations_with_an_absent_account_as_none() -> None:
     for kind, reverse_kind in product(Kind, Kind):
-        gone = PairState(edge(kind), edge(reverse_kind), 1, NOW, present=False)
+        gone = PairState(edge(kind), edge(reverse_kind), 1, NOW, both_active=False)
         result = Outcome.UNBLOCK_FIRST if kind is Kind.BLOCK else Outcome.NOT_ALLOWED
         for rule in (follow(3), follow(3, Kind.WHISPER)):
             for protected in (True, False):
@@ -653,7 +653,9 @@ EVERY_RULE = (
 
 def test_an_inactive_account_changes_nothing() -> None:
     for rule, kind, reverse_kind in product(EVERY_RULE, Kind, Kind):
-        state = PairState(edge(kind), edge(reverse_kind), 1, NOW, present=False, active=False)
+        state = PairState(
+            edge(kind), edge(reverse_kind), 1, NOW, both_active=False, actor_active=False
+        )
         decision = among_active(rule)(state)
         assert (decision.outcome, decision.steps) == (Outcome.ACCOUNT_NOT_ACTIVE, ())
 
@@ -661,7 +663,7 @@ def test_an_inactive_account_changes_nothing() -> None:
 def test_with_a_deleted_account_things_only_end() -> None:
     changed = set()
     for rule, kind, reverse_kind in product(EVERY_RULE, Kind, Kind):
-        state = PairState(edge(kind), edge(reverse_kind), 1, NOW, present=False, deleted=True)
+        state = PairState(edge(kind), edge(reverse_kind), 1, NOW, both_active=False, deleted=True)
         decision = among_active(rule)(state)
         after = {decision.edge.kind, decision.reverse.kind}
         assert after <= {kind, reverse_kind, Kind.NONE}
