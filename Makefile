@@ -201,7 +201,7 @@ sdl: $(READY) ## Print the schema into schema/schema.graphql
 	$(BIN)/python -m gateway sdl > schema/schema.graphql
 
 settings: $(READY) ## Print the settings into docs/settings.md
-	$(BIN)/python -m gateway.settings.page > docs/settings.md
+	$(BIN)/python -m gateway.settings.reference > docs/settings.md
 
 states: $(READY) ## Print the states and actions into docs/relationship-states.md
 	$(BIN)/python -m tests.support.relationship_states > docs/relationship-states.md

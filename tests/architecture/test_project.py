@@ -17,7 +17,7 @@ from graphql import (
 )
 
 from gateway.settings.environment import OF_OTHERS, OPTIONS, names
-from gateway.settings.page import page
+from gateway.settings.reference import page
 from schema.schema import schema, sdl
 
 ROOT = Path(__file__).parents[2]

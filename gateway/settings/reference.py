@@ -1,4 +1,4 @@
-"""Prints docs/settings.md from the declarations: `python -m gateway.settings.page`."""
+"""Prints docs/settings.md from the declarations: `python -m gateway.settings.reference`."""
 
 import inspect
 from collections.abc import Iterator
