@@ -57,7 +57,7 @@ async def load_sample(config: Config, folder: Path) -> None:
             return
         begun.write_text("".join(f"{a},{b},{ms}\n" for a, b, ms in sample_edges()))
         await bulk_load(config.storage, begun)
-        await stores.forget_everything()
+        await stores.delete_caches()
         await sample_cast.play(stores, config.limits, config.affinity)
         for lane in await stores.jobs.lanes.progress.dirty():
             await stores.jobs.lanes.drain.lane(lane)

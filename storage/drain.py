@@ -157,7 +157,7 @@ class Drain:
             return await self._publish(lane, applied)
 
     async def _publish(self, lane: Lane, applied: Applied) -> None:
-        unavailable = await self._caches.applied(applied.changes)
+        unavailable = await self._caches.update_after_drain(applied.changes)
         changes = [change for change in applied.changes if not is_canary(change)]
         await self._events.publish(lane, changes, time.time_ns() // 1_000_000)
         published, unpublished = _split(applied, unavailable)
@@ -185,7 +185,7 @@ class Drain:
             self._read_up_to[lane] = 0 if is_last else waiting.ids[-1]
             found = _select(waiting, [all(map(is_reachable, one.pair)) for one in waiting.changes])
             if found.ids:
-                published, _ = _split(found, await self._caches.applied(found.changes))
+                published, _ = _split(found, await self._caches.update_after_drain(found.changes))
                 # The log has these events already. A subscriber they woke may have read a stale
                 # cache.
                 await self._events.notify(
@@ -197,7 +197,7 @@ class Drain:
                 return
 
     async def _acknowledged(self, published: Applied) -> None:
-        await self._caches.acknowledged(change.pair.source for change in published.changes)
+        await self._caches.invalidate_own_writes(change.pair.source for change in published.changes)
         canaries = list(filter(is_canary, published.changes))
         if canaries:
             await self._canaries.answer(canaries)

@@ -91,7 +91,7 @@ class Erasure:
             return BatchResult.WAIT
         if not await self._erasures.finish(user, self._in_flight_s):
             return BatchResult.WAIT
-        await self._caches.forget_user(user)
+        await self._caches.invalidate_user(user)
         log.info("erased the account %d", user)
         return BatchResult.DONE
 

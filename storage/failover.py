@@ -133,7 +133,7 @@ class Failover:
                 known.decode(),
                 found,
             )
-            await self._caches.forget_everything()
+            await self._caches.delete_all()
             await self._events.resync()
         await server.pipe([("SET", key, found)])
         return known is not None

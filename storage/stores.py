@@ -62,14 +62,14 @@ class Stores:
         connections = {self.servers.redis, self.servers.broker, *([local.redis] if local else ())}
         return sum(connection.round_trips for connection in connections)
 
-    async def forget_everything(self) -> None:
+    async def delete_caches(self) -> None:
         """Delete all caches and wake all subscriptions, after changes that did not go through the
         outbox.
 
         Raises:
             Unavailable: Redis cannot be reached.
         """
-        await self.caches.updates.forget_everything()
+        await self.caches.updates.delete_all()
         await self.broker.events.resync()
 
     async def is_empty(self) -> bool:

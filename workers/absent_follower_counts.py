@@ -24,7 +24,7 @@ async def update_absent_follower_counts(stores: Stores) -> int:
     for _ in range(BATCHES_MAX):
         counted = await stores.jobs.accounts.absent_follower_counts.update(BATCH)
         if counted.users:
-            await stores.caches.updates.forget_totals(counted.users)
+            await stores.caches.updates.invalidate_profiles(counted.users)
             await stores.broker.events.notify(counted.users, ABSENCES)
         accounts += counted.accounts
         if not counted.accounts:

@@ -86,7 +86,7 @@ async def _run(config: Config, file: Path, on_bad: OnBad) -> int:
 async def _forget_caches(config: Config) -> None:
     async with open_stores(config.storage) as stores:
         try:
-            await stores.forget_everything()
+            await stores.delete_caches()
         except Unavailable:
             typer.echo("Redis is down: if it comes back with old data, flush the space.", err=True)
 

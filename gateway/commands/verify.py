@@ -78,7 +78,7 @@ async def _caches(stores: Stores, status: Status, *, repair: bool, examples: int
             shown += batch.wrong[: examples - len(shown)]
             status.update(f"comparing caches: {compared:,} values, {wrong:,} drifts")
             if repair:
-                await stores.caches.audit.forget(batch.wrong)
+                await stores.caches.audit.delete(batch.wrong)
     except Unavailable:
         typer.echo("Redis is down: the caches could not all be compared.", err=True)
         return wrong or None

@@ -62,7 +62,7 @@ class CacheAudit:
             for what, users in by_kind.items():
                 yield Audited(len(users), await self._wrong(what, users))
 
-    async def forget(self, keys: Sequence[str]) -> None:
+    async def delete(self, keys: Sequence[str]) -> None:
         """Delete wrong values; the next reader fills them from the rows."""
         await self._redis.pipe([(UNLINK, key) for key in keys])
 

@@ -71,8 +71,9 @@ def spread(ttl_s: int) -> int:
     return int(ttl_s * random.uniform(900, 1000))
 
 
-def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
-    """Commands that delete values and forbid filling them, for `for_ms` or until `opened`.
+def close_commands(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
+    """Commands that delete values and forbid filling them, for `for_ms` or until `open_commands`
+    are run.
 
     `by`: the closer's token. Several writers may close a key; each opens only its own closing.
     """
@@ -83,13 +84,13 @@ def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
     ]
 
 
-def opened(keys: Iterable[str], by: str) -> list[Command]:
+def open_commands(keys: Iterable[str], by: str) -> list[Command]:
     """Commands that let readers fill these keys again, unless another writer has closed them
     too."""
     return [("HDEL", closing(key), by) for key in keys]
 
 
-def forget(keys: Iterable[str]) -> list[Command]:
+def delete_commands(keys: Iterable[str]) -> list[Command]:
     """Commands that delete values with their leases, so that no earlier read can fill them.
 
     The lease comes first in the list: while a slot migrates, the keys are deleted one by one.
@@ -105,7 +106,7 @@ async def invalidate(
 
     `closed_by`: the token of a closing to end. If its server is unavailable, the closing expires.
     """
-    commands = [*forget(keys), *(opened(keys, closed_by) if closed_by else ())]
+    commands = [*delete_commands(keys), *(open_commands(keys, closed_by) if closed_by else ())]
     unavailable = keys
     with suppress(Unavailable):
         replies = await redis.partly(commands)
@@ -150,7 +151,7 @@ async def closed_while_written(
     """
     by, closing = token(), Closing()
     try:
-        await redis.pipe(closed(keys, by, CLOSED_MS))
+        await redis.pipe(close_commands(keys, by, CLOSED_MS))
     except Unavailable:
         if must_close:
             raise

@@ -12,7 +12,7 @@ from graph.edge import Edge, Pair, UserId
 from graph.errors import Unavailable
 from graph.list_kind import ListKind
 from storage.cache.codec.relations import edge_half
-from storage.cache.lease import forget, invalidate
+from storage.cache.lease import delete_commands, invalidate
 from storage.cache.marks import Mark
 from storage.ports.edges import EdgeChange
 from storage.redis.connection import KeyKind, Redis, unlink_all
@@ -47,9 +47,9 @@ class RedisCaches:
         for is_reverse in decision.unpublished:
             if is_reverse:
                 commands = [*self._relation_update(other, user, reverse, edge), *commands]
-                commands.append((other, _forget(self._owner_keys(other))))
+                commands.append((other, _delete_command(self._owner_keys(other))))
             else:
-                commands.append((user, _forget(self._owner_keys(user))))
+                commands.append((user, _delete_command(self._owner_keys(user))))
         if mark is not None:
             commands.append((user, mark.clearing))
         return await self._update_or_add_pending(commands)
@@ -75,12 +75,12 @@ class RedisCaches:
         commands = [
             *self._relation_updates(_stored(forward), _FORWARD),
             *self._relation_updates(_stored(reverse), _REVERSE),
-            *_forgotten(writers, self._owner_keys),
+            *_delete_commands(writers, self._owner_keys),
             *[(user, mark.clearing) for user, mark in marks.items()],
         ]
         return await self._update_or_add_pending(commands)
 
-    async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
+    async def update_after_drain(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         """Update the caches after changes have reached the reverse rows.
 
         Returns the users whose caches could not be updated, because their server is unavailable.
@@ -91,8 +91,8 @@ class RedisCaches:
             [
                 *self._relation_updates(changes, _FORWARD),
                 *self._relation_updates(changes, _REVERSE),
-                *_forgotten(sources, self._owner_keys),
-                *_forgotten(targets, self._reverse_keys),
+                *_delete_commands(sources, self._owner_keys),
+                *_delete_commands(targets, self._reverse_keys),
             ]
         )
 
@@ -101,15 +101,15 @@ class RedisCaches:
         is_there = await self._redis.reachable()
         return lambda user: is_there(self._keys.relations(user))
 
-    async def acknowledged(self, sources: Iterable[UserId]) -> None:
+    async def invalidate_own_writes(self, sources: Iterable[UserId]) -> None:
         """Delete the cached own writes of users whose changes were acknowledged. Failure costs only
         speed."""
         try:
-            await self._redis.pipe(forget(map(self._keys.pending, dict.fromkeys(sources))))
+            await self._redis.pipe(delete_commands(map(self._keys.pending, dict.fromkeys(sources))))
         except Unavailable:
             return
 
-    async def forget_everything(self) -> None:
+    async def delete_all(self) -> None:
         """Delete all caches of the space and all leases, so that no earlier read can fill them.
 
         For changes that did not go through the outbox.
@@ -119,12 +119,12 @@ class RedisCaches:
         """
         await unlink_all(self._redis, self._keys.pattern)
 
-    async def forget_totals(self, users: Sequence[UserId]) -> None:
+    async def invalidate_profiles(self, users: Sequence[UserId]) -> None:
         """Invalidate these users' profiles, after an account in their lists has become absent or
         active."""
         await invalidate(self._redis, self._keys.all_profiles(users), KeyKind.TOTALS)
 
-    async def forget_user(self, user: UserId) -> None:
+    async def invalidate_user(self, user: UserId) -> None:
         """Delete all caches of an erased user."""
         keys = dict.fromkeys(
             [
@@ -214,13 +214,13 @@ def _stored(changes: Iterable[EdgeChange]) -> list[EdgeChange]:
     return [change for change in changes if change.edge.version]
 
 
-def _forgotten(
+def _delete_commands(
     users: Iterable[UserId], keys: Callable[[UserId], Sequence[str]]
 ) -> list[_UserCommand]:
-    return [(user, _forget(keys(user))) for user in users]
+    return [(user, _delete_command(keys(user))) for user in users]
 
 
-def _forget(keys: Sequence[str]) -> Command:
+def _delete_command(keys: Sequence[str]) -> Command:
     """A command that deletes values of one user with their leases, so that no earlier read can fill
     them. The leases come first: while a slot migrates, the keys are deleted one by one."""
     return (UNLINK, *map(lease, keys), *keys)

@@ -410,7 +410,7 @@ async def test_the_caches_alone_are_in_the_cluster(
         others = [key async for keys in stores.servers.broker.scan("*", 100) for key in keys]
         assert others
         assert not [key for key in others if b":{" in key]
-        await stores.forget_everything()
+        await stores.delete_caches()
         assert not [key for server in cluster.servers for key in await server.ask("KEYS", "*")]
 
 

@@ -363,5 +363,5 @@ async def test_an_audit_finds_an_account_that_is_wrong(stores: Stores) -> None:
     assert sum(batch.compared for batch in audited) == 2
     wrong = [key for batch in audited for key in batch.wrong]
     assert wrong == [KEYS.profile(ONE)]
-    await stores.caches.audit.forget(wrong)
+    await stores.caches.audit.delete(wrong)
     assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}

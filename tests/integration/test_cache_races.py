@@ -339,7 +339,7 @@ async def test_updates_may_come_in_any_order_and_twice(
         if side == "forward":
             await bench.stores.caches.updates.update_after_write(as_pair(1, 2), changes[step])
         else:
-            await bench.stores.caches.updates.applied(
+            await bench.stores.caches.updates.update_after_drain(
                 [EdgeChange(as_pair(1, 2), changes[step].edge)]
             )
         if not warm or {2} <= set(order[: order.index(step) + 1]):
@@ -374,7 +374,7 @@ async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
     if side == "forward":
         await bench.stores.caches.updates.update_after_write(as_pair(1, 2), made)
     else:
-        await bench.stores.caches.updates.applied([EdgeChange(as_pair(1, 2), made.edge)])
+        await bench.stores.caches.updates.update_after_drain([EdgeChange(as_pair(1, 2), made.edge)])
     assert await state(relations, user, other) == [(0, 0)]
 
 

@@ -212,10 +212,12 @@ async def test_published_changes_without_acknowledgement_are_published_again(
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
     old = await worker.jobs.lanes.outbox.apply(lane, 1000)
-    await worker.caches.updates.applied(old.changes)  # and here it is killed
+    await worker.caches.updates.update_after_drain(old.changes)  # and here it is killed
     await unfollows(stores, (1, 2))
     await drain_all(stores)
-    await stores.caches.updates.applied(old.changes)  # or it was only slow, and does it again
+    await stores.caches.updates.update_after_drain(
+        old.changes
+    )  # or it was only slow, and does it again
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
     await assert_drained(stores)
 

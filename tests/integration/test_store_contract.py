@@ -112,10 +112,10 @@ async def drain(reads: Reads) -> None:
     for lane in await reads.stores.jobs.lanes.progress.dirty():
         applied = await reads.stores.jobs.lanes.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):
-            await reads.stores.caches.updates.applied(applied.changes)
+            await reads.stores.caches.updates.update_after_drain(applied.changes)
         await reads.stores.jobs.lanes.outbox.acknowledge(lane, applied.ids)
         sources = [change.pair.source for change in applied.changes]
-        await reads.stores.caches.updates.acknowledged(sources)
+        await reads.stores.caches.updates.invalidate_own_writes(sources)
     await reads.known()
 
 

@@ -135,7 +135,7 @@ class Comparison:
     async def _context(self, viewer: UserId | None, is_service: bool, random: Random) -> Context:
         """Of one request, to caches that are cold, warm, or not looked at."""
         if random.random() < 0.3:
-            await self._stores.forget_everything()
+            await self._stores.delete_caches()
         consistency = random.choice(list(Consistency))
         scope = Scope(self._stores, viewer, LIMITS, is_service=is_service, consistency=consistency)
         return Context(scope)

@@ -829,7 +829,7 @@ async def empty(stores: Stores) -> None:
     await stores.servers.postgres.fetch(ALL_HERE)  # not deleted: every process reads it
     await stores.servers.broker.pipe([("FLUSHDB",)])
     if stores.servers.redis is not stores.servers.broker:
-        await stores.caches.updates.forget_everything()
+        await stores.caches.updates.delete_all()
 
 
 @contextmanager
