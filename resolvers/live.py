@@ -163,7 +163,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
 
 
 async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
-    scope.forget()
+    scope.drop_reads()
     kinds = map(partial(load_totals, scope), ListKind, repeat([user]))
     counts = [count for (count,) in await asyncio.gather(*kinds)]
     if user == scope.viewer:

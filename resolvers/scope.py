@@ -190,7 +190,7 @@ class Scope:
         self.absences_as_of_us = 0  # what is known only gets newer, so it is awaited once
         return absent
 
-    def forget(self) -> None:
+    def drop_reads(self) -> None:
         """Drop what was read, because this request has written."""
         self.read_from(max(self.consistency, Consistency.FRESH))
 
