@@ -39,9 +39,9 @@ class ShownPages:
 
     def __init__(self) -> None:
         self.reads_in_progress = 0
-        """How many reads of pages have not ended. A reader adds 1 first, and calls `end_read` last."""
+        """Reads of pages that have not ended. A reader adds 1, and at its end calls `end_read`."""
         self.friend_reads_waiting = 0
-        """How many of these read pages of friends and are in `wait_for_others`."""
+        """Those of pages of friends that are in `wait_for_others`."""
         self.lengths: dict[tuple[ListKind | OwnListKind, UserId], int] = {}
         """The lengths of the lists that were read whole and whose length differs from the count."""
         self._ungrouped: list[

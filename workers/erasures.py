@@ -17,7 +17,7 @@ FOUND_MAX = 20
 
 
 async def erase(stores: Stores, user: UserId) -> bool:
-    """Erase up to `BATCHES` batches of a deleted account. Returns whether more is left to erase now.
+    """Erase up to `BATCHES` batches of a deleted account. Returns whether to continue immediately.
 
     Raises:
         Unavailable: a server cannot be reached.

@@ -45,7 +45,7 @@ class AddressRules:
         return address.is_global and not (address.is_multicast or address.is_reserved)
 
     async def resolve(self, host: str, port: int) -> Sequence[Address]:
-        """All addresses of a host: a name, or an address in any notation that `getaddrinfo` accepts.
+        """All addresses of a host: a name, or an address in any notation of `getaddrinfo`.
 
         Raises:
             AddressRejected: one of them is not allowed.
