@@ -22,9 +22,9 @@ from resolvers.new_followers import mark_followers_seen
 from resolvers.pinned_following import set_pinned_following
 from resolvers.private_notes import set_note
 from resolvers.relationship import change
+from resolvers.relationship_settings import change_privacy
 from resolvers.request_limits import Limits
 from resolvers.scope import Scope
-from resolvers.settings import change_privacy
 from storage.stores import Stores
 
 ME = UserId(1)

@@ -12,8 +12,8 @@ from schema.mutations.interactions import InteractionMutations
 from schema.mutations.new_followers import NewFollowerMutations
 from schema.mutations.notes import NoteMutations
 from schema.mutations.pinned_following import PinnedFollowingMutations
+from schema.mutations.relationship_settings import SettingsMutations
 from schema.mutations.requests import RequestMutations
-from schema.mutations.settings import SettingsMutations
 from schema.mutations.undo import UndoMutations
 
 

@@ -26,8 +26,8 @@ from schema.node import (
     VIEWER_PREFIX,
     parsed_id,
 )
+from schema.relationship_settings import SettingsRow, settings_rows
 from schema.rows import RelationRow, RequestRow, UserRow, ViewerRow, relation_row
-from schema.settings import SettingsRow, settings_rows
 
 NodeRow: TypeAlias = (
     UserRow

@@ -35,8 +35,8 @@ from schema.limits import RelationshipLimits
 from schema.node import VIEWER_PREFIX, Node
 from schema.order import Order
 from schema.paging import paged
+from schema.relationship_settings import RelationshipSettings, SettingsRow, settings_rows
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, ViewerRow, date
-from schema.settings import RelationshipSettings, SettingsRow, settings_rows
 from schema.suggestion import FollowSuggestionConnection, suggestion_pages
 from schema.user import User
 

@@ -1,4 +1,4 @@
-"""Settings: users' privacy, and following limits that services set."""
+"""Relationship settings: users' privacy, and following limits that services set."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

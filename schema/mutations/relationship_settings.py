@@ -1,4 +1,4 @@
-"""The mutations that change a user's settings."""
+"""The mutations that change a user's relationship settings."""
 
 from enum import Enum
 from typing import Annotated
@@ -12,7 +12,7 @@ from graph.account import PrivacyChange
 from graph.edge import user_id_of
 from graph.errors import BadInput
 from graph.outcome import Outcome
-from resolvers import settings
+from resolvers import relationship_settings
 from resolvers.audit import require_service
 from schema import arguments
 from schema.context import Info, scope_of
@@ -31,8 +31,8 @@ from schema.mutations.payload import (
     outcome_of,
     write_consistency,
 )
+from schema.relationship_settings import ListAudience, RelationshipSettings, SettingsRow
 from schema.rows import UserRow, ViewerRow
-from schema.settings import ListAudience, RelationshipSettings, SettingsRow
 from schema.user import User
 from schema.user_errors import UserError, user_errors
 from schema.viewer import Viewer
@@ -138,9 +138,9 @@ class SettingsMutations:
             key = input.key
         except BadInput as bad:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
-            account = await settings.settings_of(scope, viewer)
+            account = await relationship_settings.settings_of(scope, viewer)
         else:
-            result = saved = await settings.change_privacy(scope, change, key)
+            result = saved = await relationship_settings.change_privacy(scope, change, key)
             account = saved.account
         errors = user_errors(result)
         return UpdateRelationshipSettingsPayload(
@@ -175,7 +175,9 @@ class SettingsMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
             user = asked
-            result = saved = await settings.set_following_limit(scope, user, limit, key)
+            result = saved = await relationship_settings.set_following_limit(
+                scope, user, limit, key
+            )
             row = SettingsRow(user, saved.account)
         errors = user_errors(result)
         return SetFollowingLimitPayload(
