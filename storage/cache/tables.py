@@ -36,7 +36,7 @@ class AccountRows(Protocol):
 
 
 class ProfileRows(Protocol):
-    """Accounts, as fresh as in `Accounts`, together with totals."""
+    """Accounts, as fresh as those of `AccountRows`, together with totals."""
 
     async def get_many(
         self, users: Sequence[UserId], viewer: UserId | None
