@@ -90,6 +90,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._rejection = MALFORMED
         """The response to a request that the parser does not accept."""
         self._is_closing = False
+        self._running: Any = None
+        """The cycle of the request that began last. uvicorn's `cycle` is that of the request which
+        arrived last; it is a later one if requests are pipelined."""
 
     @property
     def address(self) -> str | None:
@@ -97,8 +100,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     @property
     def waits_for_client(self) -> bool:
-        cycle = self.cycle
-        return cycle is None or cycle.response_complete or cycle.more_body
+        running = self._running
+        return running is None or running.response_complete or running.more_body
 
     @property
     def is_unused(self) -> bool:
@@ -120,6 +123,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timers()
         self._open_connections.discard(self)
+        if self.pipeline:  # uvicorn tells only the last request that its client has disconnected
+            self.pipeline.clear()
+            self._running.disconnected = not self._running.response_complete
+            self._running.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -200,6 +207,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head_bytes = self._framing_bytes = 0
         self._pieces_left = PIECES_MAX
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         self._pieces_left += len(body) // PIECE_BYTES - 1

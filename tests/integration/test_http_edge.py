@@ -14,7 +14,14 @@ from gateway.http.open_connections import ConnectionLimits
 from gateway.http.protocol import FRAMING_BYTES_MAX, PIECES_MAX, PIPELINED_MAX
 from gateway.http.response_sender import ResponseSender
 from schema.errors import formatted
-from tests.support.raw_connections import BoundedServer, RawConnection, bounded_server, head, post
+from tests.support.raw_connections import (
+    DEADLINE_S,
+    BoundedServer,
+    RawConnection,
+    bounded_server,
+    head,
+    post,
+)
 from tests.support.small_schema import Context, executor
 from tests.support.waiting import until
 
@@ -282,6 +289,30 @@ async def test_pipelined_requests_are_answered_in_order_and_bounded(server: Boun
         assert (await connection.rest()).count(b"HTTP/1.1 200") <= PIPELINED_MAX + 1
 
 
+async def test_a_request_with_a_pipelined_one_behind_it_ends_with_its_client(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+        ended.set()
+
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        bounded_server(app, tmp_path / "kith.sock") as server,
+    ):
+        async with server.connection() as connection:
+            await connection.send(post(QUERY) * 2)
+            await begun.wait()
+        await ended.wait()
+    assert caplog.messages == []
+
+
 async def test_half_bodies_do_not_occupy_the_places_of_running_requests(tmp_path: Path) -> None:
     app = GraphQLEndpoint(
         executor(),
@@ -354,7 +385,10 @@ async def test_new_connections_replace_those_that_wait_for_their_clients(tmp_pat
             assert await connection.rest() == b""
 
 
-async def test_a_connection_is_refused_if_all_others_are_at_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("behind", [b"", head("Content-Length: 9")], ids=["alone", "pipelined"])
+async def test_a_connection_is_refused_if_all_others_are_at_work(
+    tmp_path: Path, behind: bytes
+) -> None:
     entered, leave = 0, asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -375,7 +409,7 @@ async def test_a_connection_is_refused_if_all_others_are_at_work(tmp_path: Path)
         server.connected(10) as busy,
     ):
         for connection in busy:
-            await connection.send(post(QUERY))
+            await connection.send(post(QUERY) + behind)
         await until(all_entered, "all requests run")
         async with server.connection() as refused:
             response = await refused.response()
