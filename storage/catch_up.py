@@ -120,9 +120,9 @@ class CatchUp:
     ) -> bool:
         """Drain the lanes that are behind; if the number of lanes changes, find them again. Returns
         and raises as `drain_until`, except LanesChanged."""
-        ends = time.monotonic() + wait_s
+        deadline = time.monotonic() + wait_s
         while behind.wanted:
-            left_s = ends - time.monotonic()
+            left_s = deadline - time.monotonic()
             try:
                 return await self.drain_until(behind.wanted, behind.lanes, left_s)
             except LanesChanged:

@@ -50,20 +50,20 @@ class BulkJobs:
             return
         self._is_running = True
         try:
-            ends = monotonic() + RUN_S
+            deadline = monotonic() + RUN_S
             await announce(stores)
-            while monotonic() < ends and (found := await stores.jobs.bulk.queue.open(FOUND)):
+            while monotonic() < deadline and (found := await stores.jobs.bulk.queue.open(FOUND)):
                 for number in found:
-                    await self._advance(stores, number, ends)
+                    await self._advance(stores, number, deadline)
                 await announce(stores)
         finally:
             self._is_running = False
 
-    async def _advance(self, stores: Stores, number: int, ends: float) -> None:
-        """Apply slices of one operation until it ends, or the time does."""
+    async def _advance(self, stores: Stores, number: int, deadline: float) -> None:
+        """Apply slices of one operation until it has ended, or until `deadline`."""
         lease, queue, has_failed = uuid4(), stores.jobs.bulk.queue, False
         try:
-            while monotonic() < ends and (part := await queue.begin(number, lease)) is not None:
+            while monotonic() < deadline and (part := await queue.begin(number, lease)) is not None:
                 begun = monotonic()
                 results = await self.apply(stores, part)
                 state = await queue.finish(part, lease, results)

@@ -138,10 +138,10 @@ class _Body:
             raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message)
         decoder = getincrementaldecoder("utf-8-sig")(errors="replace")
         rest = ""
-        ends = asyncio.get_running_loop().time() + UPLOAD_DEADLINE_S
+        deadline = asyncio.get_running_loop().time() + UPLOAD_DEADLINE_S
         is_last = False
         while not is_last:
-            chunk, is_last = await self._chunk(ends)
+            chunk, is_last = await self._chunk(deadline)
             *whole, rest = (rest + decoder.decode(chunk, is_last)).split("\n")
             for line in whole:
                 yield line.removesuffix("\r")[: LINE_BYTES_MAX + 1]
@@ -149,10 +149,10 @@ class _Body:
         if rest:
             yield rest
 
-    async def _chunk(self, ends: float) -> tuple[bytes, bool]:
+    async def _chunk(self, deadline: float) -> tuple[bytes, bool]:
         now = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(min(CHUNK_DEADLINE_S, ends - now)):
+            async with asyncio.timeout(min(CHUNK_DEADLINE_S, deadline - now)):
                 message = await self._receive()
         except TimeoutError:
             raise body_late(int(CHUNK_DEADLINE_S * 1000)) from None

@@ -50,7 +50,7 @@ Read = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, Sized[V]]]]
 class _Copy(NamedTuple, Generic[V]):
     value: V
     size: int
-    ends: float
+    expires_at: float
 
 
 class LocalCopies(Generic[V]):
@@ -84,13 +84,13 @@ class LocalCopies(Generic[V]):
             return {}
         now = self._clock()
         return {
-            user: copy.value for user in users if (copy := copies.get(user)) and copy.ends > now
+            user: copy.value for user in users if (copy := copies.get(user)) and copy.expires_at > now
         }
 
     def get(self, user: UserId) -> V | None:
         """One user's value, or None."""
         copy = self._copies.get(user)
-        return copy.value if copy and copy.ends > self._clock() else None
+        return copy.value if copy and copy.expires_at > self._clock() else None
 
     def answered(self, hits: int, missed: Sequence[UserId]) -> None:
         """Record `hits` answers from copies, and requests for `missed` users, whose caches are
@@ -133,7 +133,7 @@ class LocalCopies(Generic[V]):
             task.add_done_callback(self._tasks.discard)
 
     async def _copy(self, users: Sequence[UserId], token: object) -> None:
-        ends = self._clock() + self._bounds.ttl_s  # counted from before the read
+        expires_at = self._clock() + self._bounds.ttl_s  # counted from before the read
         found: Mapping[UserId, Sized[V]] = {}
         try:
             found = await self._read(users)
@@ -144,20 +144,20 @@ class LocalCopies(Generic[V]):
                 if self._copying.get(user) is token:
                     del self._copying[user]
                     if user in found:
-                        self._keep(user, found[user], ends)
+                        self._keep(user, found[user], expires_at)
 
-    def _keep(self, user: UserId, found: Sized[V], ends: float) -> None:
+    def _keep(self, user: UserId, found: Sized[V], expires_at: float) -> None:
         size = found.size + COPY_BYTES
         self._drop(user)  # so that a newer copy is appended at the end
         if size <= self._bounds.bytes_max:
-            self._copies[user] = _Copy(found.value, size, ends)
+            self._copies[user] = _Copy(found.value, size, expires_at)
             self.size += size
         while self._copies and self._oldest_must_go():
             self._drop(next(iter(self._copies)))
 
     def _oldest_must_go(self) -> bool:
         full = self.size > self._bounds.bytes_max or len(self) > self._bounds.entries_max
-        return full or next(iter(self._copies.values())).ends <= self._clock()
+        return full or next(iter(self._copies.values())).expires_at <= self._clock()
 
     def _drop(self, user: UserId) -> None:
         if copy := self._copies.pop(user, None):

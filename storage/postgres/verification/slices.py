@@ -72,13 +72,13 @@ class Verification:
         """
         state = await self.state()
         position: Position | None = state.position
-        ends = time.monotonic() + SLICE_S
+        deadline = time.monotonic() + SLICE_S
         async with session(self._settings, "verification") as connection:
             comparison = await comparison_on(connection)
             run = VerifyRun(repair=False, examples=0, on_progress=None)
             while position is not None:
                 position = await run.advance(comparison, position)
-                if run.compared >= rows or time.monotonic() > ends:
+                if run.compared >= rows or time.monotonic() > deadline:
                     break
         drifts = dict(state.drifts or {})
         for drift in run.report().drifts:
