@@ -143,8 +143,8 @@ async def results(scope: Scope, operation: BulkOperation) -> AsyncGenerator[byte
     """The results of the lines that were applied before the call or meanwhile, as NDJSON."""
     first = 0
     while found := await scope.stores.writes.bulk.results(operation, first):
-        for number, part in found:
-            yield part
+        for number, slice_results in found:
+            yield slice_results
             first = number + 1
 
 
@@ -155,7 +155,7 @@ Parsed = tuple[UserId, Change]
 async def apply(
     stores: RequestStores,
     limits: Limits,
-    part: BulkSlice,
+    bulk_slice: BulkSlice,
     changes: Mapping[int, Parsed],
 ) -> dict[int, Result | None]:
     """Apply the changes of a slice by the numbers of their lines, each once. Those of the same two
@@ -177,11 +177,11 @@ async def apply(
                 if failures:
                     return
                 try:
-                    done[number] = await _applied(stores, limits, part, number, *changes[number])
+                    done[number] = await _applied(stores, limits, bulk_slice, number, *changes[number])
                 except Unavailable as error:
                     failures.append(error)
 
-    at_once = REPEATED_AT_ONCE if part.is_repeated else len(order)
+    at_once = REPEATED_AT_ONCE if bulk_slice.is_repeated else len(order)
     await asyncio.gather(*(work() for _ in range(at_once)))
     if failures:
         raise failures[0]
@@ -191,19 +191,19 @@ async def apply(
 async def _applied(
     stores: RequestStores,
     limits: Limits,
-    part: BulkSlice,
+    bulk_slice: BulkSlice,
     number: int,
     viewer: UserId,
     change: Change,
 ) -> Result | None:
-    operation = part.operation
+    operation = bulk_slice.operation
     key = f"bulk\n{operation.upload}\n{number}"
     try:
         return await change_once(
             Scope(stores, viewer, limits),
             change,
             key,
-            is_repeated=part.is_repeated,
+            is_repeated=bulk_slice.is_repeated,
             is_paced=not operation.options.ignores_rate_limit,
         )
     except Unavailable:

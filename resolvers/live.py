@@ -136,8 +136,8 @@ async def _relations_seen(
         if mutes(kinds)
     ]
     notes = await scope.stores.reads.edge_notes.get_many(muted) if muted else {}
-    ends = {pair.target: note.muted_until for pair, note in notes.items()}
-    return {other: (seen, ends.get(other)) for other, seen in zip(others, found, strict=True)}
+    mute_ends = {pair.target: note.muted_until for pair, note in notes.items()}
+    return {other: (seen, mute_ends.get(other)) for other, seen in zip(others, found, strict=True)}
 
 
 async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, None]:

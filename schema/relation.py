@@ -164,14 +164,14 @@ class Relation(Node):
         if not mutes:
             return [None] * len(rows)
         muted = {(source, target) for source, target, kinds, _ in rows if kinds in mutes}
-        pairs = [Pair(*ends) for ends in muted]
+        pairs = [Pair(source, target) for source, target in muted]
         notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)
-        ends: dict[tuple[UserId, UserId], datetime] = {
+        mute_ends: dict[tuple[UserId, UserId], datetime] = {
             pair: date(note.muted_until)
             for pair, note in notes.items()
             if note.muted_until is not None
         }
-        return [ends.get((source, target)) for source, target, *_ in rows]
+        return [mute_ends.get((source, target)) for source, target, *_ in rows]
 
     @batched(
         metadata=weighed(call=QUERY, row=1),

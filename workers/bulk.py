@@ -63,14 +63,14 @@ class BulkJobs:
         """Apply slices of one operation until it has ended, or until `deadline`."""
         lease, queue, has_failed = uuid4(), stores.jobs.bulk.queue, False
         try:
-            while monotonic() < deadline and (part := await queue.begin(number, lease)) is not None:
+            while monotonic() < deadline and (bulk_slice := await queue.begin(number, lease)) is not None:
                 begun = monotonic()
-                results = await self.apply(stores, part)
-                state = await queue.finish(part, lease, results)
-                _count(part, results, state)
+                results = await self.apply(stores, bulk_slice)
+                state = await queue.finish(bulk_slice, lease, results)
+                _count(bulk_slice, results, state)
                 if state not in (BulkState.PENDING, BulkState.RUNNING):
                     return
-                await _keep_pace(part, begun)
+                await _keep_pace(bulk_slice, begun)
         except Unavailable:
             raise
         except Exception:
@@ -103,17 +103,17 @@ async def announce(stores: Stores) -> None:
             await stores.jobs.bulk.queue.announced(operation)
 
 
-async def _keep_pace(part: BulkSlice, begun: float) -> None:
-    per_second = part.operation.options.per_second
+async def _keep_pace(bulk_slice: BulkSlice, begun: float) -> None:
+    per_second = bulk_slice.operation.options.per_second
     if per_second is not None:
-        await asyncio.sleep(max(0.0, len(part.lines) / per_second - (monotonic() - begun)))
+        await asyncio.sleep(max(0.0, len(bulk_slice.lines) / per_second - (monotonic() - begun)))
 
 
-def _count(part: BulkSlice, results: SliceResults, state: BulkState | None) -> None:
+def _count(bulk_slice: BulkSlice, results: SliceResults, state: BulkState | None) -> None:
     if state is None:
         return  # another worker applies the slice, and counts it
     for name, count in results.counts._asdict().items():
         _lines.labels(name).inc(count)
     if state in (BulkState.COMPLETED, BulkState.CANCELED):
         _ended.labels(state.name.lower()).inc()
-        log.info("the bulk operation %s has ended: %s", part.operation.key.id, state.name)
+        log.info("the bulk operation %s has ended: %s", bulk_slice.operation.key.id, state.name)

@@ -12,7 +12,7 @@ from workers.webhook_settings import WebhookSettings
 class AppliesSlices(Protocol):
     """Applies slices of bulk operations by the use cases, which workers do not know."""
 
-    async def __call__(self, stores: Stores, part: BulkSlice, /) -> SliceResults:
+    async def __call__(self, stores: Stores, bulk_slice: BulkSlice, /) -> SliceResults:
         """Apply a slice. Raises Unavailable if a server cannot be reached."""
         ...
 

@@ -19,15 +19,15 @@ class BulkWork:
 
     limits: Limits
 
-    async def __call__(self, stores: Stores, part: BulkSlice) -> SliceResults:
+    async def __call__(self, stores: Stores, bulk_slice: BulkSlice) -> SliceResults:
         """Apply a slice. Raises Unavailable if a server cannot be reached: apply it again then."""
-        slice_lines = await asyncio.to_thread(_slice_lines)
-        lines = slice_lines(self.limits, part)
-        return lines.results(await bulk.apply(stores.batched, self.limits, part, lines.changes))
+        slice_lines_type = await asyncio.to_thread(_import_slice_lines)
+        lines = slice_lines_type(self.limits, bulk_slice)
+        return lines.results(await bulk.apply(stores.batched, self.limits, bulk_slice, lines.changes))
 
 
-def _slice_lines() -> "type[SliceLines]":
-    """Imports the types of the API, which takes long: the first slice needs them, not the start."""
+def _import_slice_lines() -> "type[SliceLines]":
+    """Import the types of the API, which takes long: the first slice needs them, not the start."""
     from schema.mutations.bulk_lines import SliceLines
 
     return SliceLines

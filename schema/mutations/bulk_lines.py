@@ -73,14 +73,14 @@ def write_line(viewer: str, change: RelationshipChangeInput) -> str:
 class SliceLines:
     """The lines of a slice: the changes that they ask for, and why others are invalid."""
 
-    def __init__(self, limits: Limits, part: BulkSlice) -> None:
-        self._columns = part.operation.options.columns
-        self._lines = part.lines
+    def __init__(self, limits: Limits, bulk_slice: BulkSlice) -> None:
+        self._columns = bulk_slice.operation.options.columns
+        self._lines = bulk_slice.lines
         self._fields: dict[int, Fields] = {}
         self._invalid: dict[int, Result] = {}
         self.changes: dict[int, Parsed] = {}
         """Those that are valid, by the numbers of their lines."""
-        for line in part.lines:
+        for line in bulk_slice.lines:
             try:
                 fields = self._fields[line.number] = self._read(line)
                 self.changes[line.number] = _parsed(limits, fields)
