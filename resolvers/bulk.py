@@ -18,7 +18,7 @@ from storage.ports.request_stores import RequestStores
 
 log = logging.getLogger(__name__)
 
-PART = "bulk operations"
+BULK_OPERATIONS = "bulk operations"
 
 REPEATED_AT_ONCE = 4
 """How many changes of a repeated slice run concurrently: half of a process's connections, because
@@ -59,7 +59,7 @@ class Upload:
         open_now = await self._store.count_open(OPEN_MAX)
         if open_now >= OPEN_MAX and await self._store.find(self._key) is None:
             message = f"{OPEN_MAX} bulk operations have not ended, the maximum. Try again later."
-            raise Overloaded(PART, message)
+            raise Overloaded(BULK_OPERATIONS, message)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -177,7 +177,9 @@ async def apply(
                 if failures:
                     return
                 try:
-                    done[number] = await _applied(stores, limits, bulk_slice, number, *changes[number])
+                    done[number] = await _applied(
+                        stores, limits, bulk_slice, number, *changes[number]
+                    )
                 except Unavailable as error:
                     failures.append(error)
 

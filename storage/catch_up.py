@@ -16,7 +16,7 @@ from graph.lane import Lane, group_of
 from storage.drain import BATCH, Drain
 from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.postgres.outbox import ChangesRejected, LaneTaken, Outbox
-from storage.redis.connection import PART as REDIS
+from storage.redis.connection import REDIS
 
 PAUSE_S = 0.01
 """Pause before retrying a lane that another process drains; one batch takes longer."""

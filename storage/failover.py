@@ -18,7 +18,7 @@ import asyncpg
 
 from graph.errors import Unavailable
 from storage.cache.updates import RedisCaches
-from storage.postgres.connection.connector import IS_CITUS, PART
+from storage.postgres.connection.connector import IS_CITUS, POSTGRESQL
 from storage.postgres.connection.pool import Postgres
 from storage.redis.connection import Redis
 from storage.redis.events import RedisEvents
@@ -145,7 +145,7 @@ class Failover:
         else:
             row = await self._postgres.row(_OF_ALL_NODES, GENERATION)
             if row is None or not row["complete"]:
-                raise Unavailable(PART, "A machine of Citus cannot be reached.")
+                raise Unavailable(POSTGRESQL, "A machine of Citus cannot be reached.")
         assert row is not None
         found: str = row["generation"]
         return found

@@ -14,7 +14,7 @@ from itertools import islice
 from graph.edge import UserId
 from graph.errors import Overloaded
 
-PART = "Live events"
+LIVE_EVENTS = "Live events"
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Subscriptions:
         """
         if viewer is not None and self._of_viewers[viewer] >= self._most_of_viewer:
             message = f"You have {self._most_of_viewer} subscriptions here, the maximum."
-            raise Overloaded(PART, f"{message} End some of them.")
+            raise Overloaded(LIVE_EVENTS, f"{message} End some of them.")
         subscription = self._opened()
         if viewer is not None:
             self._of_viewers[viewer] += 1
@@ -116,7 +116,7 @@ class Subscriptions:
     def _opened(self) -> Subscription:
         if self._count >= self._most:
             raise Overloaded(
-                PART,
+                LIVE_EVENTS,
                 f"This server has {self._most} subscriptions, the maximum. Try again later.",
             )
         if self._listening is None or self._listening.done():

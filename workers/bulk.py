@@ -63,7 +63,10 @@ class BulkJobs:
         """Apply slices of one operation until it has ended, or until `deadline`."""
         lease, queue, has_failed = uuid4(), stores.jobs.bulk.queue, False
         try:
-            while monotonic() < deadline and (bulk_slice := await queue.begin(number, lease)) is not None:
+            while (
+                monotonic() < deadline
+                and (bulk_slice := await queue.begin(number, lease)) is not None
+            ):
                 begun = monotonic()
                 results = await self.apply(stores, bulk_slice)
                 state = await queue.finish(bulk_slice, lease, results)

@@ -18,7 +18,7 @@ from arq.worker import Worker
 
 from graph.errors import Unavailable
 from storage.queue import QUEUE_ERRORS
-from storage.redis.connection import PART
+from storage.redis.connection import REDIS
 from workers.job_metrics import restarts
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class RestartedWorker:
             except QUEUE_ERRORS as error:
                 has_worked = has_worked or self._has_started
                 if not has_worked and time.monotonic() - begun > self._start_s:
-                    raise Unavailable(PART) from error
+                    raise Unavailable(REDIS) from error
                 log.warning("the worker starts again, because Redis failed: %s", error)
             if time.monotonic() - started > STEADY_S:
                 pause_s = PAUSE_S

@@ -23,7 +23,9 @@ class BulkWork:
         """Apply a slice. Raises Unavailable if a server cannot be reached: apply it again then."""
         slice_lines_type = await asyncio.to_thread(_import_slice_lines)
         lines = slice_lines_type(self.limits, bulk_slice)
-        return lines.results(await bulk.apply(stores.batched, self.limits, bulk_slice, lines.changes))
+        return lines.results(
+            await bulk.apply(stores.batched, self.limits, bulk_slice, lines.changes)
+        )
 
 
 def _import_slice_lines() -> "type[SliceLines]":

@@ -10,7 +10,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.cache.lease import Leases
 from storage.cache.value_lookups import ValueLookup
-from storage.redis.connection import PART, Redis
+from storage.redis.connection import REDIS, Redis
 from storage.redis.wire import UNAVAILABLE, Command, Reply
 
 V = TypeVar("V")
@@ -100,7 +100,7 @@ class Fills:
         try:
             await self.fill([part for part in parts if part.keys])
         except Unavailable as error:
-            if error.part != PART:
+            if error.part != REDIS:
                 raise
         reads = [part.read_rest(rest) for part in parts if (rest := part.rest)]
         if reads:  # in most cases the filled values answer all

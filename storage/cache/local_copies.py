@@ -84,7 +84,9 @@ class LocalCopies(Generic[V]):
             return {}
         now = self._clock()
         return {
-            user: copy.value for user in users if (copy := copies.get(user)) and copy.expires_at > now
+            user: copy.value
+            for user in users
+            if (copy := copies.get(user)) and copy.expires_at > now
         }
 
     def get(self, user: UserId) -> V | None:

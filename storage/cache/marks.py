@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.cache.lease import token
-from storage.redis.connection import PART, Redis
+from storage.redis.connection import REDIS, Redis
 from storage.redis.keys import Keys, closing, lease
 from storage.redis.scripts import CALL, CLEAR_MARK, MARK
 from storage.redis.wire import Command
@@ -50,7 +50,7 @@ class MarkedWrite:
     async def begin(self) -> None:
         """Wait for the marks. Raises Unavailable if the write needs them and one cannot be set."""
         if not await are_set(self._marks) and self._needs_marks:
-            raise Unavailable(PART)
+            raise Unavailable(REDIS)
         self.has_begun = True
 
 

@@ -38,7 +38,7 @@ from storage.ports.reader import (
     ReadRequest,
     RelationsOf,
 )
-from storage.redis.connection import PART, Redis
+from storage.redis.connection import REDIS, Redis
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 
@@ -140,7 +140,7 @@ class CacheReader:
                 else:
                     own, replies = await self._with_own_writes(viewer, pending, commands, replies)
         except Unavailable as error:
-            if error.part != PART:
+            if error.part != REDIS:
                 raise
             return await self._rows(viewer, requests)
         found: list[Any] = []

@@ -27,7 +27,7 @@ from storage.cache.tables import RelationRows
 from storage.cache.value_lookups import Sources
 from storage.ports.reader import Check, RelationsOf
 from storage.postgres.relations import Neighbourhood
-from storage.redis.connection import PART, Redis
+from storage.redis.connection import REDIS, Redis
 from storage.redis.wire import UNAVAILABLE, Command, Preformatted, Reply
 
 _BOTH = FORWARD | REVERSE
@@ -107,7 +107,7 @@ class RelationHashes:
             missing = list(compress(checks, is_missing))
             filled = iter(await self._fill(missing, lookup.viewer) if missing else ())
         except Unavailable as error:
-            if error.part != PART:
+            if error.part != REDIS:
                 raise
             return await self._rows.between(checks)
         return await self._read_incomplete(

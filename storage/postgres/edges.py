@@ -16,7 +16,7 @@ from graph.outcome import Outcome
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
 from storage.postgres.connection.acquired import Connection
-from storage.postgres.connection.connector import PART
+from storage.postgres.connection.connector import POSTGRESQL
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.server_errors import is_duplicate_key
 from storage.postgres.connection.transactions import repeat_cancelled
@@ -82,7 +82,9 @@ class PostgresEdges:
                     at = committed_by(state, decision, took_us) if is_change else state.read_at
                     unpublished = unpublished_edges(state, decision)
                     return replace(decision, at=at, unpublished=unpublished)
-        raise Overloaded(PART, "Too many concurrent changes of the same users. Try again later.")
+        raise Overloaded(
+            POSTGRESQL, "Too many concurrent changes of the same users. Try again later."
+        )
 
     async def read(self, pair: Pair) -> Decision:
         turn = self._postgres.turns.of(pair.source)

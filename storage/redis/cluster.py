@@ -11,7 +11,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit, urlunsplit
 
 from graph.errors import Unavailable
-from storage.redis.connection import PART, GuardedRedis, KeyKind, PendingInvalidations
+from storage.redis.connection import REDIS, GuardedRedis, KeyKind, PendingInvalidations
 from storage.redis.scripts import CALL
 from storage.redis.slot_map import SEED, SlotMap
 from storage.redis.wire import (
@@ -128,7 +128,7 @@ class ClusterRedis:
         await self._ensure_slots()
         replies = await self._dispatch(singly(commands), self._send_to)
         if is_whole and UNAVAILABLE in replies:
-            raise Unavailable(PART)
+            raise Unavailable(REDIS)
         return replies
 
     async def _dispatch(self, commands: Sequence[Command], ask: Ask) -> list[Reply]:
@@ -251,4 +251,4 @@ class ClusterRedis:
 
     def _unavailable(self) -> Unavailable:
         self._failures += 1
-        return Unavailable(PART)
+        return Unavailable(REDIS)

@@ -17,7 +17,7 @@ from telemetry import tracing
 
 log = logging.getLogger(__name__)
 
-PART = "Redis"
+REDIS = "Redis"
 
 
 class KeyKind(Enum):
@@ -137,7 +137,7 @@ class Breaker:
         if self._open_until is None:
             return
         if self._clock() < self._open_until:
-            raise Unavailable(PART)
+            raise Unavailable(REDIS)
         self._open_until = None
 
     @property
@@ -271,7 +271,7 @@ class GuardedRedis:
             self.failures += 1
             if self._breaker.trip():
                 log.warning("Redis is unavailable and is not called for a moment: %s", error)
-            raise Unavailable(PART) from error
+            raise Unavailable(REDIS) from error
         except Unavailable:
             self.failures += 1
             raise

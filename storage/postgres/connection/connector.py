@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
-PART = "PostgreSQL"
+POSTGRESQL = "PostgreSQL"
 WRONG_SPACE = (
     "This connection to PostgreSQL leads to another schema than the space's. A pooler must keep"
     " `search_path`, or the role must set it: see docs/connections.md."
@@ -100,7 +100,7 @@ class Connector:
             async with self._detecting:
                 await self._detect(timeout_s)
         if is_direct and self._is_pooled:
-            raise Unavailable(PART, NEEDS_DIRECT)
+            raise Unavailable(POSTGRESQL, NEEDS_DIRECT)
         connection = await self._open(timeout_s, command_timeout_s, self._statement_cache_size)
         try:
             self._check(await connection.fetchrow(_CHECK))
@@ -172,9 +172,9 @@ class Connector:
         assert row is not None
         # A space that has not been migrated has no schema: its first statement says so.
         if row["schema"] != self._space and (row["schema"] is not None or self._is_pooled):
-            raise Unavailable(PART, WRONG_SPACE)
+            raise Unavailable(POSTGRESQL, WRONG_SPACE)
         if row["statement_timeout"] == "0":
-            raise Unavailable(PART, NO_TIMEOUT)
+            raise Unavailable(POSTGRESQL, NO_TIMEOUT)
         if self._server not in (None, row["server"]):
             self.server_changed.set()
         self._server = row["server"]
@@ -191,7 +191,9 @@ def read_password(file: Path | None) -> str | None:
     try:
         return file.read_text(encoding="utf-8").rstrip("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise Unavailable(PART, "The file with PostgreSQL's password cannot be read.") from error
+        raise Unavailable(
+            POSTGRESQL, "The file with PostgreSQL's password cannot be read."
+        ) from error
 
 
 async def _maps_prepared_statements(connection: Connection) -> bool:

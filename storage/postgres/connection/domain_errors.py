@@ -7,7 +7,7 @@ from typing import NoReturn
 import asyncpg
 
 from graph.errors import Unavailable
-from storage.postgres.connection.connector import PART
+from storage.postgres.connection.connector import POSTGRESQL
 from storage.postgres.connection.server_errors import is_lost_machine, is_transaction_rollback
 
 NOT_MIGRATED = "This space is not migrated to this version. Run `kith migrate` for it first."
@@ -58,9 +58,9 @@ CONVERTED = (
 
 def raise_domain_error(error: BaseException) -> NoReturn:
     if isinstance(error, _NOT_MIGRATED):
-        raise Unavailable(PART, NOT_MIGRATED) from error
+        raise Unavailable(POSTGRESQL, NOT_MIGRATED) from error
     if is_transaction_rollback(error):
-        raise TransactionRolledBack(PART) from error
+        raise TransactionRolledBack(POSTGRESQL) from error
     if isinstance(error, asyncpg.InternalServerError) and not is_lost_machine(error):
         raise error
-    raise Unavailable(PART) from error
+    raise Unavailable(POSTGRESQL) from error

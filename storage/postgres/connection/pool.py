@@ -11,7 +11,7 @@ from storage.postgres.connection import connections
 from storage.postgres.connection.acquired import Connection, Record, StatementCounter
 from storage.postgres.connection.budget import ConnectionBudget
 from storage.postgres.connection.connections import ConnectionPool, PoolTimeout, PoolUsage
-from storage.postgres.connection.connector import PART, Connector
+from storage.postgres.connection.connector import POSTGRESQL, Connector
 from storage.postgres.connection.domain_errors import CONVERTED, raise_domain_error
 from storage.postgres.connection.parameters import parameters, parameters_on_citus
 from storage.postgres.connection.turns import Turns
@@ -125,7 +125,7 @@ class AcquireContext:
             self._acquired = await self._pool.acquire()
         except PoolTimeout as error:
             raise Overloaded(
-                PART, "Too many requests are waiting for PostgreSQL. Try again later."
+                POSTGRESQL, "Too many requests are waiting for PostgreSQL. Try again later."
             ) from error
         except CONVERTED as error:
             raise_domain_error(error)

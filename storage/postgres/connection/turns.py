@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from graph.edge import UserId
 from graph.errors import Overloaded
-from storage.postgres.connection.connector import PART
+from storage.postgres.connection.connector import POSTGRESQL
 
 
 @dataclass(slots=True)
@@ -62,5 +62,5 @@ class Turns:
                 await turns.acquire()
         except TimeoutError as error:
             raise Overloaded(
-                PART, "Too many changes of this user are waiting. Try again later."
+                POSTGRESQL, "Too many changes of this user are waiting. Try again later."
             ) from error
