@@ -98,7 +98,7 @@ async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
     await mark_followers_seen(Scope(stores, ME, limits), SEEN)
     # Turning protection off accepts no requests: two requests to user 1 stay pending.
     await change_privacy(Scope(stores, ME, limits), PrivacyChange(protected=False))
-    service = Scope(stores, None, limits, is_service=True, scale=scale)
+    service = Scope(stores, None, limits, is_service=True, affinity_scale=scale)
     await record_interactions(service, list(_interactions(Millis(int(time() * 1000)))))
     await change_state(service, DEACTIVATED, AccountState.DEACTIVATED)
 

@@ -51,7 +51,7 @@ async def _record(
     scope: Scope, interactions: Sequence[Interaction], idempotency_key: str | None, sent: object
 ) -> Result:
     request = request_of(SERVICE_ACTOR, idempotency_key, "recordInteractions", sent)
-    ranks = combined(scope.scale, interactions)
+    ranks = combined(scope.affinity_scale, interactions)
     affinity = scope.stores.own_data.affinities
 
     def count(recorded: Set[Pair]) -> int:

@@ -197,5 +197,5 @@ async def _unblocked(scope: Scope, overlap: Overlap) -> Overlap:
     users = [user for _, user in overlap.entries]
     kinds = await kinds_of_blocks(scope, facts.viewer_counts, users)
     pairs = zip(overlap.entries, kinds, strict=True)
-    kept = [entry for entry, of_entry in pairs if not has_block(of_entry)]
+    kept = [entry for entry, kinds_of_entry in pairs if not has_block(kinds_of_entry)]
     return Overlap(overlap.access, kept)

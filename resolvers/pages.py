@@ -1,7 +1,7 @@
 """Pages of many users' lists, as the viewer may see them.
 
-A page is read in four steps: fetch, load the facts, apply the rules, cut. Nearly always nothing is
-hidden from the viewer, and the third step is skipped.
+A page is read in four steps: fetch, load the facts, filter the entries, cut. Nearly always nothing
+is hidden from the viewer, and the third step is skipped.
 """
 
 import asyncio
@@ -66,8 +66,8 @@ class VisiblePages(NamedTuple):
     """The length of each list for the viewer, if known already."""
 
 
-class Rule(NamedTuple):
-    """The entries of one list that the viewer may see."""
+class EntryFilter(NamedTuple):
+    """Filters the entries of one list that the viewer may see."""
 
     stored: AnyList
     """The list that is read."""
@@ -78,12 +78,11 @@ class Rule(NamedTuple):
     relation leaves one out."""
     extra: int
     """How many entries more than shown are read first."""
-    viewer: Counts
-    """The viewer's counts."""
+    viewer_counts: Counts
 
     def hides(self, page: Page) -> bool:
         """Whether it may leave out an entry of this page."""
-        return self.leaves_out is not None or _show_absent([page], self.absent)
+        return self.leaves_out is not None or _contain_absent([page], self.absent)
 
 
 async def pages_of(
@@ -125,13 +124,13 @@ async def _visible_pages(
     count = len(owners)
     facts = no_facts(count) if is_own else scope.profiles.facts(users, count)
     plain = not is_own and is_plain(scope, owners, facts)
-    # 3. Apply the rules, unless they hide nothing.
-    if plain and not unfollowed and not (absent and _show_absent(pages.values(), absent)):
+    # 3. Filter the entries, unless nothing is hidden.
+    if plain and not unfollowed and not (absent and _contain_absent(pages.values(), absent)):
         accesses: Sequence[Access] = [Access.VISIBLE] * count
     else:
         accesses = await accesses_of(scope, kind, owners, facts)
-        rules = _rules(scope, kind, owners, accesses, facts, absent, unfollowed=unfollowed)
-        pages = await _apply(scope, rules, kind, pages, window)
+        filters = _filters(scope, kind, owners, accesses, facts, absent, unfollowed=unfollowed)
+        pages = await _filtered(scope, filters, kind, pages, window)
     # 4. Cut the extra entry off.
     shown = list(map(pages.get, owners, repeat(EMPTY_PAGE)))
     if absent:
@@ -167,12 +166,12 @@ async def _await_pages_and_profiles(
     return found
 
 
-def _show_absent(pages: Iterable[Page], absent: Set[UserId]) -> bool:
-    """Whether the pages show an absent user."""
+def _contain_absent(pages: Iterable[Page], absent: Set[UserId]) -> bool:
+    """Whether the pages contain an absent user."""
     return not all(absent.isdisjoint(map(_USER, page.entries)) for page in pages)
 
 
-def _rules(
+def _filters(
     scope: Scope,
     kind: AnyList,
     owners: Sequence[UserId],
@@ -181,96 +180,98 @@ def _rules(
     absent: Set[UserId],
     *,
     unfollowed: bool,
-) -> dict[UserId, Rule]:
-    """The rule of each list that the viewer may open."""
+) -> dict[UserId, EntryFilter]:
+    """The filter of each list that the viewer may open."""
     extra = min(EXTRA, facts.blocks + len(absent))
     if unfollowed:  # most of the newest followers may be friends
         followed = facts.viewer_counts.following + facts.viewer_counts.whispers
         extra = min(CHUNK, facts.blocks + len(absent) + followed)
 
-    def rule(owner: UserId, counts: Counts) -> Rule:
+    def entry_filter(owner: UserId, counts: Counts) -> EntryFilter:
         # The viewer's own list holds nobody with a block.
         by_block = has_block if facts.blocks and owner != scope.viewer else None
         leaves_out = _is_followed_or_blocked if unfollowed else by_block
         stored = stored_kind(scope, kind, owner, counts)
-        return Rule(stored, absent, leaves_out, extra, facts.viewer_counts)
+        return EntryFilter(stored, absent, leaves_out, extra, facts.viewer_counts)
 
     return {
-        owner: rule(owner, counts)
+        owner: entry_filter(owner, counts)
         for owner, seen, counts in zip(owners, accesses, facts.counts, strict=True)
         if seen is Access.VISIBLE
     }
 
 
-async def _apply(
+async def _filtered(
     scope: Scope,
-    rules: Mapping[UserId, Rule],
+    filters: Mapping[UserId, EntryFilter],
     kind: AnyList,
     pages: Mapping[UserId, Page],
     window: Window,
 ) -> dict[UserId, Page]:
-    """The pages of the lists that have rules: from the stored lists, with entries left out.
+    """The pages of the lists that have filters: from the stored lists, with entries left out.
 
     Pages are read again and a little longer than shown, so that one read is nearly always enough
     and only the last page of a list is short.
     """
     hiding = {
-        owner: rule
-        for owner, rule in rules.items()
-        if rule.stored is not kind or rule.hides(pages[owner])
+        owner: entry_filter
+        for owner, entry_filter in filters.items()
+        if entry_filter.stored is not kind or entry_filter.hides(pages[owner])
     }
-    extra = max((rule.extra for rule in hiding.values()), default=0)
+    extra = max((entry_filter.extra for entry_filter in hiding.values()), default=0)
     wide = window._replace(size=window.size + 1 + extra)
     again: dict[AnyList, list[UserId]] = {}
-    for owner, rule in hiding.items():
-        if rule.stored is not kind or pages[owner].more:
-            again.setdefault(rule.stored, []).append(owner)
+    for owner, entry_filter in hiding.items():
+        if entry_filter.stored is not kind or pages[owner].more:
+            again.setdefault(entry_filter.stored, []).append(owner)
     found = await asyncio.gather(*(_stored(scope, *of, wide) for of in again.items()))
     read = {owner: page for pages in (pages, *found) for owner, page in pages.items()}
     chunks_max = max(CHUNKS_MIN, CHUNKS_MAX // max(1, len(hiding)))
     kept = await asyncio.gather(
         *(
-            _kept(scope, owner, rule, read[owner], wide, window, chunks_max)
-            for owner, rule in hiding.items()
+            _kept(scope, owner, entry_filter, read[owner], wide, window, chunks_max)
+            for owner, entry_filter in hiding.items()
         )
     )
-    return {owner: pages[owner] for owner in rules} | dict(zip(hiding, kept, strict=True))
+    return {owner: pages[owner] for owner in filters} | dict(zip(hiding, kept, strict=True))
 
 
 async def _kept(
     scope: Scope,
     owner: UserId,
-    rule: Rule,
+    entry_filter: EntryFilter,
     page: Page,
     wide: Window,
     window: Window,
     chunks_max: int,
 ) -> Page:
-    """The window of one list without the entries that the rule leaves out."""
+    """The window of one list without the entries that the filter leaves out."""
     kept: list[Position] = []
     for _ in range(chunks_max):
-        kept += await _visible(scope, rule, page.entries)
+        kept += await _visible(scope, entry_filter, page.entries)
         if len(kept) > window.size or not page.more:
             break
         extra = min(CHUNK, 2 * (wide.size - window.size))
         wide = _beyond(wide._replace(size=window.size + extra), page)
-        page = (await _stored(scope, rule.stored, [owner], wide))[owner]
+        page = (await _stored(scope, entry_filter.stored, [owner], wide))[owner]
     found = cut(kept, window)
     return Page(found.entries, found.more or page.more)
 
 
-async def _visible(scope: Scope, rule: Rule, entries: Sequence[Position]) -> Sequence[Position]:
-    """Return the entries that the rule does not leave out, in order."""
-    present = present_only(entries, rule.absent)
-    if rule.leaves_out is None:
+async def _visible(
+    scope: Scope, entry_filter: EntryFilter, entries: Sequence[Position]
+) -> Sequence[Position]:
+    """Return the entries that the filter does not leave out, in order."""
+    present = present_only(entries, entry_filter.absent)
+    if entry_filter.leaves_out is None:
         return present
     users = [user for _, user in present]
-    if rule.leaves_out is has_block:
-        kinds = await kinds_of_blocks(scope, rule.viewer, users)
+    if entry_filter.leaves_out is has_block:
+        kinds = await kinds_of_blocks(scope, entry_filter.viewer_counts, users)
     else:
         kinds = [relation.kinds for relation in await scope.viewer_relations.get_many(users)]
     pairs = zip(present, kinds, strict=True)
-    return [entry for entry, kinds_of_entry in pairs if not rule.leaves_out(kinds_of_entry)]
+    return [entry for entry, kinds_of_entry in pairs if not entry_filter.leaves_out(kinds_of_entry)]
 
 
 def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[Position]:

@@ -89,7 +89,7 @@ class Scope:
         limits: Limits,
         *,
         is_service: bool = False,
-        scale: Scale = DEFAULT_SCALE,
+        affinity_scale: Scale = DEFAULT_SCALE,
         consistency: Consistency = Consistency.CACHED,
     ) -> None:
         self.stores = stores
@@ -98,7 +98,7 @@ class Scope:
         self.is_service = is_service
         self.sees_everything = is_service and viewer is None
         """Whether a service asks for itself. One that acts for a user sees what that user sees."""
-        self.scale = scale
+        self.affinity_scale = affinity_scale
         self.consistency = consistency
         """The consistency of all reads of the request from now on."""
 

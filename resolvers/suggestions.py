@@ -142,7 +142,7 @@ async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
     followed = frozenset(newest)
     middles = await _middles(scope, newest, ranks)
     circles = await _circles(scope, list(middles))
-    strengths = {user: scope.scale.strength(rank, now) for user, rank in ranks.items()}
+    strengths = {user: scope.affinity_scale.strength(rank, now) for user, rank in ranks.items()}
     peers = (
         [] if middles else await _circles_of_peers(scope, newest[:SHARED_MAX], followed | {viewer})
     )

@@ -28,13 +28,14 @@ def require_json(content_type: bytes | None) -> None:
             f"The Content-Type of a POST must be {PLAIN_JSON}, got {name.strip()[:100] or 'none'}."
         )
         raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept": PLAIN_JSON})
-    charset = _parameter(parameters, "charset")
+    charset = _parameter_value(parameters, "charset")
     if charset is not None and charset.strip("\"'").lower() not in ("utf-8", "utf8"):
         message = f"The charset must be utf-8, got {charset[:100]}."
         raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept": PLAIN_JSON})
 
 
-def _parameter(parameters: str, wanted: str) -> str | None:
+def _parameter_value(parameters: str, wanted: str) -> str | None:
+    """The value of a media type's parameter, with its quotes. None: it is not given."""
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip().lower() == wanted:

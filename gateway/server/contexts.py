@@ -24,7 +24,7 @@ class ContextOf(Protocol):
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
-_context: Callable[[tuple[RequestScope, Sequence[str], int | str]], Context] = partial(
+_new_context: Callable[[tuple[RequestScope, Sequence[str], int | str]], Context] = partial(
     tuple.__new__, Context
 )
 
@@ -36,7 +36,7 @@ def contexts_of(
     costs: Costs,
     consistency: Consistency = Consistency.CACHED,
 ) -> ContextOf:
-    limits, scale, debits = config.limits, config.affinity, costs.debits
+    limits, debits = config.limits, costs.debits
     addresses = ClientAddresses(config.clients.trusted_proxies)
 
     def context_of(headers: Headers, identity: Identity | None = None) -> Context:
@@ -47,7 +47,7 @@ def contexts_of(
             viewer,
             limits,
             is_service=who.service,
-            scale=scale,
+            affinity_scale=config.affinity,
             consistency=consistency,
         )
         if who.client is not None:
@@ -61,7 +61,7 @@ def contexts_of(
         else:
             caller, debit = viewer, debits.viewers
         scope.debit = partial(debit, caller)
-        return _context((scope, tokens, caller))
+        return _new_context((scope, tokens, caller))
 
     return context_of
 

@@ -150,7 +150,7 @@ def decision_parameter(pair: Pair, state: PairState, decision: Decision) -> str:
         "reverse_version": state.reverse.version,
         "now": state.now,
         "begins": any(step.begins for step in decision.steps),
-        "steps": _steps(pair, decision),
+        "steps": _step_parameters(pair, decision),
         "receipt": decision.receipt and receipt_parameter(decision.receipt),
         "consumes": decision.consumes,
     }
@@ -159,10 +159,10 @@ def decision_parameter(pair: Pair, state: PairState, decision: Decision) -> str:
     return orjson.dumps(parameter).decode()
 
 
-def _steps(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
+def _step_parameters(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
     """The steps of a decision. The actor's, with its conditions, is the first; if the actor's edge
     does not change, the step only charges the rate limiter."""
-    steps = [_step(pair, step) for step in decision.steps]
+    steps = [_step_parameter(pair, step) for step in decision.steps]
     has_own = bool(decision.steps) and not decision.steps[0].is_reverse
     conditions = decision.conditions
     if conditions.pace_us and not has_own:
@@ -179,7 +179,7 @@ def _steps(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
 _NO_EDGE = {"kind": 0, "flags": 0, "previous_kind": 0, "previous_flags": 0, "friends": 0}
 
 
-def _step(pair: Pair, step: Step) -> dict[str, int | str | None]:
+def _step_parameter(pair: Pair, step: Step) -> dict[str, int | str | None]:
     source, target = pair.reversed if step.is_reverse else pair
     edge, previous = step.edge, step.previous
     return {
