@@ -7,40 +7,40 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How many ends within how long are too many, and how long to wait after each.
+    """How many exits within how long are too many, and how long to wait after each.
 
     A process that was ready once gets more attempts, for about 15 s: it may be waiting for another
     process that recovers. One that was never ready is most likely misconfigured.
     """
 
-    ends: int = 10
-    ends_at_start: int = 5
+    exits: int = 10
+    exits_at_start: int = 5
     within_ms: int = 60_000
     delay_ms: int = 100
     delay_max_ms: int = 5_000
 
 
 class Restarts:
-    """Counts the ends of one process."""
+    """Counts the exits of one process."""
 
     def __init__(self, policy: RestartPolicy) -> None:
         self._policy = policy
-        self._ends: deque[float] = deque()
+        self._exits: deque[float] = deque()
 
     @property
     def recent(self) -> int:
-        """The number of ends within the policy's time."""
-        return len(self._ends)
+        """The number of exits within the policy's time."""
+        return len(self._exits)
 
     def count(self, now_s: float, *, was_ready: bool) -> float | None:
-        """Count an end. Return the seconds until the next start, or None to give up."""
-        self._ends.append(now_s)
-        while now_s - self._ends[0] > self._policy.within_ms / 1000:
-            self._ends.popleft()
-        limit = self._policy.ends if was_ready else self._policy.ends_at_start
-        if len(self._ends) >= limit:
+        """Count an exit. Return the seconds until the next start, or None to give up."""
+        self._exits.append(now_s)
+        while now_s - self._exits[0] > self._policy.within_ms / 1000:
+            self._exits.popleft()
+        limit = self._policy.exits if was_ready else self._policy.exits_at_start
+        if len(self._exits) >= limit:
             return None
         longest = min(
-            self._policy.delay_ms * 2.0 ** (len(self._ends) - 1), self._policy.delay_max_ms
+            self._policy.delay_ms * 2.0 ** (len(self._exits) - 1), self._policy.delay_max_ms
         )
         return longest * random.uniform(0.5, 1.0) / 1000

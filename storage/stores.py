@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from storage.catch_up import CatchUp
 from storage.drain import Drain
-from storage.groups import Broker, Caches, Jobs, Servers, SharedServers
 from storage.ports.request_stores import (
     Changes,
     ExportStores,
@@ -25,6 +24,7 @@ from storage.redis.keys import Keys
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
+from storage.store_groups import Broker, Caches, Jobs, Servers, SharedServers
 from storage.subscriptions import Subscriptions
 from storage.wiring.broker import broker_of, notifier_of
 from storage.wiring.caches import caches_of

@@ -1,2 +1,2 @@
 """The arq worker: drains lanes, maintains absent follower counts, ends expired mutes, erases
-deleted accounts, sweeps and purges."""
+deleted accounts, sweeps and purges. `storage.drain` applies the changes of a lane."""

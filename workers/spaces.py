@@ -13,13 +13,13 @@ from prometheus_client import Gauge
 
 from graph.errors import Unavailable
 from graph.space import set_space
-from storage.groups import SharedServers
 from storage.postgres.spaces import (
     DIRECTORY_CHECK_S,
     SpaceDirectory,
     SpaceRecord,
     SpaceState,
 )
+from storage.store_groups import SharedServers
 from storage.stores import Stores, open_stores
 from workers.job_metrics import JobMetrics
 from workers.job_settings import JobSettings

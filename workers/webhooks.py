@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from graph.errors import Unavailable
 from graph.webhook import EndpointState
-from storage.groups import Webhooks
 from storage.postgres.webhook_endpoints import Endpoint
+from storage.store_groups import Webhooks
 from storage.stores import Stores
 from workers.webhook_endpoint import EndpointSender
 from workers.webhook_settings import WebhookSettings

@@ -17,10 +17,10 @@ from graph.webhook import (
     types_named,
     webhook_type,
 )
-from storage.groups import Webhooks
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.webhook_deliveries import LoggedDelivery, WebhookDeliveries
 from storage.postgres.webhook_endpoints import Endpoint, EndpointBacklog, WebhookEndpoints
+from storage.store_groups import Webhooks
 from storage.webhook_secrets import SecretBox, new_secret
 from workers.webhook_addresses import AddressRejected, AddressRules
 from workers.webhook_client import WebhookClient, check_url

@@ -38,7 +38,7 @@ from gateway.server.contexts import caller_of
 from gateway.server.garbage import collecting_when_idle
 from gateway.server.loop_lag import measuring_loop_lag
 from gateway.server.metrics import Metrics
-from gateway.server.peers import Peers
+from gateway.server.peer_metrics import Peers
 from gateway.server.served_space import ProcessLimits, ServedSpace, SharedParts, served_space
 from gateway.server.space_routes import in_space, only_space, service_routes
 from gateway.server.space_transports import SpaceTransports

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from engine import Engine
 from gateway.graphql.exposure import MetricsExposure
-from gateway.server.peers import Peers, answering, gathered
+from gateway.server.peer_metrics import Peers, answering, gathered
 from gateway.server.served_space import ServedSpace
 from gateway.server.shared_metrics import SharedMetrics
 from storage.metrics import StoreMetrics

@@ -24,7 +24,7 @@ from gateway.server.garbage import collect_young_objects_only
 from gateway.server.listening import listening
 from gateway.server.metrics_server import MetricsServer, metrics_sockets
 from gateway.server.open_files import within_open_files
-from gateway.server.peers import Peers
+from gateway.server.peer_metrics import Peers
 from gateway.server.prefork import Prefork, PreforkSettings
 from gateway.settings.config import Config
 from gateway.settings.environment import ConfigurationError

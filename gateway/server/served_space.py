@@ -30,8 +30,8 @@ from gateway.services.exports import Exports
 from gateway.services.streams import Places, ServiceStreams
 from gateway.settings.config import Config
 from schema.errors import formatted
-from storage.groups import SharedServers
 from storage.ports.reader import Consistency
+from storage.store_groups import SharedServers
 from storage.stores import Stores, open_stores
 
 UPLOADS_MAX = 4

@@ -1,6 +1,5 @@
 """The wake-ups, events and notifications that a space sends through Redis."""
 
-from storage.groups import Broker, Servers
 from storage.ports.accounts import Absences
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
@@ -8,6 +7,7 @@ from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import NOTIFIER, MultiplexedWire
 from storage.settings import StorageSettings
+from storage.store_groups import Broker, Servers
 
 
 def broker_of(settings: StorageSettings, servers: Servers) -> Broker:

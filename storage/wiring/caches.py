@@ -4,7 +4,6 @@ from storage.cache.audit import CacheAudit
 from storage.cache.local import local_cache_of
 from storage.cache.tables import Tables
 from storage.cache.updates import RedisCaches
-from storage.groups import Caches, Servers
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.lane_progress import PostgresLaneProgress
@@ -16,6 +15,7 @@ from storage.redis.budgets import RedisBudgets
 from storage.redis.documents import RedisDocuments
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
+from storage.store_groups import Caches, Servers
 
 
 def caches_of(settings: StorageSettings, servers: Servers) -> Caches:

@@ -6,17 +6,6 @@ from storage.cache.marks import Marks
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
-from storage.groups import (
-    AccountJobs,
-    Broker,
-    BulkJobs,
-    Caches,
-    Jobs,
-    LaneJobs,
-    PeriodicJobs,
-    Servers,
-    Webhooks,
-)
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.bulk_operations import BulkQueue
@@ -36,6 +25,17 @@ from storage.redis.keys import Keys
 from storage.redis.servers import is_cluster
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
+from storage.store_groups import (
+    AccountJobs,
+    Broker,
+    BulkJobs,
+    Caches,
+    Jobs,
+    LaneJobs,
+    PeriodicJobs,
+    Servers,
+    Webhooks,
+)
 
 
 def jobs_of(

@@ -1,7 +1,6 @@
 """The stores of what users keep for themselves."""
 
 from storage.announced.seen_followers import AnnouncedSeenFollowers
-from storage.groups import Broker, Servers
 from storage.ports.request_stores import OwnData
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.follow_groups import PostgresFollowGroups
@@ -9,6 +8,7 @@ from storage.postgres.pinned_following import PostgresPinnedFollowing
 from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.shielded_tasks import ShieldedTasks
+from storage.store_groups import Broker, Servers
 
 
 def own_data_of(servers: Servers, broker: Broker, shielded: ShieldedTasks) -> OwnData:

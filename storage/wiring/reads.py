@@ -1,7 +1,6 @@
 """The stores of edges, lists and accounts that queries read, and those of exports."""
 
 from storage.cache.reader import CacheReader
-from storage.groups import Caches, Servers
 from storage.ports.accounts import Absences
 from storage.ports.request_stores import ExportStores, Reads
 from storage.postgres.account_exports import PostgresAccountExports
@@ -10,6 +9,7 @@ from storage.postgres.lists import PostgresOwnLists
 from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
 from storage.postgres.sampled_users import PostgresSampledUsers
 from storage.settings import StorageSettings
+from storage.store_groups import Caches, Servers
 from storage.wiring.caches import tables_of
 
 

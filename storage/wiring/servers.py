@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from storage.groups import Servers, SharedServers
 from storage.postgres.connection.budget import ConnectionBudget
 from storage.postgres.connection.pool import Postgres
 from storage.redis.connection import GuardedRedis
@@ -12,6 +11,7 @@ from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.servers import servers_at
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
+from storage.store_groups import Servers, SharedServers
 
 
 @asynccontextmanager

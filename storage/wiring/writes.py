@@ -5,7 +5,6 @@ from storage.announced.accounts import AnnouncedAccounts
 from storage.announced.edges import AnnouncedEdges
 from storage.cache.marks import Marks
 from storage.catch_up import CatchUp
-from storage.groups import Broker, Caches, Servers
 from storage.ports.accounts import Absences
 from storage.ports.request_stores import Writes
 from storage.postgres.account_states import PostgresAccountStates
@@ -18,6 +17,7 @@ from storage.postgres.usage import PostgresUsages
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
+from storage.store_groups import Broker, Caches, Servers
 
 
 def writes_of(

@@ -23,7 +23,7 @@ from gateway.server.prefork import Prefork, PreforkSettings
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 
 def prefork(work, count=2, stop_s=60.0, hangup_renews=True, problem=lambda: None):
-    policy = RestartPolicy(ends=4, ends_at_start=3, delay_ms=1, delay_max_ms=2)
+    policy = RestartPolicy(exits=4, exits_at_start=3, delay_ms=1, delay_max_ms=2)
     settings = PreforkSettings(count, problem, stop_s, hangup_renews, policy)
     sys.exit(Prefork(work, settings).run())
 

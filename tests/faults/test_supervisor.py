@@ -15,7 +15,7 @@ from devstack.restarts import RestartPolicy
 from devstack.supervisor import Supervisor
 from tests.support.waiting import until
 
-IMPATIENT = RestartPolicy(ends=3, ends_at_start=2, within_ms=30_000, delay_ms=1, delay_max_ms=5)
+IMPATIENT = RestartPolicy(exits=3, exits_at_start=2, within_ms=30_000, delay_ms=1, delay_max_ms=5)
 
 
 class Terminal:

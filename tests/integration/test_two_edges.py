@@ -66,7 +66,7 @@ IS_WAITING = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
 async def test_the_count_of_the_smaller_user_is_locked_first(
     postgres: Postgres, storage_settings: StorageSettings, pair: tuple[int, int]
 ) -> None:
-    """Whoever acts: two who lock the same counts then never wait for each other."""
+    """Either user can act: two writers that lock the same counts then never deadlock."""
     await at_once(postgres, [((1, 2), follow(PLENTY)), ((2, 1), follow(PLENTY))])
     async with session(storage_settings, "test") as holder:
         async with holder.transaction():

@@ -55,7 +55,7 @@ def test_each_end_gets_events_of_the_edge_that_it_sees(
     assert [kind.name if kind else None for kind in seen] == [source_sees, target_sees]
 
 
-def test_nobody_else_hears_anything() -> None:
+def test_nobody_else_receives_an_event() -> None:
     for change, whispers in product(CHANGES, (True, False)):
         assert event_type_for(event(*change), THIRD, whispers=whispers) is None, change
 
@@ -142,7 +142,7 @@ def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(action: str) -> None:
+def test_the_other_user_receives_the_events_of_what_their_relation_shows(action: str) -> None:
     for kind, reverse_kind, whispers in product(Kind, Kind, (True, False)):
         assert_events_match_relations(action, kind, reverse_kind, whispers=whispers)
 
