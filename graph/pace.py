@@ -44,13 +44,14 @@ def latest(pace: Pace, now: int) -> int:
     return now + pace.interval_us * pace.burst + CLOCK_SLACK_US
 
 
-def _known(pace: Pace, now: int, paced_until: int) -> int:
+def _valid_arrival(pace: Pace, now: int, paced_until: int) -> int:
+    """`paced_until`, or `now` if it was stored before the clock was set back."""
     return now if paced_until > latest(pace, now) else paced_until
 
 
 def allowance(pace: Pace, now: int, paced_until: int) -> ChangeAllowance:
     """The allowance of a user with this `paced_until`. Both times are in microseconds."""
-    paced_until = _known(pace, now, paced_until)
+    paced_until = _valid_arrival(pace, now, paced_until)
     ahead = max(0, paced_until - now)
     remaining = max(0, pace.burst - -(-ahead // pace.interval_us))
     reset_at = Millis(-(-paced_until // 1000)) if ahead else None
@@ -62,7 +63,7 @@ def retry_at(pace: Pace, now: int, paced_until: int) -> Millis | None:
 
     Both times are in microseconds.
     """
-    early = _known(pace, now, paced_until) - _most(pace, now)
+    early = _valid_arrival(pace, now, paced_until) - _most(pace, now)
     return Millis(-(-(now + early) // 1000)) if early > 0 else None
 
 

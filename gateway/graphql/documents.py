@@ -26,7 +26,7 @@ class NoDocuments:
 
     takes_any = True
 
-    async def found(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
+    async def load_document(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
         raise _rejected("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED", 200)
 
 
@@ -49,7 +49,7 @@ class AutomaticDocuments:
             entries=LOCAL_ENTRIES_MAX, weight=LOCAL_CHARS_MAX
         )
 
-    async def found(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
+    async def load_document(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
         digest = request.document_id
         assert digest is not None, "all others are taken"
         if request.query:
@@ -88,7 +88,7 @@ class OnlyTrustedDocuments:
     def __init__(self, trusted: TrustedDocuments) -> None:
         self._trusted = trusted
 
-    async def found(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
+    async def load_document(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
         if request.query:
             return self._sent(request)
         document = self._trusted.by_id.get(request.document_id or "")

@@ -173,7 +173,7 @@ class GraphQLEndpoint:
                 if not accepts.prefers_streams:
                     context = self._context_of(headers)
                     if not self._takes_any or request.document_id:
-                        request = await self._documents.found(request, context)
+                        request = await self._documents.load_document(request, context)
                     operation = self._executor.known(request)
                     if operation is None:
                         operation = await self._executor.prepared(request, context)

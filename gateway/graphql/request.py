@@ -27,7 +27,7 @@ class GraphQLRequest(NamedTuple):
     """One request. `read_only`: mutations are not allowed, as for HTTP's safe methods."""
 
     query: str
-    """The document; empty if only its id was sent, until `Documents` has found it."""
+    """The document; empty if only its id was sent, until `Documents` has loaded it."""
     variables: Mapping[str, Any] = NOTHING
     operation_name: str | None = None
     extensions: Mapping[str, Any] = NOTHING
@@ -99,9 +99,9 @@ class Documents(Protocol):
     """Finds the documents of requests with an id, and decides which documents are run."""
 
     takes_any: bool
-    """Whether requests with a document and without an id can skip `found`."""
+    """Whether requests with a document and without an id can skip `load_document`."""
 
-    async def found(self, request: GraphQLRequest, context: Any) -> GraphQLRequest:
+    async def load_document(self, request: GraphQLRequest, context: Any) -> GraphQLRequest:
         """The request with its document. Raises RequestRejected."""
 
 

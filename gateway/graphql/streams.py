@@ -124,7 +124,7 @@ class Streams:
         try:
             context = self._context_of(headers, identity)
             if asked.document_id is not None or not self._documents.takes_any:
-                asked = await self._documents.found(asked, context)
+                asked = await self._documents.load_document(asked, context)
             operation = await self._executor.prepared(asked, context)
             if operation.kind is OperationType.SUBSCRIPTION:
                 return _Subscription(operation, asked)

@@ -69,7 +69,7 @@ class ValueLookup(Generic[V, A]):
         raise NotImplementedError
 
     def beyond(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, A]]:
-        """Everybody's answers, for users whose values are too short."""
+        """Answers for any viewer, for users whose values are too short."""
         return self.rows(users)
 
     def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, A] | None:

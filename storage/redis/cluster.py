@@ -168,7 +168,7 @@ class ClusterRedis:
         try:
             return await server.pipe(commands)
         except Redirected:
-            await self._slots.refreshed()
+            await self._slots.refresh()
             return await self._dispatch(commands, self._send_one_by_one)
         except Unavailable:
             self._slots.begin_refresh()
@@ -208,7 +208,7 @@ class ClusterRedis:
     async def _ensure_slots(self) -> None:
         """Return once the slot map is known. Raises Unavailable."""
         if not self._slots.is_known:
-            await self._slots.refreshed()
+            await self._slots.refresh()
             if not self._slots.is_known:
                 raise self._unavailable()
 

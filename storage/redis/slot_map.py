@@ -28,7 +28,7 @@ class SlotMap:
         retry_after_s: float,
     ) -> None:
         """`wires`: connections to the servers that may be asked, by their addresses or SEED.
-        `on_change` is awaited after each change. `timeout_s`: how long `refreshed` waits.
+        `on_change` is awaited after each change. `timeout_s`: how long `refresh` waits.
         `retry_after_s`: the least time from the end of one refresh to the next."""
         self._seed_host = seed_host
         self._wires = wires
@@ -61,7 +61,7 @@ class SlotMap:
             named = self._seed_host
         return f"[{named}]:{port}" if ":" in str(named).strip("[]") else f"{named}:{port}"
 
-    async def refreshed(self) -> None:
+    async def refresh(self) -> None:
         """Wait for a read of the slot map: the current one, a recent one, or a new one."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timeout_s):

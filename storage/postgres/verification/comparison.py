@@ -191,7 +191,8 @@ class Comparison:
         return [tally for tally in tallies if tally.stored != tally.true]
 
     async def _last_user(self, direction: Direction, after: Key, rows: int) -> int:
-        """The last user of a part. Plain PostgreSQL stops after `rows` rows by itself."""
+        """The last user whose rows the part after `after` may hold. On plain PostgreSQL any: the
+        statement itself stops after `rows` rows."""
         if not self._is_citus:
             return HIGHEST
         is_forward = direction is Direction.FORWARD
