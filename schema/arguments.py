@@ -117,10 +117,10 @@ def _outcome(read: Callable[[str, GivenT], T], argument: str, given: GivenT) -> 
     try:
         return read(argument, given)
     except BadInput as error:
-        return detached(error)
+        return without_traceback(error)
 
 
-def detached(error: ErrorT) -> ErrorT:
+def without_traceback(error: ErrorT) -> ErrorT:
     """The error of one list item, without its traceback.
 
     The frames of the traceback hold the list with the error: thousands of errors would be cycles,

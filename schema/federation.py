@@ -78,7 +78,7 @@ def _user_of(representation: object) -> ItemOrError[UserId]:
     try:
         return arguments.user_id("representations", _id_of(representation))
     except BadInput as error:
-        return arguments.detached(error)
+        return arguments.without_traceback(error)
 
 
 def _id_of(representation: object) -> str:

@@ -27,7 +27,7 @@ from resolvers.follow_groups import GroupFilter
 from resolvers.overlap import Filter
 from resolvers.pages import VisiblePages, pages_of
 from resolvers.request_limits import Limits
-from schema.arguments import Paging, detached, window
+from schema.arguments import Paging, window, without_traceback
 from schema.context import Info, scope_of
 from schema.order import FriendOrder, ListOrder, is_oldest_first
 from schema.rows import ConnectionRow, UserRow, ViewerRow
@@ -208,7 +208,7 @@ def _window_or_error(list_of: ListOf, limits: Limits, paging: Paging) -> Window 
     try:
         return window(list_of, limits, paging)
     except BadCursor as error:
-        return detached(error)
+        return without_traceback(error)
 
 
 _OWNER = attrgetter("owner")

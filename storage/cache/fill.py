@@ -123,12 +123,14 @@ class Fills:
         """Two round trips for all, and one concurrent load for each part."""
         all_keys = chain.from_iterable(keys.values() for _, keys in parts)
         tokens = await self._leases.take(list(all_keys))
-        await self._read_of_others(parts, tokens)
+        await self._read_filled_by_others(parts, tokens)
         fills = await together([part.load(keys, tokens) for part, keys in parts])
         with suppress(Unavailable):  # the loaded answers are valid even if the fill fails
             await self._redis.pipe(list(chain.from_iterable(fills)))
 
-    async def _read_of_others(self, parts: Sequence[_Step], tokens: Mapping[str, str]) -> None:
+    async def _read_filled_by_others(
+        self, parts: Sequence[_Step], tokens: Mapping[str, str]
+    ) -> None:
         """Wait, then read what the other lease holders have filled."""
         theirs = [[u for u, key in keys.items() if key not in tokens] for _, keys in parts]
         if not any(theirs):
