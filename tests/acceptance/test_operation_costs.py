@@ -261,7 +261,7 @@ async def test_each_client_of_a_service_has_a_budget_of_its_own(
 async def test_new_documents_are_charged_also_if_they_are_rejected(
     storage_settings: StorageSettings, template: str
 ) -> None:
-    costs = replace(SMALL, budget=20_000)
+    costs = replace(SMALL, budget=10_000)
     async with running_gateway(storage_settings, costs=costs) as gateway:
 
         async def code(document: str, viewer: str) -> str | None:
