@@ -32,7 +32,7 @@ from bench.graph import SMALL, community
 from bench.population import population
 from bench.services import services
 from devstack.errors import DevstackError
-from gateway.graphql.costs import CostSettings
+from gateway.graphql.settings import CostSettings
 
 POLITE = "{ user(id: %s) { id followerCount followingCount } }"
 DEAR = (

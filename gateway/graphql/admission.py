@@ -9,7 +9,7 @@ behind those of all others, and are rejected before them.
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -17,6 +17,7 @@ from graphql import GraphQLError
 from prometheus_client import Counter, Gauge, Histogram
 
 from gateway.graphql.request import RequestRejected
+from gateway.graphql.settings import AdmissionSettings
 
 _in_flight = Gauge(
     "kith_admission_cost", "Cost of the operations that run now, by class.", ["class"]
@@ -55,19 +56,6 @@ REBUILD = 64
 
 CallerOf = Callable[[Any], Hashable]
 """Returns the caller whose share an operation uses, from its context."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdmissionSettings:
-    """Bounds of one process. A cost of 1 is about 1 µs of CPU time."""
-
-    cost_max: int = 400_000
-    """Of large operations that run at once. One that costs more runs alone."""
-    queue_max: int = 100
-    """Operations that wait, of each class."""
-    wait_ms: int = 1_000
-    """The longest wait."""
-    retry_after_s: int = 1
 
 
 class Admission:

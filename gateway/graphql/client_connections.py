@@ -19,6 +19,7 @@ from prometheus_client import Gauge
 from starlette.types import Message, Receive, Send
 
 from gateway.authentication.token_claims import Identity
+from gateway.graphql.settings import StreamLimits
 from gateway.http.rejection import HttpRejection
 
 _connections = Gauge(
@@ -29,22 +30,6 @@ _connections = Gauge(
 _slow = MetricCounter(
     "kith_slow_consumers_dropped", "Clients disconnected because they did not read in time."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StreamLimits:
-    """Limits of connections. `send_deadline_ms` is how long one message may take to be sent."""
-
-    connections_max: int = 5_000
-    subscriptions_per_connection_max: int = 100
-    send_deadline_ms: int = 5_000
-    init_deadline_ms: int = 10_000
-    request_deadline_ms: int = 10_000
-    keep_alive_ms: int = 15_000
-    exports_max: int = 4
-    """Exports of services at once."""
-    changes_max: int = 20
-    """Streams of the change feed at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Limits of cost: the limit of one operation, and the budgets of callers."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from prometheus_client import Counter
 
 from gateway.graphql.budgets import Budgets, Exhausted
 from gateway.graphql.request import RequestRejected
+from gateway.graphql.settings import CostSettings
 from graph.rate_limit import Bucket, RateLimit
 from schema.context import Context
 from storage.ports.limits import Budgets as BudgetStore
@@ -27,22 +27,6 @@ def service_caller(client: str | None) -> str:
     """The name of a service's budget: of its client, or of all services whose tokens name no
     client."""
     return SERVICES if client is None else f"{SERVICES}:{client}"
-
-
-@dataclass(frozen=True, slots=True)
-class CostSettings:
-    """The greatest cost of one operation, and of all operations of a caller in a minute.
-
-    A budget of 0 is none.
-    """
-
-    limit: int = 100_000
-    service_limit: int = 1_000_000
-    budget: int = 20_000_000
-    anonymous_budget: int = 60_000_000
-    service_budget: int = 600_000_000
-    response_bytes_max: int = 8_000_000
-    """The maximum length of a response."""
 
 
 class Costs:

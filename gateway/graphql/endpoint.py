@@ -4,7 +4,6 @@ Follows the GraphQL-over-HTTP specification. An `Executor` runs the operations.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
 from typing import Protocol
@@ -14,7 +13,7 @@ from graphql import GraphQLError, OperationType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Operation, Turns
-from gateway.graphql.admission import Admission, AdmissionSettings, Reservation
+from gateway.graphql.admission import Admission, Reservation
 from gateway.graphql.charges import COST_HEADER
 from gateway.graphql.documents import NoDocuments
 from gateway.graphql.execution import FormatError, code_of, response_of
@@ -28,6 +27,7 @@ from gateway.graphql.request import (
     from_query_string,
 )
 from gateway.graphql.request_metrics import OK, Ended
+from gateway.graphql.settings import AdmissionSettings, HttpLimits
 from gateway.http.accept import ACCEPT, accepted, accepted_by
 from gateway.http.headers import Headers, RawHeaders
 from gateway.http.json_parts import LARGE_BYTES, dumps_in_turns
@@ -58,17 +58,6 @@ CLIENT_GONE = "CLIENT_GONE"
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _SUBSCRIPTION = OperationType.SUBSCRIPTION
-
-
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
-    """Limits of one request, and of the bodies that this process receives."""
-
-    body_bytes_max: int = 1 << 20
-    bodies_bytes_max: int = 64_000_000
-    """For bodies that have arrived in part."""
-    body_deadline_ms: int = 10_000
-    request_deadline_ms: int = 10_000
 
 
 Answer = tuple[int, bytes, RawHeaders, str]

@@ -22,8 +22,9 @@ from engine import (
 from gateway.graphql.admission import Admission
 from gateway.graphql.charges import Charged, Costs, NoCosts, charged_operation
 from gateway.graphql.event_turn import EventTurn
-from gateway.graphql.exposure import EVERYTHING, Exposure, without_suggestions
+from gateway.graphql.exposure import check_fields, restricted_fields, without_suggestions
 from gateway.graphql.request import GraphQLRequest, RequestRejected
+from gateway.graphql.settings import EVERYTHING, Exposure
 from graph.errors import KithError
 from schema.rate_limit import DRY_RUN
 from schema.rate_limit import FIELD as RATE_LIMIT
@@ -76,7 +77,7 @@ class EngineExecutor:
         self._begin = begin
         self._costs = costs or NoCosts()
         self._exposure = exposure
-        self._restricted = exposure.restricted()
+        self._restricted = restricted_fields(exposure)
 
     def known(self, request: GraphQLRequest) -> Operation | None:
         """The operation of a request whose document is cached. Raises RequestRejected."""
@@ -160,7 +161,7 @@ class EngineExecutor:
         """A prepared operation, whose cost is charged to its caller. `values`: its variables, if
         they are coerced already. Raises RequestRejected."""
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
-            self._exposure.check(operation.field_names, context)
+            check_fields(self._exposure, operation.field_names, context)
         if values is None:
             values = self._coerced(operation, request)
         cost = operation.cost(values)

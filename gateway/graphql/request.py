@@ -11,10 +11,10 @@ from graphql import GraphQLError
 
 from engine import Operation, Result, Values, copied_error
 from gateway.graphql.charges import Charged
+from gateway.graphql.settings import DOCUMENT_ID_CHARS_MAX
 from gateway.http.rejection import HttpRejection
 
 MESSAGE_CHARS_MAX = 1_000
-DOCUMENT_ID_CHARS_MAX = 256
 LARGE_BODY_BYTES = 50_000
 """A request with a body from this size is admitted before it is parsed, and is parsed in a turn of
 the event loop. Parsing 400 KB and coercing the variables takes 10 to 15 ms, and clients repeat

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gateway.graphql.request import DOCUMENT_ID_CHARS_MAX
+from gateway.graphql.settings import DOCUMENT_ID_CHARS_MAX
 
 FILE_BYTES_MAX = 20_000_000
 FILES_MAX = 100

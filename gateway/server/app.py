@@ -44,7 +44,8 @@ from gateway.server.space_routes import in_space, only_space, service_routes
 from gateway.server.space_transports import SpaceTransports
 from gateway.server.spaces import Spaces
 from gateway.settings.config import Config
-from gateway.spaces.names import PATH_HEAD, PATH_TAIL, SpaceNames, SpaceSource, name_in_path
+from gateway.spaces.names import PATH_HEAD, PATH_TAIL, SpaceNames, name_in_path
+from gateway.spaces.settings import SpaceSource
 from graph.errors import KithError
 from schema import weights
 from schema.federation import SCHEMA_TEXTS

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from engine import Engine
-from gateway.graphql.exposure import MetricsExposure
+from gateway.graphql.settings import MetricsExposure
 from gateway.server.peer_metrics import Peers, answering, gathered
 from gateway.server.served_space import ServedSpace
 from gateway.server.shared_metrics import SharedMetrics

@@ -3,11 +3,15 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.graphql.admission import AdmissionSettings
-from gateway.graphql.client_connections import StreamLimits
-from gateway.graphql.costs import CostSettings
-from gateway.graphql.endpoint import HttpLimits
-from gateway.graphql.exposure import EVERYTHING, Exposure, MetricsExposure
+from gateway.graphql.settings import (
+    EVERYTHING,
+    AdmissionSettings,
+    CostSettings,
+    Exposure,
+    HttpLimits,
+    MetricsExposure,
+    StreamLimits,
+)
 from gateway.graphql.trusted_documents import (
     ManifestError,
     TrustedDocuments,

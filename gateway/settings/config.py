@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gateway.authentication.settings import AuthenticationSettings
 from gateway.authentication.token_claims import parse_claim_path
-from gateway.graphql.exposure import Exposure
+from gateway.graphql.settings import Exposure
 from gateway.settings.client_config import ClientSettings, client_settings, exposure
 from gateway.settings.declarations.caches import Caches, Verification
 from gateway.settings.declarations.events import Webhooks
@@ -18,8 +18,7 @@ from gateway.settings.fields import revealed
 from gateway.settings.server_config import storage_settings
 from gateway.settings.space_config import environment_of
 from gateway.settings.token_config import authentication_settings
-from gateway.spaces.names import NamedBy
-from gateway.spaces.settings import ANY, SpacesSettings
+from gateway.spaces.settings import ANY, NamedBy, SpacesSettings
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, Scale
 from graph.pace import Pace
 from resolvers.request_limits import Limits

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import SecretStr
 
 from gateway.authentication.token_claims import parse_claim_path
-from gateway.graphql.exposure import Access
+from gateway.graphql.settings import Access
 from gateway.http.addresses import Address, TcpAddress, UnixAddress
-from gateway.spaces.names import SpaceSource
+from gateway.spaces.settings import SpaceSource
 from graph.affinity import InteractionKind
 from storage.redis.sentinel import is_sentinel, parse_group_url
 from storage.settings import CLUSTER, PLAN_CACHE_MODES

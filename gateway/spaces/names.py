@@ -1,16 +1,12 @@
 """Finds the name of a request's space: in its path, in a header, and in a claim of its token."""
 
-from collections.abc import Set
-from dataclasses import dataclass, field
-from enum import StrEnum
-
 import jwt
 
 from engine.cache import LruCache
-from gateway.authentication.token_claims import ClaimPath, parse_claim_path
 from gateway.http.bearer import rejected, token_in
 from gateway.http.headers import Headers
 from gateway.http.rejection import HttpRejection
+from gateway.spaces.settings import NamedBy, SpaceSource
 
 SPACE_HEADER = b"kith-space"
 PATH_HEAD = "/spaces/"
@@ -19,22 +15,6 @@ TOKENS_HELD_MAX = 10_000
 TOKENS_HELD_BYTES_MAX = 16 << 20
 SHOWN_CHARS_MAX = 100
 NO_HEADER = "This gateway reads no space from the header Kith-Space: see KITH_SPACE_FROM."
-
-
-class SpaceSource(StrEnum):
-    """A part of a request that may name its space."""
-
-    CLAIM = "claim"
-    HEADER = "header"
-    PATH = "path"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedBy:
-    """The parts of a request that may name its space."""
-
-    sources: Set[SpaceSource] = frozenset({SpaceSource.PATH})
-    claim: ClaimPath = field(default_factory=lambda: parse_claim_path("space"))
 
 
 class SpaceNames:

@@ -2,10 +2,27 @@
 
 from collections.abc import Set
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from gateway.spaces.names import NamedBy
+from gateway.authentication.token_claims import ClaimPath, parse_claim_path
 
 ANY = "*"
+
+
+class SpaceSource(StrEnum):
+    """A part of a request that may name its space."""
+
+    CLAIM = "claim"
+    HEADER = "header"
+    PATH = "path"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBy:
+    """The parts of a request that may name its space."""
+
+    sources: Set[SpaceSource] = frozenset({SpaceSource.PATH})
+    claim: ClaimPath = field(default_factory=lambda: parse_claim_path("space"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 import pytest
 
 from engine import EngineSettings
-from gateway.graphql.endpoint import HttpLimits
-from gateway.graphql.request import DOCUMENT_ID_CHARS_MAX
+from gateway.graphql.settings import DOCUMENT_ID_CHARS_MAX, HttpLimits
 from gateway.http.accept import HEADER_CHARS_MAX
 from graph.edge import Kind
 from resolvers.request_limits import Limits

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
-from gateway.graphql.client_connections import StreamLimits
+from gateway.graphql.settings import StreamLimits
 from gateway.services.export_lines import ExportLines
 from graph.edge import Flags, Kind
 from resolvers import exports

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from gateway.authentication.identify import SERVICE, mint
-from gateway.graphql.exposure import EVERYTHING, Access, Exposure
+from gateway.graphql.settings import EVERYTHING, Access, Exposure
 from gateway.settings.config import read_config
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway

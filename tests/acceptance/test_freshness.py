@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gateway.graphql.endpoint import HttpLimits
+from gateway.graphql.settings import HttpLimits
 from graph.consistency import Moment, moment_of, read_tokens, write_token
 from graph.edge import UserId
 from graph.errors import Unavailable

@@ -13,7 +13,7 @@ import pytest
 from engine import parsing
 from engine.variables import Variables
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE
-from gateway.graphql.costs import CostSettings
+from gateway.graphql.settings import CostSettings
 from gateway.http.client_address import parse_proxies
 from resolvers import follow_groups, overlap
 from resolvers.request_limits import Limits

@@ -12,14 +12,12 @@ import pytest
 
 from gateway.authentication.identify import DEVELOPMENT_SECRET
 from gateway.graphql.client_connections import SPACE_CHANGED
-from gateway.graphql.costs import CostSettings
-from gateway.graphql.exposure import EVERYTHING
+from gateway.graphql.settings import EVERYTHING, CostSettings
 from gateway.server import spaces
 from gateway.settings.config import Config, read_config
 from gateway.settings.space_config import environment_of
 from gateway.spaces import replacements
-from gateway.spaces.names import NamedBy, SpaceSource
-from gateway.spaces.settings import ANY, SpacesSettings
+from gateway.spaces.settings import ANY, NamedBy, SpaceSource, SpacesSettings
 from graph.pace import Pace
 from resolvers.request_limits import Limits
 from storage.postgres.spaces import SpaceDirectory, SpaceState

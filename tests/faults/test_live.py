@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from gateway.graphql.client_connections import StreamLimits
+from gateway.graphql.settings import StreamLimits
 from storage.redis import change_notifier
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores

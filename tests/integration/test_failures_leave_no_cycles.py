@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 import pytest
 
-from gateway.graphql.endpoint import HttpLimits
+from gateway.graphql.settings import HttpLimits
 from gateway.server import app
 from storage.settings import StorageSettings
 from tests.support.faults.answers import FOLLOW, LISTS, PROFILES

@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from gateway.graphql.endpoint import GraphQLEndpoint, HttpLimits
+from gateway.graphql.endpoint import GraphQLEndpoint
+from gateway.graphql.settings import HttpLimits
 from gateway.http.headers import Headers
 from gateway.http.rejection import HttpRejection
 from schema.errors import formatted

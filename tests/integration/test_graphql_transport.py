@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from gateway.graphql import endpoint as graphql_endpoint
-from gateway.graphql.admission import Admission, AdmissionSettings
-from gateway.graphql.endpoint import GraphQLEndpoint, HttpLimits
+from gateway.graphql.admission import Admission
+from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.graphql.request import LARGE_BODY_BYTES, GraphQLRequest, from_body
+from gateway.graphql.settings import AdmissionSettings, HttpLimits
 from schema.errors import formatted
 from tests.support.http_server import served, wait_until
 from tests.support.small_schema import Context, endpoint, executor

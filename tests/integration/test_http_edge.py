@@ -8,8 +8,9 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE
 
-from gateway.graphql.admission import Admission, AdmissionSettings
-from gateway.graphql.endpoint import HEADERS, GraphQLEndpoint, HttpLimits
+from gateway.graphql.admission import Admission
+from gateway.graphql.endpoint import HEADERS, GraphQLEndpoint
+from gateway.graphql.settings import AdmissionSettings, HttpLimits
 from gateway.http.open_connections import ConnectionLimits
 from gateway.http.protocol import FRAMING_BYTES_MAX, PIECES_MAX, PIPELINED_MAX
 from gateway.http.response_sender import ResponseSender

@@ -16,9 +16,10 @@ from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from gateway.authentication.settings import AcceptedTokens
 from gateway.commands import load, verify
 from gateway.graphql import client_connections, socket_messages, sockets
-from gateway.graphql.admission import Admission, AdmissionSettings, Reservation
-from gateway.graphql.client_connections import EXPIRED, StreamLimits
+from gateway.graphql.admission import Admission, Reservation
+from gateway.graphql.client_connections import EXPIRED
 from gateway.graphql.request import LARGE_BODY_BYTES
+from gateway.graphql.settings import AdmissionSettings, StreamLimits
 from gateway.settings.config import Config
 from graph.edge import Millis, UserId
 from graph.rules import mute

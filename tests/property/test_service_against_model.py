@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from gateway.graphql.endpoint import HttpLimits
+from gateway.graphql.settings import HttpLimits
 from graph.decision_types import Decision
 from graph.edge import MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.lane import Lane, lane_of

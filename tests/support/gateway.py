@@ -12,9 +12,7 @@ from gateway.authentication.identify import (
     AuthenticationSettings,
     mint,
 )
-from gateway.graphql.costs import CostSettings
-from gateway.graphql.endpoint import HttpLimits
-from gateway.graphql.exposure import EVERYTHING, Exposure
+from gateway.graphql.settings import EVERYTHING, CostSettings, Exposure, HttpLimits
 from gateway.http.browsers import BrowserSettings
 from gateway.server.app import Gateway as App
 from gateway.settings.client_config import ClientSettings, DocumentSettings

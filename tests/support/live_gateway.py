@@ -12,10 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from gateway.authentication.identify import AuthenticationSettings
-from gateway.graphql.client_connections import StreamLimits
-from gateway.graphql.costs import CostSettings
-from gateway.graphql.endpoint import HttpLimits
-from gateway.graphql.exposure import EVERYTHING
+from gateway.graphql.settings import EVERYTHING, CostSettings, HttpLimits, StreamLimits
 from gateway.http.browsers import BrowserSettings
 from gateway.http.open_connections import ConnectionLimits
 from gateway.server.app import Gateway as App

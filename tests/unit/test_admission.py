@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from gateway.graphql.admission import REBUILD, Admission, AdmissionSettings
+from gateway.graphql.admission import REBUILD, Admission
 from gateway.graphql.request import RequestRejected
+from gateway.graphql.settings import AdmissionSettings
 from tests.support.garbage import counting_cycles
 from tests.support.waiting import until
 

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from gateway.graphql.client_connections import GOING_AWAY, SLOW, Connections, StreamLimits
+from gateway.graphql.client_connections import GOING_AWAY, SLOW, Connections
+from gateway.graphql.settings import StreamLimits
 from gateway.http.rejection import HttpRejection
 
 LIMITS = StreamLimits(connections_max=2, send_deadline_ms=20)

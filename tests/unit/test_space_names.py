@@ -5,7 +5,8 @@ import pytest
 
 from gateway.http.headers import Headers
 from gateway.http.rejection import HttpRejection
-from gateway.spaces.names import NamedBy, SpaceNames, SpaceSource, name_in_path
+from gateway.spaces.names import SpaceNames, name_in_path
+from gateway.spaces.settings import NamedBy, SpaceSource
 
 KEY = "a-secret-that-only-tests-sign-with"
 

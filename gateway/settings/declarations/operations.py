@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import PlainValidator, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
-from gateway.graphql.exposure import Access
+from gateway.graphql.settings import Access
 from gateway.http.addresses import Address
 from gateway.http.client_address import parse_proxies
 from gateway.settings.fields import (

@@ -21,7 +21,7 @@ from gateway.settings.parsers import (
     parse_plan_cache_mode,
     parse_space_sources,
 )
-from gateway.spaces.names import SpaceSource
+from gateway.spaces.settings import SpaceSource
 from storage.settings import CACHE_SCHEMES, PLAN_CACHE_MODES, REDIS_SCHEMES
 
 RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]

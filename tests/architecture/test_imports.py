@@ -1,0 +1,25 @@
+"""What a process imports before it begins to work."""
+
+import subprocess
+import sys
+
+import pytest
+
+LIST = "import sys, {module}; print(*sorted(sys.modules))"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "gateway.commands.verify",
+        "gateway.commands.worker_config, workers.process",
+        "gateway.commands.load",
+        "storage.postgres.migrate",
+    ],
+)
+def test_a_process_without_graphql_does_not_import_it(module: str) -> None:
+    """It would take half of the time of the start."""
+    argv = [sys.executable, "-c", LIST.format(module=module)]
+    listed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+    assert "storage" in listed
+    assert not {"graphql", "strawberry", "engine", "schema"} & set(listed)
