@@ -11,7 +11,7 @@ from graph.list_kind import ListKind, OwnListKind
 from graph.visibility import Access, access, viewer_role_of
 from resolvers import visibility
 from resolvers.blocks import kinds_of_blocks
-from resolvers.profiles import Facts
+from resolvers.profiles import AccessFacts
 from resolvers.scope import Scope
 from resolvers.shown_pages import ShownPages
 
@@ -28,7 +28,7 @@ def deciding_users(scope: Scope, owners: Sequence[UserId]) -> list[UserId]:
     return [*owners] if scope.viewer is None else [*owners, scope.viewer]
 
 
-def request_facts(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
+def request_access_facts(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
     """Start loading what decides on access to the owners' lists. None: it is loaded.
 
     All fields of a column that request it at the same time get the same future.
@@ -36,16 +36,16 @@ def request_facts(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | Non
     return scope.profiles.request_shared(deciding_users(scope, owners))
 
 
-async def load_facts(scope: Scope, owners: Sequence[UserId]) -> Facts:
+async def load_access_facts(scope: Scope, owners: Sequence[UserId]) -> AccessFacts:
     """Load what decides on access to the owners' lists."""
     users = deciding_users(scope, owners)
     loaded = scope.profiles.request(users)
     if loaded is not None:
         await loaded
-    return scope.profiles.facts(users, len(owners))
+    return scope.profiles.access_facts(users, len(owners))
 
 
-def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
+def is_plain(scope: Scope, owners: Sequence[UserId], facts: AccessFacts) -> bool:
     """Whether nothing is hidden from the viewer in these lists except absent users, and nothing
     extra is shown. The usual case.
     """
@@ -56,7 +56,7 @@ def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
 
 
 async def accesses_of(
-    scope: Scope, kind: AnyList, owners: Sequence[UserId], facts: Facts
+    scope: Scope, kind: AnyList, owners: Sequence[UserId], facts: AccessFacts
 ) -> Sequence[Access]:
     """The viewer's access to that list of each owner. `facts` are those of the owners."""
     is_open = facts.are_open and not facts.blocks
@@ -95,7 +95,7 @@ def stored_kind(scope: Scope, kind: AnyList, owner: UserId, counts: Counts) -> A
 
 async def load_totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
     """The length of each list, also for a viewer with blocks between them and its users."""
-    await load_facts(scope, owners)
+    await load_access_facts(scope, owners)
     found = loaded_totals(scope, kind, owners)
     return found if isinstance(found, list) else await found
 
@@ -133,7 +133,7 @@ async def _counts_as_listed(
     found = stored if isinstance(stored, list) else await stored
     if not shown.lengths:
         return found
-    has_blocks = scope.profiles.facts(deciding_users(scope, owners), len(owners)).blocks
+    has_blocks = scope.profiles.access_facts(deciding_users(scope, owners), len(owners)).blocks
 
     def agreed(owner: UserId, count: int | None) -> int | None:
         length = shown.lengths.get((kind, owner))
@@ -152,13 +152,13 @@ def _stored_counts(
     users = deciding_users(scope, owners)
     if plain := scope.profiles.plain_totals(kind, users, len(owners)):
         return plain
-    facts = scope.profiles.facts(users, len(owners))
+    facts = scope.profiles.access_facts(users, len(owners))
     if is_plain(scope, owners, facts):
         return plain_totals(scope, kind, facts)
     return _visible_counts(scope, kind, owners, facts)
 
 
-def plain_totals(scope: Scope, kind: AnyList, facts: Facts) -> Totals:
+def plain_totals(scope: Scope, kind: AnyList, facts: AccessFacts) -> Totals:
     """The totals of the owners' lists where nothing is hidden from the viewer but absent users."""
     counts = facts.counts
     if any(map(_ABSENT_OF, counts)):
@@ -171,13 +171,13 @@ async def count_unavailable(scope: Scope, viewer: UserId, kinds: Iterable[AnyLis
 
     No other entries are left out of one's own lists.
     """
-    (counts,) = (await load_facts(scope, [viewer])).counts
+    (counts,) = (await load_access_facts(scope, [viewer])).counts
     totals = [_TOTALS[stored_kind(scope, kind, viewer, counts)] for kind in kinds]
     return [total(counts) - total(counts.without_absent) for total in totals]
 
 
 async def _visible_counts(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: Facts
+    scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: AccessFacts
 ) -> Totals:
     accesses = await accesses_of(scope, kind, owners, facts)
     return [

@@ -147,8 +147,8 @@ async def friends_as_listed(
 def _friends(scope: Scope, shown: ShownPages, owner: UserId, page: Page, *, is_whole: bool) -> Page:
     following, followers = shown.listed(_FOLLOWING, owner), shown.listed(_FOLLOWERS, owner)
     lists = [listed for listed in (following, followers) if listed and listed.is_whole]
-    entries = [entry for entry in page.entries if all(entry[1] in of.dates for of in lists)]
-    counts = scope.profiles.facts([owner], 1).counts[0]
+    entries = [entry for entry in page.entries if all(entry[1] in listed.dates for listed in lists)]
+    counts = scope.profiles.access_facts([owner], 1).counts[0]
     shows_whispers = scope.sees_everything or owner == scope.viewer
     has_whispers = shows_whispers and (counts.whispers or counts.whispered)
     if is_whole and following and followers and len(lists) == 2 and not has_whispers:

@@ -55,7 +55,7 @@ async def _record(
     affinity = scope.stores.own_data.affinities
 
     def count(recorded: Set[Pair]) -> int:
-        return sum(of.pair in recorded for of in interactions)
+        return sum(interaction.pair in recorded for interaction in interactions)
 
     async def save() -> int:
         if request is None:

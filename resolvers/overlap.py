@@ -21,7 +21,7 @@ from graph.page import (
 )
 from graph.relation import has_block
 from graph.visibility import Access
-from resolvers.access import accesses_of, load_facts, shows_whispers
+from resolvers.access import accesses_of, load_access_facts, shows_whispers
 from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import VisiblePages, pages_of, present_only
 from resolvers.pair_turns import PAIRS_PER_TURN
@@ -172,13 +172,12 @@ async def _charge_lookups(
 
     Their number follows from the lengths that everybody may see, so the charge reveals no others.
     """
-    counts = [
-        of_user.without_absent for of_user in (await load_facts(scope, [*owners, other])).counts
-    ]
+    facts = await load_access_facts(scope, [*owners, other])
+    counts = [counts.without_absent for counts in facts.counts]
     most = min(counts[-1].following, OVERLAP_MAX)
     lengths = [
-        of_owner.followers if kind is ListKind.FOLLOWERS else of_owner.following
-        for of_owner in counts[:-1]
+        owner_counts.followers if kind is ListKind.FOLLOWERS else owner_counts.following
+        for owner_counts in counts[:-1]
     ]
     lookups = sum([max(0, min(length, most) - LOOKUPS_INCLUDED) for length in lengths])
     if lookups:
@@ -186,12 +185,12 @@ async def _charge_lookups(
 
 
 async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Sequence[Access]:
-    return await accesses_of(scope, kind, owners, await load_facts(scope, owners))
+    return await accesses_of(scope, kind, owners, await load_access_facts(scope, owners))
 
 
 async def _unblocked(scope: Scope, overlap: Overlap) -> Overlap:
     """The overlap without users with a block between them and the viewer."""
-    facts = await load_facts(scope, ())
+    facts = await load_access_facts(scope, ())
     if not facts.blocks:
         return overlap
     users = [user for _, user in overlap.entries]

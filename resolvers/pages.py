@@ -32,7 +32,7 @@ from resolvers.access import (
 )
 from resolvers.agreement import friends_as_listed
 from resolvers.blocks import kinds_of_blocks
-from resolvers.profiles import Facts, no_facts
+from resolvers.profiles import AccessFacts, no_access_facts
 from resolvers.scope import NOBODY, Scope
 from resolvers.shown_pages import ShownPages
 from storage.ports.reader import PagesOf
@@ -122,7 +122,7 @@ async def _visible_pages(
     pages = await _fetch(scope, kind, owners, wanted, users)
     # 2. Load the facts that decide what the viewer may see. The fetch has read them, too.
     count = len(owners)
-    facts = no_facts(count) if is_own else scope.profiles.facts(users, count)
+    facts = no_access_facts(count) if is_own else scope.profiles.access_facts(users, count)
     plain = not is_own and is_plain(scope, owners, facts)
     # 3. Filter the entries, unless nothing is hidden.
     if plain and not unfollowed and not (absent and _contain_absent(pages.values(), absent)):
@@ -176,7 +176,7 @@ def _filters(
     kind: AnyList,
     owners: Sequence[UserId],
     accesses: Sequence[Access],
-    facts: Facts,
+    facts: AccessFacts,
     absent: Set[UserId],
     *,
     unfollowed: bool,
@@ -224,7 +224,9 @@ async def _filtered(
     for owner, entry_filter in hiding.items():
         if entry_filter.stored is not kind or pages[owner].more:
             again.setdefault(entry_filter.stored, []).append(owner)
-    found = await asyncio.gather(*(_stored(scope, *of, wide) for of in again.items()))
+    found = await asyncio.gather(
+        *(_stored(scope, stored, some, wide) for stored, some in again.items())
+    )
     read = {owner: page for pages in (pages, *found) for owner, page in pages.items()}
     chunks_max = max(CHUNKS_MIN, CHUNKS_MAX // max(1, len(hiding)))
     kept = await asyncio.gather(

@@ -18,7 +18,7 @@ from graph.profile import PlainProfiles, Profile
 from resolvers.loader import ColumnLoader
 
 
-class Facts(NamedTuple):
+class AccessFacts(NamedTuple):
     """The facts that decide which parts of some owners' lists the viewer may see."""
 
     accounts: Sequence[Account]
@@ -33,15 +33,15 @@ class Facts(NamedTuple):
     """Whether all owners' lists are public."""
 
 
-def no_facts(owners: int) -> Facts:
+def no_access_facts(owners: int) -> AccessFacts:
     """The facts for lists that only their owner may open: nothing decides on access to them."""
-    return Facts([DEFAULT] * owners, [NO_COUNTS] * owners, NO_COUNTS, blocks=0, are_open=True)
+    return AccessFacts([DEFAULT] * owners, [NO_COUNTS] * owners, NO_COUNTS, blocks=0, are_open=True)
 
 
 class ProfileLoader(ColumnLoader[UserId, Profile]):
     """Loads profiles, each once a request."""
 
-    _facts: tuple[Sequence[UserId], int, Facts] | None = None
+    _access_facts: tuple[Sequence[UserId], int, AccessFacts] | None = None
     _requested: "tuple[Sequence[UserId], Future[None]] | None" = None
 
     def request_shared(self, users: Sequence[UserId]) -> "Future[None] | None":
@@ -57,20 +57,24 @@ class ProfileLoader(ColumnLoader[UserId, Profile]):
         self, kind: ListKind, users: Sequence[UserId], owners: int
     ) -> list[int | None]:
         """The length of that list of each of the first `owners` users, if the profiles were read
-        for exactly these users and nothing about them hides anything. Empty: use `facts`.
+        for exactly these users and nothing about them hides anything. Empty: use `access_facts`.
         """
         known = self._values
         if not isinstance(known, PlainProfiles) or known.users != users:
             return []
         return cast("list[int | None]", known.column.totals[kind][:owners])
 
-    def facts(self, users: Sequence[UserId], owners: int) -> Facts:
-        """The facts about loaded users: the first `owners` are owners of lists; one more is the
+    def access_facts(self, users: Sequence[UserId], owners: int) -> AccessFacts:
+        """The access facts of loaded users: the first `owners` are owners of lists; one more is the
         viewer.
         """
         # Several fields of one column of users call this one after the other.
-        if self._facts is not None and self._facts[1] == owners and self._facts[0] == users:
-            return self._facts[2]
+        if (
+            self._access_facts is not None
+            and self._access_facts[1] == owners
+            and self._access_facts[0] == users
+        ):
+            return self._access_facts[2]
         profiles = map(self._values.__getitem__, users)
         accounts, counts = zip(*profiles, strict=True) if users else ((), ())
         viewer_counts = counts[-1] if owners < len(users) else NO_COUNTS
@@ -78,10 +82,10 @@ class ProfileLoader(ColumnLoader[UserId, Profile]):
         accounts, counts = accounts[:owners], counts[:owners]
         # Nearly all are the one default account: `count` finds that without a call for each.
         are_open = accounts.count(DEFAULT) == owners or all(map(_IS_OPEN, accounts))
-        facts = _new_facts((accounts, counts, viewer_counts, blocks, are_open))
-        self._facts = users, owners, facts
+        facts = _new_access_facts((accounts, counts, viewer_counts, blocks, are_open))
+        self._access_facts = users, owners, facts
         return facts
 
 
-_new_facts: Callable[[tuple[object, ...]], Facts] = partial(tuple.__new__, Facts)
+_new_access_facts: Callable[[tuple[object, ...]], AccessFacts] = partial(tuple.__new__, AccessFacts)
 _IS_OPEN = attrgetter("privacy.is_open")

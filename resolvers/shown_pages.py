@@ -120,7 +120,11 @@ class ShownPages:
 
     def listed(self, kind: ListKind, owner: UserId) -> Listed | None:
         """The entries of a list in the response. The first page that shows an entry counts."""
-        pages = [(page, whole) for of, page, whole in self._by_owner.get(owner, ()) if of is kind]
+        pages = [
+            (page, is_whole)
+            for shown_kind, page, is_whole in self._by_owner.get(owner, ())
+            if shown_kind is kind
+        ]
         if not pages:
             return None
         dates = {user: since for page, _ in reversed(pages) for since, user in page.entries}

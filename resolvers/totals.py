@@ -12,10 +12,17 @@ from graph.edge import UserId
 from graph.list_kind import ListKind, OwnListKind
 from graph.page import Window
 from graph.relation import has_block
-from resolvers.access import AnyList, Totals, is_plain, load_facts, loaded_totals, plain_totals
+from resolvers.access import (
+    AnyList,
+    Totals,
+    is_plain,
+    load_access_facts,
+    loaded_totals,
+    plain_totals,
+)
 from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import present_only
-from resolvers.profiles import Facts
+from resolvers.profiles import AccessFacts
 from resolvers.scope import Scope
 from storage.ports.lists import BLOCKS_LOOKED_UP_MAX
 from storage.ports.reader import PagesOf
@@ -34,7 +41,7 @@ async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> 
     A list with more than `ENTRIES_MAX` entries has everybody's total for a viewer with more than
     `BLOCKS_LOOKED_UP_MAX` blocks.
     """
-    facts = await load_facts(scope, owners)
+    facts = await load_access_facts(scope, owners)
     if isinstance(kind, OwnListKind) or is_plain(scope, owners, facts):
         return plain_totals(scope, kind, facts)
     found = loaded_totals(scope, kind, owners)
@@ -42,8 +49,8 @@ async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> 
     if not facts.blocks:
         return totals
     lengths = {
-        owner: _length(kind, of_owner)
-        for owner, of_owner, total in zip(owners, facts.counts, totals, strict=True)
+        owner: _length(kind, counts)
+        for owner, counts, total in zip(owners, facts.counts, totals, strict=True)
         # The viewer's own list holds nobody with a block.
         if total and owner != scope.viewer
     }
@@ -54,13 +61,13 @@ async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> 
     ]
 
 
-def _length(kind: ListKind, of_owner: Counts) -> int:
+def _length(kind: ListKind, counts: Counts) -> int:
     """The number of entries that reading the list examines."""
-    return of_owner.followers if kind is ListKind.FOLLOWERS else of_owner.following
+    return counts.followers if kind is ListKind.FOLLOWERS else counts.following
 
 
 async def _blocked_counts(
-    scope: Scope, kind: ListKind, lengths: Mapping[UserId, int], facts: Facts
+    scope: Scope, kind: ListKind, lengths: Mapping[UserId, int], facts: AccessFacts
 ) -> Mapping[UserId, int]:
     """How many entries of each list have a block with the viewer. Without the lists that need too
     many lookups."""
@@ -94,7 +101,9 @@ async def _blocked_in_short(
     }
     users = list(dict.fromkeys(user for column in listed.values() for user in column))
     kinds = await kinds_of_blocks(scope, viewer, users)
-    blocked = {user for user, of_user in zip(users, kinds, strict=True) if has_block(of_user)}
+    blocked = {
+        user for user, kinds_of_user in zip(users, kinds, strict=True) if has_block(kinds_of_user)
+    }
     return {owner: len(blocked.intersection(column)) for owner, column in listed.items()}
 
 

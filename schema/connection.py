@@ -282,7 +282,7 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     for list_of, *_, total_or_filter, _ in rows:
         if not isinstance(total_or_filter, int):
             asked.setdefault((list_of.kind, total_or_filter), {})[list_of.owner] = None
-    reads = [_read(scope, of, list(owners)) for of, owners in asked.items()]
+    reads = [_read(scope, counted, list(owners)) for counted, owners in asked.items()]
     # A single read needs no task, which costs as much as a small column.
     columns = [await reads[0]] if len(reads) == 1 else await asyncio.gather(*reads)
     found = dict(zip(asked, columns, strict=True))

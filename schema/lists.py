@@ -191,9 +191,9 @@ async def _connection_rows(
         return _rows_of_pages(lists, paging, visible, chosen, is_part)
     windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
     valid = [
-        (list_of, of_list)
-        for list_of, of_list in zip(lists, windows, strict=True)
-        if isinstance(of_list, Window)
+        (list_of, window_or_error)
+        for list_of, window_or_error in zip(lists, windows, strict=True)
+        if isinstance(window_or_error, Window)
     ]
     rows: Iterator[ConnectionRow] = iter(())
     if valid:
@@ -201,7 +201,10 @@ async def _connection_rows(
         (_, shared_window), *_ = valid  # the cursor matches one list only
         visible = await read(list(map(_OWNER, lists)), shared_window)
         rows = iter(_rows_of_pages(lists, paging, visible, chosen, is_part))
-    return [next(rows) if isinstance(of_list, Window) else of_list for of_list in windows]
+    return [
+        next(rows) if isinstance(window_or_error, Window) else window_or_error
+        for window_or_error in windows
+    ]
 
 
 def _window_or_error(list_of: ListOf, limits: Limits, paging: Paging) -> Window | BadCursor:

@@ -196,7 +196,7 @@ class Relation(Node):
         # Each text is made once: a thousand relations can be in a hundred groups each.
         own = frozenset[GroupId]().union(*filter(None, found))
         texts = {group: group_text(scope.viewer, group) for group in own}
-        return [None if of is None else [texts[group] for group in of] for of in found]
+        return [None if groups is None else [texts[group] for group in groups] for groups in found]
 
     @batched(
         description="When the two users became friends: the date of the later of their two "

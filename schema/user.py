@@ -168,5 +168,6 @@ def _counts(
 ) -> MaybeAwaitable[list[int | None]]:
     scope, owners = scope_of(info), list(users)
     return deferred(
-        access.request_facts(scope, owners), partial(access.loaded_totals, scope, kind, owners)
+        access.request_access_facts(scope, owners),
+        partial(access.loaded_totals, scope, kind, owners),
     )

@@ -283,13 +283,16 @@ UserErrorCode = strawberry.enum(
         "type[Enum]",
         Enum(
             "UserErrorCode",
-            {of.code: enum_value(of.code, description=of.description) for of in USER_ERRORS},
+            {
+                error.code: enum_value(error.code, description=error.description)
+                for error in USER_ERRORS
+            },
         ),
     ),
     description="Why a mutation was rejected, as a code.",
 )
 
-_BY_OUTCOME = {outcome: of for of in USER_ERRORS for outcome in of.messages}
+_BY_OUTCOME = {outcome: error for error in USER_ERRORS for outcome in error.messages}
 
 
 def user_errors(result: Result, path: Sequence[str] = INPUT) -> list[UserError]:

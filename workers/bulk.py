@@ -81,7 +81,8 @@ class BulkJobs:
             raise
         finally:
             try:
-                # After an unexpected error the lease expires by itself, so that the others go on.
+                # After an unexpected error the lease is kept until it expires, so that other
+                # operations are applied first.
                 if not has_failed:
                     await queue.release(number, lease)
             except Unavailable:

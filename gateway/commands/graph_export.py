@@ -59,8 +59,8 @@ async def run(config: Config, file: Path, selection: Selection, *, with_kinds: b
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("exporting", total=None, rate="")
 
-        async def show(edges: int, of_about: int) -> None:
-            bar.update(task, completed=edges, total=of_about)
+        async def show(edges: int, estimated_total: int) -> None:
+            bar.update(task, completed=edges, total=estimated_total)
             speed = bar.tasks[0].speed
             bar.update(task, rate="" if speed is None else f"{speed:,.0f}/s")
 

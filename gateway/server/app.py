@@ -163,7 +163,9 @@ class Gateway:
         if not config.spaces.names:
             sockets = GraphQLSockets(only_space(default), self._connections, parts.engine.turns)
             app = Transports(default.endpoint, sockets, config.clients.browsers)
-            routes = service_routes(lambda of: in_space(default, of(default)), is_path_read=False)
+            routes = service_routes(
+                lambda handler_of: in_space(default, handler_of(default)), is_path_read=False
+            )
             return in_space(default, awaiting_keys(self._authentication, app)), routes, (default,)
         spaces = Spaces(
             default,

@@ -21,9 +21,9 @@ def service_routes(
     """The routes of services. `app_of` returns an application that calls the one of its space."""
     paths = ("", f"{PATH_HEAD}{{space}}") if is_path_read else ("",)
     return [
-        Route(f"{head}{path}", app_of(of))
+        Route(f"{head}{path}", app_of(handler_of))
         for head in paths
-        for path, of in (
+        for path, handler_of in (
             ("/export/account/{user}", lambda space: space.services.account_exports),
             ("/export/{list}/{user}", lambda space: space.services.exports),
             ("/changes", lambda space: space.services.changes),

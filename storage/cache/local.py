@@ -237,8 +237,10 @@ class LocalCache:
             elif isinstance(request, ProfilesOf | AccountsOf):
                 hits = len(self._profiles.held(request.users))
                 self._profiles.hits += hits
-                of = read_counts.PROFILE if isinstance(request, ProfilesOf) else read_counts.ACCOUNT
-                of.local += hits
+                counts = (
+                    read_counts.PROFILE if isinstance(request, ProfilesOf) else read_counts.ACCOUNT
+                )
+                counts.local += hits
 
 
 def _needs_confirmation(viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> bool:

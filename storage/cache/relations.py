@@ -166,16 +166,22 @@ class RelationHashes:
         """Replace incomplete answers: a whale's reverse halves come from the other users' hashes,
         and failed fills from the tables."""
         sides = [held.sides if held else 0 for held in found]
-        whales = [c for c, held in zip(checks, sides, strict=True) if held == FORWARD]
-        unheld = [c for c, held in zip(checks, sides, strict=True) if not held & FORWARD]
-        of_whales = iter(await self._from_others(whales) if whales else ())
+        whales = [
+            check for check, held_sides in zip(checks, sides, strict=True) if held_sides == FORWARD
+        ]
+        unheld = [
+            check
+            for check, held_sides in zip(checks, sides, strict=True)
+            if not held_sides & FORWARD
+        ]
+        from_others = iter(await self._from_others(whales) if whales else ())
         from_tables = iter(await self._rows.between(unheld) if unheld else ())
         return [
             next(from_tables)
             if held is None or not held.sides & FORWARD
             else held.relations
             if held.sides == _BOTH
-            else _combine_halves(held.relations, next(of_whales))
+            else _combine_halves(held.relations, next(from_others))
             for held in found
         ]
 

@@ -174,7 +174,7 @@ async def _create(
 ) -> SavedGroups:
     if len(groups) >= GROUPS_MAX:
         return SavedGroups(Outcome.GROUP_LIMIT_REACHED, limit=Limit(GROUPS_MAX, len(groups)))
-    group = GroupId(max([now, *(of.id + 1 for of in groups)]))
+    group = GroupId(max([now, *(existing.id + 1 for existing in groups)]))
     made_by = None if changing.request is None else changing.request.id
     await changing.connection.fetch(_SQL.create_group, changing.owner, group, name, made_by)
     return SavedGroups(Outcome.CREATED, created=group)

@@ -72,9 +72,9 @@ def _entries(
         for user, since, other in rows[first : first + ROWS_PER_SLICE]:
             entries[user].append(Position(since, other))
         yield
-    for of_user in entries.values():
-        of_user.sort(reverse=True)
-        if len(of_user) >= ROWS_PER_SLICE // 4:
+    for positions in entries.values():
+        positions.sort(reverse=True)
+        if len(positions) >= ROWS_PER_SLICE // 4:
             yield
     return entries
 

@@ -156,8 +156,8 @@ def _neighbourhoods(
             if forward is None:
                 continue  # a pending change
             if other:
-                of_user = gathered[user]
-                side = of_user.forward if forward else of_user.reverse
+                edges = gathered[user]
+                side = edges.forward if forward else edges.reverse
                 known = side.get(other)
                 if known is None or known[3] < version:
                     side[other] = kind, flags, since, version

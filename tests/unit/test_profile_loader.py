@@ -41,4 +41,4 @@ async def test_nobody_is_given_a_future_that_was_cancelled() -> None:
     second = loader.request_shared([ONE])
     assert second is not None
     await second
-    assert loader.facts([ONE], 1).are_open
+    assert loader.access_facts([ONE], 1).are_open
