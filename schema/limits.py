@@ -7,7 +7,7 @@ import strawberry
 from engine import Parents, batched, row_classes
 from graph.counts import Limit
 from graph.pace import ChangeAllowance
-from resolvers.limits import RemainingLimits
+from resolvers.remaining_limits import RemainingLimits
 from schema.node import LIMITS_PREFIX, Node
 from schema.rows import date
 

@@ -11,7 +11,7 @@ from graph.follow_group import FollowGroup, GroupId
 from graph.suggestion import Suggestion
 from resolvers import relations
 from resolvers.follow_groups import viewers_groups
-from resolvers.limits import RemainingLimits, limits_of
+from resolvers.remaining_limits import RemainingLimits, limits_of
 from resolvers.scope import Scope
 from resolvers.suggestions import suggestions_among
 from schema import arguments

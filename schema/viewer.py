@@ -12,9 +12,9 @@ from graph.follow_group import GROUPS_MAX
 from graph.list_kind import OwnListKind
 from graph.pinned_following import PINNED_MAX
 from resolvers.follow_groups import viewers_groups
-from resolvers.limits import RemainingLimits, limits_of
 from resolvers.new_followers import count_new_followers
 from resolvers.pinned_following import pinned_by
+from resolvers.remaining_limits import RemainingLimits, limits_of
 from resolvers.suggestions import SuggestionPage
 from schema import lists, weights
 from schema.arguments import Paging

@@ -23,7 +23,7 @@ class _Statements:
 
 _SQL = sql.load(_Statements, "exports")
 
-_OF_LIST = {
+_STATEMENT_OF_LIST = {
     ExportedList.FOLLOWING: _SQL.following,
     ExportedList.FOLLOWERS: _SQL.followers,
     ExportedList.FRIENDS: _SQL.friends,
@@ -51,24 +51,25 @@ class PostgresExports:
         *,
         notified: bool = False,
     ) -> ExportedRange:
-        statement = _SQL.notified_followers if notified else _OF_LIST[exported]
+        statement = _SQL.notified_followers if notified else _STATEMENT_OF_LIST[exported]
         ((packed,),) = await self._postgres.fetch(statement, user, kind, *after, size)
         if exported is ExportedList.FRIENDS:
-            return _friends(list(_triples(packed or b"")), size)
+            return _friend_range(list(_triples(packed or b"")), size)
         entries = [Entry(since, other, since) for since, other in _pairs(packed or b"")]
-        return ExportedRange(entries, _next(entries, size))
+        return ExportedRange(entries, _next_position(entries, size))
 
 
-def _friends(follows: Sequence[tuple[Millis, UserId, Millis]], size: int) -> ExportedRange:
+def _friend_range(follows: Sequence[tuple[Millis, UserId, Millis]], size: int) -> ExportedRange:
+    """The friends among follows with the date of the reverse follow, or -1 if there is none."""
     entries = [
         Entry(since, other, max(since, reverse_since))
         for since, other, reverse_since in follows
         if reverse_since >= 0
     ]
-    return ExportedRange(entries, _next(follows, size))
+    return ExportedRange(entries, _next_position(follows, size))
 
 
-def _next(found: Sequence[tuple[Millis, UserId, Millis]], size: int) -> Position | None:
+def _next_position(found: Sequence[tuple[Millis, UserId, Millis]], size: int) -> Position | None:
     if len(found) < size:
         return None
     since, other, _ = found[-1]

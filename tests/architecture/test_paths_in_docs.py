@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs").glob("the-way-of-a-*.md"))
+PAGES = sorted((ROOT / "docs").glob("the-path-of-a-*.md"))
 _FILE = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql))`")
 _FOLDER = re.compile(r"`((?:[a-z_]+/)+)`")
 _NAME = re.compile(r"`([A-Za-z_]+(?:\.[a-z_]+)?)`")
@@ -23,7 +23,7 @@ def steps() -> list[tuple[str, str]]:
 
 
 def test_both_pages_have_steps() -> None:
-    assert {page for page, _ in steps()} == {"the-way-of-a-follow.md", "the-way-of-a-page.md"}
+    assert {page for page, _ in steps()} == {"the-path-of-a-follow.md", "the-path-of-a-page.md"}
 
 
 @pytest.mark.parametrize(("page", "step"), steps())
