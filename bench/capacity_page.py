@@ -155,6 +155,10 @@ def _cpu(costs: Inputs, edges: int) -> Iterator[str]:
     yield "\nWith the caches in a cluster of 3 + 3 servers, a gateway takes "
     yield f"{page:.2f} times as long for a page,\n{check:.2f} times for 20 checks and "
     yield f"{write:.2f} times for a follow (`python -m bench.cluster`).\n"
+    miss, write = (costs[f"{kind}_citus_ratio"] for kind in ("miss", "write"))
+    yield "\nOn Citus with three workers, all PostgreSQL servers together take "
+    yield f"{miss:.2f} times as long as one\nfor a read with nothing cached, and {write:.2f} times "
+    yield "for a follow (`python -m bench.citus`).\n"
 
 
 def _traffic(inputs: tuple[Input, ...]) -> Iterator[str]:

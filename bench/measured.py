@@ -1,6 +1,6 @@
 """Writes `measured.json`, the figures for capacity planning, from the results of benchmarks.
 
-python -m bench.measured [reads] [writes] [weights] [traffic] [cluster]   (without a name: all)
+python -m bench.measured [reads] [writes] [weights] [traffic] [cluster] [citus]   (default: all)
 
 Parts that are not named stay unchanged.
 """
@@ -38,6 +38,7 @@ class Part(StrEnum):
     WEIGHTS = "weights"
     TRAFFIC = "traffic"
     CLUSTER = "cluster"
+    CITUS = "citus"
 
     @property
     def command(self) -> str:
@@ -47,6 +48,7 @@ class Part(StrEnum):
             Part.WEIGHTS: "python -m bench.weighing",
             Part.TRAFFIC: "python -m bench.traffic",
             Part.CLUSTER: "python -m bench.cluster",
+            Part.CITUS: "python -m bench.citus",
         }[self]
 
 
@@ -146,6 +148,7 @@ _KEPT: Mapping[Part, Callable[[Any], dict[str, Any]]] = {
     Part.WEIGHTS: _weights,
     Part.TRAFFIC: dict,
     Part.CLUSTER: dict,
+    Part.CITUS: dict,
 }
 
 

@@ -10,12 +10,13 @@ from gateway.capacity.inputs import Input, Origin
 
 MEASURED = Path(__file__).with_name("measured.json")
 
-READS, WRITES, SIZES, COUNTS, CLUSTER = (
+READS, WRITES, SIZES, COUNTS, CLUSTER, CITUS = (
     "python -m bench",
     "python -m bench.writes",
     "python -m bench.weighing",
     "python -m bench.traffic",
     "python -m bench.cluster",
+    "python -m bench.citus",
 )
 
 _COLD = ("states-100-cold", "followers-20-cold")
@@ -81,6 +82,10 @@ def _cpu(content: Mapping[str, Any]) -> Iterator[Input]:
     for name, value in content["cluster"]["gateway_us_ratio"].items():
         text = f"A {name} with the caches in a cluster of 3 + 3, compared with one server: gateway"
         yield _measured(f"{name}_cluster_ratio", value, "factor", text, CLUSTER)
+    for name, value in content["citus"]["postgres_us_ratio"].items():
+        title = {"miss": "A read with nothing cached", "write": "A follow"}[name]
+        text = f"{title} on Citus with three workers, compared with one server: PostgreSQL"
+        yield _measured(f"{name}_citus_ratio", value, "factor", text, CITUS)
 
 
 def _sizes(weights: Mapping[str, Any]) -> Iterator[Input]:

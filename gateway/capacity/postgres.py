@@ -64,16 +64,39 @@ def writes_per_s(given: Inputs) -> float:
 
 
 def cores(given: Inputs) -> float:
-    """Cores for misses and writes, at the planned load of a core."""
-    used = misses(given) * given["miss_postgres_us"] + given["writes"] * given["write_postgres_us"]
+    """Cores of all machines for misses and writes, at the planned load of a core."""
+    return _cores(given, is_citus=is_citus(given))
+
+
+def _cores(given: Inputs, *, is_citus: bool) -> float:
+    write = given["write_postgres_us"] * (given["write_citus_ratio"] if is_citus else 1)
+    used = misses(given) * _miss_us(given, is_citus=is_citus) + given["writes"] * write
     return used * US / given["busy"]
 
 
+def miss_us(given: Inputs) -> float:
+    """CPU microseconds of all machines for a read with nothing cached."""
+    return _miss_us(given, is_citus=is_citus(given))
+
+
+def _miss_us(given: Inputs, *, is_citus: bool) -> float:
+    return given["miss_postgres_us"] * (given["miss_citus_ratio"] if is_citus else 1)
+
+
+def is_citus(given: Inputs) -> bool:
+    """Whether one copy needs more than one machine."""
+    return _primaries(given, _cores(given, is_citus=False)) > 1
+
+
 def primaries(given: Inputs) -> int:
-    """The number of machines for one copy. More than one: Citus."""
+    """The number of machines for one copy."""
+    return _primaries(given, cores(given))
+
+
+def _primaries(given: Inputs, cores: float) -> int:
     return ceil(
         max(
-            cores(given) / given["cores"],
+            cores / given["cores"],
             disk_bytes(given) / (given["disk_gb"] * GB),
             (reads_per_s(given) + writes_per_s(given)) / (given["disk_iops"] * given["busy"]),
         )

@@ -3,7 +3,7 @@
 from gateway.capacity import postgres
 from gateway.capacity.inputs import Inputs
 from gateway.capacity.load import reads, users
-from gateway.capacity.quantity import GB, HOUR_S, Quantity
+from gateway.capacity.quantity import GB, HOUR_S, US, Quantity
 
 PART = "a region that fails"
 
@@ -17,9 +17,11 @@ def lost_writes(given: Inputs) -> float:
 
 
 def cold_reads_per_s(given: Inputs) -> float:
-    """Reads a second that PostgreSQL's disks can serve while all caches are empty."""
+    """Reads a second that PostgreSQL's disks and cores can serve while all caches are empty."""
     blocks = postgres.blocks_per_miss(given) * (1 - given["memory_share"])
-    return postgres.primaries(given) * given["disk_iops"] / max(blocks, 1)
+    by_disks = given["disk_iops"] / max(blocks, 1)
+    by_cores = given["cores"] / (postgres.miss_us(given) * US)
+    return postgres.primaries(given) * min(by_disks, by_cores)
 
 
 def share_served(given: Inputs) -> float:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import asyncpg
 
@@ -90,14 +91,18 @@ def citus_node(installation: Path, folder: Path) -> Node:
 
 @asynccontextmanager
 async def running_citus(
-    installation: Path, folder: Path, *, is_safe: bool = True
+    installation: Path,
+    folder: Path,
+    *,
+    is_safe: bool = True,
+    options: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Citus]:
     """The servers, without databases that know Citus: see `connect_nodes`."""
     private_folder(folder, server_user(folder))
     names = ("coordinator", *(f"worker{number}" for number in range(1, WORKERS + 1)))
     coordinator, *workers = (citus_node(installation, folder / name) for name in names)
     citus = Citus(coordinator, tuple(workers))
-    options = OPTIONS if is_safe else OPTIONS | UNSAFE
+    options = {**OPTIONS, **({} if is_safe else UNSAFE), **options}
     try:
         for node in citus.nodes:
             await node.initialize()

@@ -52,6 +52,7 @@ RESULTS: dict[str, Any] = {
         "logged": {"wal_bytes": 2_000, "image_bytes": 81_920},
     },
     "cluster": {"gateway_us_ratio": {"page": 1.5, "check": 1.25, "write": 2}, "shapes": {}},
+    "citus": {"postgres_us_ratio": {"miss": 2, "write": 4}, "operations": {}},
 }
 ROUND = (
     *(
@@ -141,6 +142,20 @@ def test_misses_are_read_from_disk_unless_memory_has_them(content: dict[str, Any
     assert some.value("PostgreSQL", "blocks read from disk") == pytest.approx(100 * 35 / 2)
 
 
+def test_postgresql_needs_more_cores_where_one_machine_is_not_enough(
+    content: dict[str, Any],
+) -> None:
+    demand = {"edges": 10**9, "writes": 100_000, "lists": 100_000, "checks": 0}
+    shared = ("hits=0", "busy=1", "memory_share=1", "disk_iops=1e9", "disk_gb=1e9")
+    one = planned(content, *shared, "cores=16", **demand)
+    # 100,000 misses at 50 µs, and as many writes at 2 µs.
+    assert one.value("PostgreSQL", "cores") == pytest.approx(5.2)
+    assert one.value("PostgreSQL", "machines for one copy") == 1
+    many = planned(content, *shared, "cores=5", **demand)
+    assert many.value("PostgreSQL", "cores") == pytest.approx(2 * 5 + 4 * 0.2)
+    assert many.value("PostgreSQL", "machines for one copy") == 3
+
+
 def test_wal_has_the_images_of_pages(content: dict[str, Any]) -> None:
     made = planned(content, "image_share=0.5", "image_ratio=0.5", writes=1_000)
     assert made.value("PostgreSQL", "WAL") == pytest.approx(2 + 81.92 / 4)
@@ -165,6 +180,21 @@ def test_a_gateway_needs_more_where_the_caches_are_a_cluster(content: dict[str, 
     many = planned(content, "hits=1", "busy=0.05", **demand)
     assert many.value("caches", "primaries") == 3
     assert many.value("gateways", "cores, a process on each") == pytest.approx(1 * 1.5 / 0.05)
+
+
+def test_cores_limit_the_reads_that_a_region_serves_with_empty_caches(
+    content: dict[str, Any],
+) -> None:
+    title = ("a region that fails", "reads served with empty caches")
+    demand = {"edges": 10**9, "writes": 0, "lists": 100_000, "checks": 0}
+    disks = planned(content, "hits=0", "cores=64", "disk_iops=150_000", **demand)
+    machines = disks.value("PostgreSQL", "machines for one copy")
+    assert disks.value(*title) == pytest.approx(machines * 150_000 / 15)
+    cores = planned(content, "hits=0", "cores=1", "disk_iops=1e9", "disk_gb=1e9", **demand)
+    # A cold read takes 50 µs, and twice that on Citus.
+    machines = cores.value("PostgreSQL", "machines for one copy")
+    assert machines > 1
+    assert cores.value(*title) == pytest.approx(machines * 1e6 / 100)
 
 
 def test_a_failed_region_takes_what_its_standby_lacks(content: dict[str, Any]) -> None:
