@@ -121,7 +121,7 @@ def closest_friends(
     return _viewers_list(scope.limits, users, list_of, paging, read, not_own)
 
 
-def of_group(
+def group_pages(
     info: Info,
     users: Parents[UserRow],
     paging: Paging,

@@ -98,7 +98,7 @@ class User(Related, Node):
         if filter and filter.group_id is not None:
             viewer = scope_of(info).must_have_viewer()
             group = group_id("filter.groupId", filter.group_id, viewer)
-            return lists.of_group(info, users, paging, order_by, GroupFilter(group))
+            return lists.group_pages(info, users, paging, order_by, GroupFilter(group))
         return lists.pages(info, ListKind.FOLLOWING, users, paging, order_by)
 
     @batched(

@@ -71,8 +71,8 @@ class Admission:
         self._reserved = max(self._small_max + 1, settings.cost_max // RESERVED_SHARE)
         self._small = _Queue("small", small, settings, caller_of)
         self._large = _Queue("large", settings.cost_max, settings, caller_of)
-        of_events = replace(settings, wait_ms=EVENT_WAIT_MS)
-        self.events = _Queue("events", small, of_events, caller_of, is_bounded=False)
+        event_settings = replace(settings, wait_ms=EVENT_WAIT_MS)
+        self.events = _Queue("events", small, event_settings, caller_of, is_bounded=False)
         """Results for events. Subscriptions are limited, and each waits with one event at most."""
 
     def enter(self, cost: int, context: object) -> Awaitable[None] | None:
@@ -103,11 +103,11 @@ class Admission:
         raises RequestRejected, or None, the usual case."""
         return self._large.reject_full(self._reserved, context)
 
-    async def reserve_patiently(self, context: object) -> "Reservation":
+    async def reserve_with_retries(self, context: object) -> "Reservation":
         """As `reserve`, but wait until there is room instead of a rejection."""
         while True:
             with suppress(RequestRejected):
-                waiting = self._large.enter(self._reserved, context, is_patient=True)
+                waiting = self._large.enter(self._reserved, context, is_retried=True)
                 if waiting is not None:
                     await waiting
                 return Reservation(self, self._reserved)
@@ -200,9 +200,9 @@ class _Queue:
         _queued.labels(name).set_function(lambda: self._length)
 
     def enter(
-        self, cost: int, context: object, *, is_patient: bool = False
+        self, cost: int, context: object, *, is_retried: bool = False
     ) -> Awaitable[None] | None:
-        """As `Admission.enter`. `is_patient`: it enters again after a rejection, so the metrics do
+        """As `Admission.enter`. `is_retried`: it enters again after a rejection, so the metrics do
         not count it as rejected."""
         if not self.waiting and self._fits(cost):
             self.in_flight += cost
@@ -210,13 +210,13 @@ class _Queue:
         caller = self._caller_of(context)
         finish = self._finish_of(caller, cost)
         if self._is_bounded and not self._evict_later_finishers(cost, finish):
-            return self._reject_soon(is_patient)
+            return self._reject_soon(is_retried)
         self._last_finish[caller] = finish
         waiting = _Waiting(cost, finish)
         heappush(self.waiting, waiting)
         self._length += 1
         self._waiting_cost += self._size(cost)
-        return self._wait(waiting, is_patient)
+        return self._wait(waiting, is_retried)
 
     def reduce(self, reserved: int, cost: int, context: object) -> None:
         """Lower the cost of an operation that runs, for which too much was reserved."""
@@ -289,11 +289,11 @@ class _Queue:
         """The cost that an operation occupies in the queue: half of the queue at most."""
         return min(cost, self.cost_max // 2)
 
-    async def _reject_soon(self, is_patient: bool = False) -> None:
+    async def _reject_soon(self, is_retried: bool = False) -> None:
         await asyncio.sleep(REJECT_S)
-        raise self._overloaded(is_patient)
+        raise self._overloaded(is_retried)
 
-    async def _wait(self, waiting: _Waiting, is_patient: bool) -> None:
+    async def _wait(self, waiting: _Waiting, is_retried: bool) -> None:
         loop = asyncio.get_running_loop()
         since = loop.time()
         timer = loop.call_later(self._settings.wait_ms / 1000, self._give_up, waiting)
@@ -305,7 +305,7 @@ class _Queue:
         finally:
             timer.cancel()
         if not is_admitted:
-            raise self._overloaded(is_patient)
+            raise self._overloaded(is_retried)
         _waited.labels(self._name).observe(loop.time() - since)
 
     def _give_up(self, waiting: _Waiting) -> None:
@@ -332,8 +332,8 @@ class _Queue:
             self.waiting = [one for one in self.waiting if not one.future.done()]
             heapify(self.waiting)
 
-    def _overloaded(self, is_patient: bool) -> RequestRejected:
-        if not is_patient:
+    def _overloaded(self, is_retried: bool) -> RequestRejected:
+        if not is_retried:
             _rejected.labels(self._name).inc()
         seconds = self._settings.retry_after_s
         error = GraphQLError(f"This server is overloaded. Try again after {seconds} s.")

@@ -54,7 +54,7 @@ class GraphQLEventStream:
 
     async def answer(
         self,
-        asked: GraphQLRequest,
+        request: GraphQLRequest,
         scope: Scope,
         headers: Headers,
         receive: Receive,
@@ -70,10 +70,10 @@ class GraphQLEventStream:
             with self._connections.opened("sse", send) as connection:
                 self._connections.claim(connection, identity)
                 connection.end_at(identity.expires_at)
-                answers = self._streams.answers(asked, identity, headers, reservation)
+                answers = self._streams.answers(request, identity, headers, reservation)
                 await self._serve(connection, answers, receive)
         except HttpRejection as rejection:
-            self._ended(None, asked, rejection.code, 0.0)
+            self._ended(None, request, rejection.code, 0.0)
             await rejection_response(rejection, _same_id())(scope, receive, send)
         finally:
             if reservation is not None:

@@ -12,8 +12,8 @@ from gateway.graphql.request import GraphQLRequest, request_of
 from gateway.http.rejection import HttpRejection
 
 
-class Asked(NamedTuple):
-    """The request in a `subscribe` message."""
+class SubscribeMessage(NamedTuple):
+    """A `subscribe` message: its request, and the reservation for it."""
 
     request: GraphQLRequest
     reservation: Reservation | None
@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 def read_message(text: str | None, reservation: Reservation | None = None) -> dict[str, Any] | None:
     """The message in a frame, or None if it does not have the form of its type.
 
-    The `query` of a `subscribe` message becomes a whole `Asked`, because Strawberry's protocol
+    The `query` of a `subscribe` message becomes a `SubscribeMessage`, because Strawberry's protocol
     passes it on unchanged and does not support persisted documents.
     """
     try:
@@ -48,6 +48,6 @@ def _with_request(
     if not isinstance(payload, dict):
         return None
     try:
-        return {**message, "payload": {"query": Asked(request_of(payload), reservation)}}
+        return {**message, "payload": {"query": SubscribeMessage(request_of(payload), reservation)}}
     except HttpRejection:
         return None

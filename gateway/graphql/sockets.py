@@ -31,7 +31,7 @@ from gateway.graphql.admission import Reservation
 from gateway.graphql.charges import COST_HEADER
 from gateway.graphql.client_connections import GONE, INTERNAL, Connection, Connections, Ending
 from gateway.graphql.request import LARGE_BODY_BYTES, RequestRejected
-from gateway.graphql.socket_messages import Asked, read_message
+from gateway.graphql.socket_messages import SubscribeMessage, read_message
 from gateway.graphql.streams import FormattedResult, Streams
 from gateway.graphql.traced_requests import PROPAGATED
 from gateway.http.client_address import FORWARDING
@@ -220,14 +220,14 @@ class _Session:
         return await self._streams.reserve(self._identity, self._sender)
 
     async def stream(
-        self, asked: Asked, **_: object
+        self, message: SubscribeMessage, **_: object
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
-        return self._results(asked)
+        return self._results(message)
 
     async def _results(
-        self, asked: Asked
+        self, message: SubscribeMessage
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
-        request, reservation = asked
+        request, reservation = message
         assert self._streams is not None, "the connection is acknowledged"
         try:
             results = self._streams.answers(request, self._identity, self._sender, reservation)

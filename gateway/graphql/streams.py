@@ -34,7 +34,7 @@ class _Subscription(NamedTuple):
     """A prepared subscription, and its request."""
 
     operation: Operation
-    asked: GraphQLRequest
+    request: GraphQLRequest
 
 
 class Streams:
@@ -68,11 +68,11 @@ class Streams:
 
         It cannot be rejected before, as its id is not known.
         """
-        return await self._admission.reserve_patiently(self._context_of(headers, identity))
+        return await self._admission.reserve_with_retries(self._context_of(headers, identity))
 
     async def answers(
         self,
-        asked: GraphQLRequest,
+        request: GraphQLRequest,
         identity: Identity,
         headers: Headers = NO_HEADERS,
         reservation: Reservation | None = None,
@@ -85,7 +85,7 @@ class Streams:
         """
         try:
             with operation_span(headers):
-                begun = await self._begin(asked, identity, headers, reservation)
+                begun = await self._begin(request, identity, headers, reservation)
         finally:
             if reservation is not None:
                 reservation.release()
@@ -94,7 +94,7 @@ class Streams:
             return
         results = self._executor.subscribe(
             begun.operation,
-            begun.asked,
+            begun.request,
             partial(self._context_of, headers, identity),
             self._deadline_s,
             self._admission,
@@ -113,7 +113,7 @@ class Streams:
 
     async def _begin(
         self,
-        asked: GraphQLRequest,
+        request: GraphQLRequest,
         identity: Identity,
         headers: Headers,
         reservation: Reservation | None,
@@ -123,20 +123,20 @@ class Streams:
         operation: Operation | None = None
         try:
             context = self._context_of(headers, identity)
-            if asked.document_id is not None or not self._documents.takes_any:
-                asked = await self._documents.load_document(asked, context)
-            operation = await self._executor.prepared(asked, context)
+            if request.document_id is not None or not self._documents.takes_any:
+                request = await self._documents.load_document(request, context)
+            operation = await self._executor.prepared(request, context)
             if operation.kind is OperationType.SUBSCRIPTION:
-                return _Subscription(operation, asked)
+                return _Subscription(operation, request)
             enter = (reservation or self._admission).enter
-            response = await self._once(operation, asked, context, enter, COST_HEADER in headers)
+            response = await self._once(operation, request, context, enter, COST_HEADER in headers)
         except RequestRejected as rejected:
-            self._ended(operation, asked, rejected.code, perf_counter() - begun)
+            self._ended(operation, request, rejected.code, perf_counter() - begun)
             raise
         except Exception as failure:
             response = self._failed(failure)
         code = code_of(response) if "errors" in response else OK
-        self._ended(operation, asked, code, perf_counter() - begun)
+        self._ended(operation, request, code, perf_counter() - begun)
         return response
 
     def formatted_errors(self, rejected: RequestRejected) -> list[FormattedResult]:
@@ -146,7 +146,7 @@ class Streams:
     async def _once(
         self,
         operation: Operation,
-        asked: GraphQLRequest,
+        request: GraphQLRequest,
         context: object,
         enter: Callable[[int, object], Awaitable[None] | None],
         shows_cost: bool,
@@ -154,15 +154,15 @@ class Streams:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         values = None
         if operation.conditions:
-            values = await self._executor.charge_compilation(operation, asked, context)
-        charged = self._executor.charged(operation, asked, context, values)
+            values = await self._executor.charge_compilation(operation, request, context)
+        charged = self._executor.charged(operation, request, context, values)
         if charged.waiting is not None:
             await charged.waiting
         waiting = enter(charged.cost, context)
         if waiting is not None:
             await waiting
         try:
-            result = await self._executor.run(charged, asked, context, deadline)
+            result = await self._executor.run(charged, request, context, deadline)
             response = await self._response_of(result)
         finally:
             self._admission.leave(charged.cost)

@@ -43,9 +43,9 @@ class TracedApp:
 
         async def observe(message: Message) -> None:
             if message["type"] == "http.response.start":
-                asked = dict(message["headers"]).get(HEADER, b"").decode()
+                request_id = dict(message["headers"]).get(HEADER, b"").decode()
                 span.set_attributes(
-                    {"http.response.status_code": message["status"], "kith.request_id": asked}
+                    {"http.response.status_code": message["status"], "kith.request_id": request_id}
                 )
             await send(message)
 

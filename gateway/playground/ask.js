@@ -31,7 +31,7 @@ export function ask({ operationName, ...parameters }, options) {
   });
 }
 
-// Headers of the tab win over the chosen viewer: who writes an Authorization means it.
+// An Authorization or X-Viewer header that the user writes in the tab replaces the chosen viewer.
 function headers(accept, own = {}) {
   const all = new Headers({ accept, "content-type": "application/json" });
   const named = ["authorization", "x-viewer"];

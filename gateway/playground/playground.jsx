@@ -5,11 +5,11 @@ import { ask } from "./ask.js";
 import { EditorOptions } from "./editors.jsx";
 import { EXAMPLES_PLUGIN } from "./examples.jsx";
 import { EXPLORER_PLUGIN } from "./explorer.jsx";
-import { keptFor } from "./kept.js";
 import { RelationMasks } from "./masks.jsx";
 import { AutomaticRuns } from "./runs.jsx";
 import { isNarrow } from "./screen.js";
 import { settings } from "./settings.js";
+import { storageOf } from "./storage.js";
 import { ViewerSwitcher } from "./viewer.jsx";
 import "graphiql/style.css";
 import "@graphiql/plugin-explorer/style.css";
@@ -24,7 +24,7 @@ globalThis.MonacoEnvironment = {
 
 const plugins = [EXAMPLES_PLUGIN, EXPLORER_PLUGIN, HISTORY_PLUGIN];
 const PANE_WIDTH = "graphiql:docExplorerFlex";
-const storage = keptFor(version);
+const storage = storageOf(version);
 if (storage.getItem(PANE_WIDTH) === null) storage.setItem(PANE_WIDTH, "0.26");
 
 createRoot(document.getElementById("graphiql")).render(

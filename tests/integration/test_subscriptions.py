@@ -359,7 +359,7 @@ async def test_a_large_message_is_parsed_when_its_operation_may_run(
 ) -> None:
     admissions: list[Admission] = []
     read: list[int] = []
-    reserve = Admission.reserve_patiently
+    reserve = Admission.reserve_with_retries
 
     async def occupied(admission: Admission, context: object) -> Reservation:
         admissions.append(admission)
@@ -373,7 +373,7 @@ async def test_a_large_message_is_parsed_when_its_operation_may_run(
     async def is_waiting() -> bool:
         return bool(admissions and admissions[0]._large.waiting)
 
-    monkeypatch.setattr(Admission, "reserve_patiently", occupied)
+    monkeypatch.setattr(Admission, "reserve_with_retries", occupied)
     monkeypatch.setattr(sockets, "read_message", counting_read)
     async with live.socket(viewer=1) as socket:
         read.clear()

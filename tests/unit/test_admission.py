@@ -248,7 +248,7 @@ async def test_a_request_of_unknown_cost_is_rejected_if_it_would_run_last() -> N
 async def test_a_message_that_cannot_be_rejected_enters_again() -> None:
     bound = admission(queue_max=0)
     await begun(bound, BUDGET)
-    patient = asyncio.create_task(bound.reserve_patiently("one"))
+    patient = asyncio.create_task(bound.reserve_with_retries("one"))
     with pytest.raises(RequestRejected):  # after the first rejection of the other one
         await bound.reserve("two")
     await turns()

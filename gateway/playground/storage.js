@@ -1,6 +1,6 @@
-// What the page stores in the browser. New examples drop what was stored beside older ones.
+// The browser's storage of this page. A new version of the examples deletes what older ones stored.
 
-export function keptFor(version) {
+export function storageOf(version) {
   const prefix = `kith:${version}:`;
   const ours = () => Object.keys(localStorage).filter((key) => key.startsWith("kith:"));
   for (const key of ours()) {
