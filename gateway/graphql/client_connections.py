@@ -84,14 +84,20 @@ class Connection:
         either: set[asyncio.Future[Any]] = {self.ended, work}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
-    async def send(self, message: Message) -> None:
-        """Send a message. Return when the transport has taken it or the connection has ended."""
+    async def send(self, message: Message) -> bool:
+        """Send a message. Return when the transport has taken it or the connection has ended:
+        whether the transport has taken it."""
+        if self.ended.done():
+            return False
         try:
-            if not self.ended.done() and not await self._taken(message):
-                _slow.inc()
-                self.end(SLOW)
+            is_taken = await self._taken(message)
         except OSError:
             self.end(GONE)
+            return False
+        if not is_taken:
+            _slow.inc()
+            self.end(SLOW)
+        return is_taken
 
     async def send_last(self, message: Message) -> None:
         """Send a final message, even after the end. Gives up after the usual deadline."""
@@ -118,6 +124,12 @@ class Connection:
         except TimeoutError:
             return False
         return True
+
+
+def never_begun() -> HttpRejection:
+    """The response if a connection ended before the beginning of its stream was sent."""
+    message = "This stream ended before it began. Try again."
+    return HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
 
 
 OF_VIEWER_SHARE = 10

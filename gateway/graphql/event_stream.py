@@ -7,13 +7,14 @@ Follows the "distinct connections mode" of the GraphQL-over-SSE protocol: each r
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import Any
 
 import orjson
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.authentication.identify import Identity
 from gateway.graphql.admission import Reservation
-from gateway.graphql.client_connections import Connection, OpensConnections
+from gateway.graphql.client_connections import Connection, OpensConnections, never_begun
 from gateway.graphql.request import GraphQLRequest, RequestRejected
 from gateway.graphql.request_metrics import Ended
 from gateway.graphql.streams import FormattedResult, Streams
@@ -80,40 +81,54 @@ class GraphQLEventStream:
                 reservation.release()
 
     async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
-        await connection.send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [*_HEADERS, _same_id()],
-            }
-        )
-        tasks = [
-            asyncio.create_task(self._answer(connection, answers)),
-            asyncio.create_task(self._keep_alive(connection)),
+        # The operation does not wait for this: a client that does not read would hold its
+        # reservation for as long as a message may take.
+        starting = asyncio.create_task(connection.send(_start()))
+        answering = asyncio.create_task(self._answer(connection, answers, starting))
+        tasks: list[asyncio.Task[Any]] = [
+            starting,
+            answering,
+            asyncio.create_task(self._keep_alive(connection, starting)),
             asyncio.create_task(connection.end_with_client(receive)),
         ]
         try:
-            await connection.until_ended_or(tasks[0])
+            await connection.until_ended_or(answering)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        if starting.cancelled() or not starting.result():
+            raise never_begun()
         await connection.send_last(_body(b"", more=False))
 
-    async def _answer(self, connection: Connection, answers: Answers) -> None:
+    async def _answer(
+        self, connection: Connection, answers: Answers, starting: asyncio.Task[bool]
+    ) -> None:
         try:
             async with aclosing(answers):
                 async for answer in answers:
-                    await connection.send(_next(answer))
+                    await _send(connection, _next(answer), starting)
         except RequestRejected as rejected:
-            await connection.send(_next({"errors": self._streams.formatted_errors(rejected)}))
-        await connection.send(_body(_COMPLETE))
+            errors = self._streams.formatted_errors(rejected)
+            await _send(connection, _next({"errors": errors}), starting)
+        await _send(connection, _body(_COMPLETE), starting)
 
-    async def _keep_alive(self, connection: Connection) -> None:
+    async def _keep_alive(self, connection: Connection, starting: asyncio.Task[bool]) -> None:
         """Send comments: proxies close silent connections, and sending detects dead clients."""
         while True:
             await asyncio.sleep(self._connections.limits.keep_alive_ms / 1000)
-            await connection.send(_body(_KEEP_ALIVE))
+            await _send(connection, _body(_KEEP_ALIVE), starting)
+
+
+async def _send(connection: Connection, message: Message, starting: asyncio.Task[bool]) -> None:
+    """Send a message after the start of the response."""
+    if not starting.done():
+        await asyncio.wait([starting])
+    await connection.send(message)
+
+
+def _start() -> Message:
+    return {"type": "http.response.start", "status": 200, "headers": [*_HEADERS, _same_id()]}
 
 
 def _next(answer: object) -> Message:

@@ -27,7 +27,7 @@ from starlette.types import Message, Receive, Send
 from starlette.types import Scope as HttpScope
 
 from gateway.authentication.identify import Identity
-from gateway.graphql.client_connections import Connection, OpensConnections
+from gateway.graphql.client_connections import Connection, OpensConnections, never_begun
 from gateway.graphql.costs import service_caller
 from gateway.http.headers import Headers, RawHeaders
 from gateway.http.rejection import HttpRejection
@@ -121,7 +121,8 @@ class ServiceStreams:
                 connection.end_at(identity.expires_at)
                 stream = await self._begun(http, headers, scope)
                 packed = _is_zstd_accepted(headers)
-                await connection.send(_start(stream, own_id, packed=packed))
+                if not await connection.send(_start(stream, own_id, packed=packed)):
+                    raise never_begun()
                 chunks = _compressed(stream.chunks) if packed else stream.chunks
                 await _send_all(connection, chunks, receive)
         except HttpRejection as rejection:

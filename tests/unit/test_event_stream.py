@@ -1,0 +1,100 @@
+"""Event streams of clients that do not read, and of connections that end before they begin."""
+
+import asyncio
+from typing import Any
+
+from starlette.types import Message
+
+from engine import Turns
+from gateway.authentication.identify import Identity
+from gateway.graphql.admission import Admission, AdmissionSettings
+from gateway.graphql.client_connections import Connections, SpaceConnections, StreamLimits
+from gateway.graphql.documents import NoDocuments
+from gateway.graphql.event_stream import GraphQLEventStream
+from gateway.graphql.request import GraphQLRequest
+from gateway.graphql.streams import Streams
+from gateway.http.headers import NO_HEADERS
+from schema.errors import formatted
+from tests.support.small_schema import Context, executor
+from tests.support.waiting import until
+
+ASKED = GraphQLRequest("{ who }")
+SCOPE: dict[str, Any] = {"type": "http", "method": "POST", "headers": []}
+ALL = AdmissionSettings().cost_max
+
+
+class Client:
+    """An HTTP client that reads nothing until `reads` is set. `late`: a message was given up."""
+
+    def __init__(self) -> None:
+        self.reads, self.late = asyncio.Event(), asyncio.Event()
+        self.got: list[Message] = []
+
+    async def send(self, message: Message) -> None:
+        try:
+            await self.reads.wait()
+        except asyncio.CancelledError:
+            self.late.set()
+            raise
+        self.got.append(message)
+
+    async def receive(self) -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    @property
+    def statuses(self) -> list[int]:
+        return [one["status"] for one in self.got if one["type"] == "http.response.start"]
+
+
+def stream(admission: Admission, connections: SpaceConnections) -> GraphQLEventStream:
+    context = Context()
+    streams = Streams(
+        executor(), lambda *_: context, formatted, 10_000, NoDocuments(), admission, Turns()
+    )
+    return GraphQLEventStream(lambda _: Identity(), streams, connections)
+
+
+async def test_a_client_that_does_not_read_holds_no_reservation() -> None:
+    admission, client = Admission(AdmissionSettings()), Client()
+    events = stream(admission, SpaceConnections(Connections(StreamLimits())))
+    reservation = await admission.reserve(None)
+    answering = asyncio.create_task(
+        events.answer(ASKED, SCOPE, NO_HEADERS, client.receive, client.send, reservation)
+    )
+
+    async def nothing_is_reserved() -> bool:
+        return admission._large.in_flight == 0
+
+    await until(nothing_is_reserved, "nothing is reserved")
+    assert client.got == []
+    client.reads.set()
+    await answering
+    assert client.statuses == [200]
+    body = b"".join(one.get("body", b"") for one in client.got)
+    assert body == b'event: next\ndata: {"data":{"who":"None"}}\n\nevent: complete\ndata: \n\n'
+    assert client.got[-1]["more_body"] is False
+
+
+async def test_a_stream_that_ended_before_it_began_gets_a_rejection() -> None:
+    admission, client = Admission(AdmissionSettings()), Client()
+    connections = SpaceConnections(Connections(StreamLimits()))
+    connections.end()
+    client.reads.set()
+    await stream(admission, connections).answer(
+        ASKED, SCOPE, NO_HEADERS, client.receive, client.send
+    )
+    assert client.statuses == [503]
+
+
+async def test_a_client_that_reads_too_late_gets_a_rejection() -> None:
+    admission, client = Admission(AdmissionSettings()), Client()
+    limits = StreamLimits(send_deadline_ms=20)
+    events = stream(admission, SpaceConnections(Connections(limits)))
+    answering = asyncio.create_task(
+        events.answer(ASKED, SCOPE, NO_HEADERS, client.receive, client.send)
+    )
+    await client.late.wait()
+    client.reads.set()
+    await answering
+    assert client.statuses == [503]
