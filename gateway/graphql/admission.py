@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
+from random import random
 from typing import Any
 
 from graphql import GraphQLError
@@ -47,6 +48,10 @@ that an operation may have."""
 REJECT_S = 0.01
 """How long a rejection is held back. A client that repeats its request at once, in spite of
 `Retry-After`, would otherwise have the server spend most of its time on rejections."""
+
+RETRY_PAUSE_S = 1.0
+"""The longest pause between two tries of a reservation while the queue is full. Pauses begin with
+`REJECT_S` and double: 500 web sockets that tried again every 10 ms occupied a core."""
 
 EVENT_WAIT_MS = 10_000
 """How long an event waits before its subscription ends."""
@@ -105,12 +110,15 @@ class Admission:
 
     async def reserve_with_retries(self, context: object) -> "Reservation":
         """As `reserve`, but wait until there is room instead of a rejection."""
+        pause_s = REJECT_S
         while True:
             with suppress(RequestRejected):
                 waiting = self._large.enter(self._reserved, context, is_retried=True)
                 if waiting is not None:
                     await waiting
                 return Reservation(self, self._reserved)
+            await asyncio.sleep(pause_s * (1 - random() / 2))
+            pause_s = min(2 * pause_s, RETRY_PAUSE_S)
 
     def enter_reserved(self, cost: int, reserved: int, context: object) -> Awaitable[None] | None:
         """As `enter`, in place of a reservation. An operation that fits into it runs at once."""

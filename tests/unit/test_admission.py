@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.graphql.admission import REBUILD, Admission
+from gateway.graphql.admission import RETRY_PAUSE_S, REBUILD, Admission
 from gateway.graphql.request import RequestRejected
 from gateway.graphql.settings import AdmissionSettings
 from tests.support.garbage import counting_cycles
@@ -256,6 +256,26 @@ async def test_a_message_that_cannot_be_rejected_enters_again() -> None:
     bound.leave(BUDGET)
     (await patient).release()
     assert states(await begun(bound, BUDGET)) == ["runs"]
+
+
+async def test_those_that_wait_outside_of_a_full_queue_try_again_ever_more_rarely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bound = admission(queue_max=0)
+    await begun(bound, BUDGET)
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def recorded(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 40:
+            bound.leave(BUDGET)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", recorded)
+    (await bound.reserve_with_retries("one")).release()
+    assert sum(pauses) > 5
+    assert max(pauses) <= RETRY_PAUSE_S
 
 
 async def test_rejected_operations_leave_no_cycles() -> None:

@@ -7,11 +7,12 @@ from starlette.types import Message
 
 from engine import Turns
 from gateway.authentication.identify import Identity
-from gateway.graphql.admission import Admission, AdmissionSettings
-from gateway.graphql.client_connections import Connections, SpaceConnections, StreamLimits
+from gateway.graphql.admission import Admission
+from gateway.graphql.client_connections import Connections, SpaceConnections
 from gateway.graphql.documents import NoDocuments
 from gateway.graphql.event_stream import GraphQLEventStream
 from gateway.graphql.request import GraphQLRequest
+from gateway.graphql.settings import AdmissionSettings, StreamLimits
 from gateway.graphql.streams import Streams
 from gateway.http.headers import NO_HEADERS
 from schema.errors import formatted
