@@ -18,7 +18,17 @@ from workers.webhook_addresses import AddressRejected, AddressRules
 from workers.webhook_settings import WebhookSettings
 
 RESPONSE_BYTES_MAX = 64 * 1024
-"""More of a response is not read. Only its status matters."""
+"""More of the body of a response is not read. Only its status matters."""
+
+CHUNK_BYTES_MIN = 1_024
+"""As how many bytes a small chunk of a body counts: 65,536 chunks of one byte took 0.75 s."""
+
+RECEIVED_BYTES_MAX = 4 * RESPONSE_BYTES_MAX
+"""The bytes of a response with its framing, and with the informational responses (100 to 199)
+before it, which nothing else limits."""
+
+READ_BYTES = 8_192
+"""As much is parsed in one turn of the event loop: up to 330 informational responses, 7 ms."""
 
 ADDRESSES_MAX = 4
 """Addresses of a host that one attempt tries."""
@@ -53,6 +63,39 @@ def check_url(url: str, *, allows_http: bool) -> None:
         raise ValueError(f"The URL must be at most {URL_MAX} printable ASCII characters.")
 
 
+class _BoundedStream(httpcore.AsyncNetworkStream):
+    """A connection that delivers a bounded number of bytes after each request, a few at a time."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
+        self._inner = inner
+        self._left = RECEIVED_BYTES_MAX
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._left <= 0:
+            raise httpcore.ReadError("the response is too long")
+        data = await self._inner.read(min(max_bytes, READ_BYTES), timeout)
+        self._left -= len(data)
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._left = RECEIVED_BYTES_MAX
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        return _BoundedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> object:
+        return self._inner.get_extra_info(info)
+
+
 class _CheckedBackend(httpcore.AsyncNetworkBackend):
     """Connects to addresses that the rules allow. The request keeps its host name, for the header
     `Host`, and for the certificate."""
@@ -76,9 +119,10 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
         failure: Exception = httpcore.ConnectError(f"{host} has no address")
         for address in addresses[:ADDRESSES_MAX]:
             try:
-                return await self._inner.connect_tcp(
+                connected = await self._inner.connect_tcp(
                     str(address), port, timeout, local_address, socket_options
                 )
+                return _BoundedStream(connected)
             except httpcore.ConnectError as error:
                 failure = error
         raise failure
@@ -135,7 +179,7 @@ class WebhookClient(AbstractAsyncContextManager["WebhookClient"]):
             "POST", url, headers=list(headers.items()), content=body
         ) as response:
             async for chunk in response.aiter_stream():
-                size += len(chunk)
+                size += max(len(chunk), CHUNK_BYTES_MIN)
                 if size > RESPONSE_BYTES_MAX:
                     break
             return response.status

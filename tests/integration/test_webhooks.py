@@ -13,6 +13,7 @@ from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 
+import h11
 import orjson
 import pytest
 
@@ -37,11 +38,13 @@ from tests.support.webhook_receiver import (
     Receiver,
     accept,
     babble,
+    crumble,
     drip,
     flood,
     hang,
     receiving,
     reset,
+    stall,
     status,
 )
 from tests.support.worker_process import Worker
@@ -315,6 +318,41 @@ async def test_a_response_is_read_up_to_a_limit(stores: Stores, receiver: Receiv
     await drain_all(stores)
     async with sending(stores):
         await until(all_are(stores, DeliveryState.DELIVERED, 1))
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"), [(crumble, None), (stall, "the response is too long")]
+)
+async def test_a_response_in_tiny_pieces_takes_bounded_work(
+    stores: Stores,
+    receiver: Receiver,
+    answer: Answer,
+    error: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed, next_event = 0, h11.Connection.next_event
+
+    def counted(connection: h11.Connection) -> object:
+        nonlocal parsed
+        parsed += 1
+        return next_event(connection)
+
+    async def is_attempted() -> bool:
+        (delivery,) = await stores.jobs.webhooks.deliveries.log(NAME, None, 10)
+        return delivery.attempts > 0
+
+    monkeypatch.setattr(h11.Connection, "next_event", counted)
+    await add(stores, receiver.url)
+    receiver.answer = answer
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    times = replace(TIMES, retry_first_s=3_600, retry_max_s=3_600)
+    async with sending(stores, replace(SETTINGS, times=times)):
+        await until(is_attempted)
+    (delivery,) = await stores.jobs.webhooks.deliveries.log(NAME, None, 10)
+    assert parsed < 12_000
+    assert (error is None) == (delivery.error is None)
+    assert (error or "") in (delivery.error or "")
 
 
 async def test_the_receivers_certificate_is_checked(

@@ -72,6 +72,24 @@ async def flood(_: Received, writer: asyncio.StreamWriter) -> None:
             await writer.drain()
 
 
+async def crumble(_: Received, writer: asyncio.StreamWriter) -> None:
+    """Answer 200, and send a body in chunks of one byte for as long as the sender reads."""
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    await _repeat(b"1\r\nx\r\n", writer)
+
+
+async def stall(_: Received, writer: asyncio.StreamWriter) -> None:
+    """Send informational responses for as long as the sender reads, and no other one."""
+    await _repeat(b"HTTP/1.1 100 Continue\r\n\r\n", writer)
+
+
+async def _repeat(piece: bytes, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while not writer.is_closing():
+            writer.write(piece * 1_000)
+            await writer.drain()
+
+
 async def reset(_: Received, writer: asyncio.StreamWriter) -> None:
     """Cut the connection."""
     writer.transport.abort()
