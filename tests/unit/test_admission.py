@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.graphql.admission import REBUILD, RETRY_PAUSE_S, Admission
+from gateway.graphql.admission import RETRY_PAUSE_S, Admission
+from gateway.graphql.admission_queue import REBUILD
 from gateway.graphql.request import RequestRejected
 from gateway.graphql.settings import AdmissionSettings
 from tests.support.garbage import counting_cycles
