@@ -18,10 +18,17 @@ from websockets.frames import Frame, Opcode
 from gateway.http.open_connections import ConnectionLimits, rejections
 from gateway.http.protocol import closing_response
 from gateway.http.rejection import HttpRejection
+from gateway.http.request_body import PartialBodies
 from gateway.http.stall_timer import StallTimer
 
 SLICE_BYTES = 16_384
 """The parser gets this much in one turn of the event loop."""
+
+MESSAGES_BYTES_MAX = 64_000_000
+"""For messages that have arrived in part, of all web sockets of a process."""
+
+MESSAGE_DEADLINE_S = 10.0
+"""How long a message of more than a slice may take to arrive."""
 
 MESSAGE_FRAMES_MAX = 1_000
 """Frames of one message."""
@@ -31,6 +38,9 @@ CONTROL_FRAMES_PER_S = 20
 """Pings and pongs of a client."""
 
 POLICY_VIOLATION = 1008
+TRY_AGAIN_LATER = 1013
+
+_OF_MESSAGES = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 HANDSHAKE = HttpRejection(
     400,
@@ -44,7 +54,9 @@ LINGER_S = 1.0
 
 def bounded_web_socket(limits: ConnectionLimits) -> Callable[..., asyncio.Protocol]:
     """A factory of web sockets with these limits: uvicorn's option `ws`."""
-    return partial(BoundedWebSocket, limits=limits)
+    return partial(
+        BoundedWebSocket, limits=limits, partial_messages=PartialBodies(MESSAGES_BYTES_MAX)
+    )
 
 
 class BoundedWebSocket(WebSocketsSansIOProtocol):
@@ -58,8 +70,15 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         limits: ConnectionLimits,
+        partial_messages: PartialBodies,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self._partial_messages = partial_messages
+        self._fragment_bytes = 0
+        """Bytes of the complete frames of a message that has arrived in part."""
+        self._taken_bytes = 0
+        """Bytes of that message taken from `partial_messages`: all, if they exceed a slice."""
+        self._message_timer: asyncio.TimerHandle | None = None
         self._stall_timer = StallTimer(self.loop, limits.stall_ms)
         self._unparsed = bytearray()
         self._next_slice: asyncio.Handle | None = None
@@ -72,6 +91,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stall_timer.stop()
         self._unparsed.clear()
+        self._release_message()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -87,9 +107,34 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             data = bytes(self._unparsed[:SLICE_BYTES])
             del self._unparsed[:SLICE_BYTES]
             super().data_received(data)
+            self._limit_message()
             if self.conn.handshake_exc is not None and not self.handshake_initiated:
                 return self._reject_handshake()
         return self._continue()
+
+    def _limit_message(self) -> None:
+        """Limit the memory and the time of a message that has not arrived as a whole."""
+        held = len(self.conn.reader.buffer) + self._fragment_bytes
+        if self._is_rejected or held <= SLICE_BYTES:
+            self._release_message()
+            return
+        try:
+            self._partial_messages.take(held - self._taken_bytes)
+        except HttpRejection:
+            self._reject("messages", TRY_AGAIN_LATER, "Too many large messages; try again later")
+            return
+        self._taken_bytes = held
+        if self._message_timer is None:
+            self._message_timer = self.loop.call_later(
+                MESSAGE_DEADLINE_S, self._reject, "late", POLICY_VIOLATION, "Message too slow"
+            )
+
+    def _release_message(self) -> None:
+        self._partial_messages.release(self._taken_bytes)
+        self._taken_bytes = 0
+        if self._message_timer is not None:
+            self._message_timer.cancel()
+            self._message_timer = None
 
     def _reject_handshake(self) -> None:
         """Respond to a handshake that websockets cannot read, and for which it only stops reading:
@@ -120,7 +165,11 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
     def handle_events(self) -> None:
         for event in self.conn.events:
             if isinstance(event, Frame) and not self._is_within_limits(event):
-                return self._reject()
+                return self._reject("frames", POLICY_VIOLATION, "Too many frames")
+            if isinstance(event, Frame) and event.opcode in _OF_MESSAGES:
+                self._fragment_bytes = 0 if event.fin else self._fragment_bytes + len(event.data)
+                if event.fin:
+                    self._release_message()
         return super().handle_events()
 
     def _is_within_limits(self, frame: Frame) -> bool:
@@ -133,15 +182,15 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         self._message_frames = self._message_frames + 1 if frame.opcode is Opcode.CONT else 1
         return self._message_frames <= MESSAGE_FRAMES_MAX
 
-    def _reject(self) -> None:
+    def _reject(self, metric: str, code: int, reason: str) -> None:
         self._is_rejected = True
-        rejections.labels("frames").inc()
+        self._release_message()
+        rejections.labels(metric).inc()
         self.stop_keepalive()
         if self.close_sent:
             return self.transport.abort()
-        reason = "Too many frames"
-        self.conn.fail(POLICY_VIOLATION, reason)
-        closed = {"type": "websocket.disconnect", "code": POLICY_VIOLATION, "reason": reason}
+        self.conn.fail(code, reason)
+        closed = {"type": "websocket.disconnect", "code": code, "reason": reason}
         self.queue.put_nowait(closed)  # type: ignore[arg-type]
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True

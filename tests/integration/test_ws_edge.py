@@ -173,3 +173,40 @@ async def test_the_queue_for_a_client_that_does_not_read_is_bounded(
 
         await until(is_closed, "the client is disconnected")
         assert 0 < largest <= 65_536 + 2 * SLICE_BYTES
+
+
+async def test_the_memory_of_messages_that_arrive_in_part_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_protocol, "MESSAGES_BYTES_MAX", 150_000)
+    part = frame(Opcode.TEXT, b"a" * 100_000)
+    async with (
+        bounded_server(echo, tmp_path / "kith.sock") as server,
+        server.connected(2) as (first, second),
+        server.connection() as polite,
+    ):
+        for connection in (first, second):
+            await opened(connection)
+            await connection.send(part[:-1])
+        reading = [asyncio.create_task(one.rest()) for one in (first, second)]
+        async with asyncio.timeout(20):
+            (rejected,), (other,) = await asyncio.wait(reading, return_when="FIRST_COMPLETED")
+        assert (1013).to_bytes(2, "big") in rejected.result()
+        await opened(polite)
+        await polite.send(frame(Opcode.TEXT, b"a" * 1_000))
+        async with asyncio.timeout(20):
+            assert b"received" in await polite.reader.readuntil(b"received")
+        other.cancel()
+
+
+async def test_a_large_message_has_a_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_protocol, "MESSAGE_DEADLINE_S", 0.05)
+    async with (
+        bounded_server(echo, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await opened(connection)
+        await connection.send(frame(Opcode.TEXT, b"a" * 100_000)[:-1])
+        assert POLICY_VIOLATION in await connection.rest()

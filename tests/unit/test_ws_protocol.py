@@ -4,6 +4,7 @@ import inspect
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import Protocol
+from websockets.streams import StreamReader
 
 METHODS = (
     "connection_lost data_received handle_events pause_writing resume_writing receive send"
@@ -25,6 +26,8 @@ def test_the_attributes_that_are_used_exist() -> None:
     for name in ATTRIBUTES.split():
         assert f"self.{name}" in source, name
     assert "self.events" in inspect.getsource(Protocol.__init__)
+    assert "self.reader = StreamReader()" in inspect.getsource(Protocol.__init__)
+    assert "self.buffer" in inspect.getsource(StreamReader)
     assert "self.handshake_exc" in inspect.getsource(Protocol.__init__)
 
 
