@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from uvicorn.config import Config
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
@@ -216,6 +217,9 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         return message
 
     async def send(self, message: Any) -> None:
+        await self.writable.wait()
+        if self.close_sent:  # because of a limit, or of a frame that is not valid
+            raise ClientDisconnected
         await super().send(message)
         if message["type"] != "websocket.send":  # the handshake is complete, or a close awaited
             self._continue()

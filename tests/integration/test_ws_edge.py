@@ -210,3 +210,30 @@ async def test_a_large_message_has_a_deadline(
         await opened(connection)
         await connection.send(frame(Opcode.TEXT, b"a" * 100_000)[:-1])
         assert POLICY_VIOLATION in await connection.rest()
+
+
+async def test_an_application_that_sends_after_a_rejection_learns_that_its_client_is_gone(
+    tmp_path: Path,
+) -> None:
+    failures: list[Exception] = []
+    ended = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+        try:
+            await send({"type": "websocket.send", "text": "late"})
+        except Exception as failure:
+            failures.append(failure)
+        ended.set()
+
+    async with (
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await opened(connection)
+        await connection.send(frame(Opcode.TEXT, b"\xff"))
+        async with asyncio.timeout(20):
+            await ended.wait()
+    assert [isinstance(one, OSError) for one in failures] == [True]
