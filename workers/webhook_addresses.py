@@ -10,9 +10,11 @@ from ipaddress import (
     IPv6Network,
     ip_address,
 )
+from typing import Any
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
+_Found = list[tuple[Any, ...]]
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 """The only part of IPv6 of which IANA assigns public addresses to hosts."""
@@ -32,6 +34,7 @@ class AddressRules:
 
     def __init__(self, networks: Sequence[Network] = ()) -> None:
         self._networks = networks
+        self._lookups: dict[tuple[str, int], asyncio.Future[_Found]] = {}
 
     def allows(self, address: Address) -> bool:
         """Whether a webhook may connect to the address."""
@@ -51,8 +54,7 @@ class AddressRules:
             AddressRejected: one of them is not allowed.
             OSError: the host has none.
         """
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = await self._look_up(host, port)
         addresses = list(dict.fromkeys(ip_address(str(one[4][0])) for one in found))
         for address in addresses:
             if not self.allows(address):
@@ -61,6 +63,23 @@ class AddressRules:
                     " the networks that are allowed."
                 )
         return addresses
+
+    async def _look_up(self, host: str, port: int) -> "_Found":
+        """Look up a host, once at a time. A lookup holds a thread for as long as the name server is
+        silent, also if the caller has given up, and all endpoints share few threads."""
+        key = (host, port)
+        running = self._lookups.get(key)
+        if running is None:
+            loop = asyncio.get_running_loop()
+            running = asyncio.ensure_future(loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            self._lookups[key] = running
+            running.add_done_callback(lambda done: self._end_lookup(key, done))
+        return await asyncio.shield(running)
+
+    def _end_lookup(self, key: tuple[str, int], done: "asyncio.Future[_Found]") -> None:
+        del self._lookups[key]
+        if not done.cancelled():
+            done.exception()  # retrieved: all callers may have given up
 
 
 def _embedded_ipv4(address: Address) -> IPv4Address | None:

@@ -1,6 +1,8 @@
 """Webhooks without servers: addresses, URLs, names, event types, signatures."""
 
+import asyncio
 import socket
+import threading
 from ipaddress import ip_address, ip_network
 from itertools import product
 
@@ -84,6 +86,29 @@ def test_an_allowed_network_allows_its_addresses_and_no_others() -> None:
     assert rules.allows(ip_address("fd12::1"))
     assert not rules.allows(ip_address("10.2.0.1"))
     assert not rules.allows(ip_address("127.0.0.1"))
+
+
+async def test_a_host_is_looked_up_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name server may be silent, and each lookup holds a thread."""
+    answer, lookups = threading.Event(), []
+
+    def look_up(host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
+        lookups.append(host)
+        assert answer.wait(10)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    rules = AddressRules()
+    for _ in range(20):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(rules.resolve("silent.example", 443), 0.001)
+    waiting = asyncio.create_task(rules.resolve("silent.example", 443))
+    await asyncio.sleep(0)
+    answer.set()
+    assert await waiting == [ip_address("93.184.216.34")]
+    assert lookups == ["silent.example"]
+    assert await rules.resolve("silent.example", 443) == [ip_address("93.184.216.34")]
+    assert len(lookups) == 2
 
 
 HOSTS = [
