@@ -160,6 +160,8 @@ class _Adapter(AsyncWebSocketAdapter):
                 if message is None:
                     self._connection.end(INVALID)
                     return
+                if reservation is not None and message["type"] != "subscribe":
+                    reservation.release()  # before a reply, which a slow client may delay
                 yield message
                 if reservation is not None:
                     await asyncio.sleep(0)  # the operation enters in the first step of its task
