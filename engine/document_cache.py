@@ -1,8 +1,6 @@
 """The documents of one schema: parsed and validated once, and so are those that are rejected."""
 
-import asyncio
-from asyncio import Task
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from functools import partial
 from typing import TypeVar
 
@@ -16,6 +14,7 @@ from engine.parsed_document import ParsedDocument
 from engine.parsing import Document, parsing, validating
 from engine.result import RequestError
 from engine.settings import EngineSettings
+from engine.shared_work import SharedWork
 from engine.turns import Turns, run_at_once
 
 T = TypeVar("T")
@@ -49,8 +48,8 @@ class DocumentCache:
         )
         """Documents that are not validated: they were too costly for those who sent them."""
         self._rejected: LruCache[str, RequestError] = LruCache(entries=entries, weight=weight)
-        self._running: dict[str, Task[Document]] = {}
-        self._being_parsed: dict[str, Task[ParsedDocument]] = {}
+        self._being_prepared: SharedWork[str, Document] = SharedWork()
+        self._being_parsed: SharedWork[str, ParsedDocument] = SharedWork()
 
     def get(self, text: str) -> Document | None:
         """The document, or None if it is not cached."""
@@ -69,25 +68,12 @@ class DocumentCache:
 
     async def parse_in_turns(self, text: str) -> ParsedDocument:
         """Parse a document in turns of the event loop. Concurrent callers share the work."""
-        # Without a variable for the task: it would be a reference cycle with its exception.
-        return await asyncio.shield(self._task(self._being_parsed, text, self._cached_parsed))
+        begin = partial(self._cached_parsed, text)
+        return await self._being_parsed.run(text, self._turns, begin)
 
     async def prepare_in_turns(self, text: str) -> Document:
         """Parse and validate a document, as `parse_in_turns`."""
-        return await asyncio.shield(self._task(self._running, text, self._cached))
-
-    def _task(
-        self,
-        running: dict[str, Task[T]],
-        text: str,
-        work: Callable[[str], Generator[None, None, T]],
-    ) -> Task[T]:
-        task = running.get(text)
-        if task is None or task.get_loop() is not asyncio.get_running_loop():
-            task = asyncio.create_task(self._turns.run(work(text)))
-            running[text] = task
-            task.add_done_callback(partial(_ended, running, text))
-        return task
+        return await self._being_prepared.run(text, self._turns, partial(self._cached, text))
 
     def _drop_compiled(self, document: Document) -> None:
         """Plans refer to their document, which a request may still be running."""
@@ -123,13 +109,6 @@ class DocumentCache:
         if len(text) <= self._characters_max:
             self._rejected.put(text, RequestError(stage, errors), len(text))
         raise RequestError(stage, errors)
-
-
-def _ended(running: dict[str, Task[T]], text: str, task: Task[T]) -> None:
-    if running.get(text) is task:
-        del running[text]
-    if not task.cancelled():
-        task.exception()  # all callers may have been cancelled
 
 
 def _light(error: GraphQLError) -> GraphQLError:

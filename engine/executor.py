@@ -8,7 +8,7 @@ the process pass through: cancellations, SystemExit and the like.
 
 import asyncio
 import logging
-from asyncio import CancelledError, Task
+from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Coroutine, Generator, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ from engine.plan import Operation, Plan
 from engine.result import Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
-from engine.turns import Turns
+from engine.shared_work import SharedWork
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Executor:
         self._schema = schema
         self._compiled = compiled
         self._compiler = Compiler(schema, settings)
-        self._compiling: dict[tuple[int, tuple[Any, ...]], Task[Plan | Unsupported]] = {}
+        self._compiling: SharedWork[tuple[int, tuple[Any, ...]], Plan | Unsupported] = SharedWork()
         """The operations that are being compiled, by their caches and conditions."""
 
     async def execute_before(self, operation: Operation, run: Run, deadline: float) -> Result:
@@ -88,7 +88,8 @@ class Executor:
         key = _condition_values(operation, run) if operation.conditions else ()
         plan = operation.plans.get(key)
         if plan is None:
-            plan = await self._compiled_in_turns(operation, key, run.turns)
+            begin = partial(self._compile, operation, key)
+            plan = await self._compiling.run((id(operation.plans), key), run.turns, begin)
             await run.turns.wait()  # the first rows compile the types that the document leaves open
         else:
             operation.plans.is_used = True
@@ -132,22 +133,6 @@ class Executor:
         finally:
             for coroutine in coroutines:
                 coroutine.close()
-
-    async def _compiled_in_turns(
-        self, operation: Operation, key: tuple[Any, ...], turns: Turns
-    ) -> Plan | Unsupported:
-        """Compile an operation in turns of the event loop. Concurrent runs share the work."""
-        place = id(operation.plans), key
-        task = self._compiling.get(place)
-        if task is None or task.get_loop() is not asyncio.get_running_loop():
-            task = asyncio.create_task(turns.run(self._compile(operation, key)))
-            self._compiling[place] = task
-            task.add_done_callback(partial(self._ended, place))
-        return await asyncio.shield(task)
-
-    def _ended(self, place: tuple[int, tuple[Any, ...]], task: Task[Plan | Unsupported]) -> None:
-        if self._compiling.get(place) is task:
-            del self._compiling[place]
 
     def _compile(
         self, operation: Operation, key: tuple[Any, ...]
