@@ -3,12 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from graph.page import (
-    Page,
-    Position,
-    Window,
-    cut,
-)
+from graph.page import Page, Position, Window, cut
 from storage.cache.codec.lists import bytes_of_entries, entries_in, window_bounds
 from storage.redis.keys import beyond
 from storage.redis.scripts import CALL, READ_WINDOW
