@@ -12,9 +12,9 @@ from tests.support.faults.traffic import Traffic
 
 IN_FLIGHT_MAX = 300
 """Requests that are due while so many wait are left out, and counted."""
-LISTS_SHARE = 0.2
-"""Of the reads: whole lists. The others are profiles with counts and relations."""
-PROFILES_READ = 2
+CHECKS_SHARE = 5 / 7
+"""Of all reads: relation checks, as in the planned load."""
+USERS_READ = 2
 END_S = 60
 
 
@@ -24,6 +24,16 @@ class Rates:
 
     writes: int
     reads: int
+
+    @property
+    def other_reads(self) -> int:
+        """Reads that follow no write."""
+        return self.reads - self.writes
+
+    @property
+    def checks_share(self) -> float:
+        """The share of relation checks in the other reads. A writer reads whole lists."""
+        return min(1.0, CHECKS_SHARE * self.reads / self.other_reads)
 
 
 @dataclass
@@ -45,7 +55,7 @@ class Load:
         """Send requests while the block runs; then wait for the last answers."""
         senders = [
             asyncio.create_task(self._send(self._write, self.rates.writes)),
-            asyncio.create_task(self._send(self._read, self.rates.reads - self.rates.writes)),
+            asyncio.create_task(self._send(self._read, self.rates.other_reads)),
         ]
         try:
             yield
@@ -86,8 +96,10 @@ class Load:
     async def _read(self) -> None:
         arrow = random.choice(self._arrows)
         viewer = random.choice((None, arrow.source))
-        if random.random() < LISTS_SHARE:
+        near = random.sample(self.traffic.world.targets[arrow.source], USERS_READ)
+        if random.random() < self.rates.checks_share:
+            await self.traffic.check_relations(arrow.source, near)
+        elif random.random() < 0.5:
             await self.traffic.read(viewer, random.choice(arrow))
         else:
-            near = random.sample(self.traffic.world.targets[arrow.source], PROFILES_READ)
             await self.traffic.read_profiles(viewer, near)

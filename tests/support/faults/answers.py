@@ -24,6 +24,11 @@ query Profiles($ids: [ID!]!) {
   }
 }
 """
+RELATIONS = """
+query Relations($ids: [ID!]!) {
+  users(ids: $ids) { id viewerRelation { following followedBy } }
+}
+"""
 CHANGE = """
 mutation Change($%(name)s: %(kind)sInput!) {
   change: %(name)s(input: $%(name)s) {
@@ -39,7 +44,7 @@ COUNTS = {"following": "followingCount", "followers": "followerCount", "friends"
 def wrong_lists(read: Read, owner: int, data: Any) -> Iterator[str]:
     """The errors in a response to `LISTS`."""
     user = data["user"]
-    possible = {name: getattr(read, name)(owner) for name in COUNTS}
+    possible = read.lists(owner)
     shown = {}
     for name, others in possible.items():
         page = user[name]
@@ -75,12 +80,20 @@ def _contradictions(
                 yield f"viewerRelation.{field} of {owner} is {relation[field]}, unlike {name}"
 
 
+def wrong_relations(read: Read, users: list[int], data: Any) -> Iterator[str]:
+    """The errors in a response to `RELATIONS`, asked by a viewer about other users."""
+    for owner, user in zip(users, data["users"], strict=True):
+        if user["id"] != str(owner) or user["viewerRelation"] is None:
+            yield f"user {owner} is answered with {user}"
+        yield from _wrong_relation(read, owner, user["viewerRelation"])
+
+
 def wrong_profiles(read: Read, users: list[int], data: Any) -> Iterator[str]:
     """The errors in a response to `PROFILES`."""
     for owner, user in zip(users, data["users"], strict=True):
         if user["id"] != str(owner):
             yield f"user {owner} is answered with {user['id']}"
-        possible = {name: getattr(read, name)(owner) for name in COUNTS}
+        possible = read.lists(owner)
         yield from _wrong_counts(read, owner, possible, user)
         yield from _wrong_relation(read, owner, user["viewerRelation"])
 

@@ -16,9 +16,11 @@ from tests.support.faults.answers import (
     FOLLOW,
     LISTS,
     PROFILES,
+    RELATIONS,
     UNFOLLOW,
     wrong_lists,
     wrong_profiles,
+    wrong_relations,
 )
 from tests.support.faults.client import Answer, Client
 from tests.support.faults.histories import Arrow
@@ -99,6 +101,12 @@ class Traffic:
         read, answer = await self._ask(viewer, PROFILES, {"ids": list(map(str, users))})
         if answer.code is None:
             self._report(read, wrong_profiles(read, users, answer.data))
+
+    async def check_relations(self, viewer: int, users: list[int]) -> None:
+        """Ask how the viewer relates to other users."""
+        read, answer = await self._ask(viewer, RELATIONS, {"ids": list(map(str, users))})
+        if answer.code is None:
+            self._report(read, wrong_relations(read, users, answer.data))
 
     async def write(self, arrow: Arrow, *, keyed: bool) -> None:
         """Follow or unfollow, repeat it until it is acknowledged, then read it as its writer.

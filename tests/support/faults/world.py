@@ -90,12 +90,14 @@ class Read:
     def followers(self, user: int) -> dict[int, int]:
         return {other: self.may(Arrow(other, user)) for other in self.world.sources[user]}
 
-    def friends(self, user: int) -> dict[int, int]:
-        followers = self.followers(user)
-        return {
+    def lists(self, user: int) -> dict[str, dict[int, int]]:
+        """All three lists of a user, by name. A soak spends a third of its CPU time here."""
+        following, followers = self.following(user), self.followers(user)
+        friends = {
             other: _both(may, followers.get(other, May.BE_ABSENT))
-            for other, may in self.following(user).items()
+            for other, may in following.items()
         }
+        return {"following": following, "followers": followers, "friends": friends}
 
 
 def _both(one: int, two: int) -> int:
