@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from bench import goals, plot, report
-from bench.asking import WrongAnswer
+from bench.answers import WrongAnswer
+from bench.comparison import Durations
 from bench.contestants import ALL, Contestant, node_binary
-from bench.course import Pace
 from bench.filling import NotFilled
 from bench.graph import SMALL, community
 from bench.load import must_have_wrk
@@ -19,7 +19,10 @@ from devstack.errors import DevstackError
 
 STATE = Path(".kith-bench")
 USERS, USERS_QUICK = 1_000_000, SMALL
-PACE, PACE_QUICK = Pace(rounds=5, seconds=2, warm_up_s=2), Pace(rounds=3, seconds=1, warm_up_s=1)
+DURATIONS, DURATIONS_QUICK = (
+    Durations(rounds=5, seconds=2, warm_up_s=2),
+    Durations(rounds=3, seconds=1, warm_up_s=1),
+)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -40,14 +43,14 @@ def main(
     """Compare Kith with other servers on one graph, in interleaved rounds."""
     if users is None and edges is None:
         users = USERS_QUICK if quick else USERS
-    usual = PACE_QUICK if quick else PACE
+    usual = DURATIONS_QUICK if quick else DURATIONS
     try:
         plan = Plan(
             graph=community(users, edges),
             contestants=_contestants(only, quick),
             shapes=[BY_NAME[name] for name in shape or _usual_shapes(quick)],
             cold=[] if shape or quick else [BY_NAME[name] for name in COLD],
-            pace=Pace(rounds or usual.rounds, seconds or usual.seconds, usual.warm_up_s),
+            durations=Durations(rounds or usual.rounds, seconds or usual.seconds, usual.warm_up_s),
             folder=state,
         )
         must_have_wrk()

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from bench.asking import WrongAnswer, answers
+from bench.answers import WrongAnswer, answers
 from bench.contestants import Contestant
 from bench.processes import ServerProcess
 from bench.questions import Question

@@ -80,7 +80,7 @@ def page() -> str:
         _machines(made),
         _sizes(inputs),
         _assumed(),
-        _bytes(measured["weights"]),
+        _bytes(measured["sizes"]),
         _cpu(Inputs(inputs), measured["reads"]["edges"]),
         _traffic(inputs),
     )
@@ -120,17 +120,17 @@ def _assumed() -> Iterator[str]:
         yield row([f"`{one.name}`", number(one.value), one.unit, one.source])
 
 
-def _bytes(weights: Mapping[str, Any]) -> Iterator[str]:
+def _bytes(sizes: Mapping[str, Any]) -> Iterator[str]:
     yield "\n## Bytes\n\n"
-    yield f"A graph of {_millions(weights['edges'])} million edges, freshly loaded:\n\n"
+    yield f"A graph of {_millions(sizes['edges'])} million edges, freshly loaded:\n\n"
     yield row(["", "bytes an edge"]) + row(["---", "---:"])
-    for name, size in weights["bytes_per_edge_in"].items():
+    for name, size in sizes["bytes_per_edge_in"].items():
         yield row([f"`{name}`: rows" if name in TABLES else f"`{name}`", f"{size:.0f}"])
-    yield row(["both directions, all tables and indexes", f"{weights['bytes_per_edge']:.0f}"])
-    user = f"{weights['bytes_per_user']:.0f}"
+    yield row(["both directions, all tables and indexes", f"{sizes['bytes_per_edge']:.0f}"])
+    user = f"{sizes['bytes_per_user']:.0f}"
     yield f"\nThe two count tables take {user} bytes a user with their keys.\n\n"
     yield row(["cached value", "bytes a user", "bytes an entry"]) + row(["---", "---:", "---:"])
-    for kind, size in weights["cached_bytes"].items():
+    for kind, size in sizes["cached_bytes"].items():
         yield row([_CACHED[kind], f"{size['per_user']:,.0f}", f"{size['per_entry']:,.0f}"])
     yield "\n(ordinary users of the bench: 10 to 900 followings, at most 4,000 followers)\n"
 

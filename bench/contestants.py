@@ -77,7 +77,9 @@ RAW_REDIS_PY = Contestant(
     same_bytes=True,
 )
 """For information: no goal refers to it."""
-STRAWBERRY = Contestant("strawberry", _python("bench.stock", "{port}", "{space}"), reads_cold=True)
+STRAWBERRY = Contestant(
+    "strawberry", _python("bench.stock_strawberry", "{port}", "{space}"), reads_cold=True
+)
 MERCURIUS = Contestant("mercurius", _node("mercurius.js"), document=_from_caches, node=True)
 POSTGRAPHILE = Contestant(
     "postgraphile",

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from bench.asking import WrongAnswer
+from bench.answers import WrongAnswer
 from bench.questions import Question
 
 CONNECTIONS = 48

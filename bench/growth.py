@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from bench import caches, report
-from bench.asking import WrongAnswer
+from bench.answers import WrongAnswer
+from bench.comparison import Comparison, Durations
 from bench.contestants import KITH
 from bench.cores import cores
-from bench.course import Course, Pace
 from bench.filling import NotFilled, filled, space_of
 from bench.goals import Verdict
 from bench.graph import community
@@ -46,7 +46,7 @@ def main(
     sizes = {SMALL: small, LARGE: edges}
     try:
         must_have_wrk()
-        outcomes = asyncio.run(_run(sizes, Pace(rounds, seconds, 1), state))
+        outcomes = asyncio.run(_run(sizes, Durations(rounds, seconds, 1), state))
     except (DevstackError, WrongAnswer, NotFilled, ValueError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
@@ -55,55 +55,57 @@ def main(
     typer.echo(f"written to {report.save('growth', outcomes, found, {'edges': sizes})}")
 
 
-async def _run(sizes: dict[str, int], pace: Pace, state: Path) -> list[Outcome]:
+async def _run(sizes: dict[str, int], durations: Durations, state: Path) -> list[Outcome]:
     async with services(state, cores()) as running:
-        courses = {name: await _course(running, edges, pace) for name, edges in sizes.items()}
-        warm = [await _warm(BY_NAME[name], courses, pace) for name in WARM]
-        for course in courses.values():
+        comparisons = {
+            name: await _comparison(running, edges, durations) for name, edges in sizes.items()
+        }
+        warm = [await _warm(BY_NAME[name], comparisons, durations) for name in WARM]
+        for comparison in comparisons.values():
             # Measure cold caches, not cold disks: read the rows once before.
-            await course.fill_caches(course.people.strangers())
-        cold = [await _cold(BY_NAME[name], courses, pace) for name in COLD]
+            await comparison.fill_caches(comparison.people.strangers())
+        cold = [await _cold(BY_NAME[name], comparisons, durations) for name in COLD]
         return [*warm, *cold]
 
 
-async def _course(running: Services, edges: int, pace: Pace) -> Course:
+async def _comparison(running: Services, edges: int, durations: Durations) -> Comparison:
     graph = community(None, edges)
     typer.echo(f"filling a graph of {edges:,} edges", err=True)
     await filled(graph, running.database_url, running.redis_url, running.folder)
     space = space_of(graph)
     people = await population(running.database_url, space)
-    course = Course(running, space, people, pace, running.folder)
-    await course.enter(KITH)
-    await course.fill_caches(course.people)
-    return course
+    comparison = Comparison(running, space, people, durations, running.folder)
+    await comparison.enter(KITH)
+    await comparison.fill_caches(comparison.people)
+    return comparison
 
 
-async def _warm(shape: Shape, courses: dict[str, Course], pace: Pace) -> Outcome:
+async def _warm(shape: Shape, comparisons: dict[str, Comparison], durations: Durations) -> Outcome:
     typer.echo(shape.title, err=True)
-    for course in courses.values():
-        course.questions(shape, course.people)
-        await course.sample(shape, KITH.name, pace.warm_up_s)
+    for comparison in comparisons.values():
+        comparison.questions(shape, comparison.people)
+        await comparison.sample(shape, KITH.name, durations.warm_up_s)
 
     async def run(name: str) -> Sample:
-        return await courses[name].sample(shape, KITH.name, pace.seconds)
+        return await comparisons[name].sample(shape, KITH.name, durations.seconds)
 
     outcome = Outcome(shape.name, shape.title, shape.checks)
-    await interleaved(outcome, list(courses), pace.rounds, run)
+    await interleaved(outcome, list(comparisons), durations.rounds, run)
     return outcome
 
 
-async def _cold(shape: Shape, courses: dict[str, Course], pace: Pace) -> Outcome:
+async def _cold(shape: Shape, comparisons: dict[str, Comparison], durations: Durations) -> Outcome:
     typer.echo(f"{shape.title}, nothing cached", err=True)
-    for course in courses.values():
-        course.questions(shape, course.people.strangers())
+    for comparison in comparisons.values():
+        comparison.questions(shape, comparison.people.strangers())
 
     async def run(name: str) -> Sample:
-        course = courses[name]
-        await caches.empty(course.services.redis_url)
-        return await course.sample(shape, KITH.name, pace.seconds)
+        comparison = comparisons[name]
+        await caches.empty(comparison.services.redis_url)
+        return await comparison.sample(shape, KITH.name, durations.seconds)
 
     outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
-    await interleaved(outcome, list(courses), pace.rounds, run)
+    await interleaved(outcome, list(comparisons), durations.rounds, run)
     return outcome
 
 

@@ -6,7 +6,7 @@ from asyncio.subprocess import PIPE, STDOUT
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.asking import WrongAnswer
+from bench.answers import WrongAnswer
 from bench.cores import pinned_argv
 from bench.processes import Meter, ServerProcess
 from bench.services import Services

@@ -1,6 +1,6 @@
 """Writes `measured.json`, the figures for capacity planning, from the results of benchmarks.
 
-python -m bench.measured [reads] [writes] [weights] [traffic] [cluster] [citus]   (default: all)
+python -m bench.measured [reads] [writes] [sizes] [traffic] [cluster] [citus]   (default: all)
 
 Parts that are not named stay unchanged.
 """
@@ -35,7 +35,7 @@ class Part(StrEnum):
 
     READS = "reads"
     WRITES = "writes"
-    WEIGHTS = "weights"
+    SIZES = "sizes"
     TRAFFIC = "traffic"
     CLUSTER = "cluster"
     CITUS = "citus"
@@ -45,7 +45,7 @@ class Part(StrEnum):
         return {
             Part.READS: "python -m bench",
             Part.WRITES: "python -m bench.writes",
-            Part.WEIGHTS: "python -m bench.weighing",
+            Part.SIZES: "python -m bench.sizes",
             Part.TRAFFIC: "python -m bench.traffic",
             Part.CLUSTER: "python -m bench.cluster",
             Part.CITUS: "python -m bench.citus",
@@ -111,7 +111,7 @@ def _writes(result: Any) -> dict[str, Any]:
     }
 
 
-def _weights(result: Any) -> dict[str, Any]:
+def _sizes(result: Any) -> dict[str, Any]:
     graph = result["graph"]
     edges, tables = graph["edges"], {table["table"]: table for table in graph["tables"]}
 
@@ -145,7 +145,7 @@ def _weights(result: Any) -> dict[str, Any]:
 _KEPT: Mapping[Part, Callable[[Any], dict[str, Any]]] = {
     Part.READS: _reads,
     Part.WRITES: _writes,
-    Part.WEIGHTS: _weights,
+    Part.SIZES: _sizes,
     Part.TRAFFIC: dict,
     Part.CLUSTER: dict,
     Part.CITUS: dict,

@@ -7,9 +7,9 @@ from typing import Any
 
 import typer
 
+from bench.comparison import Comparison, Durations
 from bench.contestants import WORKER, Contestant
 from bench.cores import Cores, cores
-from bench.course import Course, Pace
 from bench.filling import filled, space_of
 from bench.graph import Community
 from bench.population import population
@@ -26,7 +26,7 @@ class Plan:
     contestants: Sequence[Contestant]
     shapes: Sequence[Shape]
     cold: Sequence[Shape]
-    pace: Pace
+    durations: Durations
     folder: Path
 
     def described(self) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class Plan:
         division: Cores = cores()
         return {
             "graph": {"users": self.graph.users, "edges": self.graph.edges},
-            "pace": {"rounds": self.pace.rounds, "seconds": self.pace.seconds},
+            "durations": {"rounds": self.durations.rounds, "seconds": self.durations.seconds},
             "cores": {
                 "server": division.server,
                 "stores": sorted(division.stores),
@@ -54,25 +54,25 @@ async def run(plan: Plan) -> list[Outcome]:
         say(f"filling a graph of {graph.users:,} users, if it is not filled yet")
         await filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space)
-        course = Course(running, space, people, plan.pace, running.folder)
+        comparison = Comparison(running, space, people, plan.durations, running.folder)
         for contestant in plan.contestants:
             say(f"starting {contestant.name}")
-            await course.enter(contestant)
+            await comparison.enter(contestant)
         say("filling the caches")
-        await course.fill_caches(people)
-        outcomes = [await _warm(course, shape) for shape in plan.shapes if not shape.writes]
+        await comparison.fill_caches(people)
+        outcomes = [await _warm(comparison, shape) for shape in plan.shapes if not shape.writes]
         for shape in plan.cold:
             say(f"{shape.title}, nothing cached")
-            outcomes.append(await course.cold(shape))
+            outcomes.append(await comparison.cold(shape))
         writes = [shape for shape in plan.shapes if shape.writes]
         if writes:
             await running.start(WORKER, space, *running.cores.stores)
-        return [*outcomes, *[await _warm(course, shape) for shape in writes]]
+        return [*outcomes, *[await _warm(comparison, shape) for shape in writes]]
 
 
-async def _warm(course: Course, shape: Shape) -> Outcome:
+async def _warm(comparison: Comparison, shape: Shape) -> Outcome:
     say(shape.title)
-    return await course.warm(shape)
+    return await comparison.warm(shape)
 
 
 def say(line: str) -> None:

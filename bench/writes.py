@@ -18,15 +18,15 @@ import orjson
 import typer
 
 from bench import report
-from bench.asking import WrongAnswer
+from bench.answers import WrongAnswer
 from bench.contestants import KITH, WORKER
 from bench.cores import cores, pinned
-from bench.crowd import Crowd
 from bench.filling import NotFilled, filled, space_of
 from bench.follows import Stream, offered
 from bench.graph import Community, community
 from bench.lag import lag
 from bench.processes import Meter, ServerProcess
+from bench.random_follows import RandomFollows
 from bench.services import Services, services
 from bench.write_figures import EVEN, OTHERS, STAR, WriteFigures
 from devstack.errors import DevstackError
@@ -67,7 +67,7 @@ class _Scene:
 
     running: Services
     space: str
-    crowd: Crowd
+    follows: RandomFollows
     worker: ServerProcess
     gateways: tuple[ServerProcess, ServerProcess]
 
@@ -102,7 +102,7 @@ async def _run(
         scene = _Scene(
             running,
             space,
-            Crowd(graph.users),
+            RandomFollows(graph.users),
             await running.start(WORKER, space, *division.stores),
             (
                 await running.start(KITH, space, division.server),
@@ -114,17 +114,17 @@ async def _run(
 
 
 async def _measured(figures: WriteFigures, others_per_s: int, rounds: int, scene: _Scene) -> None:
-    crowd, rate = scene.crowd, figures.rate
+    follows, rate = scene.follows, figures.rate
     urls = [gateway.url for gateway in scene.gateways]
-    even = Stream(EVEN, rate, crowd.evenly())
-    others = Stream(OTHERS, others_per_s, crowd.evenly())
+    even = Stream(EVEN, rate, follows.evenly())
+    others = Stream(OTHERS, others_per_s, follows.evenly())
     await offered(urls, [even, others], WARM_UP_S)
     await scene.drained()
     metrics = f"{scene.worker.url}/metrics"
     lag_before, used = lag(metrics), _cpu_s(scene)
     for _ in range(rounds):
         for kind in (EVEN, STAR):
-            star = Stream(STAR, rate, crowd.towards_a_star())
+            star = Stream(STAR, rate, follows.towards_a_star())
             streams = [even if kind == EVEN else star, others]
             figures.rounds[kind].append(await offered(urls, streams, figures.seconds))
             await scene.drained()

@@ -13,7 +13,7 @@ MEASURED = Path(__file__).with_name("measured.json")
 READS, WRITES, SIZES, COUNTS, CLUSTER, CITUS = (
     "python -m bench",
     "python -m bench.writes",
-    "python -m bench.weighing",
+    "python -m bench.sizes",
     "python -m bench.traffic",
     "python -m bench.cluster",
     "python -m bench.citus",
@@ -48,7 +48,7 @@ def measured_inputs(content: Mapping[str, Any]) -> tuple[Input, ...]:
         ValueError: a figure is missing, or is not a positive number.
     """
     try:
-        inputs = (*_cpu(content), *_sizes(content["weights"]), *_counts(content["traffic"]))
+        inputs = (*_cpu(content), *_sizes(content["sizes"]), *_counts(content["traffic"]))
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"The measured figures lack {error}: `python -m bench.measured` writes them all."
@@ -88,12 +88,12 @@ def _cpu(content: Mapping[str, Any]) -> Iterator[Input]:
         yield _measured(f"{name}_citus_ratio", value, "factor", text, CITUS)
 
 
-def _sizes(weights: Mapping[str, Any]) -> Iterator[Input]:
-    cached = sum(kind["per_user"] for kind in weights["cached_bytes"].values())
+def _sizes(sizes: Mapping[str, Any]) -> Iterator[Input]:
+    cached = sum(kind["per_user"] for kind in sizes["cached_bytes"].values())
     for name, value, unit, text in (
-        ("edge_bytes", weights["bytes_per_edge"], "bytes", "An edge, in both tables with indexes"),
-        ("user_bytes", weights["bytes_per_user"], "bytes", "A user, in both count tables"),
-        ("edges_per_user", weights["edges"] / weights["users"], "edges", "Of the bench's graph"),
+        ("edge_bytes", sizes["bytes_per_edge"], "bytes", "An edge, in both tables with indexes"),
+        ("user_bytes", sizes["bytes_per_user"], "bytes", "A user, in both count tables"),
+        ("edges_per_user", sizes["edges"] / sizes["users"], "edges", "Of the bench's graph"),
         ("cached_user_bytes", cached, "bytes", "All cached values of one ordinary user"),
     ):
         yield _measured(name, value, unit, text, SIZES)

@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 
 from bench import caches
-from bench.asking import WrongAnswer
+from bench.answers import WrongAnswer
+from bench.comparison import Comparison, Durations
 from bench.contestants import KITH, STRAWBERRY
-from bench.course import Course, Pace
 from bench.load import Sample
 from bench.population import Population
 from bench.processes import ServerProcess
@@ -52,13 +52,13 @@ def answering(name: str, answer: bytes) -> Iterator[ServerProcess]:
 
 
 class Bench:
-    """A course of Kith and Strawberry, whose answers are given; it notes what is done."""
+    """A comparison of Kith and Strawberry, whose answers are given; it notes what is done."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.done: list[str] = []
         self._folder = folder
         monkeypatch.setattr(caches, "empty", self._empty)
-        monkeypatch.setattr("bench.course.loaded", self._loaded)
+        monkeypatch.setattr("bench.comparison.loaded", self._loaded)
 
     async def _empty(self, redis_url: str) -> None:
         self.done.append("emptied")
@@ -72,15 +72,15 @@ class Bench:
             answering(KITH.name, kith) as ours,
             answering(STRAWBERRY.name, strawberry) as theirs,
         ):
-            course = Course(
+            comparison = Comparison(
                 cast(Services, SimpleNamespace(redis_url="")),
                 "space",
                 PEOPLE,
-                Pace(rounds=1, seconds=1, warm_up_s=1),
+                Durations(rounds=1, seconds=1, warm_up_s=1),
                 self._folder,
                 {KITH.name: (KITH, ours), STRAWBERRY.name: (STRAWBERRY, theirs)},
             )
-            asyncio.run(course.cold(FOLLOWERS) if cold else course.warm(FOLLOWERS))
+            asyncio.run(comparison.cold(FOLLOWERS) if cold else comparison.warm(FOLLOWERS))
 
 
 @pytest.mark.parametrize("cold", [False, True])

@@ -33,7 +33,7 @@ RESULTS: dict[str, Any] = {
         "shapes": {shape: {"contestants": {"kith": COSTS}} for shape in SHAPES},
     },
     "writes": {"cpu_us_per_follow": {"gateways": 4, "worker": 3, "postgres": 2, "valkey": 1}},
-    "weights": {
+    "sizes": {
         "graph": {
             "users": 100,
             "edges": 1000,
@@ -252,8 +252,8 @@ def test_wrong_measured_figures_are_reported_by_name(
 ) -> None:
     file = tmp_path / "measured.json"
     lacking, negative = deepcopy(content), deepcopy(content)
-    del lacking["weights"]["bytes_per_edge"]
-    negative["weights"]["bytes_per_edge"] = -1
+    del lacking["sizes"]["bytes_per_edge"]
+    negative["sizes"]["bytes_per_edge"] = -1
     for body, text in (
         (b"{", "is not JSON"),
         (b"[]", "holds no measured figures"),

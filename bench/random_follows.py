@@ -10,7 +10,7 @@ from bench.shapes import BY_NAME
 _DOCUMENT = BY_NAME["follow"].document
 
 
-class Crowd:
+class RandomFollows:
     """Users up to `highest_id`. Stars have ids above, which have no followers yet."""
 
     def __init__(self, highest_id: int) -> None:

@@ -1,6 +1,6 @@
 """Kith's own schema on stock Strawberry: its ASGI application, graphql-core, redis-py's pool.
 
-python -m bench.stock PORT SPACE    (DATABASE_URL and REDIS_URL are in the environment)
+python -m bench.stock_strawberry PORT SPACE    (DATABASE_URL and REDIS_URL are in the environment)
 
 Configured as a careful team would: parser and validation caches, orjson, the same resolvers and
 caches. The execution, the HTTP layer and the Redis client are those of the libraries.

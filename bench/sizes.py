@@ -1,6 +1,6 @@
 """Measures the size of a filled graph: bytes in tables, indexes and caches.
 
-python -m bench.weighing [--users 1000000]
+python -m bench.sizes [--users 1000000]
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from bench.graph import Community, community
 from bench.population import population
 from bench.report import RESULTS
 from bench.services import services
-from bench.weights import CacheWeight, GraphWeight, cache_weights, graph_weight
+from bench.stored_sizes import CacheSize, GraphSize, cache_sizes, graph_size
 from devstack.errors import DevstackError
 from storage.settings import StorageSettings
 
-WEIGHTS = RESULTS / "weights.json"
+SIZES = RESULTS / "sizes.json"
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -34,14 +34,14 @@ def main(
 ) -> None:
     """Measure the size of a graph. A million users take some minutes and 10 GB, the first time."""
     try:
-        asyncio.run(_weigh(community(users, None), state))
+        asyncio.run(_measure(community(users, None), state))
     except (DevstackError, NotFilled, ValueError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
-    typer.echo(f"written to {WEIGHTS}")
+    typer.echo(f"written to {SIZES}")
 
 
-async def _weigh(graph: Community, state: Path) -> None:
+async def _measure(graph: Community, state: Path) -> None:
     async with services(state, cores()) as running:
         await filled(graph, running.database_url, running.redis_url, running.folder)
         space = space_of(graph)
@@ -50,15 +50,15 @@ async def _weigh(graph: Community, state: Path) -> None:
         await caches.empty(running.redis_url)
         await caches.fill(where, people)
         _save(
-            await graph_weight(running.database_url, space),
-            await cache_weights(running.redis_url, space, people.ordinary),
+            await graph_size(running.database_url, space),
+            await cache_sizes(running.redis_url, space, people.ordinary),
         )
 
 
-def _save(graph: GraphWeight, cached: list[CacheWeight]) -> None:
+def _save(graph: GraphSize, cached: list[CacheSize]) -> None:
     RESULTS.mkdir(exist_ok=True)
     content = {"graph": asdict(graph), "caches": [asdict(weight) for weight in cached]}
-    WEIGHTS.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    SIZES.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from storage.settings import StorageSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Durations:
     """The number of rounds, and the duration of a sample."""
 
     rounds: int
@@ -30,13 +30,13 @@ class Pace:
 
 
 @dataclass(slots=True)
-class Course:
+class Comparison:
     """Contestants whose servers run on one space."""
 
     services: Services
     space: str
     people: Population
-    pace: Pace
+    durations: Durations
     folder: Path
     _entered: dict[str, tuple[Contestant, ServerProcess]] = field(default_factory=dict)
 
@@ -59,15 +59,15 @@ class Course:
             await agree(shape.name, self._those(names), questions)
         sent = dict.fromkeys(names, 0)
 
-        async def run(name: str, seconds: int = self.pace.seconds) -> Sample:
+        async def run(name: str, seconds: int = self.durations.seconds) -> Sample:
             sample = await self.sample(shape, name, seconds, sent[name])
             sent[name] += sample.requests  # a write must not be repeated
             return sample
 
         for name in names:
-            await run(name, self.pace.warm_up_s)
+            await run(name, self.durations.warm_up_s)
         outcome = Outcome(shape.name, shape.title, shape.checks, shape.writes)
-        await interleaved(outcome, names, self.pace.rounds, run)
+        await interleaved(outcome, names, self.durations.rounds, run)
         outcome.fallbacks = await self._fallbacks() - before
         return outcome
 
@@ -81,11 +81,11 @@ class Course:
 
         async def run(name: str) -> Sample:
             await empty()
-            return await self.sample(shape, name, self.pace.seconds)
+            return await self.sample(shape, name, self.durations.seconds)
 
         outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
         await agree(outcome.shape, self._those(names), questions, empty)
-        await interleaved(outcome, names, self.pace.rounds, run)
+        await interleaved(outcome, names, self.durations.rounds, run)
         outcome.fallbacks = await self._fallbacks() - before
         return outcome
 

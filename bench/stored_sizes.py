@@ -40,7 +40,7 @@ _USERS = "SELECT count(*) FROM following_count FULL JOIN follower_count USING (u
 
 
 @dataclass(frozen=True, slots=True)
-class TableWeight:
+class TableSize:
     table: str
     rows_bytes: int
     indexes_bytes: int
@@ -48,12 +48,12 @@ class TableWeight:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphWeight:
+class GraphSize:
     """The size of a space's tables and of each index."""
 
     users: int
     edges: int
-    tables: Sequence[TableWeight]
+    tables: Sequence[TableSize]
     indexes: dict[str, int]
 
     def bytes_per_edge(self, table: str) -> float:
@@ -62,7 +62,7 @@ class GraphWeight:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheWeight:
+class CacheSize:
     """The size of one user's cached values by kind, and their number of entries."""
 
     kind: str
@@ -71,19 +71,19 @@ class CacheWeight:
     bytes: int
 
 
-async def graph_weight(database_url: str, space: str) -> GraphWeight:
+async def graph_size(database_url: str, space: str) -> GraphSize:
     """Measure a space's tables."""
     connection = await asyncpg.connect(database_url, server_settings={"search_path": space})
     try:
-        tables = [TableWeight(*row) for row in await connection.fetch(_TABLES, space)]
+        tables = [TableSize(*row) for row in await connection.fetch(_TABLES, space)]
         indexes = {row[0]: row[1] for row in await connection.fetch(_INDEXES, space)}
         edges, users = await connection.fetchval(_EDGES), await connection.fetchval(_USERS)
     finally:
         await connection.close()
-    return GraphWeight(users, edges, tables, indexes)
+    return GraphSize(users, edges, tables, indexes)
 
 
-async def cache_weights(redis_url: str, space: str, users: Sequence[int]) -> list[CacheWeight]:
+async def cache_sizes(redis_url: str, space: str, users: Sequence[int]) -> list[CacheSize]:
     """Measure the cached values of users who have all kinds of them."""
     keys, sample = Keys(space), [UserId(user) for user in users[:SAMPLE]]
     async with Redis.from_url(redis_url) as redis:
@@ -95,21 +95,21 @@ async def cache_weights(redis_url: str, space: str, users: Sequence[int]) -> lis
         ]
 
 
-async def _hashes(redis: Redis, keys: Sequence[str]) -> CacheWeight:
+async def _hashes(redis: Redis, keys: Sequence[str]) -> CacheSize:
     entries = sum([int(await redis.hlen(key)) - 1 for key in keys])  # type: ignore[misc]
-    return CacheWeight("relations", len(keys), entries, await _weight(redis, keys))
+    return CacheSize("relations", len(keys), entries, await _size(redis, keys))
 
 
-async def _lists(redis: Redis, kind: str, keys: Sequence[str]) -> CacheWeight:
+async def _lists(redis: Redis, kind: str, keys: Sequence[str]) -> CacheSize:
     entry = bytes_of_entries(1) - bytes_of_entries(0)
     entries = sum([(await redis.strlen(key)) // entry for key in keys])
-    return CacheWeight(kind, len(keys), entries, await _weight(redis, keys))
+    return CacheSize(kind, len(keys), entries, await _size(redis, keys))
 
 
-async def _plain(redis: Redis, kind: str, keys: Sequence[str]) -> CacheWeight:
-    return CacheWeight(kind, len(keys), len(keys), await _weight(redis, keys))
+async def _plain(redis: Redis, kind: str, keys: Sequence[str]) -> CacheSize:
+    return CacheSize(kind, len(keys), len(keys), await _size(redis, keys))
 
 
-async def _weight(redis: Redis, keys: Sequence[str]) -> int:
+async def _size(redis: Redis, keys: Sequence[str]) -> int:
     """The bytes of a key. SAMPLES 0 counts every field instead of estimating."""
     return sum([await redis.memory_usage(key, samples=0) or 0 for key in keys])
