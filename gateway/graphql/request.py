@@ -11,7 +11,7 @@ from graphql import GraphQLError
 
 from engine import Operation, Result, Values, copied_error
 from gateway.graphql.charges import Charged
-from gateway.graphql.settings import DOCUMENT_ID_CHARS_MAX
+from gateway.graphql.document_ids import CHARS_MAX, document_id
 from gateway.http.rejection import HttpRejection
 
 MESSAGE_CHARS_MAX = 1_000
@@ -154,7 +154,7 @@ def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRe
     extensions = parameters.get("extensions")
     if extensions is not None and not isinstance(extensions, dict):
         raise _bad("`extensions` must be an object.")
-    document_id = None if query and not extensions else _document_id(parameters)
+    named = None if query and not extensions else _document_id(parameters)
     return _asked(
         (
             query or "",
@@ -162,7 +162,7 @@ def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRe
             operation_name or None,
             extensions or NOTHING,
             read_only,
-            document_id,
+            named,
         )
     )
 
@@ -191,9 +191,10 @@ def _sha256_hash(persisted: object) -> str:
 
 
 def _checked_id(given: object, what: str) -> str:
-    if isinstance(given, str) and 0 < len(given) <= DOCUMENT_ID_CHARS_MAX:
-        return given.removeprefix("sha256:")
-    raise _bad(f"{what} must be a string of 1 to {DOCUMENT_ID_CHARS_MAX} characters.")
+    checked = document_id(given)
+    if checked is None:
+        raise _bad(f"{what} must be a string of 1 to {CHARS_MAX} characters.")
+    return checked
 
 
 def _bad(message: str) -> HttpRejection:

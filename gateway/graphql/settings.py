@@ -6,9 +6,6 @@ from hmac import compare_digest
 
 from gateway.http.addresses import Address
 
-DOCUMENT_ID_CHARS_MAX = 256
-"""The longest id of a persisted or trusted document."""
-
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gateway.graphql.settings import DOCUMENT_ID_CHARS_MAX
+from gateway.graphql.document_ids import CHARS_MAX, document_id
 
 FILE_BYTES_MAX = 20_000_000
 FILES_MAX = 100
@@ -90,13 +90,14 @@ def _files(path: Path) -> list[Path]:
 
 
 def _documents(file: Path) -> Iterator[TrustedDocument]:
-    for document_id, text, name in _entries(file, _parsed(file)):
-        if not isinstance(document_id, str) or not 0 < len(document_id) <= DOCUMENT_ID_CHARS_MAX:
-            limit = f"an id has 1 to {DOCUMENT_ID_CHARS_MAX} characters"
-            raise ManifestError(f"{file} holds the id {str(document_id)[:80]!r}; {limit}.")
+    for given, text, name in _entries(file, _parsed(file)):
+        checked = document_id(given)
+        if checked is None:
+            limit = f"an id has 1 to {CHARS_MAX} characters"
+            raise ManifestError(f"{file} holds the id {str(given)[:80]!r}; {limit}.")
         if not isinstance(text, str) or not text.strip():
-            raise ManifestError(f"{file} holds no document under the id {document_id!r}.")
-        document = TrustedDocument(document_id.removeprefix("sha256:"), text, file, name)
+            raise ManifestError(f"{file} holds no document under the id {given!r}.")
+        document = TrustedDocument(checked, text, file, name)
         _check_hash(document)
         yield document
 

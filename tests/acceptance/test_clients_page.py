@@ -3,7 +3,8 @@
 import pytest
 
 from engine import EngineSettings
-from gateway.graphql.settings import DOCUMENT_ID_CHARS_MAX, HttpLimits
+from gateway.graphql.document_ids import CHARS_MAX
+from gateway.graphql.settings import HttpLimits
 from gateway.http.accept import HEADER_CHARS_MAX
 from graph.edge import Kind
 from resolvers.request_limits import Limits
@@ -66,7 +67,7 @@ def test_the_page_lists_the_limits() -> None:
         engine.max_comments,
         engine.max_name_characters,
         HEADER_CHARS_MAX,
-        DOCUMENT_ID_CHARS_MAX,
+        CHARS_MAX,
         HttpLimits().body_bytes_max,
         engine.max_rows,
         engine.max_field_errors,

@@ -171,7 +171,7 @@ async def test_a_malformed_extension_is_a_bad_request(gateway: Gateway, extensio
 
 
 @pytest.mark.parametrize("name", ["documentId", "doc_id", "id"])
-@pytest.mark.parametrize("wrong", [7, [], {}, "x" * 257, ""])
+@pytest.mark.parametrize("wrong", [7, [], {}, "x" * 257, "", "sha256:"])
 async def test_a_malformed_id_is_a_bad_request(gateway: Gateway, name: str, wrong: Any) -> None:
     rejected(await ask(gateway, {name: wrong}), 400, "BAD_REQUEST")
 

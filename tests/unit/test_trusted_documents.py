@@ -88,6 +88,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "an empty text": ({"a": " "}, "holds no document under the id 'a'"),
     "a long id": ({"a" * 257: WHO}, "an id has 1 to 256 characters"),
     "an empty id": ({"": WHO}, "an id has 1 to 256 characters"),
+    "an id that is only a prefix": ({"sha256:": WHO}, "an id has 1 to 256 characters"),
     "a wrong MD5": ({"0" * 32: WHO}, "a.json: the operation Who .* md5 of that is"),
     "a wrong SHA-1": ({"0" * 40: WHO}, "a.json: the operation Who .* sha1 of that is"),
     "a wrong SHA-256": ({"0" * 64: WHO}, "a.json: the operation Who .* sha256 of that is"),
