@@ -72,7 +72,9 @@ class GraphQLEventStream:
                 self._connections.claim(connection, identity)
                 connection.end_at(identity.expires_at)
                 answers = self._streams.answers(request, identity, headers, reservation)
-                await self._serve(connection, answers, receive)
+                has_begun = await self._serve(connection, answers, receive)
+            if not has_begun:  # `answers` has counted an operation that ended
+                await rejection_response(never_begun(), _same_id())(scope, receive, send)
         except HttpRejection as rejection:
             self._ended(None, request, rejection.code, 0.0)
             await rejection_response(rejection, _same_id())(scope, receive, send)
@@ -80,7 +82,8 @@ class GraphQLEventStream:
             if reservation is not None:
                 reservation.release()
 
-    async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
+    async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> bool:
+        """Send all answers. Returns whether the beginning of the stream was sent."""
         # The operation does not wait for this: a client that does not read would hold its
         # reservation for as long as a message may take.
         starting = asyncio.create_task(connection.send(_start()))
@@ -98,8 +101,9 @@ class GraphQLEventStream:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         if starting.cancelled() or not starting.result():
-            raise never_begun()
+            return False
         await connection.send_last(_body(b"", more=False))
+        return True
 
     async def _answer(
         self, connection: Connection, answers: Answers, starting: asyncio.Task[bool]

@@ -26,7 +26,7 @@ SLICE_BYTES = 16_384
 """The parser gets this much in one turn of the event loop."""
 
 MESSAGES_BYTES_MAX = 64_000_000
-"""For messages that have arrived in part, of all web sockets of a process."""
+"""For the large messages of all web sockets of a process, until they have been handled."""
 
 MESSAGE_DEADLINE_S = 10.0
 """How long a message of more than a slice may take to arrive."""
@@ -55,9 +55,7 @@ LINGER_S = 1.0
 
 def bounded_web_socket(limits: ConnectionLimits) -> Callable[..., asyncio.Protocol]:
     """A factory of web sockets with these limits: uvicorn's option `ws`."""
-    return partial(
-        BoundedWebSocket, limits=limits, partial_messages=PartialBodies(MESSAGES_BYTES_MAX)
-    )
+    return partial(BoundedWebSocket, limits=limits, messages=PartialBodies(MESSAGES_BYTES_MAX))
 
 
 class BoundedWebSocket(WebSocketsSansIOProtocol):
@@ -71,14 +69,16 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         limits: ConnectionLimits,
-        partial_messages: PartialBodies,
+        messages: PartialBodies,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._partial_messages = partial_messages
+        self._messages = messages
         self._fragment_bytes = 0
         """Bytes of the complete frames of a message that has arrived in part."""
         self._taken_bytes = 0
-        """Bytes of that message taken from `partial_messages`: all, if they exceed a slice."""
+        """Bytes of that message taken from `messages`: all, if they exceed a slice."""
+        self._unhandled_bytes = 0
+        """Bytes taken for complete messages that the application has not handled."""
         self._message_timer: asyncio.TimerHandle | None = None
         self._stall_timer = StallTimer(self.loop, limits.stall_ms)
         self._unparsed = bytearray()
@@ -93,6 +93,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         self._stall_timer.stop()
         self._unparsed.clear()
         self._release_message()
+        self._release_handled()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -120,7 +121,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self._release_message()
             return
         try:
-            self._partial_messages.take(held - self._taken_bytes)
+            self._messages.take(held - self._taken_bytes)
         except HttpRejection:
             self._reject("messages", TRY_AGAIN_LATER, "Too many large messages; try again later")
             return
@@ -131,8 +132,20 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             )
 
     def _release_message(self) -> None:
-        self._partial_messages.release(self._taken_bytes)
+        self._messages.release(self._taken_bytes)
         self._taken_bytes = 0
+        self._stop_message_timer()
+
+    def _complete_message(self) -> None:
+        self._unhandled_bytes += self._taken_bytes
+        self._taken_bytes = 0
+        self._stop_message_timer()
+
+    def _release_handled(self) -> None:
+        self._messages.release(self._unhandled_bytes)
+        self._unhandled_bytes = 0
+
+    def _stop_message_timer(self) -> None:
         if self._message_timer is not None:
             self._message_timer.cancel()
             self._message_timer = None
@@ -170,7 +183,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             if isinstance(event, Frame) and event.opcode in _OF_MESSAGES:
                 self._fragment_bytes = 0 if event.fin else self._fragment_bytes + len(event.data)
                 if event.fin:
-                    self._release_message()
+                    self._complete_message()
         return super().handle_events()
 
     def _is_within_limits(self, frame: Frame) -> bool:
@@ -212,6 +225,8 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         self._continue()
 
     async def receive(self) -> Any:
+        if self.queue.empty():  # all messages before have been handled
+            self._release_handled()
         message = await super().receive()
         self._continue()
         return message

@@ -199,6 +199,38 @@ async def test_the_memory_of_messages_that_arrive_in_part_is_bounded(
         other.cancel()
 
 
+async def test_the_memory_of_messages_that_wait_for_the_application_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_protocol, "MESSAGES_BYTES_MAX", 250_000)
+    message = frame(Opcode.TEXT, b"a" * 100_000)
+    handling, handled = asyncio.Semaphore(0), asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            handling.release()
+            await handled.wait()
+
+    async with (
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connected(4) as connections,
+    ):
+        for connection in connections:
+            await opened(connection)
+        *busy, rejected, later = connections
+        async with asyncio.timeout(20):
+            for connection in busy:
+                await connection.send(message)
+                await handling.acquire()
+            await rejected.send(message)
+            assert (1013).to_bytes(2, "big") in await rejected.rest()
+            handled.set()
+            for _ in range(3):  # the memory of handled messages is free again
+                await later.send(message)
+                await handling.acquire()
+
+
 async def test_a_large_message_has_a_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,12 +48,20 @@ class Client:
         return [one["status"] for one in self.got if one["type"] == "http.response.start"]
 
 
-def stream(admission: Admission, connections: SpaceConnections) -> GraphQLEventStream:
+def stream(
+    admission: Admission, connections: SpaceConnections, codes: list[str] | None = None
+) -> GraphQLEventStream:
+    """`codes` gets the code of each request that is counted."""
     context = Context()
+
+    def ended(_operation: object, _request: object, code: str, _seconds: float) -> None:
+        if codes is not None:
+            codes.append(code)
+
     streams = Streams(
-        executor(), lambda *_: context, formatted, 10_000, NoDocuments(), admission, Turns()
+        executor(), lambda *_: context, formatted, 10_000, NoDocuments(), admission, Turns(), ended
     )
-    return GraphQLEventStream(lambda _: Identity(), streams, connections)
+    return GraphQLEventStream(lambda _: Identity(), streams, connections, ended)
 
 
 async def test_a_client_that_does_not_read_holds_no_reservation() -> None:
@@ -89,9 +97,9 @@ async def test_a_stream_that_ended_before_it_began_gets_a_rejection() -> None:
 
 
 async def test_a_client_that_reads_too_late_gets_a_rejection() -> None:
-    admission, client = Admission(AdmissionSettings()), Client()
+    admission, client, codes = Admission(AdmissionSettings()), Client(), list[str]()
     limits = StreamLimits(send_deadline_ms=20)
-    events = stream(admission, SpaceConnections(Connections(limits)))
+    events = stream(admission, SpaceConnections(Connections(limits)), codes)
     answering = asyncio.create_task(
         events.answer(ASKED, SCOPE, NO_HEADERS, client.receive, client.send)
     )
@@ -99,3 +107,4 @@ async def test_a_client_that_reads_too_late_gets_a_rejection() -> None:
     client.reads.set()
     await answering
     assert client.statuses == [503]
+    assert codes == ["OK"], "a request is counted once"
