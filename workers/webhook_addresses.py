@@ -3,6 +3,8 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -15,6 +17,9 @@ from typing import Any
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 _Found = list[tuple[Any, ...]]
+
+LOOKUPS_MAX = 8
+"""Lookups at once. Others wait."""
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 """The only part of IPv6 of which IANA assigns public addresses to hosts."""
@@ -35,6 +40,8 @@ class AddressRules:
     def __init__(self, networks: Sequence[Network] = ()) -> None:
         self._networks = networks
         self._lookups: dict[tuple[str, int], asyncio.Future[_Found]] = {}
+        # Not the threads of the event loop: connections to PostgreSQL and Redis need those.
+        self._threads = ThreadPoolExecutor(LOOKUPS_MAX, thread_name_prefix="webhook-lookup")
 
     def allows(self, address: Address) -> bool:
         """Whether a webhook may connect to the address."""
@@ -70,8 +77,8 @@ class AddressRules:
         key = (host, port)
         running = self._lookups.get(key)
         if running is None:
-            loop = asyncio.get_running_loop()
-            running = asyncio.ensure_future(loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+            running = asyncio.get_running_loop().run_in_executor(self._threads, look_up)
             self._lookups[key] = running
             running.add_done_callback(lambda done: self._end_lookup(key, done))
         return await asyncio.shield(running)

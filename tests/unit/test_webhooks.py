@@ -1,6 +1,7 @@
 """Webhooks without servers: addresses, URLs, names, event types, signatures."""
 
 import asyncio
+import os
 import socket
 import threading
 from ipaddress import ip_address, ip_network
@@ -20,7 +21,8 @@ from graph.webhook import (
     webhook_type,
 )
 from storage.webhook_secrets import SecretBox, SecretUnreadable, new_secret
-from workers.webhook_addresses import AddressRejected, AddressRules
+from tests.support.waiting import until
+from workers.webhook_addresses import LOOKUPS_MAX, AddressRejected, AddressRules
 from workers.webhook_client import check_url
 from workers.webhook_requests import message_of, signature
 
@@ -109,6 +111,37 @@ async def test_a_host_is_looked_up_once_at_a_time(monkeypatch: pytest.MonkeyPatc
     assert lookups == ["silent.example"]
     assert await rules.resolve("silent.example", 443) == [ip_address("93.184.216.34")]
     assert len(lookups) == 2
+
+
+async def test_silent_name_servers_of_many_hosts_hold_no_other_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Connections to PostgreSQL and Redis look up their hosts in the threads of the event loop."""
+    answer, started = threading.Event(), list[bool]()
+
+    def look_up(*_: object, **__: object) -> list[tuple[object, ...]]:
+        started.append(True)
+        assert answer.wait(10)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+    async def all_wait() -> bool:
+        return len(started) == min(threads, LOOKUPS_MAX)
+
+    rules = AddressRules()
+    threads = min(32, (os.cpu_count() or 1) + 4)  # of the event loop
+    waiting = [
+        asyncio.create_task(rules.resolve(f"silent-{number}.example", 443))
+        for number in range(threads)
+    ]
+    try:
+        await until(all_wait, "all lookups that may run at once wait")
+        async with asyncio.timeout(5):
+            assert await asyncio.to_thread(int, "1") == 1
+    finally:
+        answer.set()
+        await asyncio.gather(*waiting)
 
 
 HOSTS = [
