@@ -207,6 +207,7 @@ async def test_the_memory_of_messages_that_wait_for_the_application_is_bounded(
     handling, handled = asyncio.Semaphore(0), asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
         await send({"type": "websocket.accept"})
         while (await receive())["type"] != "websocket.disconnect":
             handling.release()

@@ -7,7 +7,12 @@ from random import Random
 import pytest
 from graphql import (
     DocumentNode,
+    FragmentDefinitionNode,
     GraphQLError,
+    GraphQLSchema,
+    Node,
+    OperationDefinitionNode,
+    SelectionSetNode,
     Source,
     build_schema,
     parse,
@@ -202,9 +207,55 @@ def test_validation_finds_the_errors_of_graphql_core() -> None:
     assert invalid > 30
 
 
-def _errors(document: DocumentNode) -> list[tuple[str, object]]:
+VARIABLES = """
+type Query { now(text: String, list: [String], number: Int): Query at: Int }
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{ now(text: "$x") { at } }',
+        "query ($a: String) { now { at } }",
+        "query ($a: String) { now(text: $a) { at } other: now(text: $b) { at } }",
+        "query ($a: Int!) { now(text: $a) { at } }",
+        "query ($a: String) { now(list: [$a, $b]) { at } }",
+        "query ($a: Boolean!) { now { at @skip(if: $a) } }",
+        "query ($a: Boolean!) { now { ... @include(if: $a) { at @skip(if: $c) } } }",
+        "query ($a: String) { now { ...F } } fragment F on Query { now(text: $a) { at } }",
+        "query ($a: Int) { ...F } fragment F on Query { at now(text: $a) { now(text: $b) } }",
+        "query A($a: Int) { ...F } query B { ...F } fragment F on Query { now(text: $a) { at } }",
+        "query @odd(x: $b) { at }",
+        "fragment F on Query { now(text: $a) { at } }",
+        "{ now { now { now(number: $deep) { at } } } }",
+    ],
+)
+def test_variables_are_found_where_graphql_core_finds_them(text: str) -> None:
+    document, its_schema = parse(text), build_schema(VARIABLES)
+    expected = validate(its_schema, document, RULES)
+    assert _errors(document, its_schema) == [(one.message, one.locations) for one in expected]
+
+
+def test_validation_hashes_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hash of a node is that of all nodes below it, and is computed again each time."""
+    hashed: list[str] = []
+    for kind in (OperationDefinitionNode, SelectionSetNode, FragmentDefinitionNode):
+
+        def counted(node: Node) -> int:
+            hashed.append(node.kind)
+            return id(node)
+
+        monkeypatch.setattr(kind, "__hash__", counted)
+    text = "query ($a: String) { now(text: $a) { ...F } } fragment F on Query { now { at } }"
+    assert _errors(parse(text), build_schema(VARIABLES)) == []
+    assert hashed == []
+
+
+def _errors(
+    document: DocumentNode, for_schema: GraphQLSchema = schema._schema
+) -> list[tuple[str, object]]:
     try:
-        run_at_once(validation(schema._schema, document, ENOUGH))
+        run_at_once(validation(for_schema, document, ENOUGH))
     except RequestError as rejected:
         return [(error.message, error.locations) for error in rejected.errors]
     return []
