@@ -118,15 +118,24 @@ class CatchUp:
     async def _wait_until_reached(
         self, wanted: Mapping[Lane, int], behind: "_Behind", wait_s: float
     ) -> bool:
-        """Drain the lanes that are behind; if the number of lanes changes, find them again. Returns
-        and raises as `drain_until`, except LanesChanged."""
+        """Drain the lanes that are behind, until none is.
+
+        Returns and raises as `drain_until`, except LanesChanged.
+
+        A change of the number of lanes moves changes to other lanes. On Citus, its machines do not
+        commit at the same time, so a drain may already find the old lane empty.
+        """
         deadline = time.monotonic() + wait_s
         while behind.wanted:
             left_s = deadline - time.monotonic()
             try:
-                return await self.drain_until(behind.wanted, behind.lanes, left_s)
+                if not await self.drain_until(behind.wanted, behind.lanes, left_s):
+                    return False
             except LanesChanged:
-                behind = await self._behind(wanted)
+                pass
+            behind = await self._behind(wanted)
+            if behind.is_parked and behind.wanted:
+                return False
         return True
 
     async def close(self) -> None:

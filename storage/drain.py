@@ -161,7 +161,7 @@ class Drain:
         changes = [change for change in applied.changes if not is_canary(change)]
         await self._events.publish(lane, changes, time.time_ns() // 1_000_000)
         published, unpublished = _split(applied, unavailable)
-        await self._outbox.acknowledge(lane, published.ids, unpublished.ids)
+        await self._outbox.acknowledge(lane, published, unpublished)
         await self._acknowledged(published)
 
     async def publish_parked(self, lanes: Iterable[Lane]) -> None:

@@ -25,16 +25,21 @@ class _Statements:
     shares_on_citus: str
     traces: str
     acknowledge: str
+    acknowledge_on_citus: str
     acknowledge_parked: str
     fail: str
     park: str
+    park_on_citus: str
     parked: str
 
 
 @dataclass(frozen=True, slots=True)
 class _ApplyStatements:
+    oldest_on_citus: str
+    given_on_citus: str
     hold_targets_on_citus: str
     apply_changes: str
+    apply_changes_on_citus: str
 
 
 _SQL = sql.load(_Statements, "outbox")
@@ -103,11 +108,10 @@ class Outbox:
         """
         try:
             async with self._locked(lane, waits) as connection:
-                applied = await self._applied(connection, lane, most, after_id, None)
+                return await self._applied(connection, lane, most, after_id, None)
         except _REJECTED as error:
             rows = await self._postgres.fetch(_SQL.oldest, lane, most, after_id)
             raise _rejected([row["id"] for row in rows], error) from error
-        return replace(applied, is_full=len(applied.ids) == most)
 
     @repeat_cancelled
     async def apply_shares(
@@ -146,12 +150,22 @@ class Outbox:
         except _REJECTED as error:
             raise _rejected(ids, error) from error
 
-    async def _applied(self, connection: Connection, lane: Lane, *args: object) -> Applied:
+    async def _applied(
+        self,
+        connection: Connection,
+        lane: Lane,
+        most: int,
+        after_id: int,
+        ids: Sequence[int] | None,
+    ) -> Applied:
         """Apply changes, and decode them before the commit, so that one that cannot be decoded is
         not applied."""
-        if await self._postgres.is_citus():
-            await connection.fetch(_APPLY_SQL.hold_targets_on_citus, lane, *args)
-        return _decoded(await connection.fetch(_APPLY_SQL.apply_changes, lane, *args))
+        if connection.is_citus:
+            return await _applied_on_citus(connection, lane, most, after_id, ids)
+        applied = _decoded(
+            await connection.fetch(_APPLY_SQL.apply_changes, lane, most, after_id, ids)
+        )
+        return replace(applied, is_full=len(applied.ids) == most)
 
     @asynccontextmanager
     async def _locked(self, lane: Lane, waits: bool) -> AsyncIterator[Connection]:
@@ -178,16 +192,18 @@ class Outbox:
         return [row["trace"] for row in rows]
 
     @repeat_cancelled
-    async def acknowledge(self, lane: Lane, ids: Sequence[int], parked: Sequence[int] = ()) -> None:
+    async def acknowledge(
+        self, lane: Lane, published: Applied, parked: Applied | None = None
+    ) -> None:
         """Delete changes that were published, and park those of `parked`, because the caches of
         some users are unavailable. Both become deliveries of webhooks, all at once, so that the
         deliveries of a target keep their order."""
-        if not parked:
-            await self._postgres.fetch(_SQL.acknowledge, lane, list(ids))
-            return
-        async with self._postgres.connection() as connection, connection.transaction():
-            await connection.fetch(_SQL.park, lane, list(parked), parked_lane(lane))
-            await connection.fetch(_SQL.acknowledge, lane, list(ids))
+        async with self._postgres.connection() as connection:
+            if not parked or not parked.ids:
+                return await _acknowledge(connection, lane, published)
+            async with connection.transaction():
+                await _park(connection, lane, parked)
+                return await _acknowledge(connection, lane, published)
 
     @repeat_cancelled
     async def acknowledge_parked(self, lane: Lane, ids: Sequence[int]) -> None:
@@ -197,6 +213,52 @@ class Outbox:
     async def parked(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
         """The oldest parked changes of a lane, at most `most`, with ids above `after_id`."""
         return _decoded(await self._postgres.fetch(_SQL.parked, parked_lane(lane), most, after_id))
+
+
+async def _applied_on_citus(
+    connection: Connection, lane: Lane, most: int, after_id: int, ids: Sequence[int] | None
+) -> Applied:
+    """Find the changes first, on all shards. What follows then asks only the shards of their users:
+    a lane has changes of all users, but a batch may have a few."""
+    if ids is None:
+        found = await connection.fetch(_APPLY_SQL.oldest_on_citus, lane, after_id, most)
+    else:
+        found = await connection.fetch(_APPLY_SQL.given_on_citus, lane, list(ids), most)
+    if not found:
+        return Applied((), ())
+    sources = {row["from_user_id"] for row in found}
+    targets = {row["to_user_id"] for row in found if row["to_user_id"] > 0}
+    await connection.fetch(_APPLY_SQL.hold_targets_on_citus, list(targets))
+    rows = await connection.fetch(
+        _APPLY_SQL.apply_changes_on_citus,
+        lane,
+        most,
+        after_id,
+        [row["id"] for row in found],
+        list(sources),
+        list(targets),
+    )
+    return replace(_decoded(rows), is_full=len(found) == most)
+
+
+async def _acknowledge(connection: Connection, lane: Lane, published: Applied) -> None:
+    ids = list(published.ids)
+    if connection.is_citus:
+        await connection.fetch(_SQL.acknowledge_on_citus, lane, ids, _sources(published))
+    else:
+        await connection.fetch(_SQL.acknowledge, lane, ids)
+
+
+async def _park(connection: Connection, lane: Lane, parked: Applied) -> None:
+    ids, into = list(parked.ids), parked_lane(lane)
+    if connection.is_citus:
+        await connection.fetch(_SQL.park_on_citus, lane, ids, into, _sources(parked))
+    else:
+        await connection.fetch(_SQL.park, lane, ids, into)
+
+
+def _sources(applied: Applied) -> list[UserId]:
+    return list({change.pair.source for change in applied.changes})
 
 
 async def _take(connection: Connection, lane: Lane) -> None:

@@ -140,7 +140,7 @@ async def test_a_batch_takes_no_more_than_it_may_and_the_oldest_first(stores: St
     for _ in range(4):
         applied = await stores.jobs.lanes.outbox.apply(LANE, 4)
         taken.append([change.pair.source for change in applied.changes])
-        await stores.jobs.lanes.outbox.acknowledge(LANE, applied.ids)
+        await stores.jobs.lanes.outbox.acknowledge(LANE, applied)
     assert taken == [[3000, 3001, 3002, 3003], [3004, 3005, 3006, 3007], [3008, 3009], []]
 
 
@@ -224,9 +224,11 @@ async def test_published_changes_without_acknowledgement_are_published_again(
 
 async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Stores) -> None:
     await follows(stores, (1, 2))
-    (row,) = await stores.servers.postgres.fetch("SELECT lane, id FROM outbox")
-    await stores.jobs.lanes.outbox.acknowledge(row["lane"], [row["id"]])
-    await stores.jobs.lanes.outbox.acknowledge(Lane((row["lane"] + 1) % LANES), [row["id"]])
+    lane, outbox = lane_of(TWO), stores.jobs.lanes.outbox
+    applied = await outbox.apply(lane, 1000)
+    await outbox.acknowledge(Lane((lane + 1) % LANES), applied)  # another lane
+    await stores.servers.postgres.fetch("UPDATE outbox SET applied = false")
+    await outbox.acknowledge(lane, applied)
     assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
     await drain_all(stores)
     await assert_drained(stores)

@@ -10,6 +10,7 @@ from graph.edge import MAX_USER_ID, UserId
 from graph.lane import LANES, Lane, group_of, hash_user, lane_of, lanes_of, parked_lane
 from storage.postgres import lanes as changing
 from storage.postgres.lanes import TooManyWaiting, count_lanes, set_lanes
+from storage.postgres.outbox import Applied
 from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -69,7 +70,7 @@ async def test_parked_and_failed_changes_move_too(
     await follows(stores, (1, 2), (1, 3))
     lanes = {target: lane_of(UserId(target)) for target in (2, 3)}
     applied = await stores.jobs.lanes.outbox.apply(lanes[2], 10)
-    await stores.jobs.lanes.outbox.acknowledge(lanes[2], (), applied.ids)
+    await stores.jobs.lanes.outbox.acknowledge(lanes[2], Applied((), ()), applied)
     (row,) = await stores.servers.postgres.fetch("SELECT id FROM outbox WHERE to_user_id = 3")
     change = row["id"]
     await stores.jobs.lanes.outbox.fail(lanes[3], change, 1, "no reason")

@@ -113,7 +113,7 @@ async def drain(reads: Reads) -> None:
         applied = await reads.stores.jobs.lanes.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):
             await reads.stores.caches.updates.update_after_drain(applied.changes)
-        await reads.stores.jobs.lanes.outbox.acknowledge(lane, applied.ids)
+        await reads.stores.jobs.lanes.outbox.acknowledge(lane, applied)
         sources = [change.pair.source for change in applied.changes]
         await reads.stores.caches.updates.invalidate_own_writes(sources)
     await reads.known()

@@ -49,7 +49,7 @@ async def drain_reverse(outbox: Outbox) -> None:
     """Every change reaches the reverse rows and the counts; no cache is updated."""
     for lane in range(LANES):
         while (applied := await outbox.apply(Lane(lane), 1000)).ids:
-            await outbox.acknowledge(Lane(lane), applied.ids)
+            await outbox.acknowledge(Lane(lane), applied)
 
 
 async def assert_whole(settings: StorageSettings) -> None:

@@ -1,33 +1,36 @@
--- name: hold_targets_on_citus
--- Locks the counts of the targets of the oldest $2 changes of the lane $1 after the id $3, or of the
--- changes $4 if they are given. The lock of the lane is released before every machine has committed
--- the previous drain: these rows are locked until theirs has, and the next statement then sees it.
+-- name: {oldest,given}_on_citus
+-- Finds {the oldest $3 changes of the lane $1 after the id,the changes of the lane $1 with the ids} $2. The
+-- other statements then ask only the shards that have rows of them.
 -- shard: fan-out
-WITH target AS MATERIALIZED (
-    (SELECT to_user_id FROM outbox
-     WHERE $4::bigint[] IS NULL AND lane = $1 AND id > $3 ORDER BY id LIMIT $2)
-    UNION
-    SELECT to_user_id FROM outbox WHERE lane = $1 AND id = ANY ($4)
-)
+SELECT id, from_user_id, to_user_id FROM outbox
+WHERE lane = $1 AND id {> $2,= ANY ($2::bigint[])} ORDER BY id LIMIT $3
+
+-- name: hold_targets_on_citus
+-- Locks the counts of the users $1. The lock of the lane is released before every machine has committed
+-- the previous drain: these rows are locked until theirs has, and the next statement then sees it.
+-- shard: $1[]
 INSERT INTO follower_count AS c (user_id)
-SELECT to_user_id FROM target WHERE to_user_id > 0 ORDER BY to_user_id
+SELECT t.user_id FROM unnest($1::bigint[]) AS t (user_id) ORDER BY t.user_id
 ON CONFLICT (user_id) DO UPDATE SET follows = c.follows
 
--- name: apply_changes
+-- name: apply_changes{,_on_citus}
 -- Applies the oldest $2 changes of the lane $1 after the id $3, or the changes $4 if they are given,
 -- to the reverse rows and their counts, except those that were applied by a drain that died. Only
 -- the newest change of a pair counts, and only if it is newer than the row. So the counts change by
 -- the actual difference, in whatever order changes arrive.
--- shard: fan-out
+{,-- $5 and $6: the sources and the targets of the changes, whose shards alone are asked.}
+-- shard: {plain,fan-out}
 WITH batch AS MATERIALIZED (
     (SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
-     FROM outbox WHERE $4::bigint[] IS NULL AND lane = $1 AND id > $3 ORDER BY id LIMIT $2)
+     FROM outbox WHERE $4::bigint[] IS NULL AND lane = $1 AND id > $3{, AND from_user_id = ANY ($5)}
+     ORDER BY id LIMIT $2)
     UNION ALL
     SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
-    FROM outbox WHERE lane = $1 AND id = ANY ($4)
+    FROM outbox WHERE lane = $1 AND id = ANY ($4){, AND from_user_id = ANY ($5)}
 ), taken AS ( -- no join: estimated as a tenth of the lane, it would read the table
     UPDATE outbox SET applied = true
     WHERE lane = $1 AND id = ANY (ARRAY(SELECT id FROM batch WHERE NOT applied)) AND NOT applied
+      {, AND from_user_id = ANY ($5)}
     RETURNING to_user_id, from_user_id, kind, flags, since, version, friends
 ), newest AS MATERIALIZED (
     SELECT DISTINCT ON (to_user_id, from_user_id)
@@ -38,6 +41,7 @@ WITH batch AS MATERIALIZED (
     SELECT r.to_user_id, r.from_user_id, r.kind, r.version
     FROM newest n
     JOIN follower r ON r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
+    {,WHERE r.to_user_id = ANY ($6)}
 ), newer AS MATERIALIZED (
     SELECT n.*, r.kind AS previous_kind, coalesce(a.is_counted, false) AS is_absent
     FROM newest n

@@ -63,14 +63,16 @@ SELECT id, NULL FROM oldest
 SELECT DISTINCT trace FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND trace IS NOT NULL
 LIMIT $3
 
--- name: {acknowledge,park}
--- {Deletes,Parks in the lane $3} the changes $2 of the lane $1, after they were {published,applied}: a
--- probe per row. Inserts a delivery for each endpoint of a webhook that receives them; changes that
--- were parked have theirs.
--- shard: fan-out
+-- name: {acknowledge,park,acknowledge_on_citus,park_on_citus}
+-- {Deletes,Parks in the lane $3,Deletes,Parks in the lane $3} the changes $2 of the lane $1, after
+-- they were {published,applied,published,applied}: a probe per row. Inserts a delivery for each endpoint
+-- of a webhook that receives them; changes that were parked have theirs.
+{,,-- $3: the sources of the changes.,-- $4: the sources of the changes.}
+-- shard: {plain,plain,$3[],$4[]}
 WITH published AS (
-    {DELETE FROM outbox,UPDATE outbox SET lane = $3}
+    {DELETE FROM outbox,UPDATE outbox SET lane = $3,DELETE FROM outbox,UPDATE outbox SET lane = $3}
     WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
+      {,,AND from_user_id = ANY ($3::bigint[]),AND from_user_id = ANY ($4::bigint[])}
     RETURNING id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
 )
 INSERT INTO webhook_delivery (endpoint, change_id, target_id, source_id, since, version, kind, flags,
