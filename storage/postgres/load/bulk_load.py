@@ -49,7 +49,7 @@ NOT_COORDINATOR = (
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    claim: str
+    hold_load: str
     begin: str
     advance: str
     finish: str
@@ -92,23 +92,24 @@ async def bulk_load(
         raise failed.exceptions[0] from failed
 
 
-async def _claim(ledger: Connection, space: str) -> None:
+async def _hold_load(control: Connection, space: str) -> None:
+    """Lock the loads of the space until the connection ends. Raises Unavailable."""
     try:
-        await ledger.execute(_SQL.claim, locks.LOAD, locks.space_key(space))
+        await control.execute(_SQL.hold_load, locks.LOAD, locks.space_key(space))
     except asyncpg.LockNotAvailableError as error:
         raise Unavailable(
             "bulk load", "Another load of this space is running. Try again when it is finished."
         ) from error
 
 
-async def _analyze(ledger: Connection, loaded: int) -> None:
+async def _analyze(control: Connection, loaded: int) -> None:
     """Analyze the tables if `loaded` new edges may change plans."""
     if loaded < ANALYZE_FROM:
         return
-    analyzed = await ledger.fetchval(_SQL.analyzed)
+    analyzed = await control.fetchval(_SQL.analyzed)
     if loaded >= ANALYZE_SHARE * analyzed:
-        await ledger.execute(_SQL.sample_less)
-        await ledger.execute(_SQL.analyze)
+        await control.execute(_SQL.sample_less)
+        await control.execute(_SQL.analyze)
 
 
 @dataclass(slots=True, eq=False)
@@ -154,21 +155,22 @@ class _Load:
 
     async def run(self, settings: StorageSettings) -> LoadReport:
         name = await asyncio.to_thread(self._file.fingerprint)
-        async with session(settings, "load") as ledger:
-            self._on_citus = await is_distributed(ledger)
-            if self._on_citus and not await is_coordinator(ledger):
+        # This connection holds the lock and saves the progress; others copy and merge.
+        async with session(settings, "load") as control:
+            self._on_citus = await is_distributed(control)
+            if self._on_citus and not await is_coordinator(control):
                 raise ValueError(NOT_COORDINATOR)
-            await _claim(ledger, settings.space)
-            self._plan_segments(graph_is_empty=await ledger.fetchval(_SQL.is_empty))
-            row = await ledger.fetchrow(_SQL.begin, name)
+            await _hold_load(control, settings.space)
+            self._plan_segments(graph_is_empty=await control.fetchval(_SQL.is_empty))
+            row = await control.fetchrow(_SQL.begin, name)
             assert row is not None
             self._tally.resume(*row)
             self._batches = self._file.batches(self._tally.resumed_after)
             async with asyncio.TaskGroup() as work:
                 for _ in range(self._connections):
-                    work.create_task(self._work(settings, ledger, name))
-            await _analyze(ledger, self._tally.loaded - row["loaded"])
-            await ledger.execute(_SQL.finish, name)
+                    work.create_task(self._work(settings, control, name))
+            await _analyze(control, self._tally.loaded - row["loaded"])
+            await control.execute(_SQL.finish, name)
         return self._tally.report()
 
     def _plan_segments(self, graph_is_empty: bool) -> None:
@@ -180,12 +182,12 @@ class _Load:
         per_connection = max(self._file.lines_about // self._connections, SMALL_SEGMENT_LINES)
         self._segment_lines = min(per_connection, lines_max) if graph_is_empty else lines_max
 
-    async def _work(self, settings: StorageSettings, ledger: Connection, name: str) -> None:
+    async def _work(self, settings: StorageSettings, control: Connection, name: str) -> None:
         async with session(settings, "load") as connection:
             await load_segment.prepare(connection, on_citus=self._on_citus)
             while (segment := await self._stage(connection)) is not None:
                 await self._merge(connection, segment)
-                await self._advance(ledger, name, segment)
+                await self._advance(control, name, segment)
 
     async def _stage(self, connection: Connection) -> _Segment | None:
         async with self._reading:
@@ -230,11 +232,11 @@ class _Load:
         segment.previous = None
         await self._tally.add_skipped(segment.present, segment.kept)
 
-    async def _advance(self, ledger: Connection, name: str, segment: _Segment) -> None:
+    async def _advance(self, control: Connection, name: str, segment: _Segment) -> None:
         """Record the segment's progress. The segments before it are complete, because each of their
         parts was merged before the same part of this one."""
         async with self._progress_lock:
-            await ledger.execute(
+            await control.execute(
                 _SQL.advance,
                 name,
                 segment.last_line,

@@ -1,4 +1,4 @@
--- name: claim
+-- name: hold_load
 -- Locks out other loads of the space until the session ends.
 -- shard: local
 SELECT pg_advisory_lock($1, $2)
