@@ -122,15 +122,17 @@ class CatchUp:
 
         Returns and raises as `drain_until`, except LanesChanged.
 
-        A change of the number of lanes moves changes to other lanes. On Citus, its machines do not
-        commit at the same time, so a drain may already find the old lane empty.
+        A change of the number of lanes moves changes to other lanes. If its machines do not commit
+        at the same time, a drain may find the old lane empty before the change is seen in the new
+        one.
         """
         deadline = time.monotonic() + wait_s
         while behind.wanted:
             left_s = deadline - time.monotonic()
             try:
-                if not await self.drain_until(behind.wanted, behind.lanes, left_s):
-                    return False
+                reached = await self.drain_until(behind.wanted, behind.lanes, left_s)
+                if not reached or await self._progress.has_one_commit():
+                    return reached
             except LanesChanged:
                 pass
             behind = await self._behind(wanted)

@@ -99,6 +99,11 @@ class PostgresLaneProgress:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
+    async def has_one_commit(self) -> bool:
+        """Whether a transaction becomes visible at one moment. On Citus, each of its machines has a
+        commit of its own."""
+        return not await self._postgres.is_citus()
+
     async def dirty(self, lanes: Iterable[Lane] = POSSIBLE_LANES) -> dict[Lane, float]:
         """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
         seconds."""

@@ -255,6 +255,7 @@ async def test_a_viewer_with_blocks_pays_two_round_trips_more(
     assert spent.round_trips <= 4
 
 
+@pytest.mark.plain("one statement is sent for each user")
 @pytest.mark.usefixtures("circle")
 async def test_known_followers_of_thirty_users_are_one_statement(gateway: Gateway) -> None:
     query = """query ($ids: [ID!]!) { users(ids: $ids) {
@@ -304,6 +305,7 @@ async def test_a_token_of_what_has_arrived_is_one_statement(
         assert await since(gateway, before) == Cost(statements, round_trips=1)
 
 
+@pytest.mark.plain("a drain has more statements there")
 @pytest.mark.usefixtures("circle")
 async def test_a_reader_who_helps_drains_once(gateway: Gateway) -> None:
     query = 'mutation { followUser(input: {userId: "60"}) { consistencyToken } }'

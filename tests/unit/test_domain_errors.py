@@ -10,6 +10,7 @@ from storage.postgres.connection.domain_errors import TransactionRolledBack, dom
 @pytest.mark.parametrize(
     "text",
     [
+        "There is a shard placement on node machine1:5432 but could not find the node.",
         "server closed the connection unexpectedly\n\tThis probably means the server terminated",
         "could not receive data from server: Connection reset by peer",
         "could not send data to server: Broken pipe",
