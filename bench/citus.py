@@ -57,7 +57,8 @@ TITLES = {
     WRITE: "followUser",
     DRAIN: "drain of one change",
 }
-REQUESTS = 200
+REQUESTS = 600
+"""Enough for the resolution of CPU times, 10 ms."""
 COUNTED = 40
 """Requests while the servers log statements, which takes CPU."""
 

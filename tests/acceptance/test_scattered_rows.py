@@ -16,7 +16,8 @@ USERS, FOLLOWS = 200, 200
 """A block has room for fewer rows than there are users, each of whom has a row of each step."""
 
 FILL = f"""
-TRUNCATE following, follower, following_count, follower_count, outbox; -- other tests leave wide indexes and dead rows
+-- Other tests leave wide indexes and dead rows.
+TRUNCATE following, follower, following_count, follower_count, outbox;
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
 SELECT u, (u + step - 1) % {2 * USERS} + 1, 1000000 + step, 1, 1
 FROM generate_series(1, {FOLLOWS}) step, generate_series(1, {USERS}) u
