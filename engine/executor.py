@@ -90,7 +90,8 @@ class Executor:
         if plan is None:
             begin = partial(self._compile, operation, key)
             plan = await self._compiling.run((id(operation.plans), key), run.turns, begin)
-            await run.turns.wait()  # the first rows compile the types that the document leaves open
+            # A new slice: the first rows also compile the possible types of interfaces and unions.
+            await run.turns.wait()
         else:
             operation.plans.is_used = True
         coroutines: Sequence[Coroutine[Any, Any, Any]] = ()
@@ -125,7 +126,8 @@ class Executor:
                 self.counters.bailed_out[bail_out.reason] += 1
                 self._store(operation, key, Unsupported(bail_out.reason))
             except (Exception, CancelledError) as error:
-                log.error("A plan failed, so graphql-core runs it.", exc_info=field_error_of(error))
+                failure = field_error_of(error)  # re-raises a cancellation of this task
+                log.error("A plan failed, so graphql-core runs it.", exc_info=failure)
                 self.counters.bailed_out[FAILED] += 1
             return await self._execute_with_graphql_core(run)
         except CostLimitExceeded as limit:

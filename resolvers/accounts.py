@@ -61,7 +61,7 @@ async def _change_state(
         if first is not None:
             change = StateChange(first.outcome, change.is_delayed)
     finally:
-        scope.drop_reads()
+        scope.reread_fresh()
     (status,) = await statuses(scope, [user])
     return Result(change.outcome, status, is_delayed=change.is_delayed)
 

@@ -88,11 +88,11 @@ async def changes(
     scope.must_see_everything()
     feed = scope.stores.changes.feed
     with scope.stores.changes.subscriptions.open_for_all() as subscription:
-        await subscription.news()
+        await subscription.wait_for_change()
         batch = await feed.after(await feed.end() if after is None else after, CHANGES)
         yield batch
         while batch.more or follow:
-            is_idle = not batch.more and not await subscription.news(IDLE_S)
+            is_idle = not batch.more and not await subscription.wait_for_change(IDLE_S)
             batch = await when_available(partial(feed.after, batch.cursor, CHANGES))
             if batch.changes or batch.bulk_ends or is_idle:
                 yield batch

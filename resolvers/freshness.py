@@ -78,7 +78,7 @@ async def read_watermarks(scope: Scope) -> None:
         scope.watermark_reading = WatermarkReading(
             await scope.stores.changes.progress.watermarks(), failures
         )
-        scope.drop_reads()  # the local cache may be older than the watermarks
+        scope.reread_fresh()  # the local cache may be older than the watermarks
 
 
 def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:

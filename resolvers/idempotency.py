@@ -27,7 +27,7 @@ async def run_idempotently(
         except ReceiptExists:  # two copies of the request run concurrently
             first = await result_of_first(scope, request)
         finally:
-            scope.drop_reads()
+            scope.reread_fresh()
     assert first is not None
     return first
 

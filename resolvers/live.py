@@ -71,7 +71,7 @@ async def relationship_events(
         if position is None:
             position = await feeds.open(viewer)
         while True:
-            await subscription.news(feeds.kept_s / READS_WHILE_KEPT)
+            await subscription.wait_for_change(feeds.kept_s / READS_WHILE_KEPT)
             batch = None
             while batch is None or batch.more:
                 read = partial(feeds.after, viewer, position, BATCH)
@@ -116,7 +116,7 @@ async def relation_changed(
     shown: dict[UserId, Seen] = {}
     with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
         while True:
-            await subscription.news()
+            await subscription.wait_for_change()
             now = await when_available(partial(_relations_seen, scope, viewer, others))
             changed = {other: seen for other, seen in now.items() if shown.get(other) != seen}
             shown |= changed
@@ -152,8 +152,8 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     users = deciding_users(scope, [user])
     with scope.stores.changes.subscriptions.open(*users, viewer=scope.viewer) as subscription:
         while True:
-            await subscription.news()
-            now = await when_available(partial(_counts_seen, scope, user))
+            await subscription.wait_for_change()
+            now = await when_available(partial(_visible_counts, scope, user))
             if now == shown:
                 scope.debit(READ_COST + NEW_FOLLOWERS_COST * (user == scope.viewer))
                 continue
@@ -162,8 +162,8 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
             await asyncio.sleep(scope.limits.counts_every_s)
 
 
-async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
-    scope.drop_reads()
+async def _visible_counts(scope: Scope, user: UserId) -> Sequence[int | None]:
+    scope.reread_fresh()
     kinds = map(partial(load_totals, scope), ListKind, repeat([user]))
     counts = [count for (count,) in await asyncio.gather(*kinds)]
     if user == scope.viewer:

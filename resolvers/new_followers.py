@@ -54,7 +54,7 @@ async def _mark(
     scope: Scope, viewer: UserId, until: Millis | None, idempotency_key: str | None
 ) -> Result:
     request = request_of(viewer, idempotency_key, MARK_FOLLOWERS_SEEN, until)
-    scope.drop_reads()  # a copy in this process may lack what another gateway has shown
+    scope.reread_fresh()  # a copy in this process may lack what another gateway has shown
     # A follow that is on its way to the list has an earlier date than now. It must stay new, so
     # nothing is marked beyond the newest entry.
     newest = await _newest_follow(scope, viewer)

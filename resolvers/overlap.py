@@ -158,7 +158,7 @@ async def _overlaps(
         if group:
             await _charge_lookups(scope, kind, group, other)
             whispers = Whispers(listed, shows_whispers(scope, ListKind.FOLLOWING, other))
-            entries |= await scope.stores.reads.overlaps.followed(kind, group, other, whispers)
+            entries |= await scope.stores.reads.overlaps.followed_by(kind, group, other, whispers)
     return [
         Overlap(access, present_only(entries.get(owner, ()), absent))
         for owner, access in zip(owners, accesses, strict=True)

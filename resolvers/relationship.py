@@ -227,7 +227,7 @@ async def _write(
         return action.with_receipt(pair.target, key, state, rule(state))
 
     decision = await scope.stores.writes.edges.change(pair, decide)
-    scope.drop_reads()
+    scope.reread_fresh()
     receipt = decision.receipt
     return Result(
         decision.outcome,
@@ -262,7 +262,7 @@ async def current_result(
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
     decision = await scope.stores.writes.edges.read(pair)
-    scope.drop_reads()
+    scope.reread_fresh()
     relation = visibility.own_relation(scope, await scope.absent(), pair.target, decision.relation)
     moment = _moment(pair, outcome, decision.at)
     return Result(

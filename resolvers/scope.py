@@ -190,8 +190,8 @@ class Scope:
         self.absences_as_of_us = 0  # what is known only gets newer, so it is awaited once
         return absent
 
-    def drop_reads(self) -> None:
-        """Drop what was read, because this request has written."""
+    def reread_fresh(self) -> None:
+        """Drop what was read. From now on, read at least with FRESH."""
         self.read_from(max(self.consistency, Consistency.FRESH))
 
     def read_from(self, consistency: Consistency) -> None:

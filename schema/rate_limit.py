@@ -33,7 +33,7 @@ class RateLimit:
         return [row.limit for row in rows]
 
     @batched(
-        description="What is left of the budget, after this operation. Approximate: other servers "
+        description="The remaining budget, after this operation. Approximate: other servers "
         "report what they charge a little later. Null if there is no budget."
     )
     def remaining(rows: Parents[RateLimitRow]) -> list[int | None]:

@@ -1,7 +1,7 @@
-"""The subscriptions of this process to users' news.
+"""The subscriptions of this process to changes of users.
 
-A subscription stores one bit: there is news. Its reader fetches the news itself, so a slow reader
-costs no memory, and frequent news are combined.
+A subscription stores one bit: something may have changed. Its reader fetches the changes itself, so
+a slow reader costs no memory, and frequent changes are combined.
 """
 
 import asyncio
@@ -30,27 +30,27 @@ change of their relations wakes all."""
 
 
 class Subscription:
-    """One subscription. It starts with news, so that earlier events are not missed."""
+    """One subscription. It starts woken, so that earlier changes are not missed."""
 
-    __slots__ = ("_news",)
+    __slots__ = ("_changed",)
 
     def __init__(self) -> None:
-        self._news = asyncio.Event()
-        self._news.set()
+        self._changed = asyncio.Event()
+        self._changed.set()
 
     def wake(self) -> None:
-        self._news.set()
+        self._changed.set()
 
-    async def news(self, within_s: float | None = None) -> bool:
-        """Wait until there is news since the last return, or for `within_s`. Returns whether there
-        is."""
-        if not self._news.is_set():
+    async def wait_for_change(self, within_s: float | None = None) -> bool:
+        """Wait until something may have changed since the last return, or for `within_s`. Returns
+        whether it may have."""
+        if not self._changed.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(within_s):
-                    await self._news.wait()
-        has_news = self._news.is_set()
-        self._news.clear()
-        return has_news
+                    await self._changed.wait()
+        may_differ = self._changed.is_set()
+        self._changed.clear()
+        return may_differ
 
 
 class Subscriptions:
@@ -69,7 +69,7 @@ class Subscriptions:
         self._most_of_viewer = max(OF_VIEWER_MIN, most // OF_VIEWER_SHARE)
         self._of_viewers: Counter[UserId] = Counter()
         self._to_wake: dict[Subscription, None] = {}
-        """Those with news that are not woken yet, in order."""
+        """Those that are not woken yet although something may have changed, in order."""
         self._waking: asyncio.Handle | None = None
         self._listening: asyncio.Future[None] | None = None
 
@@ -78,7 +78,7 @@ class Subscriptions:
 
     @contextmanager
     def open(self, *users: UserId, viewer: UserId | None = None) -> Iterator[Subscription]:
-        """A subscription of `viewer` to news of any of `users`, for the block.
+        """A subscription of `viewer` to changes of any of `users`, for the block.
 
         Raises:
             Overloaded: there are `most` subscriptions already, or too many of this viewer.
@@ -104,7 +104,7 @@ class Subscriptions:
 
     @contextmanager
     def open_for_all(self) -> Iterator[Subscription]:
-        """A subscription to news of anybody, for the block. Raises as above."""
+        """A subscription to changes of all users, for the block. Raises as above."""
         subscription = self._opened()
         self._for_all.add(subscription)
         try:

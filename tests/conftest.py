@@ -131,9 +131,9 @@ def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
-    """Without memory of hot users: a test that has not waited for its news would see the past.
+    """Without the local cache: a test that has not waited for a notification would see old values.
 
-    Who is absent is read once: tests of costs count statements.
+    The absent accounts are read once, because tests of costs count statements.
     """
     return StorageSettings(
         database_url,

@@ -27,7 +27,7 @@ class Backoff:
             return most - running
         return int(running == 0 and time.monotonic() >= self._until)
 
-    def note(self, *, succeeded: bool) -> None:
+    def record(self, *, succeeded: bool) -> None:
         """Count an attempt."""
         self._failures = 0 if succeeded else self._failures + 1
         if self._failures >= FAILURES_MAX:

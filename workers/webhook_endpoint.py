@@ -169,7 +169,7 @@ class EndpointSender:
             response = await self._post(client, delivery)
         except SecretUnreadable as error:
             response = Response(None, str(error), 0)
-        self._backoff.note(succeeded=response.succeeded)
+        self._backoff.record(succeeded=response.succeeded)
         _durations.observe(response.took_ms / 1000)
         times = self._settings.times
         doubled = times.retry_first_s * 2.0 ** min(delivery.attempts, 30)

@@ -17,7 +17,7 @@ from gateway.commands.program import ARGV, program
 from gateway.commands.steps import Steps
 from gateway.http.addresses import TcpAddress
 from gateway.sample import load_sample
-from gateway.server.listening import listening
+from gateway.server.listening import bound_sockets
 from gateway.settings.config import read_config
 from gateway.settings.environment import ConfigurationError, child_environment
 from gateway.settings.server_config import server_urls
@@ -148,7 +148,7 @@ def _is_ready(host: str, port: int) -> bool:
 
 def _must_be_free(address: TcpAddress) -> None:
     try:
-        with listening(address):
+        with bound_sockets(address):
             return
     except ConfigurationError as error:
         raise ConfigurationError(f"{error} With make: `make dev PORT=…`.") from None

@@ -33,41 +33,45 @@ def permissions(text: str) -> int:
 
 
 @contextmanager
-def listening(address: Address) -> Iterator[list[socket.socket]]:
+def bound_sockets(address: Address) -> Iterator[list[socket.socket]]:
     """Sockets that are bound for the block. Raises ConfigurationError if binding fails."""
     with ExitStack() as stack:
         if isinstance(address, UnixAddress):
-            yield [stack.enter_context(_unix(address))]
+            yield [stack.enter_context(_bind_unix(address))]
         else:
-            yield [stack.enter_context(bound) for bound in _tcp(address)]
+            yield [stack.enter_context(bound) for bound in _bind_tcp(address)]
 
 
-def _tcp(address: TcpAddress) -> list[socket.socket]:
+def _bind_tcp(address: TcpAddress) -> list[socket.socket]:
     """A socket for each address of the host name; `localhost` has two."""
     try:
         found = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except OSError as error:
-        raise _cannot(address, error, "Name an address of this machine with --host.") from None
+        raise _cannot_listen(
+            address, error, "Name an address of this machine with --host."
+        ) from None
     bound: list[socket.socket] = []
     for family, _, _, _, where in dict.fromkeys(found):
         try:
-            bound.append(_bound(family, where))
+            bound.append(_bind(family, where))
         except OSError as error:
             # `localhost` resolves to an IPv6 address even if the machine has none.
             if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and len(found) > 1:
                 continue
             for other in bound:
                 other.close()
-            raise _cannot(address, error, "Choose another one with --host and --port.") from None
+            raise _cannot_listen(
+                address, error, "Choose another one with --host and --port."
+            ) from None
     if not bound:
         none = OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
-        raise _cannot(address, none, "Name an address of this machine with --host.")
+        raise _cannot_listen(address, none, "Name an address of this machine with --host.")
     return bound
 
 
-def _bound(family: int, where: object) -> socket.socket:
+def _bind(family: int, where: object) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -81,7 +85,7 @@ def _bound(family: int, where: object) -> socket.socket:
 
 
 @contextmanager
-def _unix(address: UnixAddress) -> Iterator[socket.socket]:
+def _bind_unix(address: UnixAddress) -> Iterator[socket.socket]:
     if len(os.fsencode(address.path)) > UNIX_PATH_MAX_BYTES:
         raise ConfigurationError(
             f"--uds: {address.path} is longer than the {UNIX_PATH_MAX_BYTES} bytes that the path "
@@ -97,7 +101,7 @@ def _unix(address: UnixAddress) -> Iterator[socket.socket]:
             made.listen(BACKLOG)
             ours = address.path.stat()
         except OSError as error:
-            raise _cannot(address, error, "Choose another one with --uds.") from None
+            raise _cannot_listen(address, error, "Choose another one with --uds.") from None
         try:
             yield made
         finally:
@@ -132,5 +136,5 @@ def _remove_if_same(path: Path, ours: os.stat_result) -> None:
         return
 
 
-def _cannot(address: Address, error: OSError, advice: str) -> ConfigurationError:
+def _cannot_listen(address: Address, error: OSError, advice: str) -> ConfigurationError:
     return ConfigurationError(f"cannot listen on {address.shown}: {error.strerror}. {advice}")

@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 from gateway.http.addresses import Address
 from gateway.http.open_connections import ConnectionLimits
 from gateway.http.protocol import bounded_protocol
-from gateway.server.listening import listening
+from gateway.server.listening import bound_sockets
 from gateway.settings.environment import ConfigurationError
 
 LIMITS = ConnectionLimits(connections_max=100)
@@ -30,7 +30,7 @@ def metrics_sockets(address: Address | None) -> Iterator[list[socket.socket]]:
         return
     with ExitStack() as stack:
         try:
-            sockets = stack.enter_context(listening(address))
+            sockets = stack.enter_context(bound_sockets(address))
         except ConfigurationError as error:
             raise ConfigurationError(f"KITH_METRICS_ADDRESS: {error}") from None
         yield sockets

@@ -21,7 +21,7 @@ from gateway.http.protocol import bounded_protocol
 from gateway.http.socket_protocol import bounded_web_socket
 from gateway.server.app import Gateway
 from gateway.server.garbage import collect_young_objects_only
-from gateway.server.listening import listening
+from gateway.server.listening import bound_sockets
 from gateway.server.metrics_server import MetricsServer, metrics_sockets
 from gateway.server.open_files import within_open_files
 from gateway.server.peer_metrics import Peers
@@ -71,7 +71,7 @@ def run(read_config: Callable[[], Config], address: Address, workers: int) -> in
     config = read_config()
     gateway = Gateway(config)
     exposed = config.exposure.metrics.address
-    with listening(address) as sockets, metrics_sockets(exposed) as for_metrics:
+    with bound_sockets(address) as sockets, metrics_sockets(exposed) as for_metrics:
         log.info("listening on %s with %d process(es)", address.shown, workers)
         collect_young_objects_only()
         if workers == 1:

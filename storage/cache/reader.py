@@ -160,17 +160,18 @@ class CacheReader:
     async def _with_own_writes(
         self,
         viewer: UserId,
-        pending: Reply,
+        cached_pending: Reply,
         commands: Sequence[Command],
         replies: Sequence[Reply],
     ) -> tuple[Collection[UserId], Sequence[Reply]]:
         """The users about whom the caches must not answer this viewer, and the replies."""
-        if pending:
+        if cached_pending:
             PENDING.redis += 1
-            return _around(viewer, pending_in(pending)), replies
+            return _around(viewer, pending_in(cached_pending)), replies
         own = _around(viewer, await self._filled(viewer))
         if any(any(one) if isinstance(one, list) else one for one in replies):
-            replies = await self._redis.partly(commands)  # the first ones came too early
+            # These were read before the pending writes, so a write could be missing in both.
+            replies = await self._redis.partly(commands)
         return own, replies
 
     async def _completed(

@@ -24,7 +24,8 @@ def window_reads(window: Window, keys: Sequence[str]) -> list[Command]:
 
 
 def pages_in(window: Window, values: Sequence[bytes]) -> list[Page | None]:
-    """The window's pages in the replies. None: the cached head is too short."""
+    """The window's pages in the replies. None: neither the cached head nor a page range holds the
+    page."""
     size, backward = window.size, window.backward
     pages: list[Page | None] = []
     for entries, is_end in map(entries_in, values):

@@ -76,21 +76,21 @@ class ChangeFeed(Protocol):
 
 
 class Subscription(Protocol):
-    """Waits for news of some users."""
+    """Waits for changes of some users."""
 
-    async def news(self, within_s: float | None = None) -> bool:
-        """Wait until there is news since the last return, or for `within_s`. Returns whether there
-        is."""
+    async def wait_for_change(self, within_s: float | None = None) -> bool:
+        """Wait until something may have changed since the last return, or for `within_s`. Returns
+        whether it may have."""
         ...
 
 
 class Subscriptions(Protocol):
-    """The subscriptions of this process to users' news."""
+    """The subscriptions of this process to changes of users."""
 
     def open(
         self, *users: UserId, viewer: UserId | None = None
     ) -> AbstractContextManager[Subscription]:
-        """A subscription of `viewer` to news of any of `users`, for a block.
+        """A subscription of `viewer` to changes of any of `users`, for a block.
 
         Raises:
             Overloaded: this process has its maximum number of subscriptions, or of this viewer's.
@@ -98,7 +98,7 @@ class Subscriptions(Protocol):
         ...
 
     def open_for_all(self) -> AbstractContextManager[Subscription]:
-        """A subscription to news of anybody, for a block.
+        """A subscription to changes of all users, for a block.
 
         Raises:
             Overloaded: this process has its maximum number of subscriptions.

@@ -37,7 +37,7 @@ class Overlaps(Protocol):
     """Intersections of two lists. The store looks up the entries of the shorter list in the
     longer."""
 
-    async def followed(
+    async def followed_by(
         self, kind: Side, users: Sequence[UserId], by: UserId, whispers: Whispers
     ) -> Mapping[UserId, Sequence[Position]]:
         """The users in each list whom `by` follows, newest first.

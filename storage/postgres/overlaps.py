@@ -39,7 +39,7 @@ class PostgresOverlaps:
         self._postgres = postgres
         self._slices = Slices()
 
-    async def followed(
+    async def followed_by(
         self, kind: Side, users: Sequence[UserId], by: UserId, whispers: Whispers
     ) -> Mapping[UserId, Sequence[Position]]:
         is_forward = kind is ListKind.FOLLOWING

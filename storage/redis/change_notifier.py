@@ -1,4 +1,4 @@
-"""The change notifier: listens for news of users, on one connection for each process.
+"""The change notifier: listens for changes of users, on one connection for each process.
 
 It has a connection of its own because a blocking read would delay all requests on the shared one.
 """
@@ -48,7 +48,7 @@ class ChangeNotifier:
                 try:
                     last = await self._last()
                     # Entries may have been missed while disconnected, so all subscribers look for
-                    # news.
+                    # changes.
                     self._wake_all(subscriptions)
                     pause_s = 0.0
                     while True:

@@ -5,8 +5,8 @@ Events are delivered at least once, and in order for each target.
 * `events(group)`: the change feed, a stream for each group of lanes. Trimmed by length and by age.
 * `feed(user)`: the events of one user, from their first subscription until some time after the
   last. Most users have no feed.
-* `notifier`: the change notifier's stream, one entry per batch: the users with news, or that
-  anybody may have news. It wakes the subscriptions of all processes.
+* `notifier`: the change notifier's stream, one entry per batch: the users who changed, or that
+  all users may have changed. It wakes the subscriptions of all processes.
 
 Every command names one key. The notifier's entry comes last, so that its readers find the events.
 """
@@ -155,8 +155,8 @@ class RedisEvents:
         return FeedBatch(events, _text(entries[-1][0]), more=len(entries) > most)
 
     async def notify(self, users: Iterable[UserId], field: bytes = USERS) -> None:
-        """Wake the subscriptions to these users. If Redis is unavailable, listeners look for news
-        when they reconnect."""
+        """Wake the subscriptions to these users. If Redis is unavailable, listeners look for
+        changes when they reconnect."""
         with contextlib.suppress(Unavailable):
             await self._redis.pipe([notification(self._keys, users, field)])
 

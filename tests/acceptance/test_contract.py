@@ -116,7 +116,7 @@ async def test_the_following_limit_is_in_the_contract_and_holds(
         assert payload["outcome"] == "FOLLOWED"
 
 
-async def test_nobody_cannot_follow(gateway: Gateway) -> None:
+async def test_an_anonymous_viewer_cannot_follow(gateway: Gateway) -> None:
     error = await gateway.error(FOLLOW, id="2")
     assert error["extensions"]["code"] == "UNAUTHENTICATED"
 

@@ -102,6 +102,6 @@ async def all_read(stores: Stores) -> bool:
     subscriptions = stores.changes.subscriptions
     assert isinstance(subscriptions, Subscriptions)
     waiting = subscriptions._waiting.values()
-    looked = not any(one._news.is_set() for of_user in waiting for one in of_user)
+    looked = not any(one._changed.is_set() for of_user in waiting for one in of_user)
     opened = (await stores.servers.redis.pipe([("EXISTS", f"kith:public:feed:{SUBSCRIBERS}")]))[0]
     return bool(opened) and looked and await readers(stores) == 1

@@ -112,7 +112,7 @@ async def test_a_state_that_comes_back_has_another_version(gateway: Gateway) -> 
         (["followUser"], "blockUser"),
     ],
 )
-async def test_what_the_other_user_does_in_sight_makes_a_new_version(
+async def test_a_visible_change_by_the_other_user_makes_a_new_version(
     gateway: Gateway, stores: Stores, first: list[str], mutation: str
 ) -> None:
     for before in first:

@@ -319,7 +319,7 @@ async def test_bad_input_is_rejected_by_name(
         "changeRelationships(input: {changes: []}) { userErrors { code } }",
     ],
 )
-async def test_nobody_changes_nothing(gateway: Gateway, call: str) -> None:
+async def test_an_anonymous_viewer_can_change_nothing(gateway: Gateway, call: str) -> None:
     error = await gateway.error(f"mutation {{ {call} }}")
     assert error["extensions"]["code"] == "UNAUTHENTICATED"
 

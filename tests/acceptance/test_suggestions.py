@@ -170,7 +170,7 @@ async def test_a_user_without_relations_has_no_suggestions(gateway: Gateway) -> 
 
 
 @pytest.mark.usefixtures("graph")
-async def test_nobody_gets_no_suggestions(gateway: Gateway) -> None:
+async def test_an_anonymous_viewer_gets_no_suggestions(gateway: Gateway) -> None:
     assert await gateway.data(SUGGESTIONS) == {"viewer": None}
 
 

@@ -115,10 +115,10 @@ async def test_without_a_worker_only_its_users_are_unavailable(world: World) -> 
         await dead.kill()
         for user in theirs:
             assert not await traffic.write(user)
-            assert traffic.refused[user] == "UNAVAILABLE"
+            assert traffic.rejected[user] == "UNAVAILABLE"
         for user in others:
             for target in reachable:
-                assert await traffic.write(user, target), traffic.refused
+                assert await traffic.write(user, target), traffic.rejected
         await start_node(dead, OPTIONS)
         for user in theirs:
             await until(partial(traffic.write, user), "its users are served again")
@@ -145,8 +145,8 @@ async def test_a_worker_joins_and_takes_shards_under_writes(world: World) -> Non
             assert str(node.sockets) in (await hosts_of_users(world.urls[0])).values()
             await world.traffic.is_served(sources)
         finally:
-            if world.traffic.refused:
-                print(world.traffic.refused)
+            if world.traffic.rejected:
+                print(world.traffic.rejected)
     await world.traffic.assert_exact()
     await node.kill()
 
@@ -164,7 +164,7 @@ async def test_a_user_is_isolated_under_writes(world: World) -> None:
     groups = {group.shard_id: group for group in await shards.shard_groups(world.settings)}
     assert shard is not None
     assert groups[shard].is_of_one
-    assert not world.traffic.refused
+    assert not world.traffic.rejected
     assert world.traffic.codes <= {"UNAVAILABLE"}
     await world.traffic.assert_exact()
     for url in world.urls:

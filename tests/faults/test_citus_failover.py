@@ -162,10 +162,10 @@ async def test_acknowledged_follows_survive_the_loss_of_a_machine(
             before = set(traffic.acknowledged)
             for user in theirs[:3]:
                 assert not await traffic.write(user)
-                assert traffic.refused[user] == "UNAVAILABLE"
+                assert traffic.rejected[user] == "UNAVAILABLE"
             for user in others[:3]:
                 for target in others[10:15]:
-                    assert await traffic.write(user, target), traffic.refused
+                    assert await traffic.write(user, target), traffic.rejected
             await promote_standby(machines)
             for user in theirs[:3]:
                 await until(partial(traffic.write, user), "the standby serves its users")

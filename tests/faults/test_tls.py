@@ -53,7 +53,7 @@ async def test_one_server_serves_everything_over_tls(
                 assert [list(job.args) for job in jobs] == [[lane_of(TWO)]]
                 await drain_all(stores)
                 async with asyncio.timeout(DEADLINE_S):
-                    await subscription.news()
+                    await subscription.wait_for_change()
             assert await are_cached(stores)
             assert stores.servers.redis.failures == 0
             assert stores.caches.local is not None

@@ -135,7 +135,7 @@ async def test_a_user_without_friends_has_an_empty_page(stores: Stores) -> None:
     assert await closest(Scope(stores, ONE, Limits()), 3) == EMPTY_PAGE
 
 
-async def test_nobody_has_no_closest_friends(scope: Scope) -> None:
+async def test_an_anonymous_viewer_gets_no_closest_friends(scope: Scope) -> None:
     with pytest.raises(Unauthenticated):
         await closest(Scope(scope.stores, None, Limits()), 3)
 

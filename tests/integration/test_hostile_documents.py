@@ -1,4 +1,4 @@
-"""Documents made to cost: each is refused in bounded time, and nothing useful is refused."""
+"""Expensive documents: each is rejected in bounded time, and no useful document is rejected."""
 
 import sys
 from types import FrameType

@@ -72,7 +72,7 @@ async def test_own_lists_of_many_are_read_at_once(stores: Stores) -> None:
 async def followed(
     stores: Stores, kind: Side, owner: int, by: int, whispers: Whispers
 ) -> Sequence[int]:
-    found = await stores.reads.overlaps.followed(kind, users(owner, 99), UserId(by), whispers)
+    found = await stores.reads.overlaps.followed_by(kind, users(owner, 99), UserId(by), whispers)
     assert found[UserId(99)] == []
     return ids_of(found[UserId(owner)])
 

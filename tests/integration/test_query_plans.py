@@ -321,7 +321,7 @@ PARTITIONS = 4
 
 @pytest.mark.parametrize("window", [HEAD, DEEP, SLICE], ids=["head", "deep", "slice"])
 @pytest.mark.parametrize("order", ["older", "newer"])
-@pytest.mark.parametrize("asker", [0, 77], ids=["nobody", "somebody"])
+@pytest.mark.parametrize("asker", [0, 77], ids=["anonymous", "viewer"])
 async def test_a_page_of_followers_reads_a_page_of_one_partition(
     planner: Planner, order: str, window: tuple[int, ...], asker: int
 ) -> None:

@@ -138,7 +138,7 @@ async def test_the_audit_log_names_the_client_of_the_token(
     assert line["client"] == ("billing x" * 50)[:200]
 
 
-REFUSED = {
+FORBIDDEN = {
     "readAccounts": '{ account(id: "5") { state } }',
     "readRelations": '{ relationsBetween(pairs: [{from: "5", to: "6"}]) { state } }',
     "changeState DEACTIVATED": 'mutation { deactivateAccount(input: {userId: "5"}) { outcome } }',
@@ -147,7 +147,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("action", "query"), REFUSED.items())
+@pytest.mark.parametrize(("action", "query"), FORBIDDEN.items())
 @pytest.mark.parametrize(("viewer", "actor"), [(None, "anonymous"), (1, "user 1")])
 async def test_a_rejected_operation_for_services_is_audited(
     gateway: Gateway,
@@ -178,11 +178,11 @@ async def test_a_flood_of_rejected_attempts_does_not_flood_the_log(
     monkeypatch.setattr("resolvers.audit.monotonic", lambda: now[0])
     monkeypatch.setattr("resolvers.audit.REJECTIONS_MAX", 3)
     for _ in range(5):
-        await gateway.error(REFUSED["readAccounts"])
+        await gateway.error(FORBIDDEN["readAccounts"])
         await gateway.http.get("/export/followers/17")
     assert len(lines(log, "kith.audit")) == 3
     now[0] += 1
-    await gateway.error(REFUSED["readAccounts"])
+    await gateway.error(FORBIDDEN["readAccounts"])
     assert [line.get("left_out") for line in lines(log, "kith.audit")] == [None] * 3 + [7]
 
 

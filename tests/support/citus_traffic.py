@@ -35,7 +35,7 @@ class Traffic:
     stores: Stores
     acknowledged: set[tuple[int, int]] = field(default_factory=set)
     unknown: set[tuple[int, int]] = field(default_factory=set)
-    refused: dict[int, str] = field(default_factory=dict)
+    rejected: dict[int, str] = field(default_factory=dict)
     """The users whose last write failed, with the code."""
     codes: set[str] = field(default_factory=set)
     """Of all writes that failed."""
@@ -47,11 +47,11 @@ class Traffic:
             await self.stores.writes.edges.change(as_pair(*pair), follow(PLENTY))
         except KithError as error:
             self.unknown.add(pair)  # its commit may have happened
-            self.refused[source] = error.code
+            self.rejected[source] = error.code
             self.codes.add(error.code)
             return False
         self.acknowledged.add(pair)
-        self.refused.pop(source, None)
+        self.rejected.pop(source, None)
         return True
 
     @asynccontextmanager

@@ -12,7 +12,7 @@ from tests.support.gateway import Gateway
 DOCS = Path(__file__).parents[2] / "docs"
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-_ASKER = re.compile(r"# asked by (?:(a service)|user (\d+)|(nobody))\n")
+_ASKER = re.compile(r"# (?:asked by (?:(a service)|user (\d+))|without a viewer)\n")
 _FILE = re.compile(r"(?://|#) ([\w./-]+\.\w+)\n")
 _PROMISE = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
 
@@ -28,8 +28,8 @@ class Example:
     def asker(self) -> tuple[bool, int | None]:
         """Whether a service asks, and which user does, or for which."""
         asker = _ASKER.match(self.document)
-        assert asker, f"nobody asks {self.document}"
-        service, user, _ = asker.groups()
+        assert asker, f"the first line must name the viewer: {self.document}"
+        service, user = asker.groups()
         return bool(service), int(user) if user else None
 
     async def ask(self, gateway: Gateway, **variables: Any) -> Any:

@@ -79,7 +79,7 @@ def _representation(random: Random) -> Any:
 
 
 def _last(random: Random) -> Any:
-    """Mostly none: beside `first` it is refused."""
+    """Mostly none: beside `first` it is rejected."""
     return random.choices((..., None, 1, 2, 5), (50, 20, 10, 10, 10))[0]
 
 

@@ -1,8 +1,8 @@
 """A social graph in plain Python, and what each onlooker may see of it while workers lag.
 
-Independent of storage, GraphQL and hypothesis. What an action does, and to whom a list is
-open, it asks of `graph`, whose tables are tested by themselves: here it is about what becomes of
-that in tables, caches, pages and totals.
+Independent of storage, GraphQL and hypothesis. It uses the rules of `graph` for the effects of an
+action and the visibility of a list, because those have their own tests: this model predicts their
+results in tables, caches, pages and totals.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """A schema that uses all features of the engine, with many fields that fail.
 
-What becomes of a field is decided by its animal's number: some values are null where they may not
-be, some resolvers raise, some items of a batch are exceptions.
+The number of an animal determines the results of its fields: some values are null where they must
+not be, some resolvers raise, and some items of a batch are exceptions.
 """
 
 import asyncio

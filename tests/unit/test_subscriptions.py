@@ -1,4 +1,4 @@
-"""Waiting for news: woken once however much there is, and never for nothing."""
+"""Waiting for changes: woken once for all of them, and only for changes of the user."""
 
 import asyncio
 from contextlib import ExitStack
@@ -28,8 +28,8 @@ class Listener:
             self.ended += 1
 
 
-async def has_news(subscription: Subscription) -> bool:
-    waiting = asyncio.ensure_future(subscription.news())
+async def is_woken(subscription: Subscription) -> bool:
+    waiting = asyncio.ensure_future(subscription.wait_for_change())
     for _ in range(3):
         await asyncio.sleep(0)
     if not waiting.done():
@@ -37,19 +37,19 @@ async def has_news(subscription: Subscription) -> bool:
     return not waiting.cancelled() and waiting.done()
 
 
-async def test_a_waiter_begins_with_news_and_is_woken_by_its_own_alone() -> None:
+async def test_a_subscription_starts_woken_and_is_then_woken_by_its_users_only() -> None:
     subscriptions = Subscriptions(Listener().listen, 10)
     with (
         subscriptions.open(ONE) as one,
         subscriptions.open(TWO) as two,
         subscriptions.open(ONE) as also_one,
     ):
-        assert [await has_news(waiter) for waiter in (one, two, also_one)] == [True] * 3
+        assert [await is_woken(waiter) for waiter in (one, two, also_one)] == [True] * 3
         subscriptions.wake([ONE, ONE])
-        assert [await has_news(waiter) for waiter in (one, two, also_one)] == [True, False, True]
-        assert not await has_news(one)
+        assert [await is_woken(waiter) for waiter in (one, two, also_one)] == [True, False, True]
+        assert not await is_woken(one)
         subscriptions.wake_all()
-        assert [await has_news(waiter) for waiter in (one, two)] == [True, True]
+        assert [await is_woken(waiter) for waiter in (one, two)] == [True, True]
     assert len(subscriptions) == 0
     subscriptions.wake([ONE])
     await subscriptions.close()
@@ -86,8 +86,8 @@ async def test_many_waiters_are_woken_in_turns() -> None:
     async def wait(ticks: LoopTicks) -> None:
         nonlocal woken
         with subscriptions.open(ONE) as subscription:
-            await subscription.news()  # that of the beginning
-            await subscription.news()
+            await subscription.wait_for_change()  # that of the beginning
+            await subscription.wait_for_change()
             ticks.add("woken", 1)
             woken += 1
 

@@ -69,7 +69,7 @@ def test_a_follower_may_have_known_followers_too() -> None:
     assert first == Suggestion(DAN, Reason.FOLLOWS_YOU, [ANN])
 
 
-def test_who_follows_few_users_chooses_them() -> None:
+def test_the_follows_of_a_user_with_few_count_more() -> None:
     circles = {ANN: entries(DAN), BEN: entries(EVE)}
     assert found([], circles, totals={ANN: 500, BEN: 5}).best_first == [EVE, DAN]
     assert found([], circles, totals={ANN: 5, BEN: 500}).best_first == [DAN, EVE]
@@ -97,7 +97,7 @@ def test_a_follower_counts_as_much_as_the_viewer_follows_back() -> None:
     assert half == pytest.approx(FOLLOW_BACK_WORTH / 2, rel=0.01)
 
 
-def test_who_never_follows_back_is_shown_friends_of_friends_first() -> None:
+def test_friends_of_friends_come_first_for_a_user_who_never_follows_back() -> None:
     fans = entries(*(UserId(user) for user in range(10, 110)))
     assert order(fans, {ANN: entries(EVE)})[0] == EVE
 

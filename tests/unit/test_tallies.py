@@ -53,12 +53,12 @@ async def test_a_wrong_count_is_found_while_the_number_of_friends_changes() -> N
     assert one.stored.friends == one.true.friends
 
 
-async def test_what_changes_each_time_is_no_difference() -> None:
+async def test_a_count_that_changes_each_time_is_no_difference() -> None:
     assert await found(*([tally(number, 0)] for number in range(1, 99))) == []
 
 
 @pytest.mark.parametrize("computations", range(1, COMPUTATIONS_MAX))
-async def test_what_is_gone_is_no_difference(computations: int) -> None:
+async def test_a_difference_that_disappears_is_none(computations: int) -> None:
     changing = [[tally(number, 0)] for number in range(1, computations + 1)]
     assert await found(*changing, []) == []
 

@@ -17,7 +17,7 @@ LANES = 8
 BATCH_MAX = 100
 """Entries a stream that one call reads or takes over."""
 BLOCK_MS = 1_000
-"""How long a read waits for news; so long a stop waits at most."""
+"""The longest wait of a read for new events, and so of a stop."""
 
 RawEntries: TypeAlias = Sequence[tuple[str, dict[str, str]]]
 

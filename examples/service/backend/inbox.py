@@ -43,7 +43,7 @@ class Notification:
 
 
 def notification_of(event: Event) -> Notification | None:
-    """Return what an event is news for; None for most. Whispers and blocks are nobody's news."""
+    """The notification that an event causes, or None. Whispers and blocks cause none."""
     match event.before, event.after:
         case Kind.REQUEST, Kind.FOLLOW:
             return Notification(event.source, Topic.REQUEST_ACCEPTED, event.target)
@@ -97,14 +97,20 @@ class Inbox:
         )
         if not known.rowcount:
             return False
-        if news := notification_of(event):
+        if notification := notification_of(event):
             database.execute(
                 "INSERT INTO notification VALUES (?, ?, ?, ?, ?)",
-                (event.id, news.user_id, news.topic, news.about_id, event.version),
+                (
+                    event.id,
+                    notification.user_id,
+                    notification.topic,
+                    notification.about_id,
+                    event.version,
+                ),
             )
             database.execute(
                 "INSERT INTO unread VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
-                (news.user_id,),
+                (notification.user_id,),
             )
         return True
 

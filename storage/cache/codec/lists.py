@@ -26,7 +26,8 @@ def page_value(page: Page) -> bytes:
 
 
 def entries_in(value: bytes) -> tuple[tuple[Position, ...], bool]:
-    """A list value's entries, and whether the list ends with them.
+    """A value's entries, and whether they are complete: the whole list or, from READ_WINDOW, all
+    requested entries.
 
     A value that was read in part must end at an entry's boundary.
     """

@@ -127,6 +127,7 @@ class _Segment:
 
     @property
     def present(self) -> int:
+        """Edges that existed already."""
         return self.rows - self.loaded - self.kept
 
     def divide(self, part_rows: int) -> None:
