@@ -71,7 +71,7 @@ def locate_error(
         has_own = any(hasattr(error, name) for name in ("nodes", "source", "positions"))
         if nodes is None or len(nodes) < 2 or has_own:
             return located_error(error, nodes, path)
-        return _error_at(nodes, located_error(error, nodes[:1], path))
+        return error_at(nodes, located_error(error, nodes[:1], path))
     except Exception:
         name = type(error).__name__
         unprintable = RuntimeError(f"{name}, whose text cannot be read.")
@@ -79,8 +79,8 @@ def locate_error(
         return GraphQLError(name, nodes, path=path, original_error=unprintable)
 
 
-def _error_at(nodes: Sequence[Node], error: GraphQLError) -> GraphQLError:
-    """The error of the first node, with the positions of all nodes.
+def error_at(nodes: Sequence[Node], error: GraphQLError) -> GraphQLError:
+    """The error, with the positions of all nodes.
 
     For several nodes, graphql-core's constructor reads the text again and ignores its index.
     """

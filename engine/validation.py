@@ -15,6 +15,7 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     GraphQLError,
+    GraphQLInputType,
     GraphQLNamedType,
     GraphQLSchema,
     Node,
@@ -24,6 +25,8 @@ from graphql import (
     TypeInfo,
     TypeInfoVisitor,
     ValidationContext,
+    ValueNode,
+    ValuesOfCorrectTypeRule,
     Visitor,
     specified_rules,
     visit,
@@ -43,7 +46,7 @@ from graphql.validation.validation_context import (
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
-from engine.errors import ErrorCode, coded_error, locate_error
+from engine.errors import ErrorCode, coded_error, error_at, locate_error
 from engine.result import RequestError, Stage
 from engine.settings import EngineSettings
 
@@ -63,9 +66,30 @@ class OneOfRule(OneOfInputValidationRule):
             super().validate_one_of(node, type)
 
 
+class LocatedValuesRule(ValuesOfCorrectTypeRule):
+    """graphql-core's rule, whose errors lack the locations of lists, objects and custom scalars."""
+
+    _value: ValueNode | None = None
+
+    def is_valid_value_node(
+        self, node: ValueNode, input_type: GraphQLInputType | None
+    ) -> VisitorAction:
+        self._value = node
+        return super().is_valid_value_node(node, input_type)
+
+    def report_error(self, error: GraphQLError) -> None:
+        if not error.locations and self._value is not None:
+            error = error_at([self._value], error)
+        super().report_error(error)
+
+
 _DOLLAR = re.compile(r"\$")
 
-RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule, OneOfRule)
+RULES: tuple[type[ASTValidationRule], ...] = (
+    *(LocatedValuesRule if rule is ValuesOfCorrectTypeRule else rule for rule in specified_rules),
+    MaybeNullValidationRule,
+    OneOfRule,
+)
 
 Container: TypeAlias = Node | tuple[Node, ...]
 Child: TypeAlias = tuple[Node, Container, tuple[str | int, ...]]

@@ -1,13 +1,32 @@
 """The scalars of the contract."""
 
+import json
 from dataclasses import replace
-from typing import NewType
+from typing import Any, NewType
 
 import strawberry
+from graphql import GraphQLError
 from strawberry.schema.types.base_scalars import DateTimeDefinition
+
+SHOWN_CHARS_MAX = 40
+
+_parsed: Any = DateTimeDefinition.parse_value
+
+
+def _date_time(value: object) -> object:
+    """The date and time, which may lack a time zone. Raises GraphQLError."""
+    try:
+        return _parsed(value)
+    except GraphQLError:
+        shown = json.dumps(value, ensure_ascii=False, default=str)[:SHOWN_CHARS_MAX]
+        raise GraphQLError(
+            f'A DateTime must be a string like "2026-01-31T12:00:00Z", got {shown}.'
+        ) from None
+
 
 DATE_TIME = replace(
     DateTimeDefinition,
+    parse_value=_date_time,
     description="A date and time with a time zone as defined by RFC 3339, for example "
     "`2026-01-31T12:00:00.123Z`. Results are in UTC and end with `+00:00`; their "
     "precision is milliseconds, written with up to six decimals.",

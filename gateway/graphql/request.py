@@ -22,6 +22,8 @@ rejected requests at the same time."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
+_NONE = " None."
+
 
 class GraphQLRequest(NamedTuple):
     """One request. `read_only`: mutations are not allowed, as for HTTP's safe methods."""
@@ -204,6 +206,8 @@ def _bad(message: str) -> HttpRejection:
 def _coded(error: GraphQLError, code: str) -> GraphQLError:
     # A message may quote the whole document: 100 such messages would exceed any size limit.
     message = error.message
+    if message.endswith(_NONE):  # graphql-core writes a null as Python does
+        message = message.removesuffix(_NONE) + " null."
     if len(message) > MESSAGE_CHARS_MAX:
         message = message[:MESSAGE_CHARS_MAX] + "…"
     extensions = {**(error.extensions or {}), "code": code}

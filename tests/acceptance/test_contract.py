@@ -258,6 +258,45 @@ async def test_bad_input_is_named(gateway: Gateway, field: str, argument: str, s
     assert says in error["message"]
 
 
+DATE_EXPECTED = 'A DateTime must be a string like "2026-01-31T12:00:00Z", got '
+
+
+@pytest.mark.parametrize(
+    ("field", "column", "message"),
+    [
+        ("user(id: null) { id }", 12, "Expected value of non-null type 'ID!' not to be null."),
+        ("users(ids: [[1]]) { id }", 14, "non-string and non-integer value: [1]"),
+        ("user(id: {a: 1}) { id }", 12, "non-string and non-integer value: { a: 1 }"),
+        (
+            'user(id: "1") { followers(filter: {since: 1}) { totalCount } }',
+            37,
+            f"{DATE_EXPECTED}1.",
+        ),
+        (
+            'user(id: "1") { followers(filter: {since: "today"}) { totalCount } }',
+            37,
+            f'{DATE_EXPECTED}"today".',
+        ),
+    ],
+)
+async def test_an_invalid_literal_is_named_with_its_place(
+    gateway: Gateway, field: str, column: int, message: str
+) -> None:
+    error = await gateway.error(f"{{ {field} }}")
+    assert error["message"].endswith(message)
+    assert error["locations"] == [{"line": 1, "column": column}]
+
+
+async def test_an_invalid_variable_is_named(gateway: Gateway) -> None:
+    error = await gateway.error("query ($id: ID!) { user(id: $id) { id } }", id=None)
+    assert error["message"].endswith("Expected value of non-null type 'ID!' not to be null.")
+    since = """
+    query ($since: DateTime) { user(id: "1") { followers(filter: {since: $since}) { totalCount } } }
+    """
+    error = await gateway.error(since, since=2026)
+    assert error["message"].endswith(f"{DATE_EXPECTED}2026.")
+
+
 async def test_too_many_relations_are_an_error_and_never_cut(gateway: Gateway) -> None:
     query = 'query ($ids: [ID!]!) { user(id: "1") { relationWith(ids: $ids) { state } } }'
     data = await gateway.data(query, ids=["2"] * 1000)
