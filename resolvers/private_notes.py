@@ -21,7 +21,8 @@ async def notes_of(
     """The note of each of `sources` about the user in the same place of `targets`; None unless the
     viewer is its author.
 
-    Notes about absent users are hidden, as these users are. All notes take one statement.
+    Notes about deactivated users are shown: otherwise a blocked author could tell a block from a
+    deactivation. All notes take one statement.
     """
     viewer = scope.viewer
     if viewer is None or viewer not in sources:
@@ -29,12 +30,10 @@ async def notes_of(
     # A set, because a response may show one relation many times.
     own = {target for source, target in zip(sources, targets, strict=True) if source == viewer}
     found = await scope.stores.own_data.private_notes.get_many(viewer, list(own))
-    absent = await scope.absent()
-    shown = {target: note for target, note in found.items() if target not in absent}
-    if not shown:
+    if not found:
         return [None] * len(targets)
     return [
-        shown.get(target) if source == viewer else None
+        found.get(target) if source == viewer else None
         for source, target in zip(sources, targets, strict=True)
     ]
 

@@ -28,8 +28,8 @@ class PrivateNotes(Protocol):
         """Set the note of the first user about the second, durably, unless the first user exceeds
         `pace`. None deletes it.
 
-        It writes nothing if the first account is not active, or, unless it deletes the note, the
-        second. A `request` is used as in `AccountWrites`.
+        It writes nothing if the first account is not active, or if the second one is deleted,
+        unless it deletes the note. A `request` is used as in `AccountWrites`.
         """
         ...
 

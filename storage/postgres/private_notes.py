@@ -62,7 +62,7 @@ async def _set(
     assert states is not None
     if states["author"] != AccountState.ACTIVE:
         return OwnChange(Outcome.ACCOUNT_NOT_ACTIVE)
-    if note is not None and states["other"] != AccountState.ACTIVE:
+    if note is not None and states["other"] == AccountState.DELETED:
         return OwnChange(Outcome.NOT_ALLOWED)
     if note is None:
         changed = await connection.row(_SQL.delete_note, *pair)

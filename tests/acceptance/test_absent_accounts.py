@@ -1,6 +1,8 @@
 """Two worlds: in one an account is not here, in the other it has no edge. Both look the same."""
 
 import asyncio
+import json
+import re
 from typing import Any
 
 import pytest
@@ -174,6 +176,57 @@ async def test_a_request_to_who_is_switched_off_is_rejected_like_any(
     assert payload["userErrors"][0]["code"] == "NOT_ALLOWED"
     await put(gateway, "reactivateAccount", GONE)
     assert (await change(gateway, 1, "followUser", GONE))["outcome"] == "ALREADY_REQUESTED"
+
+
+BLOCKER, DEACTIVATED, BLOCKED = 11, 12, 13
+ACTIONS = [
+    "followUser",
+    "unfollowUser",
+    "removeFollower",
+    "muteUser",
+    "unmuteUser",
+    "updateFollow",
+    "acceptFollowRequest",
+    "declineFollowRequest",
+    "cancelFollowRequest",
+    "blockUser",
+    "unblockUser",
+    "dismissSuggestion",
+]
+OTHER_CHANGES = """mutation ($id: ID!) {
+  note: setNote(input: {userId: $id, note: "x"}) { outcome relation { note } }
+  pin: setPinnedFollowing(input: {userIds: [$id]}) { outcome userErrors { code } }
+  many: changeRelationships(input: {changes: [{action: FOLLOW, userId: $id}]}) {
+    changes { outcome userErrors { code message } }
+  }
+}"""
+
+
+async def test_a_blocker_looks_like_a_deactivated_account_to_a_stranger(
+    gateway: Gateway, stores: Stores
+) -> None:
+    for other in (BLOCKER, DEACTIVATED):
+        await edges(stores, {(other, 1): Kind.FOLLOW, (2, other): Kind.FOLLOW})
+    await drain_all(stores)
+    await change(gateway, BLOCKER, "blockUser", BLOCKED)
+    await put(gateway, "deactivateAccount", DEACTIVATED)
+    await drain_all(stores)
+
+    async def shown(other: int) -> str:
+        ids = [str(other), str(BLOCKED)]
+        everything = {"ids": ids[:1], "signedIn": True, "with": str(other)}
+        found: list[Any] = [
+            await gateway.data(BETWEEN, BLOCKED, ids=ids),
+            await gateway.data(EVERYTHING, BLOCKED, **everything),
+        ]
+        for action in ACTIONS:
+            payload = await change(gateway, BLOCKED, action, other)
+            found.append((action, payload["outcome"], payload["userErrors"]))
+            found.append(await gateway.data(BETWEEN, BLOCKED, ids=ids))
+        found.append(await gateway.data(OTHER_CHANGES, BLOCKED, id=str(other)))
+        return re.sub(r'"202\d-[^"]*"', "a date", json.dumps(found).replace(str(other), "other"))
+
+    assert await shown(BLOCKER) == await shown(DEACTIVATED)
 
 
 FOLLOWERS = """query ($after: String) { user(id: "1") {

@@ -138,17 +138,23 @@ async def test_a_repeated_request_returns_the_first_outcome(gateway: Gateway) ->
     assert await set_note(gateway, 1, 2, note="Other", idempotencyKey="a") == ("REJECTED", [reused])
 
 
-async def test_notes_about_absent_accounts_are_hidden_and_can_only_be_deleted(
-    gateway: Gateway,
-) -> None:
-    await set_note(gateway, 1, 2, note="Gone")
-    await set_state(gateway, "deactivateAccount", 2)
-    assert await notes(gateway, 1, 1, 2) == [None]
+async def test_notes_do_not_tell_a_block_from_a_deactivation(gateway: Gateway) -> None:
+    for other in (2, 3):
+        await set_note(gateway, 1, other, note="Before")
+    await gateway.data('mutation { blockUser(input: {userId: "1"}) { outcome } }', 2)
+    await set_state(gateway, "deactivateAccount", 3)
+    for other in (2, 3):
+        assert await notes(gateway, 1, 1, other) == ["Before"]
+        assert await set_note(gateway, 1, other, note="After") == ("UPDATED", [])
+        assert await notes(gateway, 1, 1, other) == ["After"]
+        assert await set_note(gateway, 1, other) == ("UPDATED", [])
+
+
+async def test_a_note_about_a_deleted_account_can_only_be_deleted(gateway: Gateway) -> None:
+    await set_note(gateway, 1, 2, note="Before")
+    await set_state(gateway, "deleteAccount", 2)
     not_allowed = ("NOT_ALLOWED", ["input", "userId"])
-    assert await set_note(gateway, 1, 2, note="Still") == ("REJECTED", [not_allowed])
-    await set_state(gateway, "reactivateAccount", 2)
-    assert await notes(gateway, 1, 1, 2) == ["Gone"]
-    await set_state(gateway, "deactivateAccount", 2)
+    assert await set_note(gateway, 1, 2, note="After") == ("REJECTED", [not_allowed])
     assert await set_note(gateway, 1, 2) == ("UPDATED", [])
 
 
