@@ -27,7 +27,7 @@ from schema.viewer import Viewer
 
 KEY_CHARS_MAX = 64
 
-OUTCOME = "What the mutation did, or which state was already in effect."
+OUTCOME = "The change that the mutation made, or the state that was already in effect."
 CHANGED = "Whether this changed anything."
 USER_ERRORS = "Why the mutation was rejected. Empty if it was not."
 VIEWER = "The user who makes the request. Null only beside an error."

@@ -487,7 +487,7 @@ async def test_an_overlap_costs_as_much_as_the_default_of_the_following_limit(
         assert Limits().following_max == overlap.LOOKUPS_INCLUDED
 
 
-async def test_what_a_document_costs_to_prepare_is_what_the_documentation_says(
+async def test_the_cost_of_preparing_a_document_is_as_documented(
     storage_settings: StorageSettings,
 ) -> None:
     costs = replace(SMALL, budget=20_000, limit=20_000)

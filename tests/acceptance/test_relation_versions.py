@@ -135,7 +135,7 @@ async def test_a_visible_change_by_the_other_user_makes_a_new_version(
         (True, "updateFollow", {"closeFollow": True}),
     ],
 )
-async def test_what_the_other_user_hides_makes_no_new_version(
+async def test_a_hidden_change_by_the_other_user_makes_no_new_version(
     gateway: Gateway, stores: Stores, follows_back: bool, mutation: str, given: dict[str, Any]
 ) -> None:
     if follows_back:

@@ -240,9 +240,7 @@ async def test_a_request_that_was_declined_is_not_suggested_again(
 
 
 @pytest.mark.usefixtures("graph")
-async def test_there_are_not_more_suggestions_than_the_bound(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_suggestions_are_bounded(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolver, "SUGGESTED_MAX", 2)
     page = await suggested(gateway)
     assert [edge["node"]["user"]["id"] for edge in page["edges"]] == ["9", "5"]

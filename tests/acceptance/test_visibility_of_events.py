@@ -270,7 +270,9 @@ async def counted(socket: Socket) -> tuple[Any, Any]:
     return user["followerCount"], user["followingCount"]
 
 
-async def test_what_others_do_in_secret_is_not_in_a_feed(live: LiveGateway, stores: Stores) -> None:
+async def test_hidden_changes_by_others_are_not_in_a_feed(
+    live: LiveGateway, stores: Stores
+) -> None:
     """They displaced events of the user, and the cursor of a RESYNC revealed their time."""
     feed = f"kith:public:feed:{ANNA}"
     async with subscribed_to_events(live, stores, ANNA):

@@ -794,7 +794,9 @@ async def test_changes_of_a_group_read_its_own_rows(planner: Planner) -> None:
         assert sum(looked_at(steps, table) for table in tables) <= most, name
 
 
-async def test_what_a_user_has_seen_is_read_and_written_by_a_probe(planner: Planner) -> None:
+async def test_the_moment_up_to_which_followers_are_seen_is_read_and_written_by_a_probe(
+    planner: Planner,
+) -> None:
     steps = await planner.steps("seen_followers", "find_seen", [STAR])
     assert_by_index(steps)
     assert looked_at(steps, "following_count") <= 1

@@ -594,7 +594,7 @@ async def test_changes_of_two_users_with_one_id_are_two_deliveries(
     assert await stores.jobs.webhooks.deliveries.replay(NAME, [7]) == [7, 7]
 
 
-async def test_what_is_recorded_while_deliveries_are_read_is_not_sent_again(
+async def test_a_delivery_recorded_during_a_read_is_not_sent_again(
     stores: Stores, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add(stores, receiver.url)

@@ -45,7 +45,7 @@ def test_other_addresses_have_the_rest_of_the_process() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5])
-def test_what_is_rejected_does_not_count(count: int) -> None:
+def test_a_rejected_replacement_does_not_count(count: int) -> None:
     clock = Clock()
     replacements = Replacements(clock)
     allowed(replacements, *["a"] * (OF_ADDRESS.burst + 50))

@@ -55,7 +55,7 @@ async def test_a_subscription_starts_woken_and_is_then_woken_by_its_users_only()
     await subscriptions.close()
 
 
-async def test_there_are_never_more_waiters_than_allowed() -> None:
+async def test_the_number_of_subscriptions_is_bounded() -> None:
     subscriptions = Subscriptions(Listener().listen, 2)
     with subscriptions.open(ONE):
         with subscriptions.open(ONE), pytest.raises(Overloaded), subscriptions.open(TWO):

@@ -75,7 +75,7 @@ def test_the_follows_of_a_user_with_few_count_more() -> None:
     assert found([], circles, totals={ANN: 5, BEN: 500}).best_first == [DAN, EVE]
 
 
-def test_whom_a_friend_follows_comes_before_whom_a_follow_follows() -> None:
+def test_follows_of_friends_come_before_follows_of_followed_users() -> None:
     circles = {ANN: entries(DAN), BEN: entries(EVE)}
     assert order(entries(BEN), circles) == [BEN, EVE, DAN]
 
@@ -126,7 +126,7 @@ def test_closeness_changes_the_order_and_nothing_else() -> None:
     assert close.explained(users) == plain.explained(users)
 
 
-def test_whom_peers_follow_is_suggested_with_that_reason() -> None:
+def test_follows_of_peers_are_suggested_with_that_reason() -> None:
     peers = [entries(EVE, DAN), entries(DAN, CAT)]
     both = candidates(entries(CAT), NOBODY, {}, {}, {}, peers)
     assert both.best_first == [CAT, DAN, EVE]
