@@ -52,7 +52,7 @@ async def soak(seconds: float, rates: Rates, kill_every_s: float) -> int:
         traffic = Traffic(stack.clients, world, delayed_s=LAG_S)
         load = Load(traffic, rates)
         began = time.monotonic()
-        beside = _beside(measures.sample_on(stack), _show_progress(traffic, kills))
+        beside = _beside(measures.sample_on(stack, traffic.tally), _show_progress(traffic, kills))
         async with beside, load.running():
             while time.monotonic() - began + kill_every_s < seconds:
                 await asyncio.sleep(kill_every_s)

@@ -1,6 +1,7 @@
-"""Measures of a soak: the memory of each process, and how long changes wait."""
+"""Measures of a soak: the memory of each process, how long changes wait, and the rates."""
 
 import asyncio
+import operator
 import os
 import statistics
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.support.faults.stack import Stack
+from tests.support.faults.traffic import Tally
 
 EVERY_S = 1.0
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
@@ -59,10 +61,18 @@ class Measures:
     """By process id."""
     waits_s: list[float] = field(default_factory=list)
     """The age of the oldest change that waited, at each sample; 0 if none did."""
+    rates: list[tuple[float, float]] = field(default_factory=list)
+    """Writes and reads answered without an error, per second, between two samples."""
 
-    async def sample_on(self, stack: Stack) -> None:
+    async def sample_on(self, stack: Stack, tally: Tally) -> None:
         """Sample once a second, until cancelled. A server that is down is left out."""
+        previous = (time.monotonic(), 0, 0)
         while True:
+            sample = (time.monotonic(), tally.answers["write OK"], tally.answers["read OK"])
+            seconds, writes, reads = map(operator.sub, sample, previous)
+            if seconds > EVERY_S / 2:
+                self.rates.append((writes / seconds, reads / seconds))
+                previous = sample
             for part in stack.parts:
                 if part.pid:
                     self._sample_memory(part.name, part.pid)

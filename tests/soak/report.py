@@ -22,6 +22,7 @@ def lines(load: Load, measures: Measures, kills: Counter[str], seconds: float) -
             }
         )
         yield f"{ended.total() / seconds:,.0f} {kind}s/s: {_counts(ended)}"
+    yield _rates(measures.rates)
     yield f"{load.left_out:,} requests left out, because too many waited"
     yield _waits(measures.waits_s)
     yield from (_memory(memory) for memory in measures.memories.values() if _is_long(memory))
@@ -45,6 +46,16 @@ def progress(tally: Tally, seconds: float, kills: Counter[str]) -> str:
 
 def _counts(counter: Counter[str]) -> str:
     return ", ".join(f"{key} {count:,}" for key, count in counter.most_common())
+
+
+def _rates(rates: list[tuple[float, float]]) -> str:
+    if len(rates) < 2:
+        return "the rates were not sampled"
+    writes, reads = (statistics.quantiles(each, n=10) for each in zip(*rates, strict=True))
+    return (
+        f"answered without an error, in {len(rates)} samples: median {writes[4]:.0f} writes/s and "
+        f"{reads[4]:.0f} reads/s, slowest tenth {writes[0]:.0f} and {reads[0]:.0f}"
+    )
 
 
 def _waits(waits: list[float]) -> str:
