@@ -85,4 +85,5 @@ class Measures:
         memory = self.memories.setdefault(pid, Memory(name, pid, time.monotonic()))
         with suppress(OSError):  # it has just ended
             pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-            memory.samples.append((time.monotonic() - memory.began, pages * PAGE_MB))
+            if pages:  # it has not just been killed
+                memory.samples.append((time.monotonic() - memory.began, pages * PAGE_MB))
