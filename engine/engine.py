@@ -77,8 +77,8 @@ class Engine:
             cost += settings.character_weight * len(query)
         return ceil(cost)
 
-    def prepared(self, query: str, operation_name: str | None = None) -> Operation | None:
-        """The operation of a document that was prepared before, or None.
+    def cached_operation(self, query: str, operation_name: str | None = None) -> Operation | None:
+        """The operation of a cached document; None: the document is not cached.
 
         Raises RequestError.
         """
@@ -123,7 +123,7 @@ class Engine:
     ) -> Result:
         """`prepare` and `run` in one. Returns a result, never raises an exception."""
         try:
-            operation = self.prepared(query, operation_name)
+            operation = self.cached_operation(query, operation_name)
             if operation is None:
                 operation = await self.prepare_in_turns(query, operation_name)
         except RequestError as rejected:

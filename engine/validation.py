@@ -272,6 +272,7 @@ def _enter(methods: Sequence[_Methods], skipping: list[Any], node: Node, *around
 
 
 def _leave(methods: Sequence[_Methods], skipping: list[Any], node: Node, *around: Any) -> None:
+    """Leave a node, with the rules that do not ignore it. A rule that skipped it goes on."""
     for place, _, leave in methods:
         if skipping[place] is node:
             skipping[place] = None

@@ -91,8 +91,8 @@ async def suggested(scope: Scope, window: Window) -> SuggestionPage:
     inside = order[start:end]
     ordered = reversed(inside) if window.backward else iter(inside)
     if (end if window.backward else start + window.size + 1) > SUGGESTED_MAX:
-        everybody = frozenset(await _everybody(scope))
-        ordered = filter(everybody.__contains__, ordered)
+        shown = frozenset(await _all_suggestions(scope))
+        ordered = filter(shown.__contains__, ordered)
     found = await _allowed(scope, ranked, ordered, window.size + 1)
     entries = found[: window.size]
     if window.backward:
@@ -111,18 +111,18 @@ async def suggestions_among(scope: Scope, users: Set[UserId]) -> Mapping[UserId,
 
 async def suggestion_total(scope: Scope) -> int:
     """The number of suggestions, consistent with this request's pages."""
-    return len(await _everybody(scope))
+    return len(await _all_suggestions(scope))
 
 
-def _everybody(scope: Scope) -> Awaitable[Sequence[UserId]]:
+def _all_suggestions(scope: Scope) -> Awaitable[Sequence[UserId]]:
     """All suggestions: the first `SUGGESTED_MAX` candidates who may be suggested."""
 
-    async def everybody() -> Sequence[UserId]:
+    async def suggested_users() -> Sequence[UserId]:
         ranked = await _ranked(scope)
         best_first = iter(ranked.candidates.best_first)
         return await _allowed(scope, ranked, best_first, SUGGESTED_MAX)
 
-    return scope.all_suggestions.get(everybody)
+    return scope.all_suggestions.get(suggested_users)
 
 
 def _ranked(scope: Scope) -> Awaitable[RankedCandidates]:

@@ -82,10 +82,10 @@ class Failover:
             run_id = _RUN_ID.search(info)
             if run_id is not None:
                 known = (server, self._keys.server, run_id[1].decode())
-                has_changed |= await self._compare("Redis server", *known)
+                has_changed |= await self._compare_identity("Redis server", *known)
         # Last, because a machine of Citus may be unavailable for long.
         database = (self._broker, self._keys.generation, await self._generation())
-        return await self._compare("database", *database) or has_changed
+        return await self._compare_identity("database", *database) or has_changed
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -120,7 +120,7 @@ class Failover:
             log.warning("whether the database has changed cannot be known: %s", error)
         return True
 
-    async def _compare(self, what: str, server: Redis, key: str, found: str) -> bool:
+    async def _compare_identity(self, what: str, server: Redis, key: str, found: str) -> bool:
         """Empty the caches if `server` stores another value at `key`, and store the one found."""
         (known,) = await server.pipe([("GET", key)])
         if known is not None and known.decode() == found:

@@ -56,7 +56,7 @@ class Costs:
         if cost > limit:
             raise RequestRejected("COST_LIMIT_EXCEEDED", [_too_costly(cost, limit)])
         waiting = None if budgets is None else budgets.charge(context.caller, cost)
-        return None if waiting is None else _charged(waiting, OPERATION, cost, context)
+        return None if waiting is None else _await_charge(waiting, OPERATION, cost, context)
 
     def require_below_limit(self, cost: int, context: Context) -> None:
         """Raise RequestRejected for an operation that costs more than one may."""
@@ -69,7 +69,7 @@ class Costs:
         """Charge the preparation of a document, as `charge`, but without a limit."""
         budgets = self._budgets_of(context)
         waiting = None if budgets is None else budgets.charge(context.caller, cost)
-        return None if waiting is None else _charged(waiting, DOCUMENT, cost, context)
+        return None if waiting is None else _await_charge(waiting, DOCUMENT, cost, context)
 
     def debit(self, cost: int, context: Context) -> None:
         """Charge an event of a subscription, which is never rejected."""
@@ -109,7 +109,7 @@ def _free(_: str | int, __: int) -> None:
     """Charge nothing."""
 
 
-async def _charged(waiting: Awaitable[None], what: str, cost: int, context: Context) -> None:
+async def _await_charge(waiting: Awaitable[None], what: str, cost: int, context: Context) -> None:
     try:
         await waiting
     except Exhausted as exhausted:

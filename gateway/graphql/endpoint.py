@@ -163,9 +163,9 @@ class GraphQLEndpoint:
                     context = self._context_of(headers)
                     if not self._takes_any or request.document_id:
                         request = await self._documents.load_document(request, context)
-                    operation = self._executor.known(request)
+                    operation = self._executor.cached_operation(request)
                     if operation is None:
-                        operation = await self._executor.prepared(request, context)
+                        operation = await self._executor.prepare(request, context)
                     if operation.kind is not _SUBSCRIPTION:
                         values = None
                         if operation.conditions:

@@ -79,22 +79,22 @@ class EngineExecutor:
         self._exposure = exposure
         self._restricted = restricted_fields(exposure)
 
-    def known(self, request: GraphQLRequest) -> Operation | None:
+    def cached_operation(self, request: GraphQLRequest) -> Operation | None:
         """The operation of a request whose document is cached. Raises RequestRejected."""
         try:
-            operation = self._engine.prepared(request.query, request.operation_name)
+            operation = self._engine.cached_operation(request.query, request.operation_name)
         except RequestError as rejected:
             raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only and operation is not None:
             _require_no_mutation(operation)
         return operation
 
-    async def prepared(self, request: GraphQLRequest, context: Any) -> Operation:
+    async def prepare(self, request: GraphQLRequest, context: Any) -> Operation:
         """The operation of a request. Charges its caller for a document that is not cached.
 
         Raises RequestRejected.
         """
-        operation = self.known(request)
+        operation = self.cached_operation(request)
         if operation is not None:
             return operation
         parsed = self._engine.parsed(request.query)

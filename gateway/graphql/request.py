@@ -65,10 +65,10 @@ class RequestRejected(Exception):
 class Executor(Protocol):
     """Runs operations."""
 
-    def known(self, request: GraphQLRequest) -> Operation | None:
+    def cached_operation(self, request: GraphQLRequest) -> Operation | None:
         """The operation of a request whose document is cached, or None. Raises RequestRejected."""
 
-    async def prepared(self, request: GraphQLRequest, context: Any) -> Operation:
+    async def prepare(self, request: GraphQLRequest, context: Any) -> Operation:
         """The operation of a request, valid and of a known kind. Charges its caller for a document
         that is not cached. Raises RequestRejected."""
 

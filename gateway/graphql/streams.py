@@ -125,7 +125,7 @@ class Streams:
             context = self._context_of(headers, identity)
             if request.document_id is not None or not self._documents.takes_any:
                 request = await self._documents.load_document(request, context)
-            operation = await self._executor.prepared(request, context)
+            operation = await self._executor.prepare(request, context)
             if operation.kind is OperationType.SUBSCRIPTION:
                 return _Subscription(operation, request)
             enter = (reservation or self._admission).enter

@@ -150,7 +150,7 @@ class Gateway:
             self._engine,
             Admission(config.clients.admission, caller_of),
             self._connections,
-            ProcessLimits.of(config),
+            ProcessLimits.from_config(config),
             self._page_of,
             servers,
         )

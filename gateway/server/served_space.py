@@ -48,7 +48,7 @@ class ProcessLimits:
     uploads: Places
 
     @classmethod
-    def of(cls, config: Config) -> "ProcessLimits":
+    def from_config(cls, config: Config) -> "ProcessLimits":
         streams = config.clients.streams
         return cls(
             PartialBodies(config.clients.requests.bodies_bytes_max),

@@ -164,8 +164,8 @@ class BulkQueue:
         return list(map(_operation, await self._postgres.fetch(_SQL.find_unannounced, most)))
 
     async def announced(self, operation: BulkOperation) -> None:
-        """Note that the event of an end was published, and record it for the endpoints of webhooks
-        in the same transaction. Does nothing if it was noted before."""
+        """Record that the event of an end was published, and add it for the endpoints of webhooks
+        in the same transaction. Does nothing if it was recorded before."""
         is_citus = await self._postgres.is_citus()
         new_id = _SQL.new_delivery_id_on_citus if is_citus else _SQL.new_delivery_id
         row = await self._postgres.row(new_id)

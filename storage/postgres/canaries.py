@@ -38,7 +38,7 @@ class Canaries:
         return [Lane(row["lane"]) for row in await self._postgres.fetch(_SQL.write_canaries)]
 
     async def answer(self, changes: Iterable[EdgeChange]) -> None:
-        """Note that these canaries have reached the caches."""
+        """Record that these canaries have reached the caches."""
         found = [(-1 - change.pair.source, change.edge.version) for change in changes]
         lanes, written_at = zip(*found, strict=True)
         await self._postgres.fetch(_SQL.answer_canaries, list(lanes), list(written_at))

@@ -116,7 +116,7 @@ class WebhookEndpoints:
         await self._postgres.fetch(_SQL.succeeded, name)
 
     async def failed(self, name: str, error: str, disabled_s: float) -> bool:
-        """Note a failure. Returns whether the endpoint is disabled now: every attempt of the last
+        """Record a failure. Returns whether the endpoint is disabled now: every attempt of the last
         `disabled_s` has failed."""
         cut = error[:ERROR_MAX]
         reason = f"Every delivery has failed for {disabled_s:,.0f} s. The last error: {cut}"

@@ -243,6 +243,7 @@ class _Connection(asyncio.Protocol):
         self._loop.call_later(self._timeout_s, self._check_timeout, self._reads)
 
     def _check_timeout(self, reads: int) -> None:
+        """Called a timeout after `reads` reads of the socket: check whether it was read since."""
         if self._waiting and self._reads == reads:
             # The event loop may have been late: read the replies in the socket's buffer first.
             self._loop.call_later(GRACE_S, self._close_or_watch, reads)

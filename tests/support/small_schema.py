@@ -111,7 +111,7 @@ def executor() -> EngineExecutor:
 async def answered(query: str) -> Result:
     """The result of an operation that is valid."""
     request, running, context = GraphQLRequest(query), executor(), Context()
-    operation = await running.prepared(request, context)
+    operation = await running.prepare(request, context)
     return await running.run(running.charged(operation, request, context), request, context)
 
 

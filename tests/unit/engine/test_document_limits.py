@@ -115,7 +115,7 @@ async def test_a_rejected_document_is_parsed_once(text: str, parsed: list[str]) 
     assert first.response() == second.response()
     assert first.is_request_error
     with pytest.raises(RequestError):
-        engine.prepared(text)
+        engine.cached_operation(text)
 
 
 @pytest.mark.parametrize(
