@@ -186,5 +186,5 @@ def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Docu
     if config.clients.documents.trusted is not None:
         return OnlyTrustedDocuments(config.clients.documents.trusted)
     if config.clients.documents.automatic:
-        return AutomaticDocuments(stores.caches.documents, executor.prepared)
+        return AutomaticDocuments(stores.caches.documents, executor.prepare)
     return NoDocuments()
