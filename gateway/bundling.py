@@ -41,16 +41,16 @@ def main() -> int:
     os.nice(10)  # the servers that start at the same time come first
     try:
         with _held(BUNDLE) as work:
-            said = bundle(SOURCES, BUNDLE, work)
+            status = bundle(SOURCES, BUNDLE, work)
     except BlockingIOError:
-        said = "another process bundles it already"
+        status = "another process bundles it already"
     except BundlingFailed as failure:
         sys.stderr.write(f"the playground could not be bundled: {failure}\n")
         return 1
     except OSError as error:
         sys.stderr.write(f"the playground could not be bundled: {error}\n")
         return 1
-    sys.stdout.write(f"the playground: {said}\n")
+    sys.stdout.write(f"the playground: {status}\n")
     return 0
 
 

@@ -11,7 +11,7 @@ class Effect(Enum):
     UNCHANGED = auto()
     """Nothing was left to do."""
     REJECTED = auto()
-    """The same request may succeed later."""
+    """Nothing was changed. The payload gives the reason."""
 
 
 class Outcome(StrEnum):
@@ -57,7 +57,7 @@ class Outcome(StrEnum):
     """A group of follows was created."""
     RESTORED = "RESTORED", Effect.CHANGED
     INVALID_INPUT = "INVALID_INPUT", Effect.REJECTED
-    """An argument is invalid, so no rule was asked."""
+    """An argument is invalid, so no rule was applied."""
     CANNOT_FOLLOW_SELF = "CANNOT_FOLLOW_SELF", Effect.REJECTED
     CANNOT_DO_TO_SELF = "CANNOT_DO_TO_SELF", Effect.REJECTED
     NOT_ALLOWED = "NOT_ALLOWED", Effect.REJECTED

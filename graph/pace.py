@@ -81,9 +81,11 @@ def paced(rule: Rule, pace: Pace, *, has_key: bool = False) -> Rule:
         decision = rule(state)
         if not (decision.steps or has_key):
             return decision
-        later = retry_at(pace, state.now, state.paced_until)
-        if later is not None:
-            return Decision(Outcome.RATE_LIMITED, (), state.edge, state.reverse, retry_at=later)
+        retry_time = retry_at(pace, state.now, state.paced_until)
+        if retry_time is not None:
+            return Decision(
+                Outcome.RATE_LIMITED, (), state.edge, state.reverse, retry_at=retry_time
+            )
         conditions = Conditions(
             decision.conditions.following_below,
             decision.conditions.blocks_below,

@@ -29,7 +29,7 @@ class Mark(IntFlag):
     NOTIFY = 1 << 10
 
 
-_SAID = {
+_PREDICATES = {
     Mark.FOLLOWING: rules.follows,
     Mark.FOLLOWED_BY: rules.followed,
     Mark.FRIENDS: rules.is_friends,
@@ -48,8 +48,8 @@ _SAID = {
 def marks_of(kinds: int) -> Mark:
     """The flags of one relation."""
     marks = Mark(0)
-    for mark, says in _SAID.items():
-        if says(kinds):
+    for mark, holds in _PREDICATES.items():
+        if holds(kinds):
             marks |= mark
     return marks
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
-DEFAULT_SPACE = "public"
+PUBLIC_SPACE = "public"
 
 # A context variable, because a parameter would pass through every row that has a cursor.
-_space: ContextVar[str] = ContextVar("space", default=DEFAULT_SPACE)
+_space: ContextVar[str] = ContextVar("space", default=PUBLIC_SPACE)
 
 
 def current_space() -> str:
@@ -29,7 +29,7 @@ def current_tag() -> int:
 @lru_cache
 def tag_of(space: str) -> int:
     """The number that the tokens of a space contain."""
-    return 0 if space == DEFAULT_SPACE else crc32(space.encode())
+    return 0 if space == PUBLIC_SPACE else crc32(space.encode())
 
 
 def set_space(space: str) -> None:

@@ -190,9 +190,9 @@ _FOLLOWING, _FOLLOWERS = ListKind.FOLLOWING, ListKind.FOLLOWERS
 def _direction_as_listed(
     kind: Kind, since: Millis, evidence: Sequence[tuple[Listed | None, UserId]]
 ) -> tuple[Kind, Millis]:
-    """One direction of a relation, as the first list shows it that says anything about it.
+    """One direction of a relation, from the first list that shows the edge or rules it out.
 
-    The lists of other users show no whispers, so the absence of one says nothing. A block is in no
+    The lists of other users show no whispers, so their absence rules out nothing. A block is in no
     list.
     """
     for listed, user in evidence:

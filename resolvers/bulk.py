@@ -177,7 +177,7 @@ async def apply(
                 if failures:
                     return
                 try:
-                    done[number] = await _applied(
+                    done[number] = await _apply(
                         stores, limits, bulk_slice, number, *changes[number]
                     )
                 except Unavailable as error:
@@ -190,7 +190,7 @@ async def apply(
     return done
 
 
-async def _applied(
+async def _apply(
     stores: RequestStores,
     limits: Limits,
     bulk_slice: BulkSlice,

@@ -135,12 +135,12 @@ class FollowSuggestionConnection:
         description="The suggestions of this page with their cursors, in order.",
     )
     def edges(rows: Parents[SuggestionPage]) -> list[list[SuggestionEntry]]:
-        pages = zip(entry_rows(map(_as_list, rows)), rows, strict=True)
+        pages = zip(entry_rows(map(_connection_row, rows)), rows, strict=True)
         return [list(zip(page, row.entries, strict=True)) for page, row in pages]
 
     @batched(graphql_type=PageInfo, description="The position of this page in the list.")
     def page_info(rows: Parents[SuggestionPage]) -> list[ConnectionRow]:
-        return list(map(_as_list, rows))
+        return list(map(_connection_row, rows))
 
     @batched(
         metadata=weighed(call=4_000),
@@ -174,8 +174,8 @@ def _list_of(viewer: UserId) -> ListOf:
     return ListOf(Ranking.SUGGESTIONS, viewer)
 
 
-def _as_list(page: SuggestionPage) -> ConnectionRow:
-    """Return the page as a list of users. A cursor holds the user, not the ranking."""
+def _connection_row(page: SuggestionPage) -> ConnectionRow:
+    """The connection of a page. A cursor holds the user, not the ranking."""
     places = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
     list_of, window = _list_of(page.viewer), page.window
     after = write_cursor(window.after, list_of) if window.has_after else None

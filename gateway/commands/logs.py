@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from types import TracebackType
 
-from graph.space import DEFAULT_SPACE, current_space
+from graph.space import PUBLIC_SPACE, current_space
 from telemetry.request_id import request_id
 
 AUDIT = "kith.audit"
@@ -31,7 +31,7 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
     The default space is not named."""
     asked, space = request_id.get(), current_space()
     own = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
-    if space != DEFAULT_SPACE:
+    if space != PUBLIC_SPACE:
         own = {"space": space, **own}
     return own if asked is None else {"request_id": asked, **own}
 

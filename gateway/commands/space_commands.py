@@ -133,7 +133,7 @@ async def _drop_listed(config: Config, name: str) -> None:
 
 
 async def _drop_default(config: Config) -> None:
-    """Drop the tables and the keys of the space of the settings, which holds the directory."""
+    """Drop the tables and the keys of the default space, which holds the directory."""
     name = config.storage.space
     async with _directory(config) as directory:
         if others := await directory.all():

@@ -172,7 +172,7 @@ class GraphQLEndpoint:
                             values = await self._executor.charge_compilation(
                                 operation, request, context
                             )
-                        charged = self._executor.charged(operation, request, context, values)
+                        charged = self._executor.charge(operation, request, context, values)
                         if charged.waiting is not None:
                             await charged.waiting
                         # Not before: a client that does not send its body would occupy a place.

@@ -151,7 +151,7 @@ class EngineExecutor:
         if waiting is not None:
             await waiting
 
-    def charged(
+    def charge(
         self,
         operation: Operation,
         request: GraphQLRequest,
@@ -233,7 +233,7 @@ class EngineExecutor:
         values = None
         if operation.conditions:
             values = await self.charge_compilation(operation, request, source_context)
-        charged = self.charged(operation, request, source_context, values)
+        charged = self.charge(operation, request, source_context, values)
         if charged.waiting is not None:
             await charged.waiting
         turn = EventTurn(admission, charged.cost, self._costs, span)

@@ -80,7 +80,7 @@ class Executor(Protocol):
         Returns the coerced variables, for `charged`. Raises RequestRejected.
         """
 
-    def charged(
+    def charge(
         self,
         operation: Operation,
         request: GraphQLRequest,

@@ -155,7 +155,7 @@ class Streams:
         values = None
         if operation.conditions:
             values = await self._executor.charge_compilation(operation, request, context)
-        charged = self._executor.charged(operation, request, context, values)
+        charged = self._executor.charge(operation, request, context, values)
         if charged.waiting is not None:
             await charged.waiting
         waiting = enter(charged.cost, context)

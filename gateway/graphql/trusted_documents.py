@@ -72,7 +72,9 @@ def read_trusted_documents(path: Path) -> TrustedDocuments:
             if len(found) > DOCUMENTS_MAX:
                 raise ManifestError(f"{path} holds more than {DOCUMENTS_MAX} documents.")
     if not found:
-        raise ManifestError(f"{path} holds no document: a server that trusts none answers nothing.")
+        raise ManifestError(
+            f"{path} holds no documents, so every operation would be rejected. Add one."
+        )
     digests = {_digest("sha256", one.text): one.text for one in found.values()}
     by_id = digests | {one.id: one.text for one in found.values()}
     return TrustedDocuments(tuple(found.values()), by_id, frozenset(digests.values()))

@@ -1,4 +1,4 @@
-// Sends what GraphiQL runs, as the chosen viewer.
+// Sends GraphiQL's requests as the chosen viewer.
 import { OperationTypeNode } from "graphql";
 import { headersOf, identity } from "./identity.js";
 import { listen } from "./listen.js";

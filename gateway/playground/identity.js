@@ -1,4 +1,4 @@
-// Who asks. A choice is one of {kind: "user", id}, {kind: "nobody"}, {kind: "service"} and
+// The identity that requests use. A choice is one of {kind: "user", id}, {kind: "nobody"}, {kind: "service"} and
 // {kind: "token", token}.
 import { observable } from "./observable.js";
 import { settings } from "./settings.js";

@@ -1,4 +1,4 @@
-// Server-sent events as GraphiQL takes them: an iterable of answers, which ends when it is stopped.
+// Server-sent events in the form that GraphiQL expects: an async iterable of responses, which ends when it is stopped.
 
 async function* answers(open, signal) {
   const response = await open(signal);
@@ -30,7 +30,7 @@ export function listen(open) {
       if (stop.signal.aborted) return done;
       throw error;
     });
-  // A generator waits for what it awaits before it returns, which may be for ever: a stop does not.
+  // A generator that is stopped first waits for its pending promise, perhaps for ever. A stop must not.
   const next = () => Promise.race([stopped, result()]);
   const end = async () => {
     stop.abort();

@@ -1,5 +1,5 @@
-// Questions about documents of operations. A document that cannot be read has none: the gateway's
-// answer says best what is wrong with it.
+// Functions about the operations of a document. They return nothing for a document that cannot be
+// parsed: the gateway's response explains the error.
 import { Kind, parse } from "graphql";
 
 export function operationsIn(query) {
@@ -11,7 +11,7 @@ export function operationsIn(query) {
   }
 }
 
-// The operation that a run means. GraphiQL finds out which operations a tab holds a moment after it
+// The operation that a run executes. GraphiQL finds out which operations a tab holds a moment after it
 // shows the tab: until then its name is of the tab before, and the first operation is meant.
 export function operationIn(query, name) {
   const operations = operationsIn(query);

@@ -1,2 +1,2 @@
-// The width below which playground.css puts one thing below the other.
+// The width below which playground.css stacks the parts of the page.
 export const isNarrow = () => matchMedia("(max-width: 800px)").matches;

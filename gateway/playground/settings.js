@@ -1,2 +1,2 @@
-// What the page says of its gateway: the addresses, the examples, and how a viewer is named.
+// The settings in the page: the gateway's addresses, the examples, and the header that names a viewer.
 export const settings = JSON.parse(document.getElementById("settings").textContent);

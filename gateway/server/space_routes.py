@@ -12,7 +12,7 @@ from gateway.graphql.streams import Streams
 from gateway.http.headers import Headers
 from gateway.server.served_space import ServedSpace
 from gateway.spaces.names import PATH_HEAD
-from graph.space import DEFAULT_SPACE, set_space
+from graph.space import PUBLIC_SPACE, set_space
 
 
 def service_routes(
@@ -47,7 +47,7 @@ def only_space(space: ServedSpace) -> Enter:
 def in_space(space: ServedSpace, app: ASGIApp) -> ASGIApp:
     """Wrap the application so that its tokens are those of the space. Those of the space `public`
     need no wrapper."""
-    return app if space.name == DEFAULT_SPACE else _InSpace(space.name, app)
+    return app if space.name == PUBLIC_SPACE else _InSpace(space.name, app)
 
 
 class _InSpace:

@@ -212,14 +212,14 @@ class FollowGroupMutations:
         self, info: Info, input: Annotated[CreateFollowGroupInput, _NEW_GROUP]
     ) -> CreateFollowGroupPayload | None:
         made = follow_groups.CREATE, CreateFollowGroupPayload, CreateFollowGroupOutcome
-        return await _changed(info, input, *made)
+        return await _change(info, input, *made)
 
     @strawberry.mutation(description="Renames a group of the viewer's.")
     async def rename_follow_group(
         self, info: Info, input: Annotated[RenameFollowGroupInput, _INPUT]
     ) -> RenameFollowGroupPayload | None:
         made = follow_groups.RENAME, RenameFollowGroupPayload, UpdateFollowGroupOutcome
-        return await _changed(info, input, *made)
+        return await _change(info, input, *made)
 
     @strawberry.mutation(
         description="Changes the order of the viewer's groups. `viewer` in the payload returns "
@@ -229,7 +229,7 @@ class FollowGroupMutations:
         self, info: Info, input: Annotated[ReorderFollowGroupsInput, _ORDER]
     ) -> ReorderFollowGroupsPayload | None:
         made = follow_groups.REORDER, ReorderFollowGroupsPayload, UpdateFollowGroupOutcome
-        return await _changed(info, input, *made)
+        return await _change(info, input, *made)
 
     @strawberry.mutation(
         description="Deletes a group of the viewer's. The viewer still follows its members. Cannot "
@@ -239,7 +239,7 @@ class FollowGroupMutations:
         self, info: Info, input: Annotated[DeleteFollowGroupInput, _INPUT]
     ) -> DeleteFollowGroupPayload | None:
         made = follow_groups.DELETE, DeleteFollowGroupPayload, DeleteFollowGroupOutcome
-        return await _changed(info, input, *made)
+        return await _change(info, input, *made)
 
     @strawberry.mutation(
         metadata=_MEMBERS,
@@ -251,7 +251,7 @@ class FollowGroupMutations:
         self, info: Info, input: Annotated[AddToFollowGroupInput, _USERS]
     ) -> AddToFollowGroupPayload | None:
         made = follow_groups.ADD, AddToFollowGroupPayload, UpdateFollowGroupOutcome
-        return await _changed(info, input, *made)
+        return await _change(info, input, *made)
 
     @strawberry.mutation(
         metadata=_MEMBERS,
@@ -261,10 +261,10 @@ class FollowGroupMutations:
         self, info: Info, input: Annotated[RemoveFromFollowGroupInput, _USERS]
     ) -> RemoveFromFollowGroupPayload | None:
         made = follow_groups.REMOVE, RemoveFromFollowGroupPayload, UpdateFollowGroupOutcome
-        return await _changed(info, input, *made)
+        return await _change(info, input, *made)
 
 
-async def _changed(
+async def _change(
     info: Info, given: GroupInput, name: str, payload: type[PayloadT], outcomes: type[Enum]
 ) -> PayloadT:
     """Make the change that the input asks for, and return the payload."""

@@ -133,7 +133,7 @@ class BatchedEdges:
     async def _results(self, batch: Sequence[_Waiting]) -> Sequence[Decision | Exception | None]:
         try:
             async with self._free:
-                return await self._written([(one.pair, one.rule) for one in batch])
+                return await self._write([(one.pair, one.rule) for one in batch])
         except Unavailable as error:
             return [error] * len(batch)
         except Exception:
@@ -150,7 +150,7 @@ class BatchedEdges:
             result = error
         _answer(waiting, result)
 
-    async def _written(
+    async def _write(
         self, changes: Sequence[tuple[Pair, Rule]]
     ) -> list[Decision | Exception | None]:
         """Make the changes of a batch, and update the caches."""

@@ -58,9 +58,9 @@ class PostgresAffinity:
         Returns the recorded pairs: all except those with a deleted account.
         """
         if not ranks or not await self._postgres.is_citus():
-            return await _recorded(self._postgres, ranks)
+            return await _record(self._postgres, ranks)
         async with self._postgres.connection() as connection, connection.transaction():
-            return await _recorded_by_shard(connection, ranks)
+            return await _record_by_shard(connection, ranks)
 
     async def record_once(
         self,
@@ -76,7 +76,7 @@ class PostgresAffinity:
             ReceiptExists: the receipt exists; nothing was added.
         """
         async with self._postgres.connection() as connection, connection.transaction():
-            record = _recorded_by_shard if connection.is_citus else _recorded
+            record = _record_by_shard if connection.is_citus else _record
             recorded = count(await record(connection, ranks))
             await write_interactions_receipt(connection, request, Outcome.RECORDED, recorded)
         return recorded
@@ -141,7 +141,7 @@ class PostgresAffinity:
         return gone + len(sources)
 
 
-async def _recorded(postgres: Postgres | Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
+async def _record(postgres: Postgres | Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
     if not ranks:
         return frozenset()
     users, others = (list(column) for column in zip(*ranks, strict=True))
@@ -149,7 +149,7 @@ async def _recorded(postgres: Postgres | Connection, ranks: Mapping[Pair, float]
     return {Pair(UserId(user), UserId(other)) for user, other in rows}
 
 
-async def _recorded_by_shard(connection: Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
+async def _record_by_shard(connection: Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
     """Record the pairs of each shard in turn, so that two batches cannot deadlock."""
     if not ranks:
         return frozenset()

@@ -102,10 +102,12 @@ class PostgresFollowGroups:
         restorable_s: int,
         request: IdempotentRequest | None = None,
     ) -> SavedGroups:
-        async def saved(connection: Connection) -> SavedGroups:
-            return await _saved(_Changing(connection, owner, request, restorable_s), change, pace)
+        async def save(connection: Connection) -> SavedGroups:
+            return await _change_groups(
+                _Changing(connection, owner, request, restorable_s), change, pace
+            )
 
-        return await in_transaction(self._postgres, owner, saved)
+        return await in_transaction(self._postgres, owner, save)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,25 +120,25 @@ class _Changing:
     restorable_s: int
 
 
-async def _saved(changing: _Changing, change: GroupChange, pace: Pace) -> SavedGroups:
+async def _change_groups(changing: _Changing, change: GroupChange, pace: Pace) -> SavedGroups:
     connection, owner, request = changing.connection, changing.owner, changing.request
-    # The account may be deleted a moment later, so an erasure waits longer than any statement
-    # takes, and then deletes the groups.
+    # The account may be deleted after this check. The erasure finishes 30 s after the deletion at
+    # the earliest, so it also deletes what this transaction writes.
     state, now = await state_and_clock(connection, owner)
     if state is not AccountState.ACTIVE:
         return SavedGroups(Outcome.ACCOUNT_NOT_ACTIVE)
-    # It locks the owner's count until the end of the transaction, as changes of the owner's follows
-    # do. So these and the changes of the owner's groups are made one after the other.
-    later = await charge_rate_limit(connection, owner, pace, now)
-    result = await _made(changing, change, now)
+    # `charge_rate_limit` locks the owner's count until the end of the transaction, as changes of
+    # the owner's follows do. So these and the changes of the groups are made one after the other.
+    retry_time = await charge_rate_limit(connection, owner, pace, now)
+    result = await _apply(changing, change, now)
     if result.outcome in REJECTIONS or (request is None and result.outcome is Outcome.UNCHANGED):
         raise RolledBack(result)
-    if later is not None:
-        raise RolledBack(SavedGroups(Outcome.RATE_LIMITED, retry_at=later))
+    if retry_time is not None:
+        raise RolledBack(SavedGroups(Outcome.RATE_LIMITED, retry_at=retry_time))
     return await complete(connection, owner, owner, result, now, request, None)
 
 
-async def _made(changing: _Changing, change: GroupChange, now: int) -> SavedGroups:
+async def _apply(changing: _Changing, change: GroupChange, now: int) -> SavedGroups:
     groups = await _groups(changing.connection, changing.owner)
     match change:
         case CreateGroup(name):
@@ -174,6 +176,7 @@ async def _create(
 ) -> SavedGroups:
     if len(groups) >= GROUPS_MAX:
         return SavedGroups(Outcome.GROUP_LIMIT_REACHED, limit=Limit(GROUPS_MAX, len(groups)))
+    # Groups are ordered by position, then by id: a new one comes last.
     group = GroupId(max([now, *(existing.id + 1 for existing in groups)]))
     made_by = None if changing.request is None else changing.request.id
     await changing.connection.fetch(_SQL.create_group, changing.owner, group, name, made_by)

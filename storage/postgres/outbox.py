@@ -108,7 +108,7 @@ class Outbox:
         """
         try:
             async with self._locked(lane, waits) as connection:
-                return await self._applied(connection, lane, most, after_id, None)
+                return await self._apply(connection, lane, most, after_id, None)
         except _REJECTED as error:
             rows = await self._postgres.fetch(_SQL.oldest, lane, most, after_id)
             raise _rejected([row["id"] for row in rows], error) from error
@@ -146,11 +146,11 @@ class Outbox:
         self, connection: Connection, lane: Lane, ids: Sequence[int]
     ) -> Applied:
         try:
-            return await self._applied(connection, lane, len(ids), 0, ids)
+            return await self._apply(connection, lane, len(ids), 0, ids)
         except _REJECTED as error:
             raise _rejected(ids, error) from error
 
-    async def _applied(
+    async def _apply(
         self,
         connection: Connection,
         lane: Lane,

@@ -47,10 +47,10 @@ async def complete(
         ReceiptExists: the receipt exists; the transaction can only be rolled back.
     """
     if pace is not None and (request or result.outcome is not Outcome.UNCHANGED):
-        later = await charge_rate_limit(connection, user, pace, now)
-        if later is not None:
+        retry_time = await charge_rate_limit(connection, user, pace, now)
+        if retry_time is not None:
             raise RolledBack(
-                replace(rolled_back or result, outcome=Outcome.RATE_LIMITED, retry_at=later)
+                replace(rolled_back or result, outcome=Outcome.RATE_LIMITED, retry_at=retry_time)
             )
     if request is not None:
         await write_receipt(connection, request, other, result.outcome, now)

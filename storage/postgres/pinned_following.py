@@ -58,8 +58,8 @@ async def _replace(
     request: IdempotentRequest | None,
     pace: Pace | None,
 ) -> OwnChange:
-    # An account may be deleted a moment later, so an erasure waits longer than any statement takes,
-    # and then deletes the pins by and of it.
+    # An account may be deleted after this check. The erasure finishes 30 s after the deletion at
+    # the earliest, so it also deletes what this transaction writes.
     state, now = await state_and_clock(connection, user)
     if state is not AccountState.ACTIVE:
         return OwnChange(Outcome.ACCOUNT_NOT_ACTIVE)

@@ -56,8 +56,8 @@ async def _set(
     request: IdempotentRequest | None,
     pace: Pace | None,
 ) -> OwnChange:
-    # Either account may be deleted a moment later, so an erasure waits longer than any statement
-    # takes, and then deletes the note.
+    # Either account may be deleted after this check. The erasure finishes 30 s after the deletion
+    # at the earliest, so it also deletes what this transaction writes.
     states = await connection.row(_SQL.account_states_of_note, *pair)
     assert states is not None
     if states["author"] != AccountState.ACTIVE:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from graph.space import DEFAULT_SPACE
+from graph.space import PUBLIC_SPACE
 from storage.postgres import sql
 from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
 from storage.postgres.connection.connections import Connection
@@ -74,7 +74,7 @@ async def drop_tables(settings: StorageSettings, space: str) -> None:
 
 async def _drop(connection: Connection, space: str) -> None:
     async with connection.transaction():
-        if space == DEFAULT_SPACE:
+        if space == PUBLIC_SPACE:
             await _drop_each(connection, space)
             return
         await _check_tables(connection, space)
@@ -93,7 +93,7 @@ async def _check_tables(connection: Connection, space: str) -> None:
 
 
 async def _drop_each(connection: Connection, space: str) -> None:
-    """Leave what others may have put into PostgreSQL's default schema."""
+    """Drop Kith's functions and tables one by one, and keep everything else in the schema."""
     functions = await connection.fetch(_SQL.own_functions, space)
     for row in functions:
         await connection.execute(f"DROP FUNCTION {row['signature']} CASCADE")

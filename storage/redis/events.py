@@ -241,8 +241,8 @@ def _packed(event: Event) -> bytes:
 def _events(entries: Iterable[tuple[bytes, Sequence[bytes]]]) -> Iterator[FeedEvent]:
     for at, (name, packed) in entries:
         if name == _EVENT:
-            version, actor, source, target, since, *said = _PACKED.unpack(packed)
-            before, after, flags_before, flags_after = said
+            version, actor, source, target, since, *attributes = _PACKED.unpack(packed)
+            before, after, flags_before, flags_after = attributes
             yield FeedEvent(
                 _text(at),
                 Event(

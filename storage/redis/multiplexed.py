@@ -243,18 +243,24 @@ class _Connection(asyncio.Protocol):
         self._loop.call_later(self._timeout_s, self._check_timeout, self._reads)
 
     def _check_timeout(self, reads: int) -> None:
-        """Called a timeout after `reads` reads of the socket: check whether it was read since."""
+        """Close the connection if calls wait and nothing was read since the timer started. `reads`:
+        the number of reads at that moment."""
         if self._waiting and self._reads == reads:
             # The event loop may have been late: read the replies in the socket's buffer first.
             self._loop.call_later(GRACE_S, self._close_or_watch, reads)
         else:
-            self._close_or_watch(-1)
+            self._watch_if_waiting()
 
     def _close_or_watch(self, reads: int) -> None:
-        self._is_watched = False
         if self._waiting and self._reads == reads:
+            self._is_watched = False
             self.close(f"no reply within {self._timeout_s:g} s")
-        elif self._waiting:
+        else:
+            self._watch_if_waiting()
+
+    def _watch_if_waiting(self) -> None:
+        self._is_watched = False
+        if self._waiting:
             self._watch()
 
 

@@ -98,7 +98,7 @@ async def test_drains_of_two_lanes_do_not_wait_for_each_other(gateways: list[Sto
     await follows(stores, *((1000 + user, user) for user in targets))
     outbox = stores.jobs.lanes.outbox
     async with outbox._locked(one, waits=True) as connection:
-        applied = await outbox._applied(connection, one, 1000, 0, None)
+        applied = await outbox._apply(connection, one, 1000, 0, None)
         assert len(applied.ids) + len((await outbox.apply(other, 1000)).ids) == len(targets)
     await drain_all(stores)
     (row,) = await stores.servers.postgres.fetch(DIFFERENCES)

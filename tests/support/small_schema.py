@@ -112,7 +112,7 @@ async def answered(query: str) -> Result:
     """The result of an operation that is valid."""
     request, running, context = GraphQLRequest(query), executor(), Context()
     operation = await running.prepare(request, context)
-    return await running.run(running.charged(operation, request, context), request, context)
+    return await running.run(running.charge(operation, request, context), request, context)
 
 
 def endpoint(context: Context | None = None) -> GraphQLEndpoint:

@@ -12,5 +12,5 @@ const PROFILES_URL = env.VITE_PROFILES_URL ?? "http://localhost:4001";
 /** Signing in, for development. */
 export const SIGN_IN_URL = `${PROFILES_URL}/sign-in`;
 
-/** The picture of a user whose profile cannot be asked for yet, because nobody is signed in. */
+/** The picture of a user on the sign-in page, where profiles cannot be queried yet. */
 export const pictureOf = (userId: string) => `${PROFILES_URL}/avatars/${userId}.svg`;

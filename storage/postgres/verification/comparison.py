@@ -146,7 +146,7 @@ class Comparison:
         whose group does not exist, and the last owner and member, None at the end."""
         rows = await self.connection.fetch(_SQL.find_lost_members, *after, ROWS)
         end = Key(rows[-1]["user_id"], rows[-1]["target_id"]) if len(rows) == ROWS else None
-        # The other groups of the last member may be in the next part, so that it begins before it.
+        # The next part may hold more groups of the last member, so this part ends before it.
         whole = [row for row in rows if (row["user_id"], row["target_id"]) != end] or rows
         if end is not None:
             end = Key(whole[-1]["user_id"], whole[-1]["target_id"])

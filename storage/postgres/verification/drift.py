@@ -55,26 +55,26 @@ class Drifts:
     def total(self) -> int:
         return self._counts.total()
 
-    def of_pair(self, odd: OddPair) -> DriftKind:
+    def record_pair(self, odd: OddPair) -> DriftKind:
         """Record an inconsistent pair."""
         kind = _kind(odd)
         difference = f"forward {_words(odd.forward)}, reverse {_words(odd.reverse)}"
-        self._note(kind, f"{odd.pair.source} to {odd.pair.target}: {difference}")
+        self._add(kind, f"{odd.pair.source} to {odd.pair.target}: {difference}")
         return kind
 
-    def of_user(self, tally: Tally) -> None:
+    def record_counts(self, tally: Tally) -> None:
         """Record the wrong counts of a user."""
         for kind, stored, true in _counts(tally):
             if stored != true:
-                self._note(kind, f"{tally.user}: {stored} instead of {true}")
+                self._add(kind, f"{tally.user}: {stored} instead of {true}")
 
-    def of_erased(self, user: UserId) -> None:
+    def record_erased(self, user: UserId) -> None:
         """Record remaining data of an erased account."""
-        self._note(DriftKind.ERASED_ACCOUNT, f"{user}")
+        self._add(DriftKind.ERASED_ACCOUNT, f"{user}")
 
-    def of_member(self, lost: LostMember) -> None:
-        """Record a member of a group that does not exist."""
-        self._note(DriftKind.GROUP_MEMBER, f"{lost.owner}: {lost.member} in {lost.group}")
+    def record_member(self, lost: LostMember) -> None:
+        """Record a group member whose group does not exist."""
+        self._add(DriftKind.GROUP_MEMBER, f"{lost.owner}: {lost.member} in {lost.group}")
 
     def found(self) -> tuple[Drift, ...]:
         return tuple(
@@ -83,7 +83,7 @@ class Drifts:
             if self._counts[kind]
         )
 
-    def _note(self, kind: DriftKind, example: str) -> None:
+    def _add(self, kind: DriftKind, example: str) -> None:
         self._counts[kind] += 1
         if len(self._examples[kind]) < self._most:
             self._examples[kind].append(example)

@@ -63,7 +63,7 @@ async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
 
 
 async def delete_lost_members(connection: Connection, members: Sequence[LostMember]) -> int:
-    """Delete members of groups that do not exist. Returns how many."""
+    """Delete group members whose group does not exist. Returns how many."""
     await connection.executemany(_SQL.delete_lost_member, members)
     return len(members)
 

@@ -154,9 +154,9 @@ class VerifyRun:
         elif phase is Phase.COUNTS:
             end = await self._compare_counts(rows, UserId(after.owner))
         elif phase is Phase.ERASED:
-            end = await self._compare_erased(rows, UserId(after.owner))
+            end = await self._check_erased(rows, UserId(after.owner))
         else:
-            end = await self._compare_groups(rows, after)
+            end = await self._check_group_members(rows, after)
         await self._report_progress()
         if end is not None:
             return Position(phase, end)
@@ -188,20 +188,20 @@ class VerifyRun:
         for first in range(0, len(suspects), comparison.USERS):
             await self._check_counts(rows, suspects[first : first + comparison.USERS])
 
-    async def _compare_erased(self, rows: Comparison, after: UserId) -> Key | None:
+    async def _check_erased(self, rows: Comparison, after: UserId) -> Key | None:
         """Look for remaining data of erased accounts."""
         wrong, end = await rows.find_unerased(after)
         for user in wrong:
-            self._drifts.of_erased(user)
+            self._drifts.record_erased(user)
         if self._repair and wrong:
             self._repaired += await repair.erase_again(rows.connection, wrong)
         return None if end is None else Key(end, 0)
 
-    async def _compare_groups(self, rows: Comparison, after: Key) -> Key | None:
-        """Look for members of groups that do not exist."""
+    async def _check_group_members(self, rows: Comparison, after: Key) -> Key | None:
+        """Look for group members whose group does not exist."""
         lost, end = await rows.find_lost_members(after)
         for member in lost:
-            self._drifts.of_member(member)
+            self._drifts.record_member(member)
         if self._repair and lost:
             self._repaired += await repair.delete_lost_members(rows.connection, lost)
         return end
@@ -210,7 +210,9 @@ class VerifyRun:
         applied = [odd for odd in pairs if not odd.pending]
         self._pending_edges += len(pairs) - len(applied)
         wrong = [
-            odd.pair for odd in applied if self._drifts.of_pair(odd) is not DriftKind.INVALID_EDGE
+            odd.pair
+            for odd in applied
+            if self._drifts.record_pair(odd) is not DriftKind.INVALID_EDGE
         ]
         # Their counts may agree with a reverse row that is wrong.
         if len(self._users_to_recount) < ODD_USERS_MAX:
@@ -221,7 +223,7 @@ class VerifyRun:
     async def _check_counts(self, rows: Comparison, users: Sequence[UserId]) -> None:
         wrong = await rows.compare_counts(users)
         for tally in wrong:
-            self._drifts.of_user(tally)
+            self._drifts.record_counts(tally)
         if self._repair and wrong:
             self._repaired += await repair.repair_users(rows, [tally.user for tally in wrong])
 

@@ -1,6 +1,6 @@
 import type { ApolloClient } from "@apollo/client";
 
-/** Those of the named queries that the screen shows at the moment: Apollo complains about others. */
+/** The named queries that are on the screen now. Apollo logs a warning when others are refetched. */
 export const activeQueries = (client: ApolloClient, names: string[]): string[] =>
   [...client.getObservableQueries("active")].flatMap(({ queryName }) =>
     queryName && names.includes(queryName) ? [queryName] : [],

@@ -16,7 +16,7 @@ const list = (...keys: string[]) =>
 
 /**
  * The normalised cache. Users, relations and the viewer have ids, so whatever a mutation or a
- * subscription returns updates every component that shows it. Only the lists need a word: their
+ * subscription returns updates every component that shows it. Only lists need a policy: their
  * pages are joined, one list for each filter and order.
  */
 export function createCache(): InMemoryCache {

@@ -8,13 +8,13 @@ import type { Session } from "../session/session";
 import { createCache } from "./cache";
 import { freshnessLink } from "./freshness";
 
-/** How Kith closes a socket whose token is not valid, or has expired. */
+/** The code with which Kith closes a socket whose token is invalid or has expired. */
 const FORBIDDEN = 4403;
 
 /**
  * One user's connection: queries and mutations go to the router over HTTP, subscriptions go
  * directly to Kith over a web socket, because a federation gateway does not carry them. Both
- * answers meet in one cache, which is why a subscription needs Kith's fields only.
+ * write to one cache, so a subscription needs Kith's fields only.
  */
 export function createConnection(session: Session) {
   const callbacks = new Set<() => void>();

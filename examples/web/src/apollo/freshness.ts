@@ -1,6 +1,6 @@
 import { ApolloLink } from "@apollo/client";
 
-/** Kith carries a change to everybody within milliseconds; ten seconds are plenty. */
+/** How long the token is sent. Other users see a change within milliseconds. */
 const USEFUL_MS = 10_000;
 
 let latest: { token: string; until: number } | null = null;

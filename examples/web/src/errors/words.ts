@@ -4,7 +4,7 @@ import type { ProblemFragment } from "../gql/graphql";
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const number = new Intl.NumberFormat();
 
-/** A rejected change, in words. New codes may come, so Kith's own message is the default. */
+/** The text for a rejected change. Codes may be added, so Kith's own message is the default. */
 export function problemInWords(problem: ProblemFragment): string {
   switch (problem.__typename) {
     case "FollowingLimitReached":
@@ -30,7 +30,7 @@ export function problemInWords(problem: ProblemFragment): string {
   }
 }
 
-/** A change whose `consistency` is DELAYED, in words. */
+/** The text for a change whose `consistency` is DELAYED. */
 export const DELAYED = "It is saved, and may take a moment to show everywhere.";
 
 const FAILURES: Record<string, string> = {
@@ -42,7 +42,7 @@ const FAILURES: Record<string, string> = {
   STALE: "Your last change is still on its way. Try again in a moment.",
 };
 
-/** A request that failed as a whole, in words. */
+/** The text for a request that failed as a whole. */
 export function failureInWords(error: unknown): string {
   if (CombinedGraphQLErrors.is(error)) {
     const [first] = error.errors;

@@ -16,7 +16,7 @@ const AccountMenuQuery = graphql(`
   }
 `);
 
-/** Who is signed in, and a switch to become somebody else: for development only. */
+/** The signed-in user, and a switch to another user, for development only. */
 export function AccountMenu() {
   const { userId, signInAs, signOut } = useSession();
   const navigate = useNavigate();

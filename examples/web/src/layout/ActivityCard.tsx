@@ -16,7 +16,7 @@ const ActivityPeople = graphql(`
 
 const SHOWN_MAX = 5;
 
-/** What happens while the app is open. Events name ids; the router knows the names. */
+/** The events since the app was opened. Events have ids; the router returns the names. */
 export function ActivityCard() {
   const status = useLiveStatus();
   const shown = useActivity()

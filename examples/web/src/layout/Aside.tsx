@@ -1,7 +1,7 @@
 import { ActivityCard } from "./ActivityCard";
 import { SuggestionsCard } from "./SuggestionsCard";
 
-/** What wide windows show beside the page. */
+/** The column beside the page in wide windows. */
 export function Aside() {
   return (
     <aside className="aside" aria-label="Activity and suggestions">

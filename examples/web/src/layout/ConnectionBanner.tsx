@@ -1,7 +1,7 @@
 import { WifiOff } from "lucide-react";
 import { useLiveStatus, useOnline } from "../live/connection";
 
-/** Say when what is shown may be out of date. */
+/** A banner while the page may be out of date. */
 export function ConnectionBanner() {
   const online = useOnline();
   const status = useLiveStatus();

@@ -11,7 +11,7 @@ const storedTheme = (): Theme => {
   return stored === "light" || stored === "dark" ? stored : "system";
 };
 
-/** As the system says, dark, or light. */
+/** Follow the system, dark, or light. */
 export function ThemeToggle() {
   const [theme, setTheme] = useState(storedTheme);
   const Icon = ICONS[theme];

@@ -6,7 +6,7 @@ interface ListEndProps {
   hasMore: boolean;
 }
 
-/** The end of what is loaded: the next page is asked for when it comes near the window. */
+/** The end of the loaded rows. The next page is requested when it comes near the window. */
 export function ListEnd({ scroll: { end, error, retry }, hasMore }: ListEndProps) {
   return (
     <div ref={end} className="list-end" role="status">

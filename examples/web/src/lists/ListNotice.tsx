@@ -8,7 +8,7 @@ const REASONS: Partial<Record<ListAccess, string>> = {
   HIDDEN_BY_BLOCK: "You have blocked this person. Unblock them to see this list.",
 };
 
-/** Why a list shows nobody: it may not be opened, or it is empty. */
+/** Why a list has no rows: the viewer may not open it, or it is empty. */
 export function ListNotice({ access, empty }: { access: ListAccess; empty: string }) {
   const reason = REASONS[access];
   return reason ? <Notice icon={<Lock />} title={reason} /> : <Notice icon={<Users />} title={empty} />;

@@ -7,7 +7,7 @@ interface NameFilterProps {
   total: number;
 }
 
-/** Filter by name in the browser: names are not Kith's, so it cannot filter its lists by them. */
+/** Filter by name in the browser: Kith does not store names, so it cannot filter by them. */
 export function NameFilter({ value, onChange, loaded, total }: NameFilterProps) {
   return (
     <label className="search">

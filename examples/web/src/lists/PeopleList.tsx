@@ -7,7 +7,7 @@ import { ListEnd } from "./ListEnd";
 import { NameFilter } from "./NameFilter";
 import { useInfiniteScroll } from "./useInfiniteScroll";
 
-/** A page of any list of users: all of Kith's share this interface. The pages add their edges' dates. */
+/** A page of any list of users. All of Kith's connections share this interface; each adds the dates of its edges. */
 export const PeoplePageFragment = graphql(`
   fragment PeoplePage on UserConnection {
     access
@@ -45,7 +45,7 @@ interface PeopleListProps<E extends { node: PersonFragment }> {
   badge?: (edge: E) => ReactNode;
 }
 
-/** People below each other; the next page is loaded before its place is scrolled to. */
+/** A list of people that loads its next page before the reader reaches it. */
 export function PeopleList<E extends { node: PersonFragment }>(props: PeopleListProps<E>) {
   const { label, page, onMore, empty, detail, badge } = props;
   const [name, setName] = useState("");

@@ -1,2 +1,2 @@
-/** How many people a list asks for at once. Whatever asks for fewer is a preview, or a badge. */
+/** The page size of lists. Queries with a smaller one are previews and badges. */
 export const PAGE_SIZE = 20;

@@ -29,7 +29,7 @@ export function useInfiniteScroll(hasMore: boolean, onMore: () => Promise<unknow
       },
       { rootMargin: "600px" },
     );
-    // An observer reports a change only. After a page that left the end in sight, look again.
+    // An observer reports changes only. If the end is still visible after a page, observe it again.
     function again() {
       if (!end.current) return;
       observer.unobserve(end.current);

@@ -1,8 +1,8 @@
 import { useEffect, useEffectEvent, useRef } from "react";
 
 /**
- * Ask for those who came since the list was read, whenever the live count of its owner rises. They
- * are before the first row that is shown, so the rows below stay where they are.
+ * When the live count of the owner rises, query the entries that were added since the list was read. They
+ * are placed before the first row, so the other rows do not move.
  */
 export function useNewcomers(
   count: number | null,

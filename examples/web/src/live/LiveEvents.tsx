@@ -19,8 +19,8 @@ const AFFECTED: Partial<Record<LiveEventsSubscription["event"]["type"], string[]
 };
 
 /**
- * Everything that happens between the viewer and anybody else, for as long as the app is open. An
- * event's users are written to the cache, so buttons follow by themselves; lists are asked for anew.
+ * All events between the viewer and other users while the app is open. An
+ * event's users are written to the cache, which updates buttons; lists are queried again.
  */
 export function LiveEvents({ children }: { children: ReactNode }) {
   const client = useApolloClient();
@@ -48,8 +48,8 @@ export function LiveEvents({ children }: { children: ReactNode }) {
 }
 
 /**
- * Where to go on after the socket broke: behind the last event that was seen. An event may come
- * twice, so `seen` says whether it is new.
+ * Where to continue after the socket was closed: after the last event. An event may arrive
+ * twice; `seen` returns whether it is new.
  */
 function useResumption() {
   const sockets = useContext(ConnectionContext);

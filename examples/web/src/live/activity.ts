@@ -17,20 +17,20 @@ export const useActivity = () => useContext(ActivityContext);
 type Words = Partial<Record<RelationshipEventType, string>>;
 
 /**
- * The event as a sentence with "{}" in place of the other's name; null for what the viewer did, which
- * they know already.
+ * The event as a sentence with "{}" in place of the other user's name; null for the viewer's own
+ * changes.
  */
 export function activityInWords({ type, ofViewer }: Activity): string | null {
   return (ofViewer ? OF_VIEWER : OF_OTHERS)[type] ?? null;
 }
 
-/** What others do with the viewer's requests. */
+/** Changes by others of the viewer's requests. */
 const OF_VIEWER: Words = {
   REQUEST_ACCEPTED: "{} accepted your request",
   REQUEST_DECLINED: "{} declined your request",
 };
 
-/** What others do with their follows and requests. */
+/** Changes by others of their own follows and requests. */
 const OF_OTHERS: Words = {
   FOLLOWED: "{} followed you",
   UNFOLLOWED: "{} unfollowed you",

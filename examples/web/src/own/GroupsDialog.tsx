@@ -17,7 +17,7 @@ export function GroupsDialog({ user, onClose }: GroupsDialogProps) {
   const { addToGroup, removeFromGroup } = useOwn();
   const groups = data?.viewer?.followGroups ?? [];
   const groupIds = data?.user?.viewerRelation?.groupIds ?? [];
-  // Only now: somebody who leaves the list of a group takes their row with them, and its dialog.
+  // Only now: removing somebody from the group also removes their row and this dialog.
   const close = () => {
     void client.refetchQueries({ include: activeQueries(client, ["Following"]) });
     onClose();

@@ -2,7 +2,7 @@ import type { PersonFragment } from "../gql/graphql";
 import { TextDialog } from "../ui/TextDialog";
 import { useOwn } from "./useOwn";
 
-/** How long Kith lets a note be. */
+/** The longest note that Kith accepts, in characters. */
 const NOTE_MAX = 200;
 
 interface NoteDialogProps {

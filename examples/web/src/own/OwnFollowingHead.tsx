@@ -7,11 +7,11 @@ import { TextDialog } from "../ui/TextDialog";
 import { OwnFollowing } from "./documents";
 import { useOwn } from "./useOwn";
 
-/** How long Kith lets the name of a group be. */
+/** The longest name of a group that Kith accepts, in characters. */
 const NAME_MAX = 50;
 
 interface OwnFollowingHeadProps {
-  /** The group whose members the list shows; null for everybody. */
+  /** The group whose members the list shows; null: all follows. */
   groupId: string | null;
   onChoose: (groupId: string | null) => void;
 }
@@ -28,7 +28,7 @@ export function OwnFollowingHead({ groupId, onChoose }: OwnFollowingHeadProps) {
   const chosen = groups.find(({ id }) => id === groupId);
 
   const deleteChosen = (group: GroupFragment) => {
-    // Nobody may ask for the members of a group that is not there any more.
+    // The members of a deleted group cannot be queried.
     onChoose(null);
     void deleteGroup(group);
   };

@@ -1,7 +1,7 @@
 import { graphql } from "../gql";
 
-// Groups, pins and notes belong to the viewer: nobody else can read them, so they are no part of
-// the fragments that every list selects.
+// Only the viewer can read their groups, pins and notes, so the fragments of lists do not
+// select them.
 
 export const GroupFragment = graphql(`
   fragment Group on FollowGroup {
@@ -11,7 +11,7 @@ export const GroupFragment = graphql(`
   }
 `);
 
-/** What the menu of a person needs in addition to their row. It is read when the menu opens. */
+/** The data of a person's menu, in addition to their row. It is queried when the menu opens. */
 export const OwnDetails = graphql(`
   query OwnDetails($userId: ID!) {
     user(id: $userId) {
@@ -35,7 +35,7 @@ export const OwnDetails = graphql(`
   }
 `);
 
-/** What stands above the viewer's own list of follows. */
+/** The data above the viewer's own list of follows. */
 export const OwnFollowing = graphql(`
   query OwnFollowing {
     viewer {

@@ -3,10 +3,10 @@ import { useSession } from "../session/SessionContext";
 import { AddToGroup, CreateGroup, DeleteGroup, RemoveFromGroup, SetNote, SetPinned } from "./documents";
 import { useSave } from "./useSave";
 
-/** The query that says which groups a person is in. */
+/** The query for the groups of a person. */
 const outdated = ["OwnDetails"];
 
-/** Change groups, pins and notes. Where the answer is known beforehand, the screen shows it at once. */
+/** Change groups, pins and notes. If the result is known in advance, the screen shows it at once. */
 export function useOwn() {
   const { userId } = useSession();
   const save = useSave();

@@ -13,15 +13,15 @@ interface Saved {
 }
 
 interface Options<Answer> {
-  /** The answer that is expected: it is shown until the real one comes. */
+  /** The expected response, shown until the real one arrives. */
   guess?: Answer;
-  /** The names of the queries whose lists the change makes out of date. */
+  /** The names of queries to run again, because the change affects their lists. */
   outdated?: string[];
-  /** What a toast says when it is done; nothing where the screen says enough. */
+  /** The text of the toast afterwards; omitted if the screen already shows the result. */
   done?: string;
 }
 
-/** Change what belongs to the viewer alone: settings, groups, pins, notes. A rejection is explained by a toast. */
+/** Change the viewer's settings, groups, pins and notes. A toast explains a rejection. */
 export function useSave() {
   const client = useApolloClient();
   const toast = useToast();

@@ -1,6 +1,6 @@
 import type { RelationshipFragment } from "../gql/graphql";
 
-/** What the button does not say about how two people stand to each other. */
+/** Badges for the states of a relationship that the follow button does not show. */
 export function Badges({ user: { viewerRelation: relation } }: { user: RelationshipFragment }) {
   if (!relation) return null;
   return (

@@ -10,7 +10,7 @@ interface PersonRowProps {
   person: PersonFragment;
   /** A line below the name; the handle if there is none. */
   detail?: ReactNode;
-  /** Beside the name, before what the relationship says. */
+  /** Beside the name, before the badges of the relationship. */
   badge?: ReactNode;
   /** Buttons in place of the follow button and the menu. */
   actions?: ReactNode;

@@ -3,7 +3,7 @@ import { CountBadge } from "../ui/CountBadge";
 import { formatCount } from "../ui/format";
 import { Tabs } from "../ui/Tabs";
 
-/** The counts of a user are the ways to their lists. A count is null where the viewer may not open the list. */
+/** The counts of a user, which link to their lists. A count is null if the viewer may not open the list. */
 export function ProfileTabs({ user, newFollowers }: { user: CountsFragment; newFollowers: number }) {
   const base = `/u/${user.id}`;
   return (

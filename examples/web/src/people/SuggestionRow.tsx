@@ -31,7 +31,7 @@ export function SuggestionRow({ suggestion }: { suggestion: SuggestionItemFragme
   );
 }
 
-/** Why somebody is suggested. Nothing for those who follow the viewer: the badge and the button say that. */
+/** Why somebody is suggested. Empty for followers of the viewer: the badge and the button show that. */
 function reasonInWords({ reason, knownFollowers: [first], knownFollowerCount }: SuggestionItemFragment) {
   if (reason === "FOLLOWS_YOU") return undefined;
   if (reason === "FOLLOWED_BY_PEERS") return "Followed by people who follow the same accounts";

@@ -1,6 +1,6 @@
 import { graphql } from "../gql";
 
-/** What the profiles subgraph says about a user. The router adds it; a subscription cannot. */
+/** The fields of the profiles subgraph. The router adds them; a subscription cannot select them. */
 export const ProfileFragment = graphql(`
   fragment Profile on User {
     id
@@ -10,7 +10,7 @@ export const ProfileFragment = graphql(`
   }
 `);
 
-/** How the viewer and a user stand to each other: everything that a follow button shows. */
+/** The relationship of the viewer and a user: all data of a follow button. */
 export const RelationshipFragment = graphql(`
   fragment Relationship on User {
     id

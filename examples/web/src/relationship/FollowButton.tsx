@@ -5,15 +5,15 @@ import { useChange } from "./useChange";
 interface Face {
   label: string;
   change: ChangeName;
-  /** What the button says while the pointer or the focus is on it. */
+  /** The label while the button is hovered or focused. */
   hover?: string;
   quiet?: boolean;
 }
 
-/** What the button says and does, from how the viewer stands to the user; null for oneself. */
+/** The label and the change of the button, from the relationship; null for the viewer's own row. */
 function faceOf({ viewerRelation: relation, viewerFollowEligibility: { code } }: PersonFragment): Face | null {
   if (!relation || relation.state === "SELF") return null;
-  // Nothing to undo and nothing to ask for: a click could only be rejected.
+  // There is nothing to undo, and a follow would be rejected.
   if (code === "NOT_ALLOWED" && !relation.blocking) return null;
   if (relation.blocking) return { label: "Blocked", hover: "Unblock", change: "unblock", quiet: true };
   if (relation.requested) return { label: "Requested", hover: "Cancel request", change: "cancelRequest", quiet: true };

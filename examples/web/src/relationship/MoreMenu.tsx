@@ -66,7 +66,7 @@ function itemsFor({ viewerRelation: relation, viewerFollowEligibility: { code } 
   return items;
 }
 
-/** Everything else that one can do about a person. */
+/** All other changes of the relationship with a person. */
 export function MoreMenu({ user }: { user: PersonFragment }) {
   const [asking, setAsking] = useState<ReactNode>(null);
   if (user.viewerRelation?.state === "SELF") return null;

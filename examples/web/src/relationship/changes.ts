@@ -9,7 +9,7 @@ export interface ChangeInput {
   visibility?: FollowVisibility;
   closeFollow?: boolean;
   notify?: FollowNotifications;
-  /** Change only the relationship with this `version`: that which the viewer has seen. */
+  /** Make the change only if the relationship still has this `version`. */
   ifVersion?: string;
   message?: string;
 }
@@ -19,7 +19,7 @@ interface ChangeKind {
   /** The type of the payload, for the optimistic answer. */
   payload: ChangeFragment["__typename"];
   guess: guess.Guess;
-  /** What a toast says when it is done; nothing where the button says enough. */
+  /** The text of the toast afterwards; omitted if the button already shows the result. */
   done?: (name: string) => string;
 }
 

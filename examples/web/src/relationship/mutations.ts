@@ -1,6 +1,6 @@
 import { graphql } from "../gql";
 
-/** What went wrong, with the numbers that some errors add. */
+/** The errors, with the numbers that some of them have. */
 export const ProblemFragment = graphql(`
   fragment Problem on UserError {
     __typename

@@ -1,14 +1,14 @@
 import type { CountsFragment, FollowEligibilityCode, RelationshipFragment } from "../gql/graphql";
 import type { ChangeInput } from "./changes";
 
-/** A user with everything that a change may change. */
+/** A user with all fields that a change may affect. */
 export type Subject = RelationshipFragment & CountsFragment;
 export type Guess = (user: Subject, input: Partial<ChangeInput>) => Subject;
 type Relation = NonNullable<RelationshipFragment["viewerRelation"]>;
 
 /*
- * How a user will look after a change, if Kith agrees. These are guesses that live for as long as
- * the request takes: the answer replaces them, and a rejection takes them back.
+ * The expected user after a change. It is shown during the request: the response replaces it,
+ * and a rejection reverts it.
  */
 
 const changed = (user: Subject, relation: Partial<Relation>, code: FollowEligibilityCode): Subject => {

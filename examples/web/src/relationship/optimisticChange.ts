@@ -12,7 +12,7 @@ interface Guessed {
   input: Partial<ChangeInput>;
 }
 
-/** The answer that a change will probably get: both users as the cache has them, changed. */
+/** The expected response to a change: both users from the cache, changed. */
 export function optimisticChange(cache: ApolloCache, { viewerId, user, payload, guess, input }: Guessed): ChangeFragment {
   const before: Subject = { ...counts(cache, user.id), ...relationshipOf(user) };
   const after = guess(before, input);

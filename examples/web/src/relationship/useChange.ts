@@ -11,13 +11,13 @@ import { useUndo } from "./useUndo";
 
 interface Options {
   input?: Omit<ChangeInput, "userId" | "idempotencyKey"> | undefined;
-  /** Change a list in the cache, first with the guess and then with the answer. */
+  /** Change a list in the cache, first with the expected and then with the real response. */
   update?: (cache: ApolloCache) => void;
 }
 
 /**
- * Change the relationship with somebody. The screen changes at once; a rejection takes that back
- * and says why, and what can be undone gets a toast with a button.
+ * Change the relationship with somebody. The screen changes at once. A rejection reverts it
+ * and shows the reason. If the change can be undone, a toast has a button for it.
  */
 export function useChange() {
   const client = useApolloClient();

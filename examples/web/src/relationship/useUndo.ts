@@ -21,7 +21,7 @@ export function useUndo() {
       if (problem) return toast({ tone: "error", text: problemInWords(problem) });
       const delayed = data?.change?.consistency === "DELAYED" ? ` ${DELAYED}` : "";
       toast({ text: `Undone: you and ${user.displayName} are as before.${delayed}` });
-      // A row that the change took out of a list comes back only with the list.
+      // A row that the change removed from a list returns when the list is read again.
       await client.refetchQueries({ include: "active" });
     } catch (error) {
       toast({ tone: "error", text: failureInWords(error) });

@@ -9,8 +9,8 @@ import { signIn, storedSession, storeSession, type Session } from "./session";
 const open = (session: Session | null) => session && { session, connection: createConnection(session) };
 
 /**
- * Show the sign-in page until somebody is signed in. Each user gets a client and a cache of their
- * own, so that nobody sees what another one was shown.
+ * Show the sign-in page until somebody is signed in. Each user has a client and a cache of their
+ * own, so users do not see each other's data.
  */
 export function SessionGate({ children }: { children: ReactNode }) {
   const [current, setCurrent] = useState(() => open(storedSession()));

@@ -1,4 +1,4 @@
-/** Users of the sample graph with something to show. */
+/** Users of the sample graph whose pages show many features. */
 export const SAMPLE_USERS = [
   { id: "1", about: "Knows everybody: friends, requests, blocks, mutes" },
   { id: "2", about: "A star with many followers" },

@@ -20,7 +20,7 @@ export const LimitsFields = graphql(`
 
 const number = new Intl.NumberFormat("en");
 
-/** What the viewer may still do, before an error has to say it. */
+/** The viewer's limits, and what is left of them. */
 export function Limits({ limits: { following, blocks, changes } }: { limits: LimitsFragment }) {
   return (
     <section className="setting setting-column" aria-labelledby="limits">

@@ -35,7 +35,7 @@ const UpdateSettings = graphql(`
 
 type Changes = Omit<UpdateRelationshipSettingsInput, "idempotencyKey">;
 
-/** Save settings; they look saved at once. */
+/** Save settings. The page shows them as saved at once. */
 export function useSettings() {
   const save = useSave();
   const { userId } = useSession();

@@ -1,6 +1,6 @@
 import { formatCount } from "./format";
 
-/** A number that waits for the viewer, such as "2 new followers"; nothing for 0. */
+/** A number of new items, such as "2 new followers"; not shown for 0. */
 export function CountBadge({ count, of }: { count: number; of: string }) {
   if (count === 0) return null;
   return (

@@ -6,7 +6,7 @@ interface NoticeProps {
   children?: ReactNode;
 }
 
-/** What a list shows when it has nothing to show, and why. */
+/** The text in place of an empty list, with the reason. */
 export function Notice({ icon, title, children }: NoticeProps) {
   return (
     <div className="notice">

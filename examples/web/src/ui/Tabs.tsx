@@ -6,7 +6,7 @@ export interface Tab {
   label: ReactNode;
 }
 
-/** Links between the parts of a page. Where they do not fit, they scroll, and fade where there are more. */
+/** Links between the parts of a page. If they do not fit, they scroll, and fade at the end that hides more. */
 export function Tabs({ label, tabs }: { label: string; tabs: Tab[] }) {
   const nav = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
@@ -44,5 +44,5 @@ export function Tabs({ label, tabs }: { label: string; tabs: Tab[] }) {
   );
 }
 
-/** The current tab begins behind what fades, see `.tabs` in controls.css. */
+/** Scroll the current tab out of the faded part: see `.tabs` in controls.css. */
 const FADE_PX = 48;

@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000;
 
 export const formatCount = (count: number) => compact.format(count);
 
-/** "just now", "3 hours ago", "yesterday"; the month of what is more than a week ago. */
+/** "just now", "3 hours ago", "yesterday"; the month if it is more than a week ago. */
 export function formatWhen(iso: string): string {
   const at = new Date(iso);
   const ago = Date.now() - at.getTime();
