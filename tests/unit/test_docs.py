@@ -52,6 +52,15 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_wrapped(page: Path) -> None:
+    """Tables, images and generated pages are not."""
+    if page.name == "settings.md":
+        return
+    lines = [line for line in prose(page).splitlines() if not line.startswith(("|", "![", "<"))]
+    assert [line for line in lines if len(line) > 100] == []
+
+
 def test_the_guide_for_contributors_names_files_that_are_there() -> None:
     guide = prose(ROOT / "CONTRIBUTING.md")
     named = re.findall(r"`((?:\w+/)+(?:[\w.]+)?)`", guide)
