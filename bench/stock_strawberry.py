@@ -25,7 +25,7 @@ from bench.pooled import PooledWire
 from bench.raw import serve
 from graph.edge import UserId
 from graph.space import set_space
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from schema.context import Context
 from schema.schema import build
@@ -47,7 +47,7 @@ class StockGraphQL(GraphQL[Context, None]):
         set_space(self._space)
         viewer = request.headers.get("x-viewer")
         user = None if viewer is None else UserId(int(viewer))
-        return Context(Scope(self._stores, user, Limits()))
+        return Context(Scope(self._stores, user, Policy()))
 
     def encode_json(self, data: object) -> bytes:
         return orjson.dumps(data)

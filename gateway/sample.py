@@ -58,7 +58,7 @@ async def load_sample(config: Config, folder: Path) -> None:
         begun.write_text("".join(f"{a},{b},{ms}\n" for a, b, ms in sample_edges()))
         await bulk_load(config.storage, begun)
         await stores.delete_caches()
-        await sample_cast.play(stores, config.limits, config.affinity)
+        await sample_cast.play(stores, config.policy, config.affinity)
         for lane in await stores.jobs.lanes.progress.dirty():
             await stores.jobs.lanes.drain.lane(lane)
     begun.rename(done)

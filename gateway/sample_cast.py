@@ -20,10 +20,10 @@ from resolvers.follow_groups import ADD, CREATE, change_groups, viewers_groups
 from resolvers.interactions import record_interactions
 from resolvers.new_followers import mark_followers_seen
 from resolvers.pinned_following import set_pinned_following
+from resolvers.policy import Policy
 from resolvers.private_notes import set_note
 from resolvers.relationship import change
 from resolvers.relationship_settings import change_privacy
-from resolvers.request_limits import Limits
 from resolvers.scope import Scope
 from storage.stores import Stores
 
@@ -86,19 +86,19 @@ SEEN = Millis(int(datetime(2025, 12, 28, tzinfo=UTC).timestamp() * 1000))
 """User 1 has seen the followers until this date, which are all but the newest."""
 
 
-async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
+async def play(stores: Stores, policy: Policy, scale: Scale) -> None:
     """Create the relationships to user 1. Safe to repeat after an interruption."""
     for user, privacy in _settings():
-        await change_privacy(Scope(stores, user, limits), privacy)
-    for actor, target, action in _changes(limits):
-        await change(Scope(stores, actor, limits), target, action)
-    await set_note(Scope(stores, ME, limits), CLOSE, "Met in Lisbon.")
-    await _group(Scope(stores, ME, limits))
-    await set_pinned_following(Scope(stores, ME, limits), [CLOSEST, CLOSE])
-    await mark_followers_seen(Scope(stores, ME, limits), SEEN)
+        await change_privacy(Scope(stores, user, policy), privacy)
+    for actor, target, action in _changes(policy):
+        await change(Scope(stores, actor, policy), target, action)
+    await set_note(Scope(stores, ME, policy), CLOSE, "Met in Lisbon.")
+    await _group(Scope(stores, ME, policy))
+    await set_pinned_following(Scope(stores, ME, policy), [CLOSEST, CLOSE])
+    await mark_followers_seen(Scope(stores, ME, policy), SEEN)
     # Turning protection off accepts no requests: two requests to user 1 stay pending.
-    await change_privacy(Scope(stores, ME, limits), PrivacyChange(protected=False))
-    service = Scope(stores, None, limits, is_service=True, affinity_scale=scale)
+    await change_privacy(Scope(stores, ME, policy), PrivacyChange(protected=False))
+    service = Scope(stores, None, policy, is_service=True, affinity_scale=scale)
     await record_interactions(service, list(_interactions(Millis(int(time() * 1000)))))
     await change_state(service, DEACTIVATED, AccountState.DEACTIVATED)
 
@@ -124,19 +124,19 @@ def _settings() -> Iterator[tuple[UserId, PrivacyChange]]:
         yield user, PrivacyChange(following=audience, followers=audience)
 
 
-def _changes(limits: Limits) -> Iterator[tuple[UserId, UserId, Action]]:
-    yield ME, WHISPERED_TO, actions.follow(limits, Kind.WHISPER)
+def _changes(policy: Policy) -> Iterator[tuple[UserId, UserId, Action]]:
+    yield ME, WHISPERED_TO, actions.follow(policy, Kind.WHISPER)
     yield ME, CLOSE, actions.update_follow(None, close_follow=True, notify=True)
     yield ME, MUTED, actions.mute(None)
     yield ME, MUTED_UNTIL, actions.mute(END)
-    yield ME, ASKED, actions.follow(limits, message="We met in Lisbon.")
-    yield ME, ASKED_SECRETLY, actions.follow(limits, Kind.WHISPER)
-    yield WHISPERS, ME, actions.follow(limits, Kind.WHISPER)
-    yield ME, WHISPERS, actions.accept_request(limits)
-    yield ASKS, ME, actions.follow(limits, message="Your talk was great!")
-    yield ASKS_TOO, ME, actions.follow(limits)
-    yield ME, BLOCKED, actions.block(limits)
-    yield BLOCKS, ME, actions.block(limits)
+    yield ME, ASKED, actions.follow(policy, message="We met in Lisbon.")
+    yield ME, ASKED_SECRETLY, actions.follow(policy, Kind.WHISPER)
+    yield WHISPERS, ME, actions.follow(policy, Kind.WHISPER)
+    yield ME, WHISPERS, actions.accept_request(policy)
+    yield ASKS, ME, actions.follow(policy, message="Your talk was great!")
+    yield ASKS_TOO, ME, actions.follow(policy)
+    yield ME, BLOCKED, actions.block(policy)
+    yield BLOCKS, ME, actions.block(policy)
     yield ME, DISMISSED, actions.dismiss()
 
 

@@ -78,7 +78,7 @@ def shows_whispers(scope: Scope, kind: ListKind, owner: UserId) -> bool:
     """Whether the viewer may see the whispers in that list of the owner."""
     if scope.sees_everything:
         return True
-    is_hidden = kind is ListKind.FOLLOWERS and scope.limits.whispers_hidden
+    is_hidden = kind is ListKind.FOLLOWERS and scope.policy.whispers_hidden
     return owner == scope.viewer and not is_hidden
 
 

@@ -69,7 +69,7 @@ async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None
     """
     scope.must_see_everything()
     stored = scope.stores.exports.accounts
-    subject = Scope(scope.stores, user, scope.limits)
+    subject = Scope(scope.stores, user, scope.policy)
     absent = await subject.absent()
     yield Part("account", [await stored.account(user)])
     async for edges in _ranges(stored.outgoing, user):

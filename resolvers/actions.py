@@ -11,7 +11,7 @@ from graph.outcome import REJECTIONS, Outcome
 from graph.receipt import Receipt, UndoRecord, digest_of, undo_token
 from graph.undo import undo as undo_rule
 from graph.undo import undo_record
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 
 UNDO = "undo"
 
@@ -59,7 +59,7 @@ def conditions(if_version: str | None) -> tuple[str, ...]:
 
 
 def follow(
-    limits: Limits,
+    policy: Policy,
     kind: Kind = Kind.FOLLOW,
     *,
     close_follow: bool = False,
@@ -67,9 +67,9 @@ def follow(
     message: str | None = None,
 ) -> Action:
     """Follow publicly or by a whisper. A protected user gets a request with `message`."""
-    mutual = limits.mutual_approval
+    mutual = policy.mutual_approval
     rule = rules.follow(
-        limits.following_max,
+        policy.following_max,
         kind,
         close_follow=close_follow,
         notify=notify,
@@ -81,9 +81,9 @@ def follow(
     return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, close_follow, message, *added))
 
 
-def unfollow(limits: Limits) -> Action:
+def unfollow(policy: Policy) -> Action:
     """End the follow; if all follows are mutual, both directions."""
-    rule = rules.unfollow(mutual=limits.mutual_approval)
+    rule = rules.unfollow(mutual=policy.mutual_approval)
     return Action("unfollow", rule, Outcome.NOT_FOLLOWING, can_undo=True)
 
 
@@ -96,15 +96,15 @@ def update_follow(
     return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow, *added))
 
 
-def remove_follower(limits: Limits) -> Action:
+def remove_follower(policy: Policy) -> Action:
     """End the target's follow of the actor."""
-    rule = rules.remove_follower(whispers=not limits.whispers_hidden, mutual=limits.mutual_approval)
+    rule = rules.remove_follower(whispers=not policy.whispers_hidden, mutual=policy.mutual_approval)
     return Action("removeFollower", rule, Outcome.NOT_FOLLOWED, can_undo=True)
 
 
-def block(limits: Limits) -> Action:
+def block(policy: Policy) -> Action:
     """Block the target and end all follows and requests between the two."""
-    rule = rules.block(limits.blocks_max)
+    rule = rules.block(policy.blocks_max)
     return Action("block", rule, Outcome.CANNOT_DO_TO_SELF, can_undo=True)
 
 
@@ -123,10 +123,10 @@ def unmute() -> Action:
     return Action("unmute", rules.unmute(), Outcome.NOT_MUTED)
 
 
-def accept_request(limits: Limits) -> Action:
+def accept_request(policy: Policy) -> Action:
     """Accept a request; if all follows are mutual, also follow back."""
     rule = rules.accept_request(
-        limits.following_max, whispers=not limits.whispers_hidden, mutual=limits.mutual_approval
+        policy.following_max, whispers=not policy.whispers_hidden, mutual=policy.mutual_approval
     )
     return Action("acceptRequest", rule, Outcome.NO_REQUEST)
 
@@ -146,8 +146,8 @@ def dismiss() -> Action:
     return Action("dismiss", rules.dismiss(), Outcome.CANNOT_DO_TO_SELF)
 
 
-def undo(limits: Limits, receipt_id: UUID, record: UndoRecord) -> Action:
+def undo(policy: Policy, receipt_id: UUID, record: UndoRecord) -> Action:
     """Restore, once, what the change of a receipt ended."""
-    rule = undo_rule(limits.following_max, record, whispers=not limits.whispers_hidden)
+    rule = undo_rule(policy.following_max, record, whispers=not policy.whispers_hidden)
     token = undo_token(receipt_id)
     return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,), consumes=receipt_id)

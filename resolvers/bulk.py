@@ -10,8 +10,8 @@ from graph.bulk import LINES_MAX, OPEN_MAX, BulkKey, BulkOperation, BulkOptions,
 from graph.edge import UserId
 from graph.errors import BadInput, KithError, Overloaded, Unavailable
 from resolvers.audit import log_access
+from resolvers.policy import Policy
 from resolvers.relationship import Change, Result, change_once
-from resolvers.request_limits import Limits
 from resolvers.scope import Scope
 from storage.ports.bulk import BulkOperations
 from storage.ports.request_stores import RequestStores
@@ -154,7 +154,7 @@ Parsed = tuple[UserId, Change]
 
 async def apply(
     stores: RequestStores,
-    limits: Limits,
+    policy: Policy,
     bulk_slice: BulkSlice,
     changes: Mapping[int, Parsed],
 ) -> dict[int, Result | None]:
@@ -178,7 +178,7 @@ async def apply(
                     return
                 try:
                     done[number] = await _apply(
-                        stores, limits, bulk_slice, number, *changes[number]
+                        stores, policy, bulk_slice, number, *changes[number]
                     )
                 except Unavailable as error:
                     failures.append(error)
@@ -192,7 +192,7 @@ async def apply(
 
 async def _apply(
     stores: RequestStores,
-    limits: Limits,
+    policy: Policy,
     bulk_slice: BulkSlice,
     number: int,
     viewer: UserId,
@@ -202,7 +202,7 @@ async def _apply(
     key = f"bulk\n{operation.upload}\n{number}"
     try:
         return await change_once(
-            Scope(stores, viewer, limits),
+            Scope(stores, viewer, policy),
             change,
             key,
             is_repeated=bulk_slice.is_repeated,

@@ -28,7 +28,7 @@ async def outcomes_of_following(scope: Scope, users: Sequence[UserId]) -> list[O
         scope.accounts.get_many(users),
     )
     following = counts.following + counts.whispers + counts.outgoing_requests
-    rule = among_active(follow(scope.limits.following_max, mutual=scope.limits.mutual_approval))
+    rule = among_active(follow(scope.policy.following_max, mutual=scope.policy.mutual_approval))
 
     @cache  # most users of a screen have equal kinds and privacy
     def outcome(kinds: int, privacy: Privacy) -> Outcome:

@@ -136,11 +136,11 @@ async def change_groups(
 async def _change(
     scope: Scope, name: str, change: GroupChange, idempotency_key: str | None
 ) -> Result:
-    viewer, limits = scope.must_have_viewer(), scope.limits
+    viewer, policy = scope.must_have_viewer(), scope.policy
     request = request_of(viewer, idempotency_key, name, change)
     store = scope.stores.own_data.follow_groups
     saved = await run_idempotently(
-        scope, request, lambda: store.change(viewer, change, limits.pace, limits.undo_s, request)
+        scope, request, lambda: store.change(viewer, change, policy.pace, policy.undo_s, request)
     )
     groups = await viewers_groups(scope)
     if isinstance(saved, Receipt):

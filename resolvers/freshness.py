@@ -43,7 +43,7 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
         Stale: the lanes did not reach the moments in time.
         Unavailable: PostgreSQL cannot be reached.
     """
-    wait_s = scope.limits.freshness_wait_ms / 1000
+    wait_s = scope.policy.freshness_wait_ms / 1000
     wanted = by_lane(moments)
     reached = not wanted or await scope.stores.changes.catch_up.reach(wanted, wait_s)
     uncached = max((moment.at for moment in moments if moment.is_uncached), default=None)

@@ -91,7 +91,7 @@ def _live_events(
 ) -> list[LiveEvent]:
     if batch.lost:
         return [LiveEvent(batch.cursor)]
-    whispers = not scope.limits.whispers_hidden
+    whispers = not scope.policy.whispers_hidden
     events: list[LiveEvent] = []
     for entry in batch.events:
         seen = event_type_for(entry.event, viewer, whispers=whispers)
@@ -143,7 +143,7 @@ async def _relations_seen(
 async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, None]:
     """Yield `user` at first and whenever the counts that the viewer can see have changed.
 
-    At most once in `scope.limits.counts_every_s`; the last change is always reported. Raises as
+    At most once in `scope.policy.counts_every_s`; the last change is always reported. Raises as
     `relationship_events` does, but does not require a viewer.
     """
     scope.require_notified_absences()
@@ -159,7 +159,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
                 continue
             shown = now
             yield user
-            await asyncio.sleep(scope.limits.counts_every_s)
+            await asyncio.sleep(scope.policy.counts_every_s)
 
 
 async def _visible_counts(scope: Scope, user: UserId) -> Sequence[int | None]:

@@ -59,7 +59,7 @@ async def _mark(
     # nothing is marked beyond the newest entry.
     newest = await _newest_follow(scope, viewer)
     moment = newest if until is None else min(until, newest)
-    seen, pace = scope.stores.own_data.seen_followers, scope.limits.pace
+    seen, pace = scope.stores.own_data.seen_followers, scope.policy.pace
     saved = await run_idempotently(scope, request, lambda: seen.mark(viewer, moment, request, pace))
     retry_at = None if isinstance(saved, Receipt) else saved.retry_at
     return Result(saved.outcome, retry_at=retry_at)

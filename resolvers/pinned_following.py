@@ -44,7 +44,7 @@ async def _set(
     scope: Scope, viewer: UserId, users: Sequence[UserId], idempotency_key: str | None
 ) -> Result:
     request = request_of(viewer, idempotency_key, SET_PINNED_FOLLOWING, *users)
-    pinned, pace = scope.stores.own_data.pinned_following, scope.limits.pace
+    pinned, pace = scope.stores.own_data.pinned_following, scope.policy.pace
     saved = await run_idempotently(
         scope, request, lambda: pinned.replace(viewer, users, request, pace)
     )

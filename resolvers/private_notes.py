@@ -62,7 +62,7 @@ async def _set_note(
         return Result(Outcome.CANNOT_DO_TO_SELF, target, SELF)
     pair = Pair(viewer, target)
     request = request_of(viewer, idempotency_key, SET_NOTE, target, note)
-    notes, pace = scope.stores.own_data.private_notes, scope.limits.pace
+    notes, pace = scope.stores.own_data.private_notes, scope.policy.pace
     saved = await run_idempotently(
         scope, request, lambda: notes.set_note(pair, note, request, pace)
     )

@@ -193,9 +193,9 @@ async def undo(
     if named is None or found is None or found.receipt.undo is None:
         return Result(Outcome.UNDO_UNKNOWN)
     pair = Pair(actor, found.other)
-    if found.age_us > scope.limits.undo_s * 1_000_000:
+    if found.age_us > scope.policy.undo_s * 1_000_000:
         return await current_result(scope, pair, Outcome.UNDO_EXPIRED)
-    action = actions.undo(scope.limits, named, found.receipt.undo)
+    action = actions.undo(scope.policy, named, found.receipt.undo)
     action = replace(action, if_version=if_version)
     try:
         result = await change(scope, found.other, action, idempotency_key)
@@ -213,17 +213,17 @@ async def _write(
     scope: Scope, pair: Pair, action: Action, key: UUID | None, *, is_paced: bool = True
 ) -> Result:
     """Decide the action and write the decision, with a receipt under `key` if there is one."""
-    limits = scope.limits
+    policy = scope.policy
     rule = action.rule
     if action.if_version is not None:
         absent = await scope.absent()
         rule = if_unchanged(scope, absent, pair.target, action.if_version, rule)
     rule = among_active(rule)
     if is_paced:
-        rule = paced(rule, limits.pace, has_key=key is not None)
+        rule = paced(rule, policy.pace, has_key=key is not None)
 
     def decide(state: PairState) -> Decision:
-        state = limits.applied_to(state)
+        state = policy.applied_to(state)
         return action.with_receipt(pair.target, key, state, rule(state))
 
     decision = await scope.stores.writes.edges.change(pair, decide)

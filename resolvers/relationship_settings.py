@@ -34,7 +34,7 @@ async def change_privacy(
     """
     viewer = scope.must_have_viewer()
     request = request_of(viewer, idempotency_key, "updateRelationshipSettings", change)
-    pace = scope.limits.pace
+    pace = scope.policy.pace
     accounts = scope.stores.writes.accounts
     saved = _save_idempotently(
         scope, viewer, request, lambda: accounts.set_privacy(viewer, change, request, pace)
@@ -67,7 +67,7 @@ async def settings_of(scope: Scope, user: UserId) -> Account:
     found = await scope.stores.reads.reader.read(
         None, AccountsOf([user]), consistency=scope.consistency
     )
-    return scope.limits.account(found[user])
+    return scope.policy.account(found[user])
 
 
 async def _save_idempotently(
@@ -82,5 +82,5 @@ async def _save_idempotently(
         is_updated = await scope.stores.writes.accounts.announce_again(user)
         account = await settings_of(scope, user)
         return Result(saved.outcome, account, is_delayed=not is_updated)
-    account = scope.limits.account(saved.account)
+    account = scope.policy.account(saved.account)
     return Result(saved.outcome, account, retry_at=saved.retry_at, is_delayed=saved.is_delayed)

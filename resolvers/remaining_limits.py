@@ -30,10 +30,10 @@ async def limits_of(scope: Scope, users: Sequence[UserId]) -> list[RemainingLimi
 
 
 def _limits(scope: Scope, user: UserId, usage: Usage) -> RemainingLimits:
-    limits, own = scope.limits, usage.following_limit
+    policy, own = scope.policy, usage.following_limit
     return RemainingLimits(
         user=user,
-        following=Limit(limits.following_max if own is None else own, usage.following),
-        blocks=Limit(limits.blocks_max, usage.blocks),
-        changes=allowance(limits.pace, usage.now, usage.paced_until),
+        following=Limit(policy.following_max if own is None else own, usage.following),
+        blocks=Limit(policy.blocks_max, usage.blocks),
+        changes=allowance(policy.pace, usage.now, usage.paced_until),
     )

@@ -15,8 +15,8 @@ from graph.relation import Relation
 from graph.suggestion import Candidates
 from resolvers.loader import ACCOUNTS, PROFILES, VIEWER_RELATIONS, ColumnLoader
 from resolvers.memo import Memo
+from resolvers.policy import Policy
 from resolvers.profiles import ProfileLoader
-from resolvers.request_limits import Limits
 from resolvers.scope_reads import (
     ProfiledPages,
     pages_with_mutual_approval,
@@ -86,7 +86,7 @@ class Scope:
         self,
         stores: RequestStores,
         viewer: UserId | None,
-        limits: Limits,
+        policy: Policy,
         *,
         is_service: bool = False,
         affinity_scale: Scale = DEFAULT_SCALE,
@@ -94,7 +94,7 @@ class Scope:
     ) -> None:
         self.stores = stores
         self.viewer = viewer
-        self.limits = limits
+        self.policy = policy
         self.is_service = is_service
         self.sees_everything = is_service and viewer is None
         """Whether a service asks for itself. One that acts for a user sees what that user sees."""
@@ -112,7 +112,7 @@ class Scope:
                     read_profiles,
                     self.stores.reads.reader,
                     self.viewer,
-                    self.limits,
+                    self.policy,
                     self.consistency,
                 ),
                 batches=PROFILES,
@@ -130,16 +130,16 @@ class Scope:
             ProfilesOf(users),
             consistency=self.consistency,
         )
-        if not self.limits.mutual_approval:
+        if not self.policy.mutual_approval:
             return read
-        return pages_with_mutual_approval(self.limits, read)
+        return pages_with_mutual_approval(self.policy, read)
 
     @property
     def accounts(self) -> ColumnLoader[UserId, Account]:
         """The settings of users, for fields that do not need the totals."""
         if self._accounts is None:
             self._accounts = ColumnLoader(
-                partial(read_accounts, self.stores.reads.reader, self.limits, self.consistency),
+                partial(read_accounts, self.stores.reads.reader, self.policy, self.consistency),
                 batches=ACCOUNTS,
             )
         return self._accounts

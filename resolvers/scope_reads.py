@@ -8,7 +8,7 @@ from graph.edge import UserId
 from graph.page import Page
 from graph.profile import Profile
 from graph.relation import SELF, Relation
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.ports.reader import AccountsOf, Check, Consistency, ProfilesOf, Reader, RelationsOf
 
 ProfiledPages: TypeAlias = tuple[Mapping[UserId, Page], Mapping[UserId, Profile]]
@@ -18,37 +18,37 @@ ProfiledPages: TypeAlias = tuple[Mapping[UserId, Page], Mapping[UserId, Profile]
 async def read_profiles(
     reader: Reader,
     viewer: UserId | None,
-    limits: Limits,
+    policy: Policy,
     consistency: Consistency,
     users: Sequence[UserId],
 ) -> Mapping[UserId, Profile]:
     found = await reader.read(viewer, ProfilesOf(users), consistency=consistency)
-    return _with_mutual_approval(limits, found) if limits.mutual_approval else found
+    return _with_mutual_approval(policy, found) if policy.mutual_approval else found
 
 
 async def pages_with_mutual_approval(
-    limits: Limits, read: Awaitable[ProfiledPages]
+    policy: Policy, read: Awaitable[ProfiledPages]
 ) -> ProfiledPages:
     """The pages, and the profiles as they apply where every account approves its followers."""
     pages, profiles = await read
-    return pages, _with_mutual_approval(limits, profiles)
+    return pages, _with_mutual_approval(policy, profiles)
 
 
 def _with_mutual_approval(
-    limits: Limits, profiles: Mapping[UserId, Profile]
+    policy: Policy, profiles: Mapping[UserId, Profile]
 ) -> Mapping[UserId, Profile]:
     """The profiles as they apply where every account approves its followers."""
     return {
-        user: Profile(limits.account(account), counts)
+        user: Profile(policy.account(account), counts)
         for user, (account, counts) in profiles.items()
     }
 
 
 async def read_accounts(
-    reader: Reader, limits: Limits, consistency: Consistency, users: Sequence[UserId]
+    reader: Reader, policy: Policy, consistency: Consistency, users: Sequence[UserId]
 ) -> Mapping[UserId, Account]:
     found = await reader.read(None, AccountsOf(users), consistency=consistency)
-    return {user: limits.account(account) for user, account in found.items()}
+    return {user: policy.account(account) for user, account in found.items()}
 
 
 async def read_viewer_relations(

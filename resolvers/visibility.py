@@ -49,7 +49,7 @@ def own_relations(
     scope: Scope, absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
 ) -> RelationColumn:
     """The viewer's relations to others, as far as the viewer may see them."""
-    hiding = HIDING[not scope.limits.whispers_hidden]
+    hiding = HIDING[not scope.policy.whispers_hidden]
     has_absent = bool(absent) and not absent.isdisjoint(others)
     # Most users are strangers, whose kinds are 0.
     if not has_absent and hiding.isdisjoint(filter(None, relations.kinds)):
@@ -67,7 +67,7 @@ def own_relation(scope: Scope, absent: Set[UserId], other: UserId, relation: Rel
     user has only the viewer's own flags and blocks. `SELF` stays."""
     if other in absent and relation is not SELF:
         relation = seen_of_absent(relation)
-    whispers = not scope.limits.whispers_hidden
+    whispers = not scope.policy.whispers_hidden
     if relation.kinds in HIDING[whispers]:
         return seen_by_first(relation, whispers=whispers)
     return relation
@@ -125,7 +125,7 @@ def _visible_column(
     user, viewer = check.user, scope.viewer
     if user == viewer:
         return own_relations(scope, absent, check.others, relations)
-    whispers, first = not scope.limits.whispers_hidden, access.get(user)
+    whispers, first = not scope.policy.whispers_hidden, access.get(user)
 
     def shown(other: UserId, relation: Relation) -> Relation:
         if other == user:

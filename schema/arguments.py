@@ -22,7 +22,7 @@ from graph.page import (
     Window,
 )
 from graph.relation_version import LENGTH as VERSION_LENGTH
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 
 T = TypeVar("T")
 GivenT = TypeVar("GivenT")
@@ -145,11 +145,11 @@ def _plain_ids(texts: Sequence[str]) -> list[UserId]:
     return numbers if all(numbers) and max(numbers, default=0) <= MAX_USER_ID else []
 
 
-def window(list_of: ListOf, limits: Limits, paging: Paging) -> Window:
+def window(list_of: ListOf, policy: Policy, paging: Paging) -> Window:
     """Return the window of a list for Relay's four arguments, as positions from new to old."""
     first, after, last, before = paging
     oldest_first = list_of.oldest_first
-    whole = _window(first, last, oldest_first, limits.page_default, limits.page_max)
+    whole = _window(first, last, oldest_first, policy.page_default, policy.page_max)
     if after is None and before is None:
         return whole
     start = None if after is None else read_cursor("after", after, list_of)
@@ -175,9 +175,9 @@ def _window(
     )
 
 
-def page_size(argument: str, size: int | None, limits: Limits) -> int:
+def page_size(argument: str, size: int | None, policy: Policy) -> int:
     """Return the requested page size. Raises BadInput if it is out of range."""
-    return _size(argument, size, limits.page_default, limits.page_max)
+    return _size(argument, size, policy.page_default, policy.page_max)
 
 
 def _size(argument: str, size: int | None, default: int, most: int) -> int:

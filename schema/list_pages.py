@@ -26,7 +26,7 @@ from resolvers import follow_groups, overlap
 from resolvers.follow_groups import GroupFilter
 from resolvers.overlap import Filter
 from resolvers.pages import VisiblePages, pages_of
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from schema.arguments import Paging, window, without_traceback
 from schema.context import Info, scope_of
 from schema.order import FriendOrder, ListOrder, is_oldest_first
@@ -47,7 +47,7 @@ def pages(
     """Return a page of each user's list."""
     scope = scope_of(info)
     lists = _lists(kind, users, order)
-    return _connection_rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
+    return _connection_rows(scope.policy, lists, paging, partial(pages_of, scope, kind))
 
 
 def filtered(
@@ -61,7 +61,7 @@ def filtered(
     scope = scope_of(info)
     lists = _lists(ListKind.FOLLOWERS, users, order)
     read = partial(overlap.filtered_followers, scope, chosen=follower_filter)
-    return _connection_rows(scope.limits, lists, paging, read, follower_filter, is_part=True)
+    return _connection_rows(scope.policy, lists, paging, read, follower_filter, is_part=True)
 
 
 def own_pages(
@@ -74,7 +74,7 @@ def own_pages(
     """Return a page of a list that only the viewer can open."""
     scope = scope_of(info)
     lists = _lists(kind, [user for (user,) in viewers], order)
-    return _connection_rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
+    return _connection_rows(scope.policy, lists, paging, partial(pages_of, scope, kind))
 
 
 def known_followers(
@@ -87,7 +87,7 @@ def known_followers(
         return await overlap.pages_of_overlaps(await overlap.known_followers(scope, owners), window)
 
     lists = _lists(ListKind.FOLLOWERS, users, order)
-    return _connection_rows(scope.limits, lists, paging, read, is_part=True)
+    return _connection_rows(scope.policy, lists, paging, read, is_part=True)
 
 
 def common_following(
@@ -102,7 +102,7 @@ def common_following(
         )
 
     lists = _lists(ListKind.FOLLOWING, users, order)
-    return _connection_rows(scope.limits, lists, paging, read, is_part=True)
+    return _connection_rows(scope.policy, lists, paging, read, is_part=True)
 
 
 def closest_friends(
@@ -118,7 +118,7 @@ def closest_friends(
         )
 
     list_of = ListOf(Ranking.FRIENDS, scope.must_have_viewer(), is_oldest_first(order))
-    return _viewers_list(scope.limits, users, list_of, paging, read, not_own)
+    return _viewers_list(scope.policy, users, list_of, paging, read, not_own)
 
 
 def group_pages(
@@ -136,11 +136,11 @@ def group_pages(
         return await follow_groups.members(scope, window, chosen)
 
     (list_of,) = _lists(ListKind.FOLLOWING, [scope.must_have_viewer()], order)
-    return _viewers_list(scope.limits, users, list_of, paging, read, not_own, chosen)
+    return _viewers_list(scope.policy, users, list_of, paging, read, not_own, chosen)
 
 
 async def _viewers_list(
-    limits: Limits,
+    policy: Policy,
     users: Parents[UserRow],
     list_of: ListOf,
     paging: Paging,
@@ -153,7 +153,7 @@ async def _viewers_list(
     if viewer not in users:
         return [not_own] * len(users)
     is_part = chosen is not None
-    (row,) = await _connection_rows(limits, [list_of], paging, read, chosen, is_part=is_part)
+    (row,) = await _connection_rows(policy, [list_of], paging, read, chosen, is_part=is_part)
     return [row if user == viewer else not_own for user in users]
 
 
@@ -170,7 +170,7 @@ _list_of: Callable[[tuple[ListKind | OwnListKind, UserId, bool]], ListOf] = part
 
 
 async def _connection_rows(
-    limits: Limits,
+    policy: Policy,
     lists: Sequence[ListOf],
     paging: Paging,
     read: Read,
@@ -184,12 +184,12 @@ async def _connection_rows(
     """
     if len(lists) == 1 or (paging.after is None and paging.before is None):  # nearly always
         try:
-            shared_window = window(lists[0], limits, paging)
+            shared_window = window(lists[0], policy, paging)
         except BadCursor as error:
             return [error]  # there is one list
         visible = await read(list(map(_OWNER, lists)), shared_window)
         return _rows_of_pages(lists, paging, visible, chosen, is_part)
-    windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
+    windows = [_window_or_error(list_of, policy, paging) for list_of in lists]
     valid = [
         (list_of, window_or_error)
         for list_of, window_or_error in zip(lists, windows, strict=True)
@@ -207,9 +207,9 @@ async def _connection_rows(
     ]
 
 
-def _window_or_error(list_of: ListOf, limits: Limits, paging: Paging) -> Window | BadCursor:
+def _window_or_error(list_of: ListOf, policy: Policy, paging: Paging) -> Window | BadCursor:
     try:
-        return window(list_of, limits, paging)
+        return window(list_of, policy, paging)
     except BadCursor as error:
         return without_traceback(error)
 

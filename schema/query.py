@@ -100,7 +100,7 @@ class Query:
         roots: Parents[None], info: Info, ids: NodeIds
     ) -> list[list[ItemOrError[NodeRow | None]]]:
         scope = scope_of(info)
-        found = await nodes_of(scope, "ids", arguments.at_most("ids", ids, scope.limits.users_max))
+        found = await nodes_of(scope, "ids", arguments.at_most("ids", ids, scope.policy.users_max))
         return [found] * len(roots)
 
     @batched(graphql_type=User | None, description=f"The user with this id. {_NEVER}")
@@ -118,7 +118,7 @@ class Query:
     def users(
         roots: Parents[None], info: Info, ids: UserIds, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[list[ItemOrError[UserRow]]]:
-        most = scope_of(info).limits.users_max
+        most = scope_of(info).policy.users_max
         return [arguments.each_user_id("ids", ids, most)] * len(roots)
 
     @batched(
@@ -141,7 +141,7 @@ class Query:
     ) -> list[list[ItemOrError[RelationRow]]]:
         scope = scope_of(info)
         require_service(scope, "readRelations", pairs=len(pairs))
-        given = arguments.each_user_pair("pairs", pairs, scope.limits.pairs_max)
+        given = arguments.each_user_pair("pairs", pairs, scope.policy.pairs_max)
         found = iter(await relations.of_pairs(scope, without_errors(given)))
         rows: list[ItemOrError[RelationRow]] = [
             pair if isinstance(pair, Exception) else relation_row(pair, next(found))
@@ -174,7 +174,7 @@ class Query:
         roots: Parents[None], info: Info, ids: UserIds, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[list[ItemOrError[AccountRow]]]:
         scope = scope_of(info)
-        users = arguments.each_user_id("ids", ids, scope.limits.users_max)
+        users = arguments.each_user_id("ids", ids, scope.policy.users_max)
         return [await _accounts(scope, users)] * len(roots)
 
     @batched(
@@ -217,7 +217,7 @@ class Query:
     async def entities(
         roots: Parents[None], info: Info, representations: Representations
     ) -> list[list[ItemOrError[UserRow]]]:
-        most = scope_of(info).limits.entities_max
+        most = scope_of(info).policy.entities_max
         return [await users_of(representations, most)] * len(roots)
 
 

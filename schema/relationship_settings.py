@@ -65,7 +65,7 @@ class RelationshipSettings(Node):
 
     @batched(description="The maximum number of users that this user can follow.")
     def following_limit(rows: Parents[SettingsRow], info: Info) -> list[int]:
-        most = scope_of(info).limits.following_max
+        most = scope_of(info).policy.following_max
         limits = [row.account.following_limit for row in rows]
         return [most if limit is None else limit for limit in limits]
 

@@ -66,9 +66,9 @@ class Subscription:
     ) -> AsyncGenerator[Sequence[RelationRow], None]:
         scope = scope_of(info)
         if not ids:
-            most = scope.limits.live_relations_max
+            most = scope.policy.live_relations_max
             raise BadInput("ids", f"must have 1 to {most} entries, got 0.")
-        others = arguments.user_ids("ids", ids, scope.limits.live_relations_max)
+        others = arguments.user_ids("ids", ids, scope.policy.live_relations_max)
         viewer = scope.must_have_viewer()
         async with aclosing(live.relation_changed(scope, others)) as changes:
             async for changed in changes:

@@ -166,7 +166,7 @@ async def suggestion_pages(
 ) -> list[SuggestionPage]:
     """Return the page of the viewer's suggestions, once for each row of that viewer."""
     own = _list_of(scope.must_have_viewer())
-    page = await suggested(scope, arguments.window(own, scope.limits, paging))
+    page = await suggested(scope, arguments.window(own, scope.policy, paging))
     return [page] * len(viewers)
 
 

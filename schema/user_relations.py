@@ -44,7 +44,7 @@ class Related:
         users: Parents[UserRow], info: Info, ids: Others
     ) -> list[ColumnarRows[RelationRow]]:
         scope = scope_of(info)
-        others = arguments.user_ids("ids", ids, scope.limits.relations_max)
+        others = arguments.user_ids("ids", ids, scope.policy.relations_max)
         found = await relations.visible_between(scope, [Check(user, others, ids) for user in users])
         return list(map(relation_rows, users, repeat(others), found))
 
@@ -54,7 +54,7 @@ class Related:
     )
     async def relation_mask(users: Parents[UserRow], info: Info, ids: Others) -> list[RelationMask]:
         scope = scope_of(info)
-        others = arguments.user_ids("ids", ids, scope.limits.relations_max)
+        others = arguments.user_ids("ids", ids, scope.policy.relations_max)
         found = await relations.visible_between(scope, [Check(user, others, ids) for user in users])
         return [RelationMask(write_mask(column.kinds)) for column in found]
 

@@ -12,10 +12,10 @@ def job_settings(config: Config) -> JobSettings:
     """The settings of the jobs of one space."""
     return JobSettings(
         config.storage,
-        config.limits.undo_s,
+        config.policy.undo_s,
         config.verified_rows,
         config.webhooks,
-        BulkWork(config.limits),
+        BulkWork(config.policy),
     )
 
 

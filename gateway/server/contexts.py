@@ -36,7 +36,7 @@ def contexts_of(
     costs: Costs,
     consistency: Consistency = Consistency.CACHED,
 ) -> ContextOf:
-    limits, debits = config.limits, costs.debits
+    policy, debits = config.policy, costs.debits
     addresses = ClientAddresses(config.clients.trusted_proxies)
 
     def context_of(headers: Headers, identity: Identity | None = None) -> Context:
@@ -45,7 +45,7 @@ def contexts_of(
         scope = RequestScope(
             stores,
             viewer,
-            limits,
+            policy,
             is_service=who.service,
             affinity_scale=config.affinity,
             consistency=consistency,

@@ -99,7 +99,7 @@ async def run(config: Config, user: UserId, file: Path | None) -> None:
         Unavailable: PostgreSQL cannot be reached.
     """
     async with open_stores(config.storage) as stores:
-        parts = account_parts(Scope(stores, None, config.limits, is_service=True), user)
+        parts = account_parts(Scope(stores, None, config.policy, is_service=True), user)
         chunks = document(user, await anext(parts), parts, Turns())
         async with aclosing(chunks):
             if file is None:

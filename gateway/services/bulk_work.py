@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from graph.bulk import BulkSlice, SliceResults
 from resolvers import bulk
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.stores import Stores
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class BulkWork:
     """Applies slices with the limits of a space: an `AppliesSlices` of the workers."""
 
-    limits: Limits
+    policy: Policy
 
     async def __call__(self, stores: Stores, bulk_slice: BulkSlice) -> SliceResults:
         """Apply a slice. Raises Unavailable if a server cannot be reached: apply it again then."""
         slice_lines_type = await asyncio.to_thread(_import_slice_lines)
-        lines = slice_lines_type(self.limits, bulk_slice)
+        lines = slice_lines_type(self.policy, bulk_slice)
         return lines.results(
-            await bulk.apply(stores.batched, self.limits, bulk_slice, lines.changes)
+            await bulk.apply(stores.batched, self.policy, bulk_slice, lines.changes)
         )
 
 

@@ -21,7 +21,7 @@ from gateway.settings.token_config import authentication_settings
 from gateway.spaces.settings import ANY, NamedBy, SpacesSettings
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, Scale
 from graph.pace import Pace
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.space import checked_space
 from telemetry import tracing
@@ -44,7 +44,7 @@ class Config:
 
     storage: StorageSettings
     authentication: AuthenticationSettings
-    limits: Limits
+    policy: Policy
     verified_rows: int = 100_000
     """How many rows the workers verify in a minute."""
     metrics_port: int | None = None
@@ -102,7 +102,7 @@ def read_config(
     return Config(
         storage=storage_settings(environ, state, space),
         authentication=authentication_settings(environ, development),
-        limits=_limits(environ),
+        policy=_policy(environ),
         verified_rows=read(Verification, environ).rows_per_minute,
         metrics_port=read(Servers, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
@@ -166,10 +166,10 @@ def log_level(environ: Environ = None) -> str:
     return read(Logs, environ).level
 
 
-def _limits(environ: Environ) -> Limits:
+def _policy(environ: Environ) -> Policy:
     chosen = read(Relationships, environ)
     return replace(
-        Limits(),
+        Policy(),
         following_max=chosen.following_max,
         blocks_max=chosen.blocks_max,
         pace=Pace(60_000_000 // chosen.changes_per_minute, chosen.changes_burst),

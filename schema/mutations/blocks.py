@@ -11,7 +11,7 @@ from strawberry import UNSET, enum_value
 from graph.errors import BadInput
 from resolvers import actions
 from resolvers.actions import Action
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from schema import arguments
 from schema.context import Info
 from schema.mutations.payload import (
@@ -38,8 +38,8 @@ class BlockUserOutcome(Enum):
 
 @strawberry.input(description="Input of `blockUser`.")
 class BlockUserInput(UserInput):
-    def action(self, limits: Limits) -> Action:
-        return actions.block(limits)
+    def action(self, policy: Policy) -> Action:
+        return actions.block(policy)
 
 
 @strawberry.type(description="The result of `blockUser`.")
@@ -58,7 +58,7 @@ class UnblockUserOutcome(Enum):
 
 @strawberry.input(description="Input of `unblockUser`.")
 class UnblockUserInput(UserInput):
-    def action(self, limits: Limits) -> Action:
+    def action(self, policy: Policy) -> Action:
         return actions.unblock()
 
 
@@ -87,7 +87,7 @@ class MuteUserInput(UserInput):
         "end.",
     )
 
-    def action(self, limits: Limits) -> Action:
+    def action(self, policy: Policy) -> Action:
         return mute(self.until)
 
 
@@ -107,7 +107,7 @@ class UnmuteUserOutcome(Enum):
 
 @strawberry.input(description="Input of `unmuteUser`.")
 class UnmuteUserInput(UserInput):
-    def action(self, limits: Limits) -> Action:
+    def action(self, policy: Policy) -> Action:
         return actions.unmute()
 
 
@@ -129,7 +129,7 @@ class DismissSuggestionOutcome(Enum):
 
 @strawberry.input(description="Input of `dismissSuggestion`.")
 class DismissSuggestionInput(UserInput):
-    def action(self, limits: Limits) -> Action:
+    def action(self, policy: Policy) -> Action:
         return actions.dismiss()
 
 

@@ -12,8 +12,8 @@ from graph.bulk import LINE_BYTES_MAX, BulkLine, BulkSlice, LineCounts, SliceRes
 from graph.errors import BadInput
 from graph.outcome import CHANGES, REJECTIONS, Outcome
 from resolvers.bulk import Parsed
+from resolvers.policy import Policy
 from resolvers.relationship import Result
-from resolvers.request_limits import Limits
 from schema import arguments
 from schema.mutations.changes import RelationshipAction, RelationshipChangeInput
 from schema.mutations.follows import FollowVisibility
@@ -73,7 +73,7 @@ def write_line(viewer: str, change: RelationshipChangeInput) -> str:
 class SliceLines:
     """The lines of a slice: the changes that they ask for, and why others are invalid."""
 
-    def __init__(self, limits: Limits, bulk_slice: BulkSlice) -> None:
+    def __init__(self, policy: Policy, bulk_slice: BulkSlice) -> None:
         self._columns = bulk_slice.operation.options.columns
         self._lines = bulk_slice.lines
         self._fields: dict[int, Fields] = {}
@@ -83,7 +83,7 @@ class SliceLines:
         for line in bulk_slice.lines:
             try:
                 fields = self._fields[line.number] = self._read(line)
-                self.changes[line.number] = _parsed(limits, fields)
+                self.changes[line.number] = _parsed(policy, fields)
             except BadInput as bad:
                 self._invalid[line.number] = Result(Outcome.INVALID_INPUT, invalid=bad)
 
@@ -123,7 +123,7 @@ class SliceLines:
         return orjson.dumps(answer) + b"\n"
 
 
-def _parsed(limits: Limits, fields: Fields) -> Parsed:
+def _parsed(policy: Policy, fields: Fields) -> Parsed:
     viewer = arguments.user_id(VIEWER, _text(fields, VIEWER))
     action = _member(RelationshipAction, fields, "action")
     visibility, until = fields.get("visibility"), fields.get("until")
@@ -140,7 +140,7 @@ def _parsed(limits: Limits, fields: Fields) -> Parsed:
         until=None if until is None else _date(_text(fields, "until")),
         if_version=_optional_text(fields, "ifVersion"),
     )
-    return viewer, given.change(limits)
+    return viewer, given.change(policy)
 
 
 def _read_json(text: str) -> Fields:

@@ -16,8 +16,8 @@ from graph.outcome import REJECTIONS, Outcome
 from graph.receipt import KeyReused
 from resolvers import actions, relationship
 from resolvers.actions import Action
+from resolvers.policy import Policy
 from resolvers.relationship import Change, Result
-from resolvers.request_limits import Limits
 from resolvers.scope import Scope
 from schema import arguments
 from schema.context import Info, scope_of
@@ -92,28 +92,28 @@ class RelationshipChangeInput:
     )
     if_version: str | None = strawberry.field(default=UNSET, description=IF_VERSION)
 
-    def change(self, limits: Limits) -> Change:
+    def change(self, policy: Policy) -> Change:
         """Return the change that the viewer asks for. Raises BadInput."""
         user = arguments.user_id("userId", self.user_id)
         condition = arguments.relation_version("ifVersion", self.if_version)
-        return Change(user, replace(self._action(limits), if_version=condition))
+        return Change(user, replace(self._action(policy), if_version=condition))
 
-    def _action(self, limits: Limits) -> Action:
+    def _action(self, policy: Policy) -> Action:
         match self.action:
             case RelationshipAction.FOLLOW:
                 return follows.follow(
-                    limits, self.visibility, self.close_follow, self.notify, self.message
+                    policy, self.visibility, self.close_follow, self.notify, self.message
                 )
             case RelationshipAction.UNFOLLOW:
-                return actions.unfollow(limits)
+                return actions.unfollow(policy)
             case RelationshipAction.UPDATE_FOLLOW:
                 return follows.update_follow(
-                    limits, self.visibility, self.close_follow, self.notify
+                    policy, self.visibility, self.close_follow, self.notify
                 )
             case RelationshipAction.REMOVE_FOLLOWER:
-                return actions.remove_follower(limits)
+                return actions.remove_follower(policy)
             case RelationshipAction.BLOCK:
-                return actions.block(limits)
+                return actions.block(policy)
             case RelationshipAction.UNBLOCK:
                 return actions.unblock()
             case RelationshipAction.MUTE:
@@ -121,7 +121,7 @@ class RelationshipChangeInput:
             case RelationshipAction.UNMUTE:
                 return actions.unmute()
             case RelationshipAction.ACCEPT_REQUEST:
-                return actions.accept_request(limits)
+                return actions.accept_request(policy)
             case RelationshipAction.DECLINE_REQUEST:
                 return actions.decline_request()
             case RelationshipAction.CANCEL_REQUEST:
@@ -236,7 +236,7 @@ class ChangeManyMutations:
         errors: list[UserError] = []
         try:
             key = input.key
-            arguments.at_most("changes", input.changes, scope.limits.changes_max)
+            arguments.at_most("changes", input.changes, scope.policy.changes_max)
             results = await _results(scope, input.changes, key)
         except BadInput as bad:
             errors = user_errors(Result(Outcome.INVALID_INPUT, invalid=bad))
@@ -267,7 +267,7 @@ async def _results(
     results: dict[int, Result | KithError] = {}
     for place, one in enumerate(given):
         try:
-            changes[place] = one.change(scope.limits)
+            changes[place] = one.change(scope.policy)
         except BadInput as bad:
             results[place] = Result(Outcome.INVALID_INPUT, invalid=bad)
     results |= await relationship.change_many(scope, changes, key)

@@ -25,7 +25,7 @@ from graph.follow_group import (
 from graph.outcome import Outcome
 from resolvers import follow_groups
 from resolvers.follow_groups import Result, change_groups
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.follow_group import FollowGroup, group_id, group_text
@@ -70,7 +70,7 @@ class DeleteFollowGroupOutcome(Enum):
 class GroupInput(RepeatableInput):
     """The fields of all inputs; not a type of the API."""
 
-    def change(self, viewer: UserId, limits: Limits) -> GroupChange:
+    def change(self, viewer: UserId, policy: Policy) -> GroupChange:
         """Return the change that the viewer asks for. Raises BadInput."""
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class GroupInput(RepeatableInput):
 class CreateFollowGroupInput(GroupInput):
     name: str = strawberry.field(description=_NAME)
 
-    def change(self, viewer: UserId, limits: Limits) -> GroupChange:
+    def change(self, viewer: UserId, policy: Policy) -> GroupChange:
         return CreateGroup(_name(self.name))
 
 
@@ -88,7 +88,7 @@ class RenameFollowGroupInput(GroupInput):
     group_id: strawberry.ID = strawberry.field(description=_GROUP_ID)
     name: str = strawberry.field(description=_NAME)
 
-    def change(self, viewer: UserId, limits: Limits) -> GroupChange:
+    def change(self, viewer: UserId, policy: Policy) -> GroupChange:
         return RenameGroup(group_id("groupId", self.group_id, viewer), _name(self.name))
 
 
@@ -99,7 +99,7 @@ class ReorderFollowGroupsInput(GroupInput):
         "groups follow in their present order. Groups that do not exist are ignored."
     )
 
-    def change(self, viewer: UserId, limits: Limits) -> GroupChange:
+    def change(self, viewer: UserId, policy: Policy) -> GroupChange:
         ids = arguments.at_most("groupIds", self.group_ids, GROUPS_MAX)
         return OrderGroups(
             tuple(group_id(f"groupIds.{place}", text, viewer) for place, text in enumerate(ids))
@@ -110,7 +110,7 @@ class ReorderFollowGroupsInput(GroupInput):
 class DeleteFollowGroupInput(GroupInput):
     group_id: strawberry.ID = strawberry.field(description=_GROUP_ID)
 
-    def change(self, viewer: UserId, limits: Limits) -> GroupChange:
+    def change(self, viewer: UserId, policy: Policy) -> GroupChange:
         return DeleteGroup(group_id("groupId", self.group_id, viewer))
 
 
@@ -121,9 +121,9 @@ class AddToFollowGroupInput(GroupInput):
         description="The ids of up to 100 users, all of whom the viewer follows."
     )
 
-    def change(self, viewer: UserId, limits: Limits) -> GroupChange:
+    def change(self, viewer: UserId, policy: Policy) -> GroupChange:
         group = group_id("groupId", self.group_id, viewer)
-        return AddMembers(group, _users(self.user_ids, limits))
+        return AddMembers(group, _users(self.user_ids, policy))
 
 
 @strawberry.input(description="Input of `removeFromFollowGroup`.")
@@ -133,9 +133,9 @@ class RemoveFromFollowGroupInput(GroupInput):
         description="The ids of up to 100 users. Those who are not in the group are ignored."
     )
 
-    def change(self, viewer: UserId, limits: Limits) -> GroupChange:
+    def change(self, viewer: UserId, policy: Policy) -> GroupChange:
         group = group_id("groupId", self.group_id, viewer)
-        return RemoveMembers(group, _users(self.user_ids, limits))
+        return RemoveMembers(group, _users(self.user_ids, policy))
 
 
 @strawberry.type
@@ -272,7 +272,7 @@ async def _change(
     viewer = scope.must_have_viewer()
     deleted = None
     try:
-        change = given.change(viewer, scope.limits)
+        change = given.change(viewer, scope.policy)
         key = given.key
     except BadInput as bad:
         result = Result(Outcome.INVALID_INPUT, invalid=bad)
@@ -297,5 +297,5 @@ def _name(given: str) -> str:
     return arguments.line("name", given, NAME_CHARS_MAX)
 
 
-def _users(ids: Sequence[str], limits: Limits) -> tuple[UserId, ...]:
-    return tuple(arguments.user_ids("userIds", ids, limits.users_max))
+def _users(ids: Sequence[str], policy: Policy) -> tuple[UserId, ...]:
+    return tuple(arguments.user_ids("userIds", ids, policy.users_max))

@@ -10,7 +10,7 @@ from graph.edge import Kind
 from graph.errors import BadInput
 from resolvers import actions
 from resolvers.actions import Action
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from schema import arguments
 from schema.context import Info
 from schema.mutations.payload import (
@@ -76,8 +76,8 @@ class FollowUserInput(UserInput):
         "is sent.",
     )
 
-    def action(self, limits: Limits) -> Action:
-        return follow(limits, self.visibility, self.close_follow, self.notify, self.message)
+    def action(self, policy: Policy) -> Action:
+        return follow(policy, self.visibility, self.close_follow, self.notify, self.message)
 
 
 @strawberry.type(description="The result of `followUser`.")
@@ -96,8 +96,8 @@ class UnfollowUserOutcome(Enum):
 
 @strawberry.input(description="Input of `unfollowUser`.")
 class UnfollowUserInput(UserInput):
-    def action(self, limits: Limits) -> Action:
-        return actions.unfollow(limits)
+    def action(self, policy: Policy) -> Action:
+        return actions.unfollow(policy)
 
 
 @strawberry.type(description="The result of `unfollowUser`.")
@@ -131,8 +131,8 @@ class UpdateFollowInput(UserInput):
         default=UNSET, description="Whether the viewer asks to be notified."
     )
 
-    def action(self, limits: Limits) -> Action:
-        return update_follow(limits, self.visibility, self.close_follow, self.notify)
+    def action(self, policy: Policy) -> Action:
+        return update_follow(policy, self.visibility, self.close_follow, self.notify)
 
 
 @strawberry.type(description="The result of `updateFollow`.")
@@ -153,8 +153,8 @@ class RemoveFollowerOutcome(Enum):
 
 @strawberry.input(description="Input of `removeFollower`.")
 class RemoveFollowerInput(UserInput):
-    def action(self, limits: Limits) -> Action:
-        return actions.remove_follower(limits)
+    def action(self, policy: Policy) -> Action:
+        return actions.remove_follower(policy)
 
 
 @strawberry.type(description="The result of `removeFollower`.")
@@ -201,7 +201,7 @@ class FollowMutations:
 
 
 def follow(
-    limits: Limits,
+    policy: Policy,
     visibility: FollowVisibility | None,
     close_follow: bool | None,
     notify: FollowNotifications | None,
@@ -209,9 +209,9 @@ def follow(
 ) -> Action:
     """Return the action of these input fields. Raises BadInput."""
     text = arguments.text("message", message, MESSAGE_CHARS_MAX) if message else None
-    kind = _kind(limits, visibility) or Kind.FOLLOW
+    kind = _kind(policy, visibility) or Kind.FOLLOW
     return actions.follow(
-        limits,
+        policy,
         kind,
         close_follow=bool(close_follow),
         notify=notify is FollowNotifications.ALL,
@@ -220,21 +220,21 @@ def follow(
 
 
 def update_follow(
-    limits: Limits,
+    policy: Policy,
     visibility: FollowVisibility | None,
     close_follow: bool | None,
     notify: FollowNotifications | None,
 ) -> Action:
     """Return the action of these input fields. Raises BadInput."""
     return actions.update_follow(
-        _kind(limits, visibility),
+        _kind(policy, visibility),
         arguments.given(close_follow),
         notify is FollowNotifications.ALL if notify else None,
     )
 
 
-def _kind(limits: Limits, visibility: FollowVisibility | None) -> Kind | None:
-    if visibility is FollowVisibility.WHISPER and limits.mutual_approval:
+def _kind(policy: Policy, visibility: FollowVisibility | None) -> Kind | None:
+    if visibility is FollowVisibility.WHISPER and policy.mutual_approval:
         raise BadInput("visibility", "must not be WHISPER: all follows are mutual and public here.")
     return _KINDS.get(visibility)
 

@@ -116,7 +116,7 @@ class InteractionMutations:
         require_service(scope, "recordInteractions", interactions=len(input.interactions))
         try:
             key = input.key
-            given = _interactions(input.interactions, scope.limits.interactions_max)
+            given = _interactions(input.interactions, scope.policy.interactions_max)
         except BadInput as bad:
             result = Result(Outcome.INVALID_INPUT, 0, invalid=bad)
         else:

@@ -15,8 +15,8 @@ from graph.errors import BadInput
 from graph.outcome import REJECTIONS, Outcome
 from resolvers import relationship
 from resolvers.actions import Action
+from resolvers.policy import Policy
 from resolvers.relationship import Result
-from resolvers.request_limits import Limits
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.relation import Relation
@@ -110,7 +110,7 @@ class UserInput(RepeatableInput):
     user_id: strawberry.ID = strawberry.field(description="The id of the other user.")
     if_version: str | None = strawberry.field(default=UNSET, description=IF_VERSION)
 
-    def action(self, limits: Limits) -> Action:
+    def action(self, policy: Policy) -> Action:
         """Return what the viewer asks to do with the other user. Raises BadInput."""
         raise NotImplementedError
 
@@ -190,7 +190,7 @@ async def change_relationship(
     try:
         user = arguments.user_id("userId", given.user_id)
         condition = arguments.relation_version("ifVersion", given.if_version)
-        action = given.action(scope.limits)
+        action = given.action(scope.policy)
         if condition is not None:
             action = replace(action, if_version=condition)
         key = given.key

@@ -8,7 +8,7 @@ from strawberry import enum_value
 
 from resolvers import actions
 from resolvers.actions import Action
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from schema.context import Info
 from schema.mutations.payload import (
     OUTCOME,
@@ -33,8 +33,8 @@ class AcceptFollowRequestOutcome(Enum):
 
 @strawberry.input(description="Input of `acceptFollowRequest`.")
 class AcceptFollowRequestInput(UserInput):
-    def action(self, limits: Limits) -> Action:
-        return actions.accept_request(limits)
+    def action(self, policy: Policy) -> Action:
+        return actions.accept_request(policy)
 
 
 @strawberry.type(description="The result of `acceptFollowRequest`.")
@@ -51,7 +51,7 @@ class DeclineFollowRequestOutcome(Enum):
 
 @strawberry.input(description="Input of `declineFollowRequest`.")
 class DeclineFollowRequestInput(UserInput):
-    def action(self, limits: Limits) -> Action:
+    def action(self, policy: Policy) -> Action:
         return actions.decline_request()
 
 
@@ -69,7 +69,7 @@ class CancelFollowRequestOutcome(Enum):
 
 @strawberry.input(description="Input of `cancelFollowRequest`.")
 class CancelFollowRequestInput(UserInput):
-    def action(self, limits: Limits) -> Action:
+    def action(self, policy: Policy) -> Action:
         return actions.cancel_request()
 
 

@@ -13,7 +13,7 @@ from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
 from graph.rules import follow
 from resolvers.freshness import reach
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
@@ -333,7 +333,7 @@ async def test_absences_are_read_again_after_a_cancelled_and_a_failed_read(
 
 async def test_a_moment_that_never_comes_is_looked_for_once_a_request(stores: Stores) -> None:
     """Tokens are no secret: anybody may make one up."""
-    scope = Scope(stores, UserId(1), Limits())
+    scope = Scope(stores, UserId(1), Policy())
     await reach(scope, [moment_of_accounts(AT_MAX)])
     before = stores.servers.postgres.statements
     for _ in range(9):

@@ -16,7 +16,7 @@ from graph.edge import Flags, Kind, UserId
 from graph.errors import BadInput
 from graph.follow_group import AddMembers, CreateGroup, GroupId
 from resolvers import account_export as resolvers_account_export
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.postgres import account_exports
 from storage.postgres.connection.pool import Postgres
 from storage.settings import StorageSettings
@@ -138,7 +138,7 @@ async def test_absent_accounts_are_hidden_as_in_lists(gateway: Gateway) -> None:
 async def test_whispers_that_are_hidden_from_their_targets_are_not_exported(
     storage_settings: StorageSettings,
 ) -> None:
-    async with running_gateway(storage_settings, Limits(whispers_hidden=True)) as hiding:
+    async with running_gateway(storage_settings, Policy(whispers_hidden=True)) as hiding:
         document = await exported(hiding)
     assert users(document["incoming"]) == {"1": "FOLLOW", "22": "FOLLOW"}
     assert users(document["outgoing"])["2"] == "WHISPER"
@@ -181,7 +181,7 @@ async def test_pins_and_what_the_user_has_seen_are_exported(
 
 @pytest.mark.usefixtures("graph")
 async def test_groups_and_their_members_are_exported(gateway: Gateway, stores: Stores) -> None:
-    groups, pace = stores.own_data.follow_groups, Limits().pace
+    groups, pace = stores.own_data.follow_groups, Policy().pace
     made: list[GroupId] = []
     for owner, name, members in (
         (SUBJECT, "Work", (1, 2)),
@@ -216,7 +216,7 @@ async def test_an_undo_record_does_not_show_a_hidden_whisper_or_anothers_flags(
 ) -> None:
     await edges(stores, {(1, SUBJECT): (Kind.WHISPER, Flags.MUTED | Flags.CLOSE_FOLLOW)})
     await drain_all(stores)
-    async with running_gateway(storage_settings, Limits(whispers_hidden=hidden)) as asked:
+    async with running_gateway(storage_settings, Policy(whispers_hidden=hidden)) as asked:
         block = 'mutation { blockUser(input: { userId: "1" }) { outcome } }'
         await asked.data(block, SUBJECT)
         (receipt,) = (await exported(asked))["receipts"]
@@ -314,7 +314,7 @@ async def test_the_command_writes_the_same_document(
     tmp_path: Path,
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    config = Config(storage_settings, DEVELOPMENT, Limits())
+    config = Config(storage_settings, DEVELOPMENT, Policy())
     file = tmp_path / "42.json"
     await account_export.run(config, UserId(SUBJECT), file)
     await account_export.run(config, UserId(SUBJECT), None)

@@ -15,7 +15,7 @@ from graph.errors import Unavailable
 from graph.pace import Pace
 from resolvers import bulk as resolvers_bulk
 from resolvers import relationship
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.postgres.bulk_operations import PostgresBulkOperations
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -408,10 +408,10 @@ async def test_an_operation_is_canceled(
 async def test_the_rate_limit_of_users_applies_unless_the_service_lifts_it(
     gateway: Gateway, stores: Stores
 ) -> None:
-    limits = Limits(pace=Pace(interval_us=3_600_000_000, burst=2))
+    policy = Policy(pace=Pace(interval_us=3_600_000_000, burst=2))
     lines = [line(1, "FOLLOW", user) for user in range(2, 6)]
     await upload(gateway.http, "limited", *lines)
-    await apply_all(stores, limits)
+    await apply_all(stores, policy)
     found = await results(gateway.http, "limited")
     outcomes = sorted(each["outcome"] for each in found)
     assert outcomes == ["FOLLOWED", "FOLLOWED", "REJECTED", "REJECTED"]
@@ -419,7 +419,7 @@ async def test_the_rate_limit_of_users_applies_unless_the_service_lifts_it(
     assert {error["code"] for error in errors} == {"RATE_LIMITED"}
     assert all(error["retryAt"] for error in errors)
     await upload(gateway.http, "free", *lines, parameters={"ignoresRateLimit": "true"})
-    await apply_all(stores, limits)
+    await apply_all(stores, policy)
     assert all(each["outcome"] != "REJECTED" for each in await results(gateway.http, "free"))
 
 
@@ -549,6 +549,6 @@ async def test_an_upload_arrives_in_parts(
             "/bulk", params={"id": "parts"}, content=parts(), headers=as_client("a")
         )
         assert started.status_code == 201, started.text
-        await apply_all(stores, Limits(pace=Pace(interval_us=1, burst=1_000)))
+        await apply_all(stores, Policy(pace=Pace(interval_us=1, burst=1_000)))
         found = await results(client, "parts", as_client("a"))
     assert [each["userId"] for each in found] == [str(user) for user in range(2, 500)]

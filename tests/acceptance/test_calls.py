@@ -11,7 +11,7 @@ from bench.questions import question
 from bench.shapes import BY_NAME
 from gateway.server.app import Gateway
 from gateway.settings.config import Config
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import open_stores
 from tests.support.gateway import DEVELOPMENT
@@ -67,7 +67,7 @@ def asked(
         async with open_stores(settings) as stores:
             await follows(stores, *((fan, STAR) for fan in range(FAN, FAN + FANS)))
             await drain_all(stores)
-        gateway = Gateway(Config(settings, DEVELOPMENT, Limits()))
+        gateway = Gateway(Config(settings, DEVELOPMENT, Policy()))
         async with gateway.lifespan():
             await send_all(gateway, questions[:quarter])
             counts = [await counted(gateway, [one]) for one in questions[quarter:]]

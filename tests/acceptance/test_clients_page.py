@@ -7,7 +7,7 @@ from gateway.graphql.document_ids import CHARS_MAX
 from gateway.graphql.settings import HttpLimits
 from gateway.http.accept import HEADER_CHARS_MAX
 from graph.edge import Kind
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.stores import Stores
 from tests.support.documentation import examples, found, page, promised, rows
 from tests.support.edges import edges
@@ -38,18 +38,18 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
 
 
 def test_the_page_lists_the_limits() -> None:
-    limits, engine = Limits(), EngineSettings()
-    assert f"({limits.page_default} if nothing is said)" in page("clients")
+    policy, engine = Policy(), EngineSettings()
+    assert f"({policy.page_default} if nothing is said)" in page("clients")
     result = [int(most.replace(",", "")) for _, most in rows("clients", "what")]
     assert result == [
-        limits.page_max,
-        limits.users_max,
-        limits.relations_max,
-        limits.entities_max,
-        limits.pairs_max,
-        limits.changes_max,
-        limits.interactions_max,
-        limits.live_relations_max,
+        policy.page_max,
+        policy.users_max,
+        policy.relations_max,
+        policy.entities_max,
+        policy.pairs_max,
+        policy.changes_max,
+        policy.interactions_max,
+        policy.live_relations_max,
         engine.max_fields,
         engine.max_depth,
         engine.max_aliases,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
@@ -104,7 +104,7 @@ async def test_an_invalid_follow_is_rejected_with_a_reason(
 async def test_the_following_limit_is_in_the_contract_and_holds(
     storage_settings: StorageSettings,
 ) -> None:
-    async with running_gateway(storage_settings, Limits(following_max=2)) as gateway:
+    async with running_gateway(storage_settings, Policy(following_max=2)) as gateway:
         for target in ("2", "3"):
             await gateway.data(FOLLOW, viewer=1, id=target)
         payload = (await gateway.data(FOLLOW, viewer=1, id="4"))["followUser"]

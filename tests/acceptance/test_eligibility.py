@@ -6,7 +6,7 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import Edges, edges
@@ -85,8 +85,8 @@ async def test_eligibility_predicts_the_result_of_a_follow(
         await stores.servers.postgres.fetch(
             "INSERT INTO account (user_id, state) VALUES ($1, 1)", wish.gone
         )
-    limits = Limits(following_max=wish.following_max)
-    async with running_gateway(storage_settings, limits) as gateway:
+    policy = Policy(following_max=wish.following_max)
+    async with running_gateway(storage_settings, policy) as gateway:
         for asked in (gateway, gateway.as_service):
             user = (await asked.data(CHECKS, A, id=str(B)))["user"]
             assert user["viewerFollowEligibility"].pop("message")

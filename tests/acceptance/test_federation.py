@@ -12,7 +12,7 @@ from graphql import (
     specified_directives,
 )
 
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from schema.federation import subgraph
 from schema.schema import schema
 from storage.stores import Stores
@@ -82,7 +82,7 @@ async def test_an_invalid_representation_is_null_and_the_others_are_resolved(
 
 
 async def test_a_router_may_ask_for_all_users_of_an_answer_at_once(gateway: Gateway) -> None:
-    most = Limits().entities_max
+    most = Policy().entities_max
     found = await gateway.data(ENTITIES, 1, representations=[user(id="2")] * most)
     assert len(found["_entities"]) == most
     error = await gateway.error(ENTITIES, representations=[user(id="2")] * (most + 1))

@@ -11,7 +11,7 @@ from graph.follow_group import AddMembers, CreateGroup, GroupId
 from graph.pace import Pace
 from resolvers import follow_groups
 from resolvers.follow_groups import change_groups
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from schema import relation
 from schema.follow_group import group_text
@@ -437,7 +437,7 @@ async def test_only_a_signed_in_user_changes_groups(gateway: Gateway) -> None:
 
 async def test_changes_of_groups_are_rate_limited(stores: Stores) -> None:
     await follows(stores, (1, 2))
-    scope = Scope(stores, UserId(1), Limits(pace=Pace(interval_us=60_000_000, burst=2)))
+    scope = Scope(stores, UserId(1), Policy(pace=Pace(interval_us=60_000_000, burst=2)))
     made = await change_groups(scope, follow_groups.CREATE, CreateGroup("One"))
     assert made.group is not None
     add_member = AddMembers(made.group.id, (UserId(2),))

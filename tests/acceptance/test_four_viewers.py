@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
@@ -277,11 +277,11 @@ async def test_each_viewer_is_answered_what_they_may_know(
     name: str, stores: Stores, storage_settings: StorageSettings
 ) -> None:
     situation = SITUATIONS[name]
-    limits = Limits(whispers_hidden=situation.whispers_hidden)
+    policy = Policy(whispers_hidden=situation.whispers_hidden)
     rows = rows_of(situation.pages)
     for page in ("A", "B"):
         assert {viewer for of, viewer, *_ in rows if of == page} >= EVERYBODY
-    async with running_gateway(storage_settings, limits) as gateway:
+    async with running_gateway(storage_settings, policy) as gateway:
         for step in (*COMMON, *situation.steps):
             if isinstance(step, Says):
                 payload = await say(gateway, step.actor, **step.said)

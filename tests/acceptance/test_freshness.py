@@ -16,7 +16,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane, lane_of
 from resolvers.freshness import reach, read_watermarks
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.catch_up import CatchUp
 from storage.ports.reader import Consistency
@@ -30,7 +30,7 @@ from tests.support.redis_proxy import proxy_to
 
 STAR, FAN, READER = users(1, 2, 9)
 A_MOMENT = Moment(frozenset({Lane(3)}), 1)
-PATIENT = Limits(freshness_wait_ms=9_000)
+PATIENT = Policy(freshness_wait_ms=9_000)
 """However slow the machine is."""
 
 FOLLOWERS = """
@@ -83,7 +83,7 @@ async def other(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
 
 @asynccontextmanager
 async def impatient(settings: StorageSettings, wait_ms: int) -> AsyncIterator[Gateway]:
-    async with running_gateway(settings, Limits(freshness_wait_ms=wait_ms)) as running:
+    async with running_gateway(settings, Policy(freshness_wait_ms=wait_ms)) as running:
         yield running
 
 
@@ -243,7 +243,7 @@ async def test_waiting_readers_continue_when_another_process_has_drained(
     connections = replace(storage_settings.connections, pool_max=1, acquire_timeout_s=60)
     async with running_gateway(
         replace(storage_settings, connections=connections),
-        Limits(freshness_wait_ms=60_000),
+        Policy(freshness_wait_ms=60_000),
         requests=HttpLimits(request_deadline_ms=60_000),
     ) as reader:
         async with lanes_held(stores, STAR, FAN):
@@ -456,7 +456,7 @@ async def test_the_local_cache_is_not_used_for_fresh_reads(
     storage_settings: StorageSettings,
 ) -> None:
     async with open_stores(hot(storage_settings)) as stores:
-        wanted, looked_at = (Scope(stores, READER, Limits()) for _ in range(2))
+        wanted, looked_at = (Scope(stores, READER, Policy()) for _ in range(2))
         await reach(wanted, [A_MOMENT])
         await read_watermarks(looked_at)
         assert wanted.consistency is looked_at.consistency is Consistency.FRESH

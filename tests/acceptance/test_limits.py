@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from graph.pace import Pace
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway
 
@@ -24,7 +24,7 @@ async def change(gateway: Gateway, field: str, target: int) -> Any:
 
 
 async def test_every_change_uses_what_the_limits_say(storage_settings: StorageSettings) -> None:
-    chosen = Limits(following_max=2, blocks_max=1, pace=Pace(HOUR_US, 4))
+    chosen = Policy(following_max=2, blocks_max=1, pace=Pace(HOUR_US, 4))
     async with running_gateway(storage_settings, chosen) as gateway:
         assert await limits(gateway, 1) == {
             "following": {"limit": 2, "used": 0, "remaining": 2},

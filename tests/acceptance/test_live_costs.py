@@ -10,7 +10,7 @@ import pytest
 
 from graph.edge import UserId
 from resolvers import live
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.redis import change_notifier
 from storage.settings import StorageSettings
@@ -33,7 +33,7 @@ async def stores(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
 
 
 def events_of(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
-    return live.relationship_events(Scope(stores, UserId(user), Limits()), None, None)
+    return live.relationship_events(Scope(stores, UserId(user), Policy()), None, None)
 
 
 async def readers(stores: Stores) -> int:

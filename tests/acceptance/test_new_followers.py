@@ -11,7 +11,7 @@ from graph.edge import Kind, UserId
 from graph.outcome import Outcome
 from graph.pace import Pace
 from resolvers import new_followers
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.ports.reader import Consistency
 from storage.settings import StorageSettings
@@ -208,7 +208,7 @@ async def test_whispers_count_if_their_target_sees_them(
 ) -> None:
     await follow(stores, 2)
     await follow(stores, 3, kind=Kind.WHISPER)
-    async with running_gateway(storage_settings, limits=Limits(whispers_hidden=hidden)) as gateway:
+    async with running_gateway(storage_settings, policy=Policy(whispers_hidden=hidden)) as gateway:
         assert await new(gateway) == ((1, ["2"]) if hidden else (2, ["3", "2"]))
         await mark(gateway)
     (moment,) = (await stores.own_data.seen_followers.get_many([UserId(1)])).values()
@@ -263,8 +263,8 @@ async def test_an_inactive_user_marks_nothing(gateway: Gateway, stores: Stores) 
 
 async def test_marks_are_rate_limited_and_repeats_are_free(stores: Stores) -> None:
     await follow(stores, 2, 3)
-    limits = Limits(pace=Pace(interval_us=60_000_000, burst=1))
-    scope = Scope(stores, UserId(1), limits, consistency=Consistency.FRESH)
+    policy = Policy(pace=Pace(interval_us=60_000_000, burst=1))
+    scope = Scope(stores, UserId(1), policy, consistency=Consistency.FRESH)
     marked = await new_followers.mark_followers_seen(scope, None)
     assert marked.outcome is Outcome.UPDATED
     assert (await new_followers.mark_followers_seen(scope, None)).outcome is Outcome.UNCHANGED

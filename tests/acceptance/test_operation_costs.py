@@ -16,7 +16,7 @@ from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE
 from gateway.graphql.settings import CostSettings
 from gateway.http.client_address import parse_proxies
 from resolvers import follow_groups, overlap
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import METRICS, REDIS_ROUND_TRIPS
@@ -482,9 +482,9 @@ async def test_an_overlap_costs_as_much_as_the_default_of_the_following_limit(
     for selection in OVERLAPS.values():
         ids = list(map(str, range(10, 20)))
         found = await gateway.data(dry % selection, viewer=2, ids=ids)
-        lookups = len(ids) * Limits().following_max
+        lookups = len(ids) * Policy().following_max
         assert found["rateLimit"]["cost"] >= lookups * overlap.LOOKUP_COST
-        assert Limits().following_max == overlap.LOOKUPS_INCLUDED
+        assert Policy().following_max == overlap.LOOKUPS_INCLUDED
 
 
 async def test_the_cost_of_preparing_a_document_is_as_documented(

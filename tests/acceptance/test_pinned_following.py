@@ -10,7 +10,7 @@ from graph.edge import UserId
 from graph.outcome import Outcome
 from graph.pace import Pace
 from resolvers import pinned_following
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -180,7 +180,7 @@ async def test_a_repeated_request_returns_the_first_outcome(
 
 async def test_pins_are_rate_limited_and_repeats_are_free(stores: Stores) -> None:
     await follows(stores, (1, 2), (1, 3))
-    scope = Scope(stores, UserId(1), Limits(pace=Pace(interval_us=60_000_000, burst=1)))
+    scope = Scope(stores, UserId(1), Policy(pace=Pace(interval_us=60_000_000, burst=1)))
 
     async def set_pinned(*users: int) -> tuple[Outcome, bool]:
         made = await pinned_following.set_pinned_following(scope, list(map(UserId, users)))

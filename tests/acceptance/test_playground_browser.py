@@ -10,7 +10,7 @@ from gateway.authentication.identify import AuthenticationSettings, mint
 from gateway.playground import Playground
 from gateway.sample import load_sample
 from gateway.settings.config import Config
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.chromium import browser_page, chromium_path
@@ -38,7 +38,7 @@ needs_bundle = pytest.mark.skipif(
 
 @pytest.fixture
 async def sampled(storage_settings: StorageSettings, tmp_path: Path) -> StorageSettings:
-    await load_sample(Config(storage_settings, DEVELOPMENT, Limits()), tmp_path)
+    await load_sample(Config(storage_settings, DEVELOPMENT, Policy()), tmp_path)
     return storage_settings
 
 

@@ -10,7 +10,7 @@ from graphql import parse
 from gateway.playground_examples import Example, examples
 from gateway.sample import load_sample
 from gateway.settings.config import Config
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.documentation import examples as readable
@@ -35,7 +35,7 @@ GIVEN = {
 
 @pytest.fixture
 async def sampled(storage_settings: StorageSettings, tmp_path: Path) -> None:
-    await load_sample(Config(storage_settings, DEVELOPMENT, Limits()), tmp_path)
+    await load_sample(Config(storage_settings, DEVELOPMENT, Policy()), tmp_path)
 
 
 def operations(kind: str) -> Iterator[tuple[str, str, Example]]:

@@ -8,7 +8,7 @@ from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.pace import Pace
 from resolvers import private_notes
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since
@@ -164,7 +164,7 @@ async def test_an_inactive_author_sets_no_note(gateway: Gateway, stores: Stores)
 
 
 async def test_notes_are_rate_limited_and_repeats_are_free(stores: Stores) -> None:
-    scope = Scope(stores, UserId(1), Limits(pace=Pace(interval_us=60_000_000, burst=2)))
+    scope = Scope(stores, UserId(1), Policy(pace=Pace(interval_us=60_000_000, burst=2)))
 
     async def outcome(other: int, note: str | None) -> tuple[str, bool]:
         result = await private_notes.set_note(scope, UserId(other), note)

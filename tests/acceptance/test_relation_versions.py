@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_account_states import put
@@ -150,8 +150,8 @@ async def test_a_hidden_change_by_the_other_user_makes_no_new_version(
 
 
 async def test_a_hidden_whisper_makes_no_new_version(storage_settings: StorageSettings) -> None:
-    limits = Limits(whispers_hidden=True)
-    async with running_gateway(storage_settings, limits) as gateway:
+    policy = Policy(whispers_hidden=True)
+    async with running_gateway(storage_settings, policy) as gateway:
         seen = await version(gateway, 1, 1, 2)
         await change(gateway, 2, "followUser", 1, visibility="WHISPER")
         assert await version(gateway, 1, 1, 2) == seen

@@ -8,7 +8,7 @@ import pytest
 from graph.edge import Flags, Kind, UserId
 from graph.pace import Pace
 from resolvers import actions, relationship
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -200,8 +200,8 @@ async def test_a_blocker_must_unblock_first(gateway: Gateway) -> None:
 async def test_a_limit_error_has_the_limit_and_the_current_number(
     storage_settings: StorageSettings,
 ) -> None:
-    limits = Limits(following_max=1, blocks_max=1)
-    async with running_gateway(storage_settings, limits) as gateway:
+    policy = Policy(following_max=1, blocks_max=1)
+    async with running_gateway(storage_settings, policy) as gateway:
         for mutation, code in (
             ("followUser", "FOLLOWING_LIMIT_REACHED"),
             ("blockUser", "BLOCK_LIMIT_REACHED"),
@@ -217,8 +217,8 @@ async def test_a_user_above_the_rate_limit_learns_when_to_try_again(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     await follows(stores, (2, 1), (3, 1), (4, 1))
-    limits = Limits(pace=Pace(interval_us=60_000_000, burst=3))
-    async with running_gateway(storage_settings, limits) as gateway:
+    policy = Policy(pace=Pace(interval_us=60_000_000, burst=3))
+    async with running_gateway(storage_settings, policy) as gateway:
         await change(gateway, 1, "removeFollower", 2)
         await change(gateway, 1, "blockUser", 3)
         await change(gateway, 1, "muteUser", 3)
@@ -271,7 +271,7 @@ async def test_a_block_looks_like_an_account_that_is_not_here(
 async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: Stores) -> None:
     """Neither of an action, nor of one that is repeated."""
     await change(gateway, 2, "blockUser", 1)
-    scope = Scope(stores, UserId(1), Limits())
+    scope = Scope(stores, UserId(1), Policy())
     for _ in range(2):
         result = await relationship.change(scope, UserId(2), actions.mute(None), "k")
         assert result.relation is not None
@@ -327,7 +327,7 @@ async def test_an_anonymous_viewer_can_change_nothing(gateway: Gateway, call: st
 async def test_where_all_follows_are_mutual_accepting_makes_friends(
     storage_settings: StorageSettings,
 ) -> None:
-    async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
+    async with running_gateway(storage_settings, Policy(mutual_approval=True)) as gateway:
         assert await outcome(gateway, 1, "followUser", 2) == ("REQUESTED", "NONE")
         accepted = await outcome(gateway, 2, "acceptFollowRequest", 1)
         assert accepted == ("REQUEST_ACCEPTED", "FRIENDS")
@@ -350,7 +350,7 @@ async def test_where_all_follows_are_mutual_everybody_is_protected(
     query = """{ user(id: "2") {
         viewerFollowEligibility { code } following { access } followingCount
     } viewer { relationshipSettings { protected } } }"""
-    async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
+    async with running_gateway(storage_settings, Policy(mutual_approval=True)) as gateway:
         result = await gateway.data(query, 1)
         assert result["user"]["viewerFollowEligibility"] == {"code": "APPROVAL_NEEDED"}
         assert result["user"]["following"] == {"access": "PROTECTED"}
@@ -364,7 +364,7 @@ async def test_where_all_follows_are_mutual_to_ask_back_is_to_accept(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     query = '{ user(id: "1") { viewerFollowEligibility { code } } }'
-    async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
+    async with running_gateway(storage_settings, Policy(mutual_approval=True)) as gateway:
         await change(gateway, 1, "followUser", 2)
         await drain_all(stores)
         result = await gateway.data(query, 2)
@@ -380,7 +380,7 @@ async def test_where_all_follows_are_mutual_to_ask_back_is_to_accept(
 async def test_where_all_follows_are_mutual_nobody_whispers(
     storage_settings: StorageSettings, mutation: str
 ) -> None:
-    async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
+    async with running_gateway(storage_settings, Policy(mutual_approval=True)) as gateway:
         await change(gateway, 1, "followUser", 2)
         await change(gateway, 2, "followUser", 1)
         payload = await change(gateway, 1, mutation, 2, visibility="WHISPER")
@@ -392,7 +392,7 @@ async def test_where_all_follows_are_mutual_nobody_whispers(
 async def test_an_accepted_request_makes_no_follower_whom_its_target_does_not_see(
     storage_settings: StorageSettings,
 ) -> None:
-    async with running_gateway(storage_settings, Limits(whispers_hidden=True)) as gateway:
+    async with running_gateway(storage_settings, Policy(whispers_hidden=True)) as gateway:
         await say(gateway, 2, protected=True)
         await change(gateway, 1, "followUser", 2, visibility="WHISPER")
         accepted = await outcome(gateway, 2, "acceptFollowRequest", 1)
@@ -404,7 +404,7 @@ async def test_an_accepted_request_makes_no_follower_whom_its_target_does_not_se
 async def test_a_whisper_may_be_hidden_from_its_target(
     storage_settings: StorageSettings, hidden: bool
 ) -> None:
-    async with running_gateway(storage_settings, Limits(whispers_hidden=hidden)) as gateway:
+    async with running_gateway(storage_settings, Policy(whispers_hidden=hidden)) as gateway:
         await change(gateway, 1, "followUser", 2, visibility="WHISPER")
         muted = await change(gateway, 2, "muteUser", 1)
         assert (muted["relation"]["followedByAt"] is None) == hidden

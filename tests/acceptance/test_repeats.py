@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from graph.pace import Pace
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.postgres.connection import locks
 from storage.postgres.connection.session import session
 from storage.settings import StorageSettings
@@ -185,8 +185,8 @@ async def test_too_many_changes_are_rejected_as_a_whole(gateway: Gateway, stores
 async def test_keys_are_paced_even_where_nothing_changes(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    limits = Limits(pace=Pace(interval_us=60_000_000, burst=3))
-    async with running_gateway(storage_settings, limits) as gateway:
+    policy = Policy(pace=Pace(interval_us=60_000_000, burst=3))
+    async with running_gateway(storage_settings, policy) as gateway:
         result = [
             (await outcome(gateway, 1, "followUser", 2, idempotencyKey=key))[0]
             for key in ("a", "b", "c", "d", "c")

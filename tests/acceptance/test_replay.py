@@ -14,7 +14,7 @@ import pytest
 
 from gateway.commands.verify import run as verify
 from gateway.settings.config import Config
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.dev_process import free_port
@@ -134,7 +134,7 @@ async def test_a_replayed_log_ends_in_the_graph_that_it_describes(
         assert {tuple(row) for row in rows} == truth
     if first is None:
         assert truth == {row[:2] for row in oracle("rows")(str(graph("nostr_follows")))}
-    config = Config(storage_settings, DEVELOPMENT, Limits())
+    config = Config(storage_settings, DEVELOPMENT, Policy())
     assert await verify(config, repair=False, examples=5) == 0
 
 

@@ -9,7 +9,7 @@ from gateway.settings.config import Config
 from graph.edge import Flags, Kind
 from graph.suggestion import Reason
 from graph.visibility import Access, Audience
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import DEVELOPMENT, Gateway
@@ -19,7 +19,7 @@ ME = 1
 
 @pytest.fixture
 async def sampled(storage_settings: StorageSettings, tmp_path: Path) -> Config:
-    config = Config(storage_settings, DEVELOPMENT, Limits())
+    config = Config(storage_settings, DEVELOPMENT, Policy())
     await load_sample(config, tmp_path)
     return config
 

@@ -22,7 +22,7 @@ from graphql import (
 
 from graph.edge import Flags, Kind
 from graph.pace import Pace
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_never_readable import CLOCKS, QUESTIONS, TYPES
@@ -65,8 +65,8 @@ SECRETS: dict[str, tuple[list[Step], list[Step]]] = {
 async def gateway(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
     """A gateway that hides whispers, and answers questions about everything at once. Two responses
     must not differ because a change has become possible again between them."""
-    limits = Limits(whispers_hidden=True, pace=Pace(interval_us=60_000_000, burst=300))
-    async with running_gateway(storage_settings, limits, costs=ANY_COST) as running:
+    policy = Policy(whispers_hidden=True, pace=Pace(interval_us=60_000_000, burst=300))
+    async with running_gateway(storage_settings, policy, costs=ANY_COST) as running:
         yield running
 
 

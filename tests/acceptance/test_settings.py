@@ -8,7 +8,7 @@ import pytest
 from graph.account_state import AccountState
 from graph.edge import Kind, UserId
 from graph.pace import Pace
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import edges
@@ -271,8 +271,8 @@ async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway) -> None:
 async def test_settings_are_changed_at_the_pace_of_everything_else(
     storage_settings: StorageSettings,
 ) -> None:
-    limits = Limits(pace=Pace(interval_us=60_000_000, burst=2))
-    async with running_gateway(storage_settings, limits) as gateway:
+    policy = Policy(pace=Pace(interval_us=60_000_000, burst=2))
+    async with running_gateway(storage_settings, policy) as gateway:
         assert (await change(gateway, 1, "followUser", 2))["outcome"] == "FOLLOWED"
         assert result(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED
         rejected = ("REJECTED", False, ["RATE_LIMITED"])

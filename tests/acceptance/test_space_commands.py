@@ -17,7 +17,7 @@ from gateway.commands.logs import TextFormatter
 from gateway.settings.config import Config
 from gateway.settings.space_config import check_variables
 from gateway.spaces.settings import ANY, SpacesSettings
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import StorageSettings
@@ -37,7 +37,7 @@ PARTITIONS = 1
 
 @pytest.fixture
 async def config(storage_settings: StorageSettings) -> AsyncIterator[Config]:
-    yield Config(storage_settings, DEVELOPMENT, Limits())
+    yield Config(storage_settings, DEVELOPMENT, Policy())
     for name in ("shop", "biz"):
         await execute(storage_settings, f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
 

@@ -19,7 +19,7 @@ from gateway.settings.space_config import environment_of
 from gateway.spaces import replacements
 from gateway.spaces.settings import ANY, NamedBy, SpaceSource, SpacesSettings
 from graph.pace import Pace
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.postgres.spaces import SpaceDirectory, SpaceState
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
@@ -488,7 +488,7 @@ async def test_budgets_of_one_space_are_not_spent_in_another(
 ) -> None:
     del directory
     tight = CostSettings(budget=20_000)
-    async with serving(storage_settings, costs=tight, limits=Limits()) as client:
+    async with serving(storage_settings, costs=tight, policy=Policy()) as client:
 
         async def is_over() -> bool:
             return (await client.answer("shop", FOLLOWING))[0] == 429

@@ -11,7 +11,7 @@ from graph.edge import Flags, Kind, UserId
 from graph.suggestion import candidates
 from graph.visibility import Audience
 from resolvers import suggestions as resolver
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since
@@ -327,7 +327,7 @@ async def test_a_whisper_to_the_viewer_is_a_reason_where_they_may_know_of_it(
 ) -> None:
     await edges(stores, {(9, 1): Kind.WHISPER})
     await drain_all(stores)
-    async with running_gateway(storage_settings, Limits(whispers_hidden=hidden)) as gateway:
+    async with running_gateway(storage_settings, Policy(whispers_hidden=hidden)) as gateway:
         assert await ids(gateway) == ([] if hidden else [9])
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from graph.edge import Flags, Kind
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since
@@ -120,7 +120,7 @@ async def test_hidden_whispers_are_not_counted(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     await world(stores)
-    async with running_gateway(storage_settings, limits=Limits(whispers_hidden=True)) as gateway:
+    async with running_gateway(storage_settings, policy=Policy(whispers_hidden=True)) as gateway:
         await set_state(gateway, "deactivateAccount", 8)
         following, followers, *_ = await left_out(gateway, 1)
         assert (following, followers) == ((2, 1), (3, 0))

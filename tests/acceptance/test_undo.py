@@ -8,7 +8,7 @@ import pytest
 
 from graph.account_state import AccountState
 from graph.edge import UserId
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edge_files import execute
@@ -268,8 +268,8 @@ async def test_an_undo_sends_a_request_to_an_account_protected_since(gateway: Ga
 async def test_a_whisper_that_is_hidden_is_answered_as_a_full_limit(
     storage_settings: StorageSettings, mutation: str
 ) -> None:
-    limits = Limits(following_max=1, whispers_hidden=True)
-    async with running_gateway(storage_settings, limits) as gateway:
+    policy = Policy(following_max=1, whispers_hidden=True)
+    async with running_gateway(storage_settings, policy) as gateway:
         result = []
         for viewer, other, later in (
             (1, 2, {"target": 1, "visibility": "WHISPER"}),
@@ -287,7 +287,7 @@ async def test_a_whisper_that_is_hidden_is_answered_as_a_full_limit(
 
 
 async def test_an_undo_lifts_the_other_over_no_limit(storage_settings: StorageSettings) -> None:
-    async with running_gateway(storage_settings, Limits(following_max=1)) as gateway:
+    async with running_gateway(storage_settings, Policy(following_max=1)) as gateway:
         await change(gateway, 2, "followUser", 1)
         token = (await change(gateway, 1, "blockUser", 2))["undoToken"]
         await change(gateway, 2, "followUser", 3)
@@ -331,7 +331,7 @@ async def test_nothing_is_given_back_of_an_account_that_is_not_here(
 
 
 async def test_an_undo_is_held_to_the_limit(storage_settings: StorageSettings) -> None:
-    async with running_gateway(storage_settings, Limits(following_max=1)) as gateway:
+    async with running_gateway(storage_settings, Policy(following_max=1)) as gateway:
         token = await left(gateway)
         await change(gateway, 1, "followUser", 3)
         (error,) = (await undo(gateway, 1, token))["userErrors"]

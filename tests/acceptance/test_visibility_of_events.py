@@ -9,7 +9,7 @@ import pytest
 
 from graph.account_state import AccountState
 from graph.edge import UserId
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.erasure import BatchResult
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -185,9 +185,9 @@ async def test_a_mute_is_an_event_for_the_user_who_mutes(live: LiveGateway, stor
 async def test_a_whisper_is_an_event_for_its_two_ends_at_most(
     storage_settings: StorageSettings, stores: Stores, hidden: bool
 ) -> None:
-    limits = replace(Limits(), counts_every_s=0.01, whispers_hidden=hidden)
+    policy = replace(Policy(), counts_every_s=0.01, whispers_hidden=hidden)
     async with (
-        live_gateway(storage_settings, limits=limits) as live,
+        live_gateway(storage_settings, policy=policy) as live,
         subscribed_to_events(live, stores, ANNA, BEN, THIRD) as (anna, ben, third),
         live.socket(viewer=THIRD) as others,
         live.socket(viewer=BEN) as own,

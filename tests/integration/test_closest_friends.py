@@ -21,7 +21,7 @@ from graph.page import (
 )
 from resolvers import closest_friends as resolver
 from resolvers.closest_friends import closest_friends
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -51,7 +51,7 @@ def filled(databases: Databases, caches: Caches) -> Iterator[str]:
 @pytest.fixture
 async def scope(filled: str, storage_settings: StorageSettings) -> AsyncIterator[Scope]:
     async with open_stores(replace(storage_settings, database_url=filled)) as stores:
-        yield Scope(stores, ONE, Limits())
+        yield Scope(stores, ONE, Policy())
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ async def own_scope(stores: Stores) -> Scope:
     """The same, in a graph that the test may change."""
     await graph(stores)
     await drain_all(stores)
-    return Scope(stores, ONE, Limits())
+    return Scope(stores, ONE, Policy())
 
 
 async def closest(scope: Scope, size: int, after: Position = NEWEST) -> Page:
@@ -132,12 +132,12 @@ async def test_a_page_goes_on_after_a_friend_who_is_none_any_more(
 
 
 async def test_a_user_without_friends_has_an_empty_page(stores: Stores) -> None:
-    assert await closest(Scope(stores, ONE, Limits()), 3) == EMPTY_PAGE
+    assert await closest(Scope(stores, ONE, Policy()), 3) == EMPTY_PAGE
 
 
 async def test_an_anonymous_viewer_gets_no_closest_friends(scope: Scope) -> None:
     with pytest.raises(Unauthenticated):
-        await closest(Scope(scope.stores, None, Limits()), 3)
+        await closest(Scope(scope.stores, None, Policy()), 3)
 
 
 async def test_a_page_costs_two_reads(own_scope: Scope, stores: Stores) -> None:

@@ -19,8 +19,8 @@ from graph.errors import Unavailable
 from graph.list_kind import ListKind
 from graph.page import EMPTY_PAGE, Page, Window
 from graph.relation import STRANGERS
+from resolvers.policy import Policy
 from resolvers.relations import visible_between
-from resolvers.request_limits import Limits
 from resolvers.scope import Scope
 from storage.cache.local import LocalCache, local_cache_of
 from storage.cache.reader import CacheReader
@@ -261,7 +261,7 @@ async def test_a_viewers_own_relations_are_never_answered_locally(reader: WithLo
     assert await reader.reading.relations([ahead, alone]) == [[STRANGERS], [STRANGERS]]
     reads = replace(reader.stores.reads, reader=reader.reading.reader)
     stores = replace(reader.stores, reads=reads)
-    scope = Scope(stores, ONE, Limits())
+    scope = Scope(stores, ONE, Policy())
     for checks in ([ahead], [alone], [ahead, alone, Check(THREE, [TWO, ONE])]):
         result = await visible_between(scope, checks)
         kinds = {

@@ -24,7 +24,7 @@ from gateway.settings.config import Config
 from graph.edge import Millis, UserId
 from graph.rules import mute
 from resolvers import live as live_events
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.postgres.load.bulk_load import OnBad
 from storage.settings import StorageSettings
@@ -196,7 +196,7 @@ async def test_live_relations_begin_with_all_and_go_on_with_changes(
 async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
     live: LiveGateway, storage_settings: StorageSettings, stores: Stores, tmp_path: Path, how: str
 ) -> None:
-    config = Config(storage_settings, DEVELOPMENT, Limits())
+    config = Config(storage_settings, DEVELOPMENT, Policy())
     await follow_and_drain(stores, (1, 7))
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS, id="counts")
@@ -289,8 +289,8 @@ async def test_counts_that_never_stand_still_are_coalesced(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     """Changes while the subscriber pauses are one change: the first, then the last."""
-    limits = replace(Limits(), counts_every_s=0.5)
-    async with live_gateway(storage_settings, limits=limits) as live, live.socket() as socket:
+    policy = replace(Policy(), counts_every_s=0.5)
+    async with live_gateway(storage_settings, policy=policy) as live, live.socket() as socket:
         await socket.subscribe(COUNTS)
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
         await follow_and_drain(stores, *((follower, 7) for follower in range(100, 103)))
@@ -778,7 +778,7 @@ async def test_an_event_has_its_freshness(live: LiveGateway) -> None:
 
 async def test_a_read_that_finds_no_change_is_charged(stores: Stores) -> None:
     """Each change of a viewer's relations makes all of the viewer's subscriptions read."""
-    scope, charged = Scope(stores, UserId(1), Limits()), list[int]()
+    scope, charged = Scope(stores, UserId(1), Policy()), list[int]()
     scope.debit = charged.append
     async with aclosing(live_events.relation_changed(scope, users(2, 3))) as changes:
         assert len(await anext(changes)) == 2

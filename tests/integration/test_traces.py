@@ -9,7 +9,7 @@ import pytest
 from gateway.server.app import Gateway as App
 from gateway.settings.config import Config, MonitoringSettings, read_config
 from gateway.settings.environment import ConfigurationError
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from telemetry import tracing
@@ -33,7 +33,7 @@ async def traced_gateway(
 ) -> AsyncIterator[Gateway]:
     """A gateway whose spans have all arrived when the block has ended."""
     monkeypatch.setenv(ENDPOINT, receiver.url)
-    config = Config(settings, DEVELOPMENT, Limits(), monitoring=MonitoringSettings(has_traces=True))
+    config = Config(settings, DEVELOPMENT, Policy(), monitoring=MonitoringSettings(has_traces=True))
     app = App(config)
     async with (
         app.lifespan(),

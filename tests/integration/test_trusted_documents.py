@@ -12,7 +12,7 @@ from gateway.graphql.trusted_documents import read_trusted_documents
 from gateway.server.app import Gateway as App
 from gateway.settings.client_config import ClientSettings, DocumentSettings
 from gateway.settings.config import Config
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from tests.integration.test_persisted_documents import digest, persisted, rejected
 from tests.support.gateway import DEVELOPMENT, Gateway, running_gateway
@@ -126,7 +126,7 @@ def test_a_document_that_cannot_be_run_stops_the_start(
     file.write_text(json.dumps({sha256(stranger.encode()).hexdigest(): stranger}))
     trusted = DocumentSettings(trusted=read_trusted_documents(file))
     config = Config(
-        storage_settings, DEVELOPMENT, Limits(), clients=ClientSettings(documents=trusted)
+        storage_settings, DEVELOPMENT, Policy(), clients=ClientSettings(documents=trusted)
     )
     with pytest.raises(ValueError, match=r"relay\.json: the operation Stranger .*'stranger'"):
         App(config)

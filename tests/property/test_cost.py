@@ -15,7 +15,7 @@ from engine import Engine, InvalidVariables, RequestError
 from gateway.sample import load_sample
 from gateway.sample_cast import ME
 from gateway.settings.config import Config
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from schema.context import Context
 from schema.schema import schema
@@ -41,7 +41,7 @@ class Drawn:
         self._runner.run(self._begin(settings, folder))
 
     async def _begin(self, settings: StorageSettings, folder: Path) -> None:
-        await load_sample(Config(settings, DEVELOPMENT, Limits()), folder)
+        await load_sample(Config(settings, DEVELOPMENT, Policy()), folder)
         self._stores = await self._open.enter_async_context(open_stores(settings))
 
     def compare(self, seed: int) -> None:
@@ -55,7 +55,7 @@ class Drawn:
         except (RequestError, InvalidVariables):
             self.endings["invalid"] += 1
             return
-        scope = Scope(self._stores, ME, Limits(), is_service=True)
+        scope = Scope(self._stores, ME, Policy(), is_service=True)
         result = await self._engine.run_coerced(operation, values, Context(scope))
         if result.errors:  # each counts as ten rows, which no weight foresees
             self.endings["errors"] += 1

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
 from graph.visibility import Audience
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import Said, edges
@@ -236,7 +236,7 @@ async def kith(stores: Stores, storage_settings: StorageSettings) -> AsyncIterat
             hidden: await stack.enter_async_context(
                 running_gateway(
                     storage_settings,
-                    Limits(following_max=3, whispers_hidden=hidden),
+                    Policy(following_max=3, whispers_hidden=hidden),
                     costs=ANY_COST,
                 )
             )

@@ -27,7 +27,7 @@ from graph.edge import UserId
 from graph.errors import KithError
 from graph.pace import Pace
 from resolvers.accounts import change_state
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from resolvers.scope import Scope
 from schema.context import Context
 from schema.errors import formatted
@@ -55,7 +55,7 @@ ASKERS = (
 )
 """The viewers, each with and without a service's token. User 1 sees the most."""
 
-LIMITS = Limits(page_default=3, pace=Pace(interval_us=1, burst=300))
+LIMITS = Policy(page_default=3, pace=Pace(interval_us=1, burst=300))
 """Pages are short, as lists of lists grow fast. An allowance of changes is full again after a
 microsecond: one that is filling up could differ between the two responses."""
 

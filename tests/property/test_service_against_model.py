@@ -35,7 +35,7 @@ from graph.steps import unchanged
 from graph.visibility import Audience, Privacy
 from resolvers import actions
 from resolvers.actions import Action
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.announced import edges as announced_edges
 from storage.erasure import BatchResult, Erasure
 from storage.settings import StorageSettings
@@ -89,7 +89,7 @@ from tests.support.model_documents import (
 T = TypeVar("T")
 
 USERS = (1, 2, 3, 7, 64, MAX_USER_ID)
-LIMITS = Limits(following_max=4, blocks_max=2)
+LIMITS = Policy(following_max=4, blocks_max=2)
 
 WHISPER = {"visibility": "WHISPER"}
 ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {

@@ -10,7 +10,7 @@ import httpx
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.authentication.token_claims import parse_claim_path
 from gateway.services.bulk_work import BulkWork
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.stores import Stores
 from workers import bulk as workers_bulk
 from workers.bulk import BulkJobs
@@ -48,7 +48,7 @@ async def results(
     return [json.loads(row) for row in response.text.splitlines()]
 
 
-async def apply_all(stores: Stores, limits: Limits | None = None) -> None:
+async def apply_all(stores: Stores, policy: Policy | None = None) -> None:
     """Apply all operations, as a worker does, also if this machine is slow."""
     with patch.object(workers_bulk, "RUN_S", 60.0):
-        await BulkJobs(BulkWork(limits or Limits())).run(stores)
+        await BulkJobs(BulkWork(policy or Policy())).run(stores)

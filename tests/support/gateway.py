@@ -17,7 +17,7 @@ from gateway.http.browsers import BrowserSettings
 from gateway.server.app import Gateway as App
 from gateway.settings.client_config import ClientSettings, DocumentSettings
 from gateway.settings.config import Config
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 
 ANY_COST = CostSettings(2**62, 2**62, 0, 0, 0)
@@ -67,7 +67,7 @@ class Gateway:
 @asynccontextmanager
 async def running_gateway(
     settings: StorageSettings,
-    limits: Limits | None = None,
+    policy: Policy | None = None,
     browsers: BrowserSettings | None = None,
     documents: DocumentSettings | None = None,
     costs: CostSettings | None = None,
@@ -78,7 +78,7 @@ async def running_gateway(
     config = Config(
         settings,
         DEVELOPMENT,
-        limits or Limits(),
+        policy or Policy(),
         clients=ClientSettings(
             browsers=browsers or BrowserSettings(),
             documents=documents or DocumentSettings(),

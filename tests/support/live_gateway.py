@@ -20,7 +20,7 @@ from gateway.server.serve import Server, uvicorn_config
 from gateway.settings.client_config import ClientSettings, DocumentSettings
 from gateway.settings.config import Config, MonitoringSettings
 from gateway.spaces.settings import SpacesSettings
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import DEVELOPMENT
@@ -128,7 +128,7 @@ class Socket:
 async def live_gateway(
     settings: StorageSettings,
     streams: StreamLimits | None = None,
-    limits: Limits | None = None,
+    policy: Policy | None = None,
     authentication: AuthenticationSettings = DEVELOPMENT,
     port: int | None = None,
     browsers: BrowserSettings | None = None,
@@ -143,7 +143,7 @@ async def live_gateway(
     config = Config(
         settings,
         authentication,
-        limits or replace(Limits(), counts_every_s=0.01),
+        policy or replace(Policy(), counts_every_s=0.01),
         clients=ClientSettings(
             streams=streams or StreamLimits(),
             requests=requests or HttpLimits(),

@@ -23,7 +23,7 @@ from gateway.settings.server_config import direct_database
 from gateway.settings.token_config import signing
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from storage.settings import StorageSettings
 
 NOWHERE = Path("/nonexistent/state")
@@ -236,8 +236,8 @@ def test_how_relationships_change_is_configured() -> None:
         "KITH_UNDO_S": "60",
         "KITH_FRESHNESS_WAIT_MS": "0",
     }
-    limits = read_config(NOWHERE, "public", environ={**SERVERS, **environ}).limits
-    assert limits == Limits(
+    policy = read_config(NOWHERE, "public", environ={**SERVERS, **environ}).policy
+    assert policy == Policy(
         following_max=5,
         blocks_max=6,
         pace=Pace(interval_us=1_000_000, burst=7),
@@ -246,7 +246,7 @@ def test_how_relationships_change_is_configured() -> None:
         undo_s=60,
         freshness_wait_ms=0,
     )
-    assert read_config(NOWHERE, "public", environ=SERVERS).limits == Limits()
+    assert read_config(NOWHERE, "public", environ=SERVERS).policy == Policy()
 
 
 def test_a_switch_is_on_or_off() -> None:
@@ -337,7 +337,7 @@ def test_the_defaults_of_the_settings_are_those_of_the_objects_they_fill() -> No
     assert read_config(NOWHERE, "public", environ=SERVERS) == Config(
         StorageSettings(SERVERS["DATABASE_URL"], SERVERS["REDIS_URL"]),
         AuthenticationSettings(),
-        Limits(),
+        Policy(),
     )
 
 

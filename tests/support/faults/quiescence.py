@@ -7,7 +7,7 @@ from itertools import product
 
 from gateway.commands import verify
 from gateway.settings.config import Config
-from resolvers.request_limits import Limits
+from resolvers.policy import Policy
 from tests.support.faults.histories import Arrow
 from tests.support.faults.stack import Stack
 from tests.support.faults.traffic import Traffic
@@ -52,7 +52,7 @@ async def verify_is_clean(stack: Stack, traffic: Traffic) -> None:
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         code = await verify.run(
-            Config(stack.settings, DEVELOPMENT, Limits()), repair=False, examples=5
+            Config(stack.settings, DEVELOPMENT, Policy()), repair=False, examples=5
         )
     if code != 0:
         traffic.tally.violation(f"verify: {output.getvalue()}")

@@ -1,4 +1,4 @@
-"""The limits of one request and of one user, and rules that a deployment can choose."""
+"""The policy of a space: the limits of one request and of one user, and the rules of follows."""
 
 from dataclasses import dataclass, replace
 
@@ -10,8 +10,8 @@ TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of one request and of one user, and rules that a deployment can choose."""
+class Policy:
+    """What a deployment chooses for a space: limits and rules."""
 
     following_max: int = 1000
     """How many users one account may follow, by default."""
