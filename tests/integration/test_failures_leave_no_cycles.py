@@ -8,7 +8,7 @@ more for each request, and one megabyte for each time that PostgreSQL was down.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,11 +45,13 @@ class Links:
 
 
 @pytest.fixture(autouse=True)
-def _unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+def _unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Gateways make no collections, which would free what a test looks for, and log records, which
     are captured, do not refer to exceptions."""
     monkeypatch.setattr(app, "collecting_when_idle", nullcontext)
-    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)  # loggers cache what they may log: this clears the caches
 
 
 @asynccontextmanager
