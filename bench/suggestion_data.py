@@ -14,7 +14,7 @@ HIDDEN = 0.1
 """The part of the follows that is hidden."""
 
 FOLLOWS_MIN = 9
-"""Only users with as many visible follows are asked: nine tenths of ten."""
+"""The fewest visible follows of a user who is asked: nine tenths of ten."""
 
 NONE: Sequence[UserId] = ()
 

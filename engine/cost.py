@@ -26,7 +26,7 @@ class Cost(NamedTuple):
 
 
 class Term(NamedTuple):
-    """So many times the greatest of some costs: one for each type that the rows may have."""
+    """A size times the greatest of some costs: one cost for each type that the rows may have."""
 
     size: Size | int
     options: tuple[Cost, ...]
@@ -50,7 +50,7 @@ def sum_of(costs: Sequence[Cost]) -> Cost:
 
 
 def times(size: Size | int, options: Sequence[Cost]) -> Cost:
-    """So many times the greatest of `options`."""
+    """`size` times the greatest of `options`."""
     if len(options) == 1 and isinstance(size, int):  # the usual case
         ((constant, terms),) = options
         if not terms:

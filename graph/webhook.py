@@ -35,7 +35,7 @@ class DeliveryState(IntEnum):
     WAITING = 0
     DELIVERED = 1
     PARKED = 2
-    """It was tried for as long as deliveries are retried."""
+    """Every attempt has failed, until the time limit for retries."""
 
 
 def checked_name(name: str) -> str:

@@ -18,7 +18,7 @@ from resolvers.pages import pages_of
 from resolvers.scope import Scope
 
 ORDERED_MAX = 5_000
-"""As many friends as are cached. Older friendships follow these, ordered by date."""
+"""The number of cached friends. Older friendships follow these, ordered by date."""
 
 
 async def closest_friends(scope: Scope, window: Window) -> Page:

@@ -33,7 +33,7 @@ from resolvers.pages import pages_of
 from resolvers.scope import RankedCandidates, Scope
 
 FOLLOWINGS_MAX = 5_000
-"""As many follows as are cached. The lists of users followed earlier are not read."""
+"""The number of cached follows. The lists of users followed earlier are not read."""
 FOLLOWERS_MAX = 500
 """The newest followers are candidates: older ones are unlikely to be followed back."""
 EXAMINED_MAX = 300

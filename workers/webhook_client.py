@@ -21,14 +21,15 @@ RESPONSE_BYTES_MAX = 64 * 1024
 """More of the body of a response is not read. Only its status matters."""
 
 CHUNK_BYTES_MIN = 1_024
-"""As how many bytes a small chunk of a body counts: 65,536 chunks of one byte took 0.75 s."""
+"""The bytes that a smaller chunk of a body counts as: 65,536 chunks of one byte took 0.75 s."""
 
 RECEIVED_BYTES_MAX = 4 * RESPONSE_BYTES_MAX
 """The bytes of a response with its framing, and with the informational responses (100 to 199)
 before it, which nothing else limits."""
 
 READ_BYTES = 8_192
-"""As much is parsed in one turn of the event loop: up to 330 informational responses, 7 ms."""
+"""The bytes that are parsed in one turn of the event loop: up to 330 informational responses, 7
+ms."""
 
 ADDRESSES_MAX = 4
 """Addresses of a host that one attempt tries."""

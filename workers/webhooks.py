@@ -24,7 +24,7 @@ LEASE_S = 10.0
 """How long an endpoint is held after a claim: how long it waits if its process is killed."""
 
 MARGIN_S = 2.0
-"""So long before the end of the lease, nothing more is sent."""
+"""The time before the end of the lease in which nothing more is sent."""
 
 PARKED_MAX = 5_000
 """Deliveries of an endpoint that are parked between two claims."""

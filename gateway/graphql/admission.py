@@ -75,7 +75,7 @@ class Admission:
         return self._large.reject_full(self._reserved, context)
 
     async def reserve_with_retries(self, context: object) -> "Reservation":
-        """As `reserve`, but wait until there is room instead of a rejection."""
+        """The same as `reserve`, but wait until there is room instead of rejecting."""
         pause_s = REJECT_S
         while True:
             with suppress(RequestRejected):
@@ -87,7 +87,8 @@ class Admission:
             pause_s = min(2 * pause_s, RETRY_PAUSE_S)
 
     def enter_reserved(self, cost: int, reserved: int, context: object) -> Awaitable[None] | None:
-        """As `enter`, in place of a reservation. An operation that fits into it runs at once."""
+        """The same as `enter`, in place of a reservation. An operation that fits into it runs at
+        once."""
         if self._small_max < cost <= reserved:
             self._large.reduce(reserved, cost, context)
             return None
@@ -115,7 +116,7 @@ class Reservation:
         self._cost = cost
 
     def enter(self, cost: int, context: object) -> Awaitable[None] | None:
-        """As `Admission.enter`, in place of the reservation."""
+        """The same as `Admission.enter`, in place of the reservation."""
         reserved, self._cost = self._cost, 0
         if not reserved:
             return self._admission.enter(cost, context)

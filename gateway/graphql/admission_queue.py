@@ -91,8 +91,8 @@ class FairQueue:
     def enter(
         self, cost: int, context: object, *, is_retried: bool = False
     ) -> Awaitable[None] | None:
-        """As `Admission.enter`. `is_retried`: it enters again after a rejection, so the metrics do
-        not count it as rejected."""
+        """The same as `Admission.enter`. `is_retried`: it enters again after a rejection, so the
+        metrics do not count it as rejected."""
         if not self.waiting and self._fits(cost):
             self.in_flight += cost
             return None
@@ -115,7 +115,7 @@ class FairQueue:
         self.leave(reserved - cost)
 
     def leave(self, cost: int) -> None:
-        """As `Admission.leave`."""
+        """The same as `Admission.leave`."""
         self.in_flight -= cost
         if self.waiting:
             self.admit_waiting()

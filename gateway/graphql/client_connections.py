@@ -214,7 +214,7 @@ class SpaceConnections:
 
     @contextlib.contextmanager
     def opened(self, transport: str, send: Send) -> Iterator[Connection]:
-        """As `Connections.opened`."""
+        """The same as `Connections.opened`."""
         with self._all.opened(transport, send) as connection:
             self.add(connection)
             yield connection

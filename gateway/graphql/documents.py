@@ -81,7 +81,7 @@ class AutomaticDocuments:
 
 
 class OnlyTrustedDocuments:
-    """Only the documents of the manifests are run."""
+    """Run only the documents of the manifests."""
 
     takes_any = False
 

@@ -11,7 +11,7 @@ from gateway.graphql.request import GraphQLRequest
 log = logging.getLogger("kith.slow")
 
 LEVELS_MAX = 15
-"""As deep as documents may be."""
+"""The greatest depth of a document."""
 
 FIELDS_MAX = 1_000
 """The log entry counts no more fields."""

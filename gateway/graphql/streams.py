@@ -171,7 +171,7 @@ class Streams:
         return response
 
     async def _response_of(self, result: Result) -> FormattedResult:
-        """As `response_of`. Data of a large response is JSON already."""
+        """The same as `response_of`. Data of a large response is JSON already."""
         response = response_of(result, self._format_error)
         if result.bytes >= LARGE_BYTES:
             content = await dumps_in_turns(response["data"], self._turns)

@@ -34,12 +34,12 @@ class EdgeTables(Protocol):
     async def change(
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
     ) -> Decision:
-        """As in `storage.ports.edges.Edges`. `before_write` is awaited before each try to write; if
+        """See `storage.ports.edges.Edges`. `before_write` is awaited before each try to write; if
         it raises, nothing is written."""
         ...
 
     async def read(self, pair: Pair) -> Decision:
-        """As in `storage.ports.edges.Edges`."""
+        """See `storage.ports.edges.Edges`."""
         ...
 
 

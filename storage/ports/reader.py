@@ -28,7 +28,8 @@ class Consistency(IntEnum):
     """Where a read may be answered, in rising order. Every level shows the viewer's own writes."""
 
     CACHED = auto()
-    """Also from the local cache of this process, which may miss other users' newest writes."""
+    """From all caches, including the local one of this process, which may miss other users' newest
+    writes."""
     FRESH = auto()
     """From Redis, or from the tables for what Redis does not hold."""
     ROWS = auto()

@@ -22,7 +22,7 @@ EDGES_MAX = 2_000
 """Edges of all accounts counted in one batch: about 25 ms, for which every drain waits."""
 
 COUNT_S = 15
-"""As long as a worker's job may take, enough for an account that follows over a million users."""
+"""The time limit of a worker's job: enough for an account that follows over a million users."""
 
 
 @dataclass(frozen=True, slots=True)

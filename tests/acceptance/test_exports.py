@@ -313,7 +313,7 @@ async def test_a_cursor_of_another_space_is_rejected(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("cursor", ["", "=", "A=", "é", "0-0"])
 async def test_a_text_that_is_no_cursor_is_rejected(gateway: Gateway, cursor: str) -> None:
-    """Also one of the right length, whose padding stands at its beginning."""
+    """Texts of any length, and of the right length with the padding at the beginning."""
     text = cursor + "A" * (len(await end_of(gateway)) - len(cursor))
     for given in (cursor, text):
         headers = [(name.encode(), value.encode()) for name, value in AS_SERVICE.items()]

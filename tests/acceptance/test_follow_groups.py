@@ -207,7 +207,7 @@ async def test_adding_and_removing_twice_changes_nothing(gateway: Gateway, store
 async def test_removing_who_is_hidden_in_a_group_changes_nothing(
     gateway: Gateway, stores: Stores
 ) -> None:
-    """So the outcome does not tell a deactivated account from a deleted one."""
+    """Otherwise the outcome would tell a deactivated account from a deleted one."""
     await follows(stores, *((1, user) for user in range(2, 6)))
     group = await created(gateway, 1, "Some", *range(2, 6))
     ended = await change(gateway, 1, "unfollowUser", 2)

@@ -335,7 +335,7 @@ def entries(connection: Any, count: int | None) -> str:
 
 
 def known(user: Any) -> str:
-    """It is of the followers: open if they are."""
+    """`followersYouKnow`, which is visible if the followers are."""
     connection = user["followersYouKnow"]
     if connection is None:
         return "null"

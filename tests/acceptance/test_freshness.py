@@ -396,7 +396,8 @@ async def test_a_cache_that_missed_an_update_does_not_answer_when_it_is_back(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It has the old lists, and comes back between the reader's wait and the reader's reads."""
+    """Redis has the old lists, and is back after the reader's wait and before the reader's
+    reads."""
     to_reach = CatchUp.reach
     async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, url):
 
@@ -521,7 +522,8 @@ async def test_no_token_asks_for_nothing(gateway: Gateway) -> None:
 
 
 async def test_a_token_reveals_nothing_about_the_change(gateway: Gateway, stores: Stores) -> None:
-    """Neither which edges were written, nor whether any was: all say the same of the same two."""
+    """Tokens do not contain which edges were written, or whether any was: those of the same two
+    users differ in nothing else than their time."""
     await follows(stores, (FAN, STAR))
     await drain_all(stores)
     tokens = [

@@ -63,7 +63,7 @@ class IdentityProvider:
         return str(found["jwks_uri"])
 
     async def service_token(self, algorithm: str) -> str:
-        """As a back end gets one: the client credentials grant."""
+        """A token for a back end, by the client credentials grant."""
         async with httpx.AsyncClient(base_url=self.issuer, trust_env=False) as client:
             return await _token(
                 client,
@@ -75,7 +75,7 @@ class IdentityProvider:
             )
 
     async def user_token(self, algorithm: str) -> str:
-        """As an app gets one: the authorization code flow with PKCE, and a login form."""
+        """A token for an app, by the authorization code flow with PKCE and a login form."""
         resource = f"{AUDIENCE}/{algorithm}"
         async with httpx.AsyncClient(base_url=self.issuer, trust_env=False) as client:
             parameters = {

@@ -268,7 +268,7 @@ async def test_the_two_orders_are_each_others_reverse_and_share_no_cursor(
 async def test_a_user_who_is_requested_twice_is_in_the_response_twice(
     gateway: Gateway, stores: Stores
 ) -> None:
-    """Also while no cache knows any list of theirs."""
+    """The caches have no list of theirs at first."""
     await random_world(stores, 11)
     some = USERS[:4]
     for viewer in VIEWERS:
@@ -282,7 +282,7 @@ async def test_a_user_who_is_requested_twice_is_in_the_response_twice(
 async def test_without_a_viewer_no_follower_is_one_whom_the_viewer_follows(
     gateway: Gateway, stores: Stores, asker: int | None
 ) -> None:
-    """It is no error, as `followersYouKnow` and `viewerIsFollowing` are none."""
+    """The filter is no error then, like `followersYouKnow` and `viewerIsFollowing`."""
     await follows(stores, (1, 9), (2, 9), (3, 9))
     await drain_all(stores)
     query = """{ user(id: "9") { followersYouKnow { totalCount }

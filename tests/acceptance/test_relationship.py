@@ -269,7 +269,7 @@ async def test_a_block_looks_like_an_account_that_is_not_here(
 
 
 async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: Stores) -> None:
-    """Neither of an action, nor of one that is repeated."""
+    """The result of an action, and that of its repetition."""
     await change(gateway, 2, "blockUser", 1)
     scope = Scope(stores, UserId(1), Policy())
     for _ in range(2):

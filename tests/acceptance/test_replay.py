@@ -51,7 +51,7 @@ def lines_of_clients(log: Sequence[Event]) -> list[dict[int, list[Event]]]:
 
 
 async def send(http: httpx.AsyncClient, viewer: int, mutation: str) -> None:
-    """As a good client does: what a busy gateway did not finish is sent again, as a whole."""
+    """Send a mutation until it succeeds: a busy gateway may reject it or not finish it."""
     for attempt in range(ATTEMPTS):
         headers = {"x-viewer": str(viewer)}
         response = await http.post("/graphql", json={"query": mutation}, headers=headers)

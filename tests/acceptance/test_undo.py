@@ -178,7 +178,7 @@ SECRETS = {
 async def test_no_undo_reveals_what_the_other_user_did_unseen(
     gateway: Gateway, stores: Stores, mutation: str, secret: list[str]
 ) -> None:
-    """And a mute of theirs stays."""
+    """A mute by the other user stays, too."""
     both = [(1, 2), (3, 4)] if mutation != "removeFollower" else []  # else a block is seen by it
     await follows(stores, (2, 1), (4, 3), *both)
     result = []

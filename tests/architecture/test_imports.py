@@ -18,7 +18,7 @@ LIST = "import sys, {module}; print(*sorted(sys.modules))"
     ],
 )
 def test_a_process_without_graphql_does_not_import_it(module: str) -> None:
-    """It would take half of the time of the start."""
+    """Importing it would take half of the time of the start."""
     argv = [sys.executable, "-c", LIST.format(module=module)]
     listed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
     assert "storage" in listed

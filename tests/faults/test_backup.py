@@ -100,7 +100,7 @@ async def test_a_restore_to_a_point_in_time_leaves_nothing_of_later(
 
 
 async def test_a_gateway_without_a_worker_notices_a_restore(backed: Backed, redis_url: str) -> None:
-    """It reconnects by itself, to the server that the backup is restored to."""
+    """Its connections lead to the server with the restored backup afterwards."""
     hosts = f"{backed.server.sockets},{backed.other.sockets}"
     url = f"postgresql://kith@/postgres?host={hosts}&port=5432,5432"
     opened = open_stores(StorageSettings(url, redis_url))

@@ -340,7 +340,8 @@ async def test_a_client_without_cluster_mode_reads_the_tables(
 async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
     storage_settings: StorageSettings, own_cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As with a single server: reads go on without it, and `/readyz` and the log report it."""
+    """The same as with a single server: reads go on without it, and `/readyz` and the log report
+    it."""
     for server in own_cluster.servers:
         await server.ask("CONFIG", "SET", "requirepass", "right")
     wrong = own_cluster.url.replace("//", "//:wrong@")

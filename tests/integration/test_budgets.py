@@ -15,7 +15,7 @@ SIZE = 1_000
 PORTION = SIZE // 20
 AN_HOUR_S = 3_600
 BUCKET = Bucket(SIZE, full_after_s=AN_HOUR_S)
-"""So slow that nothing returns during a test."""
+"""It refills so slowly that nothing returns during a test."""
 
 
 class Clock:

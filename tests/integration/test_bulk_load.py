@@ -43,8 +43,8 @@ DEADLINE_S = citus.deadline_s(60)
 
 @pytest.fixture
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a small file has many of what a large one has. A segment has 7 parts; the last one,
-    if it is short, has fewer."""
+    """Make segments and blocks small, so that a small file has many. A segment has 7 parts; the
+    last segment may have fewer."""
     monkeypatch.setattr(loading, "SEGMENT_LINES", 500)
     monkeypatch.setattr(edge_file, "BLOCK_BYTES", 4096)
     monkeypatch.setattr(load_segment, "PART_ROWS", 70)

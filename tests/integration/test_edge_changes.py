@@ -171,7 +171,7 @@ async def test_a_change_is_made_although_the_other_user_always_comes_first(
 async def test_the_changes_of_one_user_leave_connections_to_others(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when another process holds a lock of the user: all connections waited for it."""
+    """Another process may hold a lock of the user: all connections waited for it."""
     really, released = edges._write, asyncio.Event()
     held: list[Pair] = []
 

@@ -198,7 +198,8 @@ async def test_a_subscriber_behind_a_trimmed_feed_learns_that_events_were_lost(
 
 
 async def test_every_command_names_one_key_and_the_notification_is_last(stores: Stores) -> None:
-    """So each finds its own node of a cluster, and a woken subscriber finds what there is."""
+    """Each command is sent to its own node of a cluster, and a woken subscriber finds the
+    events."""
     sent = Recorder(stores)
     events = RedisEvents(sent, stores.broker.events._keys, stores.broker.events._kept)
     await events.open(SEVEN)
@@ -223,7 +224,7 @@ def test_a_cursor_is_a_place_in_a_stream() -> None:
 
 
 async def some_changes(stores: Stores, count: int) -> list[EdgeChange]:
-    """As many users who begin to follow user 7, not yet drained anywhere else."""
+    """`count` follows of user 7, which no worker has drained."""
     await follows(stores, (999, 7))
     (change,) = (await stores.jobs.lanes.outbox.apply(LANE, 10)).changes
     return [replace(change, pair=as_pair(1000 + n, 7)) for n in range(count)]

@@ -35,7 +35,7 @@ SELECT $4, from_user_id, to_user_id, since, version, kind, 0, 0 FROM edge ORDER 
 
 
 async def backlog(stores: Stores, changes: int, first: int = FAN) -> None:
-    """So many users follow the star, and no worker has noticed yet."""
+    """Add `changes` follows of the star to its lane, which are not drained."""
     await stores.servers.postgres.fetch(FOLLOW_STAR, STAR, first, changes, LANE)
 
 

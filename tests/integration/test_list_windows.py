@@ -83,7 +83,7 @@ class Shelf:
         return Reading(CacheReader(settings, self.redis, rows))
 
     async def hold(self, head: Page) -> None:
-        """As if a fill had just happened."""
+        """Store a head, as a fill does."""
         key = KEYS.head(ListKind.FOLLOWERS, OWNER)
         await self.redis.pipe([("SET", key, page_value(head))])
 

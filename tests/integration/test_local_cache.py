@@ -231,7 +231,7 @@ async def test_a_viewer_sees_own_writes_though_invalidations_are_late_or_lost(
 async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
     reader: WithLocalCache, viewer: UserId | None, delivery: str
 ) -> None:
-    """It was hidden through another gateway."""
+    """The account's lists were closed through another gateway."""
     await reader.warm(ONE, viewer=THREE)
     reader.proxy.stop_answering()
     hidden = (

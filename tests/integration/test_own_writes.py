@@ -238,7 +238,7 @@ async def test_others_are_answered_from_the_cache_while_a_user_writes(
 async def test_a_writer_does_not_wait_for_what_others_have_written(
     gateway: Gateway, stores: Stores
 ) -> None:
-    """It changes nothing, while a change of the other user's edge waits for its drain."""
+    """A write that changes nothing, while a change of the other user's edge waits for its drain."""
     await write(gateway, OTHER, "followUser", {"userId": str(FRIEND)})
     await write(gateway, OTHER, "followUser", {"userId": str(ME)})
     waiting = await changes(stores)

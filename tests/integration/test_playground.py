@@ -40,7 +40,7 @@ def client_of(playground: Playground) -> httpx.AsyncClient:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """As `make playground` leaves it, with a script of one line."""
+    """The result of `make playground`, with a script of one line."""
     (tmp_path / "playground.js").write_text("/* GraphiQL */")
     (tmp_path / "playground.css").write_text("/* styles */")
     return tmp_path

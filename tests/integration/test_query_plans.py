@@ -79,11 +79,12 @@ READER = USERS + 2
 FAN, STAR_LANE = WAITING + 1, 2 * LANES
 """A thousand users from this one on have written to the star, in a lane of their own."""
 HOT, HOT_LANE = 50_000, 2 * LANES + 1
-"""So many changes wait for the star in a lane of their own, before one for each of 1,000 others."""
+"""The number of changes that wait for the star in a lane of their own, before one for each of 1,000
+other users."""
 OWNER = 3_000_000
 """Has 600 edges of every kind, and flags on some."""
 CROWDED = 100
-"""So many users have had to do with more others than are kept."""
+"""The number of users with affinity to more users than are kept."""
 OTHERS = 2_300
 MIDDLE = 1_000_000 + USERS // 2
 """A date in the middle of the star's list."""

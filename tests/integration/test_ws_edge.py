@@ -95,7 +95,7 @@ async def test_a_flood_of_tiny_frames_is_closed_after_few_of_them(
 async def test_a_handshake_that_cannot_be_read_is_rejected(
     server: BoundedServer, first: str, body: bytes
 ) -> None:
-    """It was a connection without a response, a time limit or a place among the connections."""
+    """Such a connection got no response, had no time limit, and was not counted."""
     length = [f"Content-Length: {len(body)}"] if body else []
     handshake = head(
         "Upgrade: websocket",

@@ -318,7 +318,7 @@ def counts_of_a_blocked_follow(case: Twins) -> set[tuple[int, str]]:
 async def test_no_relation_reveals_a_block(
     kith: Kith, base: World, ends: Ends, whispers_hidden: bool
 ) -> None:
-    """But `NOT_ALLOWED` says that something is in the way, and the blocker's lists are closed."""
+    """The follow button has the code `NOT_ALLOWED`, and the blocker's lists are closed."""
     blocker, viewer = ends
     kept = {pair: edge for pair, edge in base.edges.items() if pair != (viewer, blocker)}
     base = replace(base, edges=kept)

@@ -426,7 +426,7 @@ class Service(RuleBasedStateMachine):
 
     @rule(entry=gateways, user=users, others=st.lists(users, max_size=2, unique=True))
     def pin(self, entry: int, user: int, others: list[int]) -> None:
-        """Also users whom they do not follow, themselves, or nobody."""
+        """Pin any users: followed or not, the user themselves, or none."""
         gateway, pins = self.world.gateways[entry].gateway, self.model.pinned(user, others)
         ids = list(map(str, others))
         payload = self.world.run(gateway.data(PIN, user, ids=ids))["payload"]
@@ -501,7 +501,7 @@ class Service(RuleBasedStateMachine):
         name=st.sampled_from(["Family", "Work"]),
     )
     def change_groups(self, entry: int, owner: int, which: list[int], what: str, name: str) -> None:
-        """Also groups that do not exist."""
+        """Change any groups, including some that do not exist."""
         if what == "create":
             self._create_group(entry, owner, name)
             return
@@ -523,7 +523,7 @@ class Service(RuleBasedStateMachine):
             assert payload["group"] == (found and {"name": found.name})
 
     def _create_group(self, entry: int, owner: int, name: str) -> None:
-        """It comes after the others."""
+        """Create a group, which comes after the others."""
         payload = self._change_groups(entry, owner, "createFollowGroup", name=name)
         if not self.model.is_here(owner):
             check_made(payload, Outcome.ACCOUNT_NOT_ACTIVE)

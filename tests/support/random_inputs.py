@@ -139,7 +139,7 @@ def _given(
 
 
 def _written(value: Any) -> str:
-    """As a literal, whose names, unlike those of JSON, are not quoted."""
+    """A value as a GraphQL literal, whose names are not quoted."""
     if isinstance(value, dict):
         members = (f"{name}: {_written(member)}" for name, member in value.items())
         return "{" + ", ".join(members) + "}"

@@ -47,7 +47,7 @@ class ClusterServer:
         self.process.wait()
 
     def stop(self) -> None:
-        """It answers nobody, and keeps what it holds."""
+        """Stop the process by SIGSTOP: it keeps its data, and does not respond."""
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
 

@@ -471,7 +471,7 @@ KINDS_BEFORE_SECRET_ACTS = [
 def test_an_undo_reveals_no_secret_change_of_the_other(
     taking: Rule, acts: tuple[Rule, ...]
 ) -> None:
-    """Nor does it take any of that back."""
+    """It does not revert such a change either."""
     for kind, reverse_kind in KINDS_BEFORE_SECRET_ACTS:
         assert_undo_tells_nothing(taking, kind, reverse_kind, acts)
 

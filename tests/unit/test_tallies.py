@@ -42,7 +42,7 @@ async def found(*computed: Sequence[Tally]) -> list[Tally]:
 
 
 async def test_a_wrong_count_is_found_while_the_user_gains_followers() -> None:
-    """It was missed: the stored numbers of the two computations are not the same."""
+    """It was missed, because the stored numbers of the two computations differ."""
     assert await found([tally(56, 9)], [tally(58, 11)]) == [tally(58, 11)]
 
 

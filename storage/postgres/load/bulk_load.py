@@ -38,8 +38,8 @@ CONNECTIONS = 3
 ANALYZE_FROM = 10_000
 """Fewer new edges do not change a plan."""
 ANALYZE_SHARE = 0.2
-"""Nor do those that are a smaller share of the edges of the last ANALYZE. Each takes seconds, and
-autovacuum analyzes a table after as much growth."""
+"""A smaller share of the edges of the last ANALYZE does not change a plan. ANALYZE takes seconds,
+and autovacuum runs it after as much growth."""
 
 NOT_COORDINATOR = (
     "The database URL names a worker of Citus: a graph can only be loaded at the coordinator. Set "

@@ -4,7 +4,8 @@ from array import array
 from collections.abc import Sequence
 
 BUCKETS = 65_536
-"""As many as `digest_forward` has. Among a million edges, a change makes 15 others suspicious."""
+"""The number of buckets of `digest_forward`. Among a million edges, a change makes 15 others
+suspicious."""
 ALL_BUCKETS = b"\xff" * (BUCKETS // 8)
 """The bitmap of all buckets."""
 

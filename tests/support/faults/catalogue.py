@@ -30,7 +30,7 @@ async def down(part: str, stack: Stack) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def paused(part: str, stack: Stack) -> AsyncIterator[None]:
-    """It keeps its connections, and does nothing."""
+    """Stop a part by SIGSTOP: it keeps its connections, and does nothing."""
     for each in PARTS[part](stack):
         each.pause()
     yield

@@ -22,7 +22,7 @@ class Declaration:
     is_fan_out: bool = False
     is_local: bool = False
     is_plain: bool = False
-    """Only for plain PostgreSQL. Another statement replaces it on Citus."""
+    """The statement is for plain PostgreSQL only. Another statement replaces it on Citus."""
     replacement: str | None = None
     """`FILE.NAME` of the statement that replaces it, unless that is `NAME_on_citus`."""
 

@@ -93,7 +93,7 @@ def test_strings_comments_arguments_and_inline_fragments_are_not_counted(text: s
 
 
 def test_the_scan_counts_the_fields_of_a_document() -> None:
-    """As they are counted in the parsed one."""
+    """The same numbers as those of the parsed document."""
     operations = Operations(schema._schema, VALUES)
     texts = [operations.draw(Random(seed)).query for seed in range(200)]
     texts += [

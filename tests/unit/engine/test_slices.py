@@ -85,7 +85,8 @@ async def test_the_resolvers_of_many_rows_get_a_part_of_them_in_an_iteration_of_
 
 
 async def test_an_error_of_a_part_of_the_rows_is_the_error_of_all() -> None:
-    """As it is without parts. The other parts are not asked for: each could wait for a timeout."""
+    """The result is the same as without parts. Further parts are not read, because each could wait
+    for a timeout."""
     calls: Calls = []
     query, settings = "{ tree { branches(count: 4500) { failing } } }", EngineSettings()
     settings = replace(settings, max_field_errors=10_000)
@@ -135,7 +136,7 @@ WIDE_ROWS = " ".join(f"s{n}: size(scale: {n}) n{n}: number e{n}: even" for n in 
 async def test_no_iteration_of_the_loop_compiles_more_than_a_slice(
     query: str, fields: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither of the fields of the root, nor of those below them, nor for the first rows."""
+    """Fields of the root, fields below them, and those of the first rows."""
     engine = Engine(schema)
     await engine.prepare_in_turns(query)
     async with loop_ticks() as ticks:
