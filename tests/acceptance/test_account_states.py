@@ -1,4 +1,4 @@
-"""Accounts are switched off, on and deleted by services, and by nobody else."""
+"""Only services deactivate, reactivate and delete accounts."""
 
 from typing import Any
 

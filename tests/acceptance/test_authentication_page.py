@@ -1,4 +1,4 @@
-"""The page about authentication: its settings are accepted, and its code signs tokens that hold."""
+"""The page about authentication: its settings are accepted, and its code signs valid tokens."""
 
 import json
 import os

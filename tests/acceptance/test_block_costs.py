@@ -1,4 +1,4 @@
-"""Blocks are cheap: what a viewer with 10,000 of them costs PostgreSQL, beside one without."""
+"""Blocks are cheap: the cost in PostgreSQL for a viewer with 10,000 blocks, beside one without."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The example of docs/events.md, as it stands there, against a real log."""
+"""The example of docs/events.md, as printed, with a real feed."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The command line as a person meets it: sentences instead of tracebacks, and honest exit codes."""
+"""The command line: sentences instead of tracebacks, and exit codes."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The examples of these pages run as they stand, and answer what the pages show and promise."""
+"""The examples of these pages run as printed, and return what the pages show."""
 
 import pytest
 

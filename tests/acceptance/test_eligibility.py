@@ -1,4 +1,4 @@
-"""Whether a viewer may follow a user, over everything that may stand between the two."""
+"""Whether a viewer may follow a user, for all relations and settings of the two."""
 
 from dataclasses import dataclass
 

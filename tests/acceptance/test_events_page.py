@@ -1,4 +1,4 @@
-"""The subscriptions of docs/events.md run as they stand, and its tables are the truth."""
+"""The subscriptions of docs/events.md run as printed, and its tables are correct."""
 
 import re
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""The page about federation answers what it shows, and names what Kith shares with others."""
+"""The queries of the page about federation return what it shows, and its shared names are right."""
 
 import re
 

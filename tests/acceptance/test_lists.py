@@ -1,4 +1,4 @@
-"""Every list as everybody who can ask finds it: held against plain rules, and paged to its end."""
+"""Every list, read by every kind of viewer, equals the result of plain rules, page by page."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The page about lists answers what it says that it does."""
+"""The queries of the page about lists return what it shows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The dearest operations that are allowed never hold up the event loop for long.
+"""The most expensive allowed operations never delay the event loop for long.
 
 Counted in what one iteration of the loop does, not in seconds: docs/engine.md has the times.
 """

@@ -1,4 +1,4 @@
-"""The lists that are the viewer's alone, as they and everybody else find them."""
+"""The viewer's own lists, read by the viewer and by others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every example of the playground runs on the sample graph, and shows what it is there to show."""
+"""Every example of the playground runs on the sample graph, and shows its feature."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

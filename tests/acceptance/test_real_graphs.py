@@ -1,4 +1,4 @@
-"""Real social graphs, loaded and asked for through GraphQL: every answer equals the oracle's."""
+"""Real social graphs, loaded and read through GraphQL: every response is the expected one."""
 
 import random
 from typing import Any

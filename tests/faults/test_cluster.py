@@ -49,7 +49,7 @@ def at(cluster: Cluster, settings: StorageSettings) -> StorageSettings:
 
 @asynccontextmanager
 async def opened(settings: StorageSettings, cluster: Cluster) -> AsyncIterator[Stores]:
-    """Stores whose caches hold how everybody stands to the star: all follow it."""
+    """Stores whose caches hold the relations of all users to the star, which all follow."""
     async with open_stores(at(cluster, settings)) as stores:
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         await drain_all(stores)

@@ -1,4 +1,4 @@
-"""Embedded servers start, stop, and say what stands in their way."""
+"""Embedded servers start and stop, and report why they cannot."""
 
 import asyncio
 import stat

@@ -1,4 +1,4 @@
-"""Migrating a graph that is in use: what was there, and what was on its way, is what it was."""
+"""Migrations of a graph in use: its rows and its waiting changes stay the same."""
 
 import asyncio
 import re

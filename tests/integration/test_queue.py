@@ -1,4 +1,4 @@
-"""Waking the workers: what arq finds in the queue, and what putting it there costs."""
+"""The workers' queue: what arq reads from it, and the cost of adding a job."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -108,7 +108,7 @@ def _fields(places: Collection[tuple[str, str]]) -> list[GraphQLField]:
 
 
 def _leaves(on: GraphQLObjectType) -> str:
-    """Everything of a type that has neither arguments nor fields; of a list also what is in it.
+    """All leaves of a type without arguments; for a list, also those of its entries.
 
     Chosen one by one, hardly any relation would have dates.
     """

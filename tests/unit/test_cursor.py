@@ -1,4 +1,4 @@
-"""Cursors give back the position that went in, to the same list only, and nothing that was bent."""
+"""Cursors return their position, in their own list only, and changed ones are rejected."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import crc32

@@ -1,4 +1,4 @@
-"""Lines of JSON: whatever a process has to say is one object a line."""
+"""JSON logs: each line is one object."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A page is what a naive reading of Relay's rules makes of a list."""
+"""A page equals the result of a plain implementation of Relay's rules."""
 
 from itertools import pairwise
 

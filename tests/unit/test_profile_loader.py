@@ -1,4 +1,4 @@
-"""Profiles: who asks alike waits for the same."""
+"""Profiles: equal requests share one read."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The page of states and actions is what the rules say."""
+"""The page of states and actions follows from the rules."""
 
 from pathlib import Path
 

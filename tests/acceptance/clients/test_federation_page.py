@@ -1,4 +1,4 @@
-"""docs/federation.md with Apollo's own composer and gateway: its router runs, its table is true."""
+"""docs/federation.md with Apollo's composer and gateway: its router runs, its table is right."""
 
 import asyncio
 import json

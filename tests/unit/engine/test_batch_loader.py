@@ -1,4 +1,4 @@
-"""The traps of batching (aiodataloader 0.4.3), each closed."""
+"""Known problems of batching with aiodataloader 0.4.3, each avoided."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Whatever goes wrong inside, a request has a result: as graphql-core's, where that has one."""
+"""Every request has a result, whatever fails: the same as with graphql-core, if that has one."""
 
 from typing import Any
 

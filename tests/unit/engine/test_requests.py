@@ -1,4 +1,4 @@
-"""How far requests get, what runs where, and what is remembered of it."""
+"""The stages of a request: where it ends, what runs it, and what is cached."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Breadth costs no round trips, and what is alike is made once."""
+"""Wide operations take no more round trips, and equal work is done once."""
 
 import asyncio
 import gc
