@@ -7,8 +7,10 @@ from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
 )
+from http import HTTPStatus
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -32,6 +34,7 @@ from gateway.graphql.traced_requests import TracedApp
 from gateway.graphql.transports import Transports
 from gateway.http.client_address import ClientAddresses
 from gateway.http.health import Health, Probe
+from gateway.http.rejection import error_body
 from gateway.http.security_headers import with_security_headers
 from gateway.playground import Playground
 from gateway.server.contexts import caller_of
@@ -99,7 +102,7 @@ class Gateway:
         self._graphql: ASGIApp | None = None
         self.metrics: ASGIApp | None = None
         """The application behind the metrics' own address, while this one runs."""
-        self._routes = _application(lifespan=self.lifespan)
+        self._routes = _application(f"GraphQL is at {ENDPOINT}.", lifespan=self.lifespan)
         self._others = with_security_headers(self._routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -132,7 +135,9 @@ class Gateway:
                 self._config.exposure.metrics,
                 has_label=bool(self._config.spaces.names),
             )
-            self.metrics = with_security_headers(_application(metrics.routes()))
+            self.metrics = with_security_headers(
+                _application("Metrics are at /metrics.", metrics.routes())
+            )
             self._routes.router.routes.extend([*self._other_routes(default, metrics), *services])
             await stack.enter_async_context(metrics.answering())
             await stack.enter_async_context(measuring_loop_lag())
@@ -215,12 +220,26 @@ class Gateway:
 
 
 def _application(
+    hint: str,
     routes: Sequence[BaseRoute] = (),
     lifespan: Callable[[object], AbstractAsyncContextManager[None]] | None = None,
 ) -> Starlette:
-    """An application that does not add or remove slashes by redirects: these would name the host
-    that the client has sent."""
-    application = Starlette(routes=routes, lifespan=lifespan)
+    """An application that answers other paths and methods with a GraphQL error and the `hint`.
+
+    It does not add or remove slashes by redirects: these would name the host that the client has
+    sent.
+    """
+
+    async def reject(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            body = error_body("NOT_FOUND", f"There is nothing at this path. {hint}")
+        else:
+            body = error_body("METHOD_NOT_ALLOWED", "This path does not allow this HTTP method.")
+        return Response(body, error.status_code, error.headers, "application/json")
+
+    handlers = {HTTPStatus.NOT_FOUND: reject, HTTPStatus.METHOD_NOT_ALLOWED: reject}
+    application = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     application.router.redirect_slashes = False
     return application
 

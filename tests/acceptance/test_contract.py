@@ -297,6 +297,26 @@ async def test_an_invalid_variable_is_named(gateway: Gateway) -> None:
     assert error["message"].endswith(f"{DATE_EXPECTED}2026.")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("POST", "/", 405, "METHOD_NOT_ALLOWED"),
+        ("POST", "/grahpql", 404, "NOT_FOUND"),
+        ("POST", "/graphql/", 404, "NOT_FOUND"),
+        ("DELETE", "/healthz", 405, "METHOD_NOT_ALLOWED"),
+    ],
+)
+async def test_a_wrong_path_or_method_is_a_graphql_error(
+    gateway: Gateway, method: str, path: str, status: int, code: str
+) -> None:
+    response = await gateway.http.request(method, path, json={"query": "{ __typename }"})
+    assert response.status_code == status
+    (error,) = response.json()["errors"]
+    assert error["extensions"]["code"] == code
+    assert status != 404 or "/graphql" in error["message"]
+    assert status != 405 or response.headers["allow"]
+
+
 async def test_too_many_relations_are_an_error_and_never_cut(gateway: Gateway) -> None:
     query = 'query ($ids: [ID!]!) { user(id: "1") { relationWith(ids: $ids) { state } } }'
     data = await gateway.data(query, ids=["2"] * 1000)
