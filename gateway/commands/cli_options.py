@@ -27,6 +27,11 @@ Space = Annotated[
 STATE = Path(".kith")
 SPACE = "public"
 
+ID_MAX = 2**63 - 1
+"""Ids of rows are `bigint` in PostgreSQL."""
+SHOWN_MAX = 10_000
+"""A command shows at most as many rows."""
+
 
 @contextmanager
 def errors_without_traceback(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:

@@ -10,6 +10,7 @@ import typer
 
 from gateway.commands.audit import audited_command
 from gateway.commands.cli_options import (
+    SHOWN_MAX,
     SPACE,
     STATE,
     Space,
@@ -147,7 +148,8 @@ def verify(
     space: Space = SPACE,
     repair: Annotated[bool, typer.Option("--repair", help="Correct the drift.")] = False,
     examples: Annotated[
-        int, typer.Option(help="The number of examples for each kind of drift.", min=0)
+        int,
+        typer.Option(help="The number of examples for each kind of drift.", min=0, max=SHOWN_MAX),
     ] = 5,
 ) -> None:
     """Check that forward and reverse rows, counts and caches agree. Exits with 1 if they do not."""

@@ -7,6 +7,8 @@ import typer
 
 from gateway.commands.audit import audited_command
 from gateway.commands.cli_options import (
+    ID_MAX,
+    SHOWN_MAX,
     SPACE,
     STATE,
     Space,
@@ -20,16 +22,18 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-ChangeIds = Annotated[
-    list[int] | None, typer.Argument(metavar="ID...", help="Ids of changes, as `list` shows them.")
-]
+_IDS = typer.Argument(
+    metavar="ID...", help="Ids of changes, as `list` shows them.", min=1, max=ID_MAX
+)
 
 
 @app.command("list")
 def list_(
     state: StateFolder = STATE,
     space: Space = SPACE,
-    most: Annotated[int, typer.Option("--most", help="How many are shown.", min=1)] = 100,
+    most: Annotated[
+        int, typer.Option("--most", help="How many are shown.", min=1, max=SHOWN_MAX)
+    ] = 100,
 ) -> None:
     """List the failed changes with their errors."""
     from gateway.commands.outbox import show
@@ -41,7 +45,7 @@ def list_(
 
 @app.command()
 def retry(
-    ids: ChangeIds = None,
+    ids: Annotated[list[int] | None, _IDS] = None,
     every: Annotated[bool, typer.Option("--all", help="All failed changes.")] = False,
     state: StateFolder = STATE,
     space: Space = SPACE,
@@ -59,9 +63,7 @@ def retry(
 
 @app.command()
 def drop(
-    ids: Annotated[
-        list[int], typer.Argument(metavar="ID...", help="Ids of changes, as `list` shows them.")
-    ],
+    ids: Annotated[list[int], _IDS],
     state: StateFolder = STATE,
     space: Space = SPACE,
 ) -> None:

@@ -46,13 +46,19 @@ def capacity(
         run(Demand(edges, writes, lists, checks), assume or (), measured, as_json=as_json)
 
 
+TTL_MAX_S = 10 * 365 * 86_400
+"""Ten years."""
+
+
 def token(
     user_id: Annotated[
         int | None,
         typer.Argument(help="The viewer's id. A service may omit it.", min=1, max=MAX_USER_ID),
     ] = None,
     scope: Annotated[str, typer.Option(help="Scopes, separated by spaces: `service`.")] = "",
-    ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
+    ttl: Annotated[
+        int, typer.Option(help="Seconds until it expires.", min=1, max=TTL_MAX_S)
+    ] = 86_400,
     space: Annotated[
         str, typer.Option("--space", help="The space that it names, if claims name spaces.")
     ] = SPACE,

@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from gateway.commands.audit import audited_command
-from gateway.commands.cli_options import SPACE, STATE, Space, StateFolder, errors_without_traceback
+from gateway.commands.cli_options import (
+    SHOWN_MAX,
+    SPACE,
+    STATE,
+    Space,
+    StateFolder,
+    errors_without_traceback,
+)
 from graph.edge import MAX_USER_ID, UserId
 
 app = typer.Typer(
@@ -21,12 +28,15 @@ def show_(
     state: StateFolder = STATE,
     space: Space = SPACE,
     most: Annotated[
-        int, typer.Option("--most", help="How many shard groups are shown.", min=0)
+        int, typer.Option("--most", help="How many shard groups are shown.", min=0, max=SHOWN_MAX)
     ] = 10,
     whales: Annotated[
         int,
         typer.Option(
-            "--whales", help="Show so many users with the most edges. Reads all counts.", min=0
+            "--whales",
+            help="How many users with the most edges are shown. Reads all counts.",
+            min=0,
+            max=SHOWN_MAX,
         ),
     ] = 0,
 ) -> None:

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from gateway.commands.audit import audited_command
-from gateway.commands.cli_options import SPACE, STATE, Space, StateFolder, errors_without_traceback
+from gateway.commands.cli_options import (
+    ID_MAX,
+    SHOWN_MAX,
+    SPACE,
+    STATE,
+    Space,
+    StateFolder,
+    errors_without_traceback,
+)
 
 app = typer.Typer(
     help="Add, list or change the endpoints of webhooks, and read or replay their deliveries.",
@@ -100,7 +108,7 @@ def remove(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> None
 def log(
     name: Name,
     most: Annotated[
-        int, typer.Option("--most", help="How many are shown.", min=1, max=10_000)
+        int, typer.Option("--most", help="How many are shown.", min=1, max=SHOWN_MAX)
     ] = 50,
     only: Annotated[
         str, typer.Option("--only", help="Only waiting, delivered or parked ones.")
@@ -121,7 +129,9 @@ def replay(
     name: Name,
     ids: Annotated[
         list[int] | None,
-        typer.Argument(metavar="ID...", help="Ids of deliveries, as `log` shows them."),
+        typer.Argument(
+            metavar="ID...", help="Ids of deliveries, as `log` shows them.", min=1, max=ID_MAX
+        ),
     ] = None,
     parked: Annotated[bool, typer.Option("--parked", help="All parked deliveries.")] = False,
     delivered: Annotated[

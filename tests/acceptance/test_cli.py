@@ -65,6 +65,28 @@ def servers(settings: StorageSettings) -> dict[str, str]:
 @pytest.mark.parametrize(
     "command",
     [
+        "outbox list --most",
+        "outbox retry",
+        "outbox drop",
+        "webhooks log x --most",
+        "webhooks replay x",
+        "shards --most",
+        "shards --whales",
+        "shards isolate",
+        "verify --examples",
+        "token",
+        "token 1 --ttl",
+    ],
+)
+def test_a_number_that_is_too_large_is_rejected(command: str) -> None:
+    code, output = invoked(*command.split(), str(2**63))
+    assert code == 2
+    assert "Input should be less than or equal to" in output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "dev",
         "serve",
         "worker",
