@@ -114,12 +114,17 @@ class GraphQLSockets:
 
 
 class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
-    """The protocol handler. It adds a code to errors without one: those of the limit."""
+    """The protocol handler. It replaces errors without a code: those of the limit on operations."""
 
     async def send_message(self, message: Message) -> None:
         if message["type"] == "error":
+            most = self.max_subscriptions_per_connection
+            too_many = {
+                "message": f"A web socket has at most {most} operations. End some of them.",
+                "extensions": {"code": "OVERLOADED"},
+            }
             errors = [
-                {"extensions": {"code": "OVERLOADED"}, **formatted}
+                formatted if "extensions" in formatted else too_many
                 for formatted in message["payload"]
             ]
             message = cast("Message", {**message, "payload": errors})
