@@ -1,7 +1,7 @@
 """Filling long columns in slices, between which the event loop does other work.
 
-A slice builds about `SLICE_BYTES` of the response. The first slices are short, because the size
-of a row is known only when some rows are built. Fields that are pending at the end of a slice are
+A slice builds about `SLICE_BYTES` of the response. If it is not known what a row has below it, the
+first slices are short, because its size is known only when some rows are built. Fields that are pending at the end of a slice are
 joined with those of the other slices, so that each resolver is called as often as without slices.
 """
 
@@ -24,7 +24,7 @@ ITEMS_MAX = 4_000
 
 
 FIRST_ITEMS = 8
-"""The items of the first slice. Each may be a list of 100 rows, of which nothing is known yet."""
+"""The items of the first slice if each may be a list of 100 rows, of which nothing is known yet."""
 
 LIGHT_BYTES = SLICE_BYTES // 5
 """The objects of long columns that a run builds without waiting for a turn: 0.4 to 1 ms, as much as
@@ -49,15 +49,19 @@ def _is_light(completion: Completion, column: Column, run: Run) -> bool:
     rows = len(column)
     if isinstance(completion, ListCompletion):
         rows = sum([len(item) for item in column if type(item) in LIST_TYPES])
-        completion = completion.items
-    row_bytes = completion.row_bytes()
+    row_bytes = _item_bytes(completion)
     return row_bytes is not None and run.bytes + rows * row_bytes <= LIGHT_BYTES
+
+
+def _item_bytes(completion: Completion) -> int | None:
+    """The bytes of a row of a column, or of a row of its lists. None: see `Completion.row_bytes`."""
+    return (completion.items if isinstance(completion, ListCompletion) else completion).row_bytes()
 
 
 async def fill_in_slices(field: PendingField, column: Column, run: Run) -> None:
     """Fill a field in turns of the event loop. The fields below it are pending afterwards."""
     field.record(column, run)
-    filling = _Filling(run)
+    filling = _Filling(run, _item_bytes(field.completion))
     completed = await filling.complete(field.completion, column)
     field.put(completed, run)
     run.pending += _joined(filling.pending)
@@ -66,10 +70,10 @@ async def fill_in_slices(field: PendingField, column: Column, run: Run) -> None:
 class _Filling:
     """Completes one column in slices."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, item_bytes: int | None) -> None:
         self.pending: list[PendingField] = []
         self._run = run
-        self._items = FIRST_ITEMS
+        self._items = FIRST_ITEMS if item_bytes is None else _items_of_a_slice(item_bytes)
         """The number of items of the next slice."""
         self._spent = 1.0
         """How much of this turn is spent. The first slice waits for a turn."""
@@ -122,8 +126,12 @@ class _Filling:
         run.pending = []
         built = run.bytes - before
         self._spent += max(built / SLICE_BYTES, items / ITEMS_MAX)
-        self._items = max(1, min(SLICE_BYTES * items // (built + 1), 4 * self._items, ITEMS_MAX))
+        self._items = min(_items_of_a_slice(built / items), 4 * self._items)
         return completed
+
+
+def _items_of_a_slice(item_bytes: float) -> int:
+    return max(1, min(int(SLICE_BYTES / (item_bytes + 0.01)), ITEMS_MAX))
 
 
 def _joined(pending: Sequence[PendingField]) -> list[PendingField]:

@@ -33,11 +33,14 @@ class Ticks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: Counter[int] = Counter()
+        self.sizes: list[int] = []
+        """The rows that were built together."""
         self._tick = 0
         real = FieldColumns.execute
 
         def counting(columns: FieldColumns, rows: Rows, run: Run) -> list[dict[str, object]]:
             self.rows[self._tick] += len(rows)
+            self.sizes.append(len(rows))
             return real(columns, rows, run)
 
         monkeypatch.setattr(FieldColumns, "execute", counting)
@@ -115,6 +118,18 @@ async def test_a_long_column_of_light_rows_waits_for_no_turn_when_its_rows_are_k
     second = await engine.execute(query=query, context=[])
     assert not waits
     assert second.data == first.data
+
+
+async def test_the_first_slice_is_as_long_as_the_others_when_the_rows_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = Ticks(monkeypatch)
+    engine, query = Engine(schema), "{ tree { branches(count: 2500) { number even } } }"
+    await engine.execute(query=query, context=[])
+    assert max(ticks.sizes) < 2_500
+    ticks.sizes.clear()
+    await engine.execute(query=query, context=[])
+    assert ticks.sizes == [1, 1, 2_500]
 
 
 async def test_a_new_document_is_compiled_and_first_run_in_turns_of_the_event_loop() -> None:
