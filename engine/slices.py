@@ -1,8 +1,9 @@
 """Filling long columns in slices, between which the event loop does other work.
 
 A slice builds about `SLICE_BYTES` of the response. If it is not known what a row has below it, the
-first slices are short, because its size is known only when some rows are built. Fields that are pending at the end of a slice are
-joined with those of the other slices, so that each resolver is called as often as without slices.
+first slices are short, because its size is known only when some rows are built. Fields that are
+pending at the end of a slice are joined with those of the other slices, so that each resolver is
+called as often as without slices.
 """
 
 from collections.abc import Sequence
@@ -54,8 +55,9 @@ def _is_light(completion: Completion, column: Column, run: Run) -> bool:
 
 
 def _item_bytes(completion: Completion) -> int | None:
-    """The bytes of a row of a column, or of a row of its lists. None: see `Completion.row_bytes`."""
-    return (completion.items if isinstance(completion, ListCompletion) else completion).row_bytes()
+    """The bytes of a row of a column, or of its lists. None: see `Completion.row_bytes`."""
+    rows = completion.items if isinstance(completion, ListCompletion) else completion
+    return rows.row_bytes()
 
 
 async def fill_in_slices(field: PendingField, column: Column, run: Run) -> None:

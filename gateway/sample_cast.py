@@ -12,7 +12,7 @@ from graph.account_state import AccountState
 from graph.affinity import Interaction, InteractionKind, Scale
 from graph.edge import Kind, Millis, Pair, UserId
 from graph.follow_group import AddMembers, CreateGroup
-from graph.visibility import Audience
+from graph.privacy import Audience
 from resolvers import actions
 from resolvers.accounts import change_state
 from resolvers.actions import Action

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from graph.edge import Millis
 from graph.outcome import Outcome
-from graph.visibility import OPEN, Audience, Privacy
+from graph.privacy import OPEN, Audience, Privacy
 
 
 @dataclass(frozen=True, slots=True)

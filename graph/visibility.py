@@ -4,24 +4,16 @@ A viewer can see an edge if they are one of its ends, or if it is a public follo
 they may open. Hidden edges look the same as edges that do not exist.
 """
 
-from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum
 from functools import cache
 from itertools import product
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
 from graph.list_kind import ListKind
+from graph.lists import LISTS
+from graph.privacy import Audience, Privacy
 from graph.relation import FRIENDS, REVERSE_KIND_MASK, STRANGERS, Relation, kinds_of
-
-
-class Audience(IntEnum):
-    """The users who may open a list. The numbers are stored."""
-
-    EVERYONE = 0
-    FOLLOWERS = 1
-    FRIENDS = 2
-    ONLY_ME = 3
 
 
 class Access(Enum):
@@ -31,26 +23,6 @@ class Access(Enum):
     HIDDEN_BY_OWNER = "HIDDEN_BY_OWNER"
     PROTECTED = "PROTECTED"
     HIDDEN_BY_BLOCK = "HIDDEN_BY_BLOCK"
-
-
-@dataclass(frozen=True, slots=True)
-class Privacy:
-    """An account's privacy settings."""
-
-    protected: bool = False
-    """Whether only approved users can follow the account and open its lists."""
-    following: Audience = Audience.EVERYONE
-    followers: Audience = Audience.EVERYONE
-    present: bool = True
-    """Whether the account is active: neither deactivated nor deleted."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether everything is public, as for nearly all accounts."""
-        return self == OPEN
-
-
-OPEN = Privacy()
 
 
 class ViewerRole(Enum):
@@ -88,10 +60,7 @@ _WITHIN = {
 
 
 def access(list_kind: ListKind, privacy: Privacy, viewer: ViewerRole) -> Access:
-    """Whether the viewer may open that list of an account with that privacy.
-
-    The list of friends is open only if both of the other lists are: friends are in both.
-    """
+    """Whether the viewer may open that list of an account with that privacy."""
     if viewer in (ViewerRole.OWNER, ViewerRole.SERVICE):
         return Access.VISIBLE
     if viewer is ViewerRole.BLOCKER:
@@ -100,12 +69,7 @@ def access(list_kind: ListKind, privacy: Privacy, viewer: ViewerRole) -> Access:
         return Access.HIDDEN_BY_OWNER
     if privacy.protected and viewer is ViewerRole.STRANGER:
         return Access.PROTECTED
-    audiences = {
-        ListKind.FOLLOWING: {privacy.following},
-        ListKind.FOLLOWERS: {privacy.followers},
-        ListKind.FRIENDS: {privacy.following, privacy.followers},
-    }[list_kind]
-    seen = all(viewer in _WITHIN[audience] for audience in audiences)
+    seen = all(viewer in _WITHIN[audience] for audience in LISTS[list_kind].audiences(privacy))
     return Access.VISIBLE if seen else Access.HIDDEN_BY_OWNER
 
 

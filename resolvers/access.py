@@ -1,21 +1,20 @@
 """List access: whether the viewer may open lists, and how many entries the viewer can see."""
 
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from operator import attrgetter
 from typing import TypeAlias
 
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.list_kind import ListKind, OwnListKind
+from graph.lists import LISTS, AnyList
 from graph.visibility import Access, access, viewer_role_of
 from resolvers import visibility
 from resolvers.blocks import kinds_of_blocks
 from resolvers.profiles import AccessFacts
 from resolvers.scope import Scope
 from resolvers.shown_pages import ShownPages
-
-AnyList: TypeAlias = ListKind | OwnListKind
 
 Totals: TypeAlias = list[int | None]
 """The length of each list. None where the viewer may not open the list."""
@@ -163,7 +162,7 @@ def plain_totals(scope: Scope, kind: AnyList, facts: AccessFacts) -> Totals:
     counts = facts.counts
     if any(map(_ABSENT_OF, counts)):
         counts = _shown(scope, counts)
-    return list(map(_TOTALS[kind], counts))
+    return list(map(LISTS[kind].total, counts))
 
 
 async def count_unavailable(scope: Scope, viewer: UserId, kinds: Iterable[AnyList]) -> list[int]:
@@ -172,7 +171,7 @@ async def count_unavailable(scope: Scope, viewer: UserId, kinds: Iterable[AnyLis
     No other entries are left out of one's own lists.
     """
     (counts,) = (await load_access_facts(scope, [viewer])).counts
-    totals = [_TOTALS[stored_kind(scope, kind, viewer, counts)] for kind in kinds]
+    totals = [LISTS[stored_kind(scope, kind, viewer, counts)].total for kind in kinds]
     return [total(counts) - total(counts.without_absent) for total in totals]
 
 
@@ -181,7 +180,9 @@ async def _visible_counts(
 ) -> Totals:
     accesses = await accesses_of(scope, kind, owners, facts)
     return [
-        _TOTALS[stored_kind(scope, kind, owner, counts)](counts) if seen is Access.VISIBLE else None
+        LISTS[stored_kind(scope, kind, owner, counts)].total(counts)
+        if seen is Access.VISIBLE
+        else None
         for owner, seen, counts in zip(owners, accesses, _shown(scope, facts.counts), strict=True)
     ]
 
@@ -192,16 +193,3 @@ def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
 
 
 _ABSENT_OF = attrgetter("absent")
-
-_TOTALS: Mapping[AnyList, Callable[[Counts], int]] = {
-    ListKind.FOLLOWING: attrgetter("following"),
-    ListKind.FOLLOWERS: attrgetter("followers"),
-    ListKind.FRIENDS: attrgetter("friends"),
-    OwnListKind.FOLLOWING: lambda counts: counts.following + counts.whispers,
-    OwnListKind.FOLLOWERS: lambda counts: counts.followers + counts.whispered,
-    OwnListKind.CLOSE_FOLLOWS: attrgetter("close_follows"),
-    OwnListKind.MUTED: attrgetter("mutes"),
-    OwnListKind.BLOCKED: attrgetter("blocks"),
-    OwnListKind.OUTGOING_REQUESTS: attrgetter("outgoing_requests"),
-    OwnListKind.INCOMING_REQUESTS: attrgetter("incoming_requests"),
-}

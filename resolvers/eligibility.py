@@ -8,9 +8,9 @@ from graph.account import Account
 from graph.decision_types import PairState
 from graph.edge import Edge, UserId, Version
 from graph.outcome import Outcome
+from graph.privacy import Privacy
 from graph.relation import SELF, STRANGERS, Relation
 from graph.rules import among_active, follow
-from graph.visibility import Privacy
 from resolvers.scope import Scope
 
 

@@ -8,20 +8,10 @@ from graph.consistency import ACCOUNTS_CACHED_S, Moment, by_lane, moment_of_acco
 from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.lane import lane_of
-from graph.list_kind import ListKind, ListOf, OwnListKind
+from graph.list_kind import ListOf
+from graph.lists import LISTS, ranked_list
 from resolvers.scope import Scope, WatermarkReading
 from storage.ports.reader import Consistency
-
-LAGGING = frozenset(
-    {
-        ListKind.FOLLOWERS,
-        ListKind.FRIENDS,
-        OwnListKind.FOLLOWERS,
-        OwnListKind.INCOMING_REQUESTS,
-    }
-)
-"""Lists of what others have done, which their owner's lane carries. All other lists are exact."""
-
 
 _UNCACHED_US = (ACCOUNTS_CACHED_S + 15) * 1_000_000
 """A reader that began before the change may fill a cache some seconds after it."""
@@ -99,6 +89,6 @@ def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:
 
 def _freshness(reading: WatermarkReading, list_of: ListOf, is_degraded: bool) -> Freshness:
     oldest, now = reading.watermarks.oldest, reading.watermarks.now
-    since = oldest[lane_of(list_of.owner)] if list_of.kind in LAGGING else None
+    since = oldest[lane_of(list_of.owner)] if LISTS[ranked_list(list_of.kind)].lags else None
     as_of = now if since is None else min(since, now)
     return Freshness(Millis(as_of // 1000), -(-(now - as_of) // 1000), is_degraded)

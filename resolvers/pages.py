@@ -13,11 +13,11 @@ from typing import NamedTuple
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.list_kind import ListKind, OwnListKind
+from graph.lists import LISTS, AnyList
 from graph.page import EMPTY_PAGE, Page, Position, Window, cut
 from graph.relation import follows, has_block
 from graph.visibility import Access
 from resolvers.access import (
-    AnyList,
     accesses_of,
     deciding_users,
     is_plain,
@@ -43,9 +43,6 @@ of a request share these reads, except for a few of each list."""
 
 CHUNKS_MIN = 5
 """Reads that each list may make, however many lists share `CHUNKS_MAX`."""
-
-_SHOW_ABSENT = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
-"""Lists that show absent users too, so that their owner can remove them."""
 
 _USER = itemgetter(1)
 """The user of an entry."""
@@ -111,7 +108,7 @@ async def _visible_pages(
 ) -> VisiblePages:
     is_own, users = isinstance(kind, OwnListKind), deciding_users(scope, owners)
     # 1. Fetch. If anybody is absent, one more entry shows whether others follow after the page.
-    absent = NOBODY if kind in _SHOW_ABSENT else await scope.absent()
+    absent = NOBODY if LISTS[kind].shows_absent else await scope.absent()
     wanted = window._replace(size=window.size + 1) if absent else window
     pages = await _fetch(scope, kind, owners, wanted, users)
     # 2. Load the facts that decide what the viewer may see. The fetch has read them, too.

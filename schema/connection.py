@@ -22,6 +22,7 @@ from engine import (
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.list_kind import ListKind, OwnListKind, Ranking
+from graph.lists import ranked_list
 from graph.new_followers import is_new
 from graph.page import Position
 from resolvers.access import count_unavailable
@@ -201,7 +202,7 @@ class Connection:
         }
         if viewer is None or not kinds:
             return [None] * len(rows)
-        counts = await count_unavailable(scope, viewer, map(_whole_list, kinds))
+        counts = await count_unavailable(scope, viewer, map(ranked_list, kinds))
         found = dict(zip(kinds, counts, strict=True))
         return [
             None if row.list_of.owner != viewer or row.is_part else found[row.list_of.kind]
@@ -297,13 +298,8 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
 _Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | GroupFilter | None]
 
 
-def _whole_list(kind: ListKind | OwnListKind | Ranking) -> ListKind | OwnListKind:
-    """Return the list of which `kind` is an order. Suggestions do not come here."""
-    return ListKind.FRIENDS if isinstance(kind, Ranking) else kind
-
-
 async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:
-    kind, chosen = _whole_list(counted[0]), counted[1]
+    kind, chosen = ranked_list(counted[0]), counted[1]
     found: Sequence[int | None]
     if chosen is None:
         found = await load_totals(scope, kind, owners)

@@ -7,7 +7,7 @@ import strawberry
 from strawberry import UNSET, enum_value
 
 import resolvers.result
-from graph import visibility
+from graph.privacy import Audience
 from graph.account import PrivacyChange
 from graph.edge import user_id_of
 from graph.errors import BadInput
@@ -200,6 +200,6 @@ def _limit(limit: int | None) -> int | None:
     return limit
 
 
-def _audience(audience: ListAudience | None) -> visibility.Audience | None:
+def _audience(audience: ListAudience | None) -> Audience | None:
     # UNSET is falsy; every audience is truthy.
-    return visibility.Audience[audience.name] if audience else None
+    return Audience[audience.name] if audience else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from graph.account import Account
 from graph.account_state import AccountState
 from graph.edge import UserId
-from graph.visibility import Audience, Privacy
+from graph.privacy import Audience, Privacy
 from storage.postgres import sql
 from storage.postgres.connection.acquired import Connection, Record
 

@@ -612,6 +612,16 @@ async def test_every_list_returns_its_freshness(gateway: Gateway, stores: Stores
     assert {result["lagMs"] for result in result_of(answer, 0).values()} == {0}
 
 
+async def test_the_closest_friends_lag_like_all_friends(gateway: Gateway, stores: Stores) -> None:
+    query = f'{{ user(id: "1") {{ friends(orderBy: {{ field: AFFINITY }}) {{ {FRESHNESS} }} }} }}'
+    await follows(stores, (FAN, STAR))
+    found = (await gateway.data(query, STAR))["user"]["friends"]["freshness"]
+    assert found["lagMs"] > 0
+    await drain_all(stores)
+    found = (await gateway.data(query, STAR))["user"]["friends"]["freshness"]
+    assert found["lagMs"] == 0
+
+
 async def test_a_response_without_redis_says_so(storage_settings: StorageSettings) -> None:
     query = f'{{ user(id: "1") {{ followers {{ {FRESHNESS} }} }} }}'
     nowhere = replace(storage_settings, redis_url="unix:///nowhere.sock")

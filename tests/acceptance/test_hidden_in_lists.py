@@ -6,7 +6,7 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import Kind, UserId
-from graph.visibility import Audience
+from graph.privacy import Audience
 from storage.stores import Stores
 from tests.support.edges import Edges, edges
 from tests.support.gateway import Gateway

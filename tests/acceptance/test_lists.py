@@ -12,8 +12,9 @@ import pytest
 from graph.account import PrivacyChange
 from graph.edge import FOLLOWS, Flags, Kind, UserId
 from graph.list_kind import ListKind
+from graph.privacy import Audience, Privacy
 from graph.relation import kinds_of
-from graph.visibility import Access, Audience, Privacy, ViewerRole, access, viewer_role_of
+from graph.visibility import Access, ViewerRole, access, viewer_role_of
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.databases import Caches, Databases, filled_database

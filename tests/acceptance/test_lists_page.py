@@ -4,8 +4,8 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
+from graph.privacy import Audience
 from graph.rules import follow
-from graph.visibility import Audience
 from storage.stores import Stores
 from tests.support.documentation import examples
 from tests.support.edges import edges

@@ -7,8 +7,9 @@ import pytest
 from gateway.sample import CAST, load_sample
 from gateway.settings.config import Config
 from graph.edge import Flags, Kind
+from graph.privacy import Audience
 from graph.suggestion import Reason
-from graph.visibility import Access, Audience
+from graph.visibility import Access
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores

@@ -218,6 +218,12 @@ async def test_a_space_that_other_processes_use_stays_in_service(
     await space_commands.drop(config, "shop")
 
 
+async def test_a_space_that_is_named_like_a_job_can_be_dropped(config: Config) -> None:
+    """The connection that counts those of a space is none of them."""
+    await create(config, "drop")
+    await space_commands.drop(config, "drop")
+
+
 async def test_the_default_space_is_not_dropped_while_it_is_served(
     config: Config, stores: Stores
 ) -> None:

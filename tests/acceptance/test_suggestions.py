@@ -8,8 +8,8 @@ import pytest
 from graph.account import PrivacyChange
 from graph.affinity import DAY_MS
 from graph.edge import Flags, Kind, UserId
+from graph.privacy import Audience
 from graph.suggestion import candidates
-from graph.visibility import Audience
 from resolvers import suggestions as resolver
 from resolvers.policy import Policy
 from storage.settings import StorageSettings

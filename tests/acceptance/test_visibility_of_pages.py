@@ -12,8 +12,9 @@ import pytest
 from graph.edge import Flags, Kind
 from graph.list_kind import ListKind
 from graph.outcome import CHANGES
+from graph.privacy import Audience, Privacy
 from graph.relation_mask import Mark
-from graph.visibility import Audience, Privacy, ViewerRole, access
+from graph.visibility import ViewerRole, access
 from schema.eligibility import ELIGIBILITIES
 from storage.stores import Stores
 from tests.support.documentation import blocks, examples, rows

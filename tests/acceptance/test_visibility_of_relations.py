@@ -12,8 +12,8 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
+from graph.privacy import Audience
 from graph.relation_mask import Mark
-from graph.visibility import Audience
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import Edges, edges

@@ -13,9 +13,9 @@ from graph.errors import Unavailable
 from graph.list_kind import ListKind
 from graph.outcome import Outcome
 from graph.pace import Pace
+from graph.privacy import Audience, Privacy
 from graph.profile import PlainColumn, PlainProfiles, Profile
 from graph.receipt import IdempotentRequest, ReceiptExists, keyed_id
-from graph.visibility import Audience, Privacy
 from storage.announced.accounts import AnnouncedAccounts
 from storage.cache.codec.profiles import accounts_in, profile_column, profile_value, profiles_in
 from storage.cache.reader import CacheReader

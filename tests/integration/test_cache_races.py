@@ -19,10 +19,10 @@ from graph.errors import Unavailable
 from graph.list_kind import ListKind
 from graph.outcome import Outcome
 from graph.page import Page, Window
+from graph.privacy import OPEN
 from graph.profile import Profile
 from graph.relation import RelationColumn
 from graph.rules import follow, unfollow
-from graph.visibility import OPEN
 from storage.announced.edges import AnnouncedEdges
 from storage.cache.codec.relations import FORWARD, MARKER, REVERSE, sides_of
 from storage.cache.lease import Leases

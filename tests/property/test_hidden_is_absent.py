@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
-from graph.visibility import Audience
+from graph.privacy import Audience
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores

@@ -30,9 +30,9 @@ from graph.decision_types import Decision
 from graph.edge import MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.lane import Lane, lane_of
 from graph.outcome import Outcome
+from graph.privacy import Audience, Privacy
 from graph.receipt import UndoRecord
 from graph.steps import unchanged
-from graph.visibility import Audience, Privacy
 from resolvers import actions
 from resolvers.actions import Action
 from resolvers.policy import Policy

@@ -17,18 +17,10 @@ from graph.decision_types import Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis
 from graph.list_kind import ListKind
 from graph.outcome import Outcome
+from graph.privacy import OPEN, Privacy
 from graph.relation import kinds_of
 from graph.rules import among_active
-from graph.visibility import (
-    OPEN,
-    Access,
-    ListAccess,
-    Privacy,
-    ViewerRole,
-    access,
-    list_access,
-    viewer_role_of,
-)
+from graph.visibility import Access, ListAccess, ViewerRole, access, list_access, viewer_role_of
 from tests.support.group_model import Followed, Groups
 
 State = datetime | None

@@ -6,15 +6,13 @@ import pytest
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
 from graph.list_kind import ListKind
+from graph.privacy import OPEN, Audience, Privacy
 from graph.relation import SELF, STRANGERS, Relation, kinds_of, relation
 from graph.visibility import (
     HIDING,
-    OPEN,
     PUBLIC,
     Access,
-    Audience,
     ListAccess,
-    Privacy,
     ViewerRole,
     access,
     list_access,

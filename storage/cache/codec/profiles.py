@@ -18,8 +18,8 @@ from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.list_kind import ListKind
+from graph.privacy import Audience, Privacy
 from graph.profile import PlainColumn, Profile
-from graph.visibility import Audience, Privacy
 
 _PUBLIC = 3
 """Number of totals that every viewer may see."""

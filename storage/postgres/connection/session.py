@@ -92,7 +92,7 @@ async def _close(connection: Connection) -> None:
 
 def _parameters(job: str) -> dict[str, str]:
     return {
-        "application_name": f"kith {job}",
+        "application_name": f"kith job {job}",
         "statement_timeout": f"{STATEMENT_TIMEOUT_S}s",
         "lock_timeout": f"{LOCK_TIMEOUT_S}s",
         "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_TIMEOUT_S}s",

@@ -1,0 +1,66 @@
+"""What each list of a user is: its length, who may open it, and what it shows.
+
+CONTRIBUTING.md says what else a new list needs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TypeAlias
+
+from graph.counts import Counts
+from graph.list_kind import ListKind, OwnListKind, Ranking
+from graph.privacy import Audience, Privacy
+
+AnyList: TypeAlias = ListKind | OwnListKind
+
+
+def _only_me(privacy: Privacy) -> tuple[Audience, ...]:
+    return (Audience.ONLY_ME,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListDefinition:
+    """The properties of one list."""
+
+    total: Callable[[Counts], int]
+    """Its length."""
+    audiences: Callable[[Privacy], tuple[Audience, ...]] = _only_me
+    """The audiences of an account with this privacy: a viewer must be in each of them to open the
+    list."""
+    lags: bool = False
+    """Whether others' actions change it. Their changes arrive through the outbox lane of its owner;
+    all other lists are exact."""
+    shows_absent: bool = False
+    """Whether it shows deactivated and deleted accounts too, so that its owner can remove them."""
+
+
+LISTS: Mapping[AnyList, ListDefinition] = {
+    ListKind.FOLLOWING: ListDefinition(
+        total=attrgetter("following"), audiences=lambda privacy: (privacy.following,)
+    ),
+    ListKind.FOLLOWERS: ListDefinition(
+        total=attrgetter("followers"), audiences=lambda privacy: (privacy.followers,), lags=True
+    ),
+    ListKind.FRIENDS: ListDefinition(
+        total=attrgetter("friends"),
+        # Friends are in both other lists, so both must be open.
+        audiences=lambda privacy: (privacy.following, privacy.followers),
+        lags=True,
+    ),
+    OwnListKind.FOLLOWING: ListDefinition(total=lambda counts: counts.following + counts.whispers),
+    OwnListKind.FOLLOWERS: ListDefinition(
+        total=lambda counts: counts.followers + counts.whispered, lags=True
+    ),
+    OwnListKind.CLOSE_FOLLOWS: ListDefinition(total=attrgetter("close_follows")),
+    OwnListKind.MUTED: ListDefinition(total=attrgetter("mutes"), shows_absent=True),
+    OwnListKind.BLOCKED: ListDefinition(total=attrgetter("blocks"), shows_absent=True),
+    OwnListKind.OUTGOING_REQUESTS: ListDefinition(total=attrgetter("outgoing_requests")),
+    OwnListKind.INCOMING_REQUESTS: ListDefinition(total=attrgetter("incoming_requests"), lags=True),
+}
+
+
+def ranked_list(kind: AnyList | Ranking) -> AnyList:
+    """The list whose entries `kind` has. Suggestions have entries of their own: not for these."""
+    assert kind is not Ranking.SUGGESTIONS
+    return ListKind.FRIENDS if kind is Ranking.FRIENDS else kind
