@@ -238,11 +238,11 @@ def _table(found: Sequence[Measured]) -> Iterator[str]:
         cells = (one.cost, one.cpu_us, one.gateway_us, one.postgres_us, one.valkey_us)
         numbers = " | ".join(f"{cell:,.0f}" for cell in cells)
         yield f"| {one.name} | {numbers} | {one.ratio:.2f} |"
-    least, most = min(one.ratio for one in found), max(one.ratio for one in found)
+    least, limit = min(one.ratio for one in found), max(one.ratio for one in found)
     yield ""
     yield (
         f"{len(found)} operations: the median of CPU / cost is {middle:.2f}, the least"
-        f" {least / middle:.2f} times and the greatest {most / middle:.2f} times that."
+        f" {least / middle:.2f} times and the greatest {limit / middle:.2f} times that."
     )
 
 

@@ -105,7 +105,7 @@ def community(users: int | None, edges: int | None) -> Community:
 def _friendships(wanted: dict[int, int], chance: Random) -> dict[int, set[int]]:
     """Random pairs; each user occurs about as often as the given number of friends."""
     friends: dict[int, set[int]] = {member: set() for member in wanted}
-    stubs = [member for member, most in wanted.items() for _ in range(round(_FRIENDS * most))]
+    stubs = [member for member, limit in wanted.items() for _ in range(round(_FRIENDS * limit))]
     chance.shuffle(stubs)
     for one, other in zip(stubs[::2], stubs[1::2], strict=False):
         if one != other:

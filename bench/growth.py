@@ -110,9 +110,9 @@ async def _cold(shape: Shape, comparisons: dict[str, Comparison], durations: Dur
 
 
 def _verdict(outcome: Outcome) -> Verdict:
-    most = COLD_COST_MOST if outcome.shape.endswith("-cold") else WARM_COST_MOST
+    limit = COLD_COST_MOST if outcome.shape.endswith("-cold") else WARM_COST_MOST
     cost = outcome.p50_us(LARGE) / outcome.p50_us(SMALL)
-    return Verdict(f"{outcome.title}: p50, large / small", most, cost, at_least=False)
+    return Verdict(f"{outcome.title}: p50, large / small", limit, cost, at_least=False)
 
 
 if __name__ == "__main__":

@@ -32,11 +32,12 @@ class Split:
     ended: Mapping[UserId, Set[UserId]]
     """Users whom a user has followed and unfollowed."""
 
-    def sample(self, most: int) -> tuple[list[UserId], list[UserId]]:
-        """Two halves of up to `most` users with hidden follows: to choose parameters, to report."""
+    def sample(self, limit: int) -> tuple[list[UserId], list[UserId]]:
+        """Two halves of up to `limit` users with hidden follows: one to choose parameters, one to
+        report."""
         users = [user for user in sorted(self.hidden) if len(self.follows(user)) >= FOLLOWS_MIN]
         Random(3).shuffle(users)
-        users = users[:most]
+        users = users[:limit]
         return users[::2], users[1::2]
 
     def follows(self, user: UserId) -> Sequence[UserId]:

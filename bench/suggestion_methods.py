@@ -84,8 +84,8 @@ def _co_follow(split: Split, _: float) -> Callable[[UserId], Scores]:
 
 def _popularity(split: Split, _: float) -> Callable[[UserId], Scores]:
     counts = Counter({user: float(len(fans)) for user, fans in split.followers.items()})
-    most = dict(counts.most_common(POPULAR))
-    return lambda _: most
+    limit = dict(counts.most_common(POPULAR))
+    return lambda _: limit
 
 
 def _page_rank(split: Split, restart: float) -> Callable[[UserId], Scores]:

@@ -22,8 +22,8 @@ class Range(Protocol):
 
 def draw(graphs: Mapping[str, Mapping[str, Range]]) -> str:
     """An SVG: a group for each graph, a bar for each method, best first."""
-    most = max(row.high for rows in graphs.values() for row in rows.values()) or 1.0
-    scale = (WIDTH - LEFT - RIGHT) / most
+    limit = max(row.high for rows in graphs.values() for row in rows.values()) or 1.0
+    scale = (WIDTH - LEFT - RIGHT) / limit
     parts, y = [], TOP
     for graph, rows in graphs.items():
         parts.append(f"<text x='{LEFT}' y='{y + 16}' font-weight='600'>{graph}</text>")

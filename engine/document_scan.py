@@ -57,7 +57,9 @@ def scan(text: str, settings: EngineSettings) -> None:
         ("spreads {} fragments", counts["spreads"], settings.max_spreads),
         ("has {} operations", counts["operations"], settings.max_operations),
     ]
-    errors = [limit_error(what.format(f"{n:,}"), most) for what, n, most in bounds if n > most]
+    errors = [
+        limit_error(what.format(f"{n:,}"), maximum) for what, n, maximum in bounds if n > maximum
+    ]
     if errors:
         raise RequestError(Stage.LIMITS, errors)
 
@@ -72,8 +74,8 @@ def _tokens(text: str, settings: EngineSettings) -> tuple[list[str], int]:
     either."""
     tokens: list[str] = []
     comments = comment_characters = 0
-    most = settings.max_tokens + settings.max_comments + 1
-    for match in islice(_TOKEN.finditer(text), most):
+    maximum = settings.max_tokens + settings.max_comments + 1
+    for match in islice(_TOKEN.finditer(text), maximum):
         lexeme = match.group()
         if lexeme[0] == "#":
             comments += 1
@@ -114,8 +116,8 @@ def _counts(tokens: Sequence[str]) -> Counter[str]:
     return counts
 
 
-def _too_long(most: str, text: str, position: int) -> RequestError:
-    description = f"Document contains more than {most}. Parsing aborted."
+def _too_long(maximum: str, text: str, position: int) -> RequestError:
+    description = f"Document contains more than {maximum}. Parsing aborted."
     return RequestError(
         Stage.PARSE, [GraphQLSyntaxError(IndexedSource(text), position, description)]
     )

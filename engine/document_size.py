@@ -165,9 +165,9 @@ def size_errors(
         ("repeats field names in {} pairs", size.comparisons, settings.max_comparisons),
     ]
     return [
-        limit_error(what.format(_shown(count)), most)
-        for what, count, most in bounds
-        if count > most
+        limit_error(what.format(_shown(count)), maximum)
+        for what, count, maximum in bounds
+        if count > maximum
     ]
 
 

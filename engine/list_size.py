@@ -50,7 +50,7 @@ class Size(NamedTuple):
                 # A coerced list is a list, or a single value in place of it.
                 length = len(value) if isinstance(value, (list, tuple)) else 1
                 size = max(size, value if is_number else length)
-        return min(self.limits.default if size < 0 else size, self.limits.most)
+        return min(self.limits.default if size < 0 else size, self.limits.maximum)
 
 
 def list_size(node: FieldNode, declared: ListSize | int) -> Size | int:
@@ -70,14 +70,14 @@ def list_size(node: FieldNode, declared: ListSize | int) -> Size | int:
             variables.append(SizeVariable(value.name.value, tuple(path), is_number))
         elif value is not None:
             count = _number if argument in declared.numbers else _items
-            literal = max(literal, count(value, declared.most))
+            literal = max(literal, count(value, declared.maximum))
     size = Size(literal, tuple(variables), declared)
     return size if variables else size.of({})
 
 
-def _number(value: ValueNode, most: int) -> int:
+def _number(value: ValueNode, maximum: int) -> int:
     if isinstance(value, IntValueNode):
-        return int(value.value) if len(value.value) <= _DIGITS_MAX else most
+        return int(value.value) if len(value.value) <= _DIGITS_MAX else maximum
     return -1
 
 

@@ -21,13 +21,13 @@ class ListSize:
 
     `numbers` and `lists` are the names of arguments, or paths into input objects (`input.changes`).
     A number counts as itself and a list as its length; a single value in place of a list is one
-    item, whatever it is. If all are omitted or null, it is `default`; it is never more than `most`,
-    which the resolver must enforce.
+    item, whatever it is. If all are omitted or null, it is `default`; it is never more than
+    `maximum`, which the resolver must enforce.
     """
 
     numbers: tuple[str, ...]
     default: int
-    most: int
+    maximum: int
     lists: tuple[str, ...] = ()
 
 
@@ -74,9 +74,9 @@ def weighed(
     return {_KEY: Weight(call, row, item, size, page, entry, given)}
 
 
-def length_of(argument: str, most: int) -> ListSize:
+def length_of(argument: str, maximum: int) -> ListSize:
     """The length of a list that an argument holds."""
-    return ListSize((), 0, most, lists=(argument,))
+    return ListSize((), 0, maximum, lists=(argument,))
 
 
 def if_given(argument: str) -> ListSize:

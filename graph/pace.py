@@ -63,11 +63,11 @@ def retry_at(pace: Pace, now: int, paced_until: int) -> Millis | None:
 
     Both times are in microseconds.
     """
-    early = _valid_arrival(pace, now, paced_until) - _most(pace, now)
+    early = _valid_arrival(pace, now, paced_until) - _limit(pace, now)
     return Millis(-(-(now + early) // 1000)) if early > 0 else None
 
 
-def _most(pace: Pace, now: int) -> int:
+def _limit(pace: Pace, now: int) -> int:
     return now + pace.interval_us * (pace.burst - 1)
 
 
@@ -90,7 +90,7 @@ def paced(rule: Rule, pace: Pace, *, has_key: bool = False) -> Rule:
             decision.conditions.following_below,
             decision.conditions.blocks_below,
             pace_us=pace.interval_us,
-            paced_most=_most(pace, state.now),
+            paced_most=_limit(pace, state.now),
             paced_latest=latest(pace, state.now),
         )
         return replace(decision, conditions=conditions)

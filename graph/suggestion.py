@@ -118,16 +118,16 @@ class Candidates:
 
 
 def middles_of(
-    newest: Iterable[UserId], examined: Iterable[tuple[UserId, int | None]], most: int
+    newest: Iterable[UserId], examined: Iterable[tuple[UserId, int | None]], limit: int
 ) -> dict[UserId, int]:
     """The users between the viewer and the candidates, and how many users each follows.
 
     `examined` are some of those whom the viewer follows, best first, with the number of their
-    follows, None if the viewer may not see it. The first `most` who follow anybody are returned in
+    follows, None if the viewer may not see it. The first `limit` who follow anybody are returned in
     the order of `newest`, all whom the viewer follows: an order by affinity would show through the
     known followers.
     """
-    middles = dict(islice(((user, total) for user, total in examined if total), most))
+    middles = dict(islice(((user, total) for user, total in examined if total), limit))
     return {user: middles[user] for user in newest if user in middles}
 
 
@@ -177,11 +177,13 @@ def popular(lists: Iterable[Sequence[Position]]) -> Candidates:
     return Candidates(best_first, frozenset(), {}, Reason.POPULAR)
 
 
-def peers_of(lists: Iterable[Sequence[Position]], left_out: Set[UserId], most: int) -> list[UserId]:
-    """The users who are in most of these lists of followers, at most `most`. Of equals, those whom
+def peers_of(
+    lists: Iterable[Sequence[Position]], left_out: Set[UserId], limit: int
+) -> list[UserId]:
+    """The users who are in most of these lists of followers, at most `limit`. Of equals, those whom
     the lists name first."""
     shared = Counter(user for entries in lists for _, user in entries if user not in left_out)
-    return [user for user, _ in shared.most_common(most)]
+    return [user for user, _ in shared.most_common(limit)]
 
 
 def follow_back_worth(

@@ -174,12 +174,12 @@ async def _charge_lookups(
     """
     facts = await load_access_facts(scope, [*owners, other])
     counts = [counts.without_absent for counts in facts.counts]
-    most = min(counts[-1].following, OVERLAP_MAX)
+    limit = min(counts[-1].following, OVERLAP_MAX)
     lengths = [
         owner_counts.followers if kind is ListKind.FOLLOWERS else owner_counts.following
         for owner_counts in counts[:-1]
     ]
-    lookups = sum([max(0, min(length, most) - LOOKUPS_INCLUDED) for length in lengths])
+    lookups = sum([max(0, min(length, limit) - LOOKUPS_INCLUDED) for length in lengths])
     if lookups:
         scope.debit(ceil(lookups * LOOKUP_COST))
 

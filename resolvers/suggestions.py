@@ -153,8 +153,8 @@ async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
     return RankedCandidates(found, left_out)
 
 
-async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Sequence[Position]:
-    (page,) = (await pages_of(scope, kind, [viewer], Window(most))).pages
+async def _own(scope: Scope, viewer: UserId, kind: ListKind, limit: int) -> Sequence[Position]:
+    (page,) = (await pages_of(scope, kind, [viewer], Window(limit))).pages
     return page.entries
 
 
@@ -206,15 +206,15 @@ def _place(argument: str, user: UserId, order: Sequence[UserId]) -> int:
 
 
 async def _allowed(
-    scope: Scope, ranked: RankedCandidates, users: Iterator[UserId], most: int
+    scope: Scope, ranked: RankedCandidates, users: Iterator[UserId], limit: int
 ) -> list[UserId]:
-    """The first `most` whose accounts are present and whom the rules allow to suggest."""
+    """The first `limit` whose accounts are present and whom the rules allow to suggest."""
     left_out = ranked.left_out
     left = (user for user in users if user not in left_out)
     found: list[UserId] = []
-    at_once = most + CHECKED_FIRST
-    while len(found) < most and (some := list(islice(left, at_once))):
-        at_once = max(most, CHECKED_AT_ONCE)
+    at_once = limit + CHECKED_FIRST
+    while len(found) < limit and (some := list(islice(left, at_once))):
+        at_once = max(limit, CHECKED_AT_ONCE)
         viewer_relations, accounts = await asyncio.gather(
             scope.viewer_relations.get_many(some), scope.accounts.get_many(some)
         )
@@ -223,4 +223,4 @@ async def _allowed(
             for user, relation, account in zip(some, viewer_relations, accounts, strict=True)
             if account.privacy.present and may_suggest(relation.kinds)
         ]
-    return found[:most]
+    return found[:limit]

@@ -64,49 +64,51 @@ def user_id(argument: str, text: str) -> UserId:
     return found
 
 
-def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
+def user_ids(argument: str, texts: Sequence[str], maximum: int) -> list[UserId]:
     """Return the user ids in `texts`, in order.
 
     Raises:
-        BadInput: a text is not a user id, or there are more than `most`.
+        BadInput: a text is not a user id, or there are more than `maximum`.
     """
-    if len(texts) > most:
-        raise _too_many(argument, texts, most)
+    if len(texts) > maximum:
+        raise _too_many(argument, texts, maximum)
     return _plain_ids(texts) or [user_id(argument, text) for text in texts]
 
 
-def at_most(argument: str, entries: SequenceT, most: int) -> SequenceT:
-    """Return `entries`. Raises BadInput if there are more than `most`."""
-    if len(entries) > most:
-        raise _too_many(argument, entries, most)
+def at_most(argument: str, entries: SequenceT, maximum: int) -> SequenceT:
+    """Return `entries`. Raises BadInput if there are more than `maximum`."""
+    if len(entries) > maximum:
+        raise _too_many(argument, entries, maximum)
     return entries
 
 
-def _too_many(argument: str, entries: Sequence[object], most: int) -> BadInput:
-    return BadInput(argument, f"must have at most {most} entries, got {len(entries)}.")
+def _too_many(argument: str, entries: Sequence[object], maximum: int) -> BadInput:
+    return BadInput(argument, f"must have at most {maximum} entries, got {len(entries)}.")
 
 
-def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[ItemOrError[UserId]]:
+def each_user_id(argument: str, texts: Sequence[str], maximum: int) -> list[ItemOrError[UserId]]:
     """Return one user id, or one BadInput, for each text.
 
     Raises:
-        BadInput: there are more than `most`.
+        BadInput: there are more than `maximum`.
     """
     try:
-        return list(user_ids(argument, texts, most))
+        return list(user_ids(argument, texts, maximum))
     except BadInput:
-        if len(texts) > most:
+        if len(texts) > maximum:
             raise
         return [_outcome(user_id, argument, text) for text in texts]
 
 
-def each_user_pair(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[ItemOrError[Pair]]:
+def each_user_pair(
+    argument: str, pairs: Sequence[PairOfIds], maximum: int
+) -> list[ItemOrError[Pair]]:
     """Return one pair of user ids, or one BadInput, for each pair.
 
     Raises:
-        BadInput: there are more than `most`.
+        BadInput: there are more than `maximum`.
     """
-    return [_outcome(_pair, argument, pair) for pair in at_most(argument, pairs, most)]
+    return [_outcome(_pair, argument, pair) for pair in at_most(argument, pairs, maximum)]
 
 
 def _pair(argument: str, pair: PairOfIds) -> Pair:
@@ -164,14 +166,14 @@ _bounded: Callable[[tuple[int, Position, Position, bool]], Window] = partial(tup
 
 @lru_cache(WINDOWS_HELD)
 def _window(
-    first: int | None, last: int | None, oldest_first: bool, default: int, most: int
+    first: int | None, last: int | None, oldest_first: bool, default: int, maximum: int
 ) -> Window:
     """The same without cursors. All pages of one size share one window."""
     if first is not None and last is not None:
         raise BadInput("first", "cannot be combined with `last`. Use only one of them.")
     argument, size = ("first", first) if last is None else ("last", last)
     return Window(
-        _size(argument, size, default, most), backward=(last is not None) is not oldest_first
+        _size(argument, size, default, maximum), backward=(last is not None) is not oldest_first
     )
 
 
@@ -180,17 +182,17 @@ def page_size(argument: str, size: int | None, policy: Policy) -> int:
     return _size(argument, size, policy.page_default, policy.page_max)
 
 
-def _size(argument: str, size: int | None, default: int, most: int) -> int:
+def _size(argument: str, size: int | None, default: int, maximum: int) -> int:
     size = default if size is None else size
-    if not 0 <= size <= most:
-        raise BadInput(argument, f"must be between 0 and {most}, got {size}.")
+    if not 0 <= size <= maximum:
+        raise BadInput(argument, f"must be between 0 and {maximum}, got {size}.")
     return size
 
 
-def text(argument: str, given: str, most: int) -> str:
+def text(argument: str, given: str, maximum: int) -> str:
     """Return `given`. Raises BadInput if it is too long or cannot be stored."""
-    if len(given) > most:
-        raise BadInput(argument, f"must have at most {most} characters, got {len(given)}.")
+    if len(given) > maximum:
+        raise BadInput(argument, f"must have at most {maximum} characters, got {len(given)}.")
     if "\0" in given or (not given.isascii() and any("\ud800" <= c <= "\udfff" for c in given)):
         raise BadInput(argument, "must not contain null characters or surrogates.")
     return given
@@ -201,9 +203,9 @@ NOT_IN_A_LINE = frozenset({"Cc", "Zl", "Zp"})
 and paragraphs."""
 
 
-def line(argument: str, given: str, most: int) -> str:
+def line(argument: str, given: str, maximum: int) -> str:
     """Return `given`. Raises BadInput if it is too long, cannot be stored or is not one line."""
-    if any(category(character) in NOT_IN_A_LINE for character in text(argument, given, most)):
+    if any(category(character) in NOT_IN_A_LINE for character in text(argument, given, maximum)):
         raise BadInput(argument, "must not contain control characters, such as line breaks.")
     return given
 

@@ -59,14 +59,14 @@ class Service:
 
 
 async def users_of(
-    representations: Sequence[Representation], most: int
+    representations: Sequence[Representation], maximum: int
 ) -> list[ItemOrError[UserId]]:
     """Return one user id, or one BadInput, for each reference. Pauses between 2,500 of them.
 
     Raises:
-        BadInput: there are more than `most`.
+        BadInput: there are more than `maximum`.
     """
-    arguments.at_most("representations", representations, most)
+    arguments.at_most("representations", representations, maximum)
     users = list(map(_user_of, representations[:REFERENCES_PER_TURN]))
     for start in range(REFERENCES_PER_TURN, len(representations), REFERENCES_PER_TURN):
         await asyncio.sleep(0)

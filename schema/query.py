@@ -48,7 +48,7 @@ NodeIds = Annotated[
     ),
 ]
 
-IDS = length_of("ids", most=100)
+IDS = length_of("ids", maximum=100)
 DryRun = Annotated[
     bool,
     strawberry.argument(
@@ -118,8 +118,8 @@ class Query:
     def users(
         roots: Parents[None], info: Info, ids: UserIds, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[list[ItemOrError[UserRow]]]:
-        most = scope_of(info).policy.users_max
-        return [arguments.each_user_id("ids", ids, most)] * len(roots)
+        maximum = scope_of(info).policy.users_max
+        return [arguments.each_user_id("ids", ids, maximum)] * len(roots)
 
     @batched(
         graphql_type=Viewer | None,
@@ -131,7 +131,7 @@ class Query:
 
     @batched(
         graphql_type=list[Relation | None] | None,
-        metadata=weighed(call=RELATIONS, item=15, size=length_of("pairs", most=500)),
+        metadata=weighed(call=RELATIONS, item=15, size=length_of("pairs", maximum=500)),
         description="The relationship of each pair of users, in the order of `pairs`. An entry is "
         "null beside an error if one of its ids is invalid. Only for services: other callers get "
         "the error `FORBIDDEN`.",
@@ -210,15 +210,15 @@ class Query:
     @batched(
         name="_entities",
         graphql_type=list[Entity | None],
-        metadata=weighed(item=2, size=length_of("representations", most=10_000)),
+        metadata=weighed(item=2, size=length_of("representations", maximum=10_000)),
         description="The referenced users, in the order of `representations`, for a federation "
         "router. An entry is null beside an error if its reference is invalid.",
     )
     async def entities(
         roots: Parents[None], info: Info, representations: Representations
     ) -> list[list[ItemOrError[UserRow]]]:
-        most = scope_of(info).policy.entities_max
-        return [await users_of(representations, most)] * len(roots)
+        maximum = scope_of(info).policy.entities_max
+        return [await users_of(representations, maximum)] * len(roots)
 
 
 async def _accounts(

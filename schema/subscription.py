@@ -57,7 +57,7 @@ class Subscription:
 
     @strawberry.subscription(
         graphql_type=list[Relation],
-        metadata=weighed(call=RELATIONS, item=1.2, size=length_of("ids", most=100)),
+        metadata=weighed(call=RELATIONS, item=1.2, size=length_of("ids", maximum=100)),
         description="The relationships between the viewer and these users: first all of them, "
         "then those that changed. The error is `UNAUTHENTICATED` if nobody is signed in.",
     )
@@ -66,8 +66,8 @@ class Subscription:
     ) -> AsyncGenerator[Sequence[RelationRow], None]:
         scope = scope_of(info)
         if not ids:
-            most = scope.policy.live_relations_max
-            raise BadInput("ids", f"must have 1 to {most} entries, got 0.")
+            maximum = scope.policy.live_relations_max
+            raise BadInput("ids", f"must have 1 to {maximum} entries, got 0.")
         others = arguments.user_ids("ids", ids, scope.policy.live_relations_max)
         viewer = scope.must_have_viewer()
         async with aclosing(live.relation_changed(scope, others)) as changes:

@@ -81,7 +81,7 @@ class FollowSuggestion(Node):
 
     @batched(
         graphql_type=list[LazyUser],
-        metadata=weighed(size=ListSize(("first",), default=3, most=KNOWN_MAX)),
+        metadata=weighed(size=ListSize(("first",), default=3, maximum=KNOWN_MAX)),
         description="Users whom the viewer follows and who follow this user; the one whom the "
         "viewer followed last comes first. Can be incomplete, like `knownFollowerCount`.",
     )

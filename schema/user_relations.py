@@ -27,7 +27,7 @@ Others = Annotated[
     strawberry.argument(description="The ids of up to 1,000 users. Duplicates are allowed."),
 ]
 
-OTHERS = length_of("ids", most=1_000)
+OTHERS = length_of("ids", maximum=1_000)
 
 
 @strawberry.type

@@ -22,7 +22,7 @@ WRITE = 1_500
 QUERY = 300
 """A query of PostgreSQL for a few rows."""
 
-PAGE_SIZE = ListSize(("first", "last"), default=20, most=100)
+PAGE_SIZE = ListSize(("first", "last"), default=20, maximum=100)
 
 DEEP = 50
 """A page after a cursor, which can be beyond the cached entries."""

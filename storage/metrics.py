@@ -40,7 +40,7 @@ class StoreMetrics(Collector):
         yield GaugeMetricFamily(
             "kith_postgres_pool_connections_max",
             "Connections to PostgreSQL that the process may open (KITH_POOL_MAX).",
-            usage.most,
+            usage.limit,
         )
 
     def _redis(self) -> Iterator[Metric]:

@@ -11,7 +11,7 @@ async def unlink_keys(settings: StorageSettings, space: str) -> None:
     Raises:
         Unavailable: Redis cannot be reached; some keys may be left.
     """
-    async with shared_servers(settings, most=1) as servers:
+    async with shared_servers(settings, limit=1) as servers:
         for redis in {servers.redis, servers.broker}:
             await unlink_all(redis, f"kith:{space}:*")
         # arq's keys of a job contain its name.

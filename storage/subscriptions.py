@@ -54,19 +54,19 @@ class Subscription:
 
 
 class Subscriptions:
-    """All subscriptions of a process, at most `most`.
+    """All subscriptions of a process, at most `limit`.
 
     The first one starts `listen`, which calls `wake` and `wake_all` until it is cancelled. A
     process without subscriptions does not listen.
     """
 
-    def __init__(self, listen: Callable[["Subscriptions"], Awaitable[None]], most: int) -> None:
+    def __init__(self, listen: Callable[["Subscriptions"], Awaitable[None]], limit: int) -> None:
         self._listen = listen
-        self._most = most
+        self._limit = limit
         self._waiting: dict[UserId, set[Subscription]] = {}
         self._for_all: set[Subscription] = set()
         self._count = 0
-        self._most_of_viewer = max(OF_VIEWER_MIN, most // OF_VIEWER_SHARE)
+        self._limit_of_viewer = max(OF_VIEWER_MIN, limit // OF_VIEWER_SHARE)
         self._of_viewers: Counter[UserId] = Counter()
         self._to_wake: dict[Subscription, None] = {}
         """Those that are not woken yet although something may have changed, in order."""
@@ -81,10 +81,10 @@ class Subscriptions:
         """A subscription of `viewer` to changes of any of `users`, for the block.
 
         Raises:
-            Overloaded: there are `most` subscriptions already, or too many of this viewer.
+            Overloaded: there are `limit` subscriptions already, or too many of this viewer.
         """
-        if viewer is not None and self._of_viewers[viewer] >= self._most_of_viewer:
-            message = f"You have {self._most_of_viewer} subscriptions here, the maximum."
+        if viewer is not None and self._of_viewers[viewer] >= self._limit_of_viewer:
+            message = f"You have {self._limit_of_viewer} subscriptions here, the maximum."
             raise Overloaded(LIVE_EVENTS, f"{message} End some of them.")
         subscription = self._opened()
         if viewer is not None:
@@ -114,10 +114,10 @@ class Subscriptions:
             self._for_all.discard(subscription)
 
     def _opened(self) -> Subscription:
-        if self._count >= self._most:
+        if self._count >= self._limit:
             raise Overloaded(
                 LIVE_EVENTS,
-                f"This server has {self._most} subscriptions, the maximum. Try again later.",
+                f"This server has {self._limit} subscriptions, the maximum. Try again later.",
             )
         if self._listening is None or self._listening.done():
             self._listening = asyncio.ensure_future(self._listen(self))

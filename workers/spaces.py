@@ -160,8 +160,8 @@ class SpaceWorkers:
         if len(self._workers) < self._settings.open_max:
             return True
         if name not in self._failed:
-            most = self._settings.open_max
-            log.error("space %s has no worker here: KITH_SPACES_OPEN_MAX is %d", name, most)
+            limit = self._settings.open_max
+            log.error("space %s has no worker here: KITH_SPACES_OPEN_MAX is %d", name, limit)
             self._failed[name] = monotonic()
         return False
 

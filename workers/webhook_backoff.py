@@ -21,10 +21,10 @@ class Backoff:
         self._failures = 0
         self._until = 0.0
 
-    def allowed(self, most: int, running: int) -> int:
-        """How many more attempts may begin now, of at most `most` at once."""
+    def allowed(self, limit: int, running: int) -> int:
+        """How many more attempts may begin now, of at most `limit` at once."""
         if self._failures < FAILURES_MAX:
-            return most - running
+            return limit - running
         return int(running == 0 and time.monotonic() >= self._until)
 
     def record(self, *, succeeded: bool) -> None:

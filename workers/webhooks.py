@@ -134,8 +134,8 @@ async def delivering(stores: Stores, settings: WebhookSettings, space: str) -> A
             await task
 
 
-async def purge_webhooks(webhooks: Webhooks, kept_s: float, most: int) -> int:
-    """Delete deliveries after their retention, about `most` at most for each endpoint. Returns how
+async def purge_webhooks(webhooks: Webhooks, kept_s: float, limit: int) -> int:
+    """Delete deliveries after their retention, about `limit` at most for each endpoint. Returns how
     many.
 
     Raises:
@@ -144,5 +144,5 @@ async def purge_webhooks(webhooks: Webhooks, kept_s: float, most: int) -> int:
     gone = 0
     for name, endpoint in (await webhooks.endpoints.all()).items():
         is_paused = endpoint.state is EndpointState.PAUSED
-        gone += await webhooks.deliveries.purge(name, kept_s, most, is_paused=is_paused)
-    return gone + await webhooks.deliveries.purge_orphans(most)
+        gone += await webhooks.deliveries.purge(name, kept_s, limit, is_paused=is_paused)
+    return gone + await webhooks.deliveries.purge_orphans(limit)

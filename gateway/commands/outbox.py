@@ -12,7 +12,7 @@ from storage.stores import open_stores
 NOT_FOUND = 1
 
 
-async def show(config: Config, most: int) -> None:
+async def show(config: Config, limit: int) -> None:
     """Print the failed changes of a space.
 
     Raises:
@@ -20,7 +20,7 @@ async def show(config: Config, most: int) -> None:
     """
     async with open_stores(config.storage) as stores:
         count = await stores.jobs.lanes.failed_changes.count()
-        for change in await stores.jobs.lanes.failed_changes.first(most):
+        for change in await stores.jobs.lanes.failed_changes.first(limit):
             typer.echo(_line(change))
     typer.echo(f"{count:,} failed changes." if count else "No failed changes.")
 

@@ -31,8 +31,8 @@ _IDS = typer.Argument(
 def list_(
     state: StateFolder = STATE,
     space: Space = SPACE,
-    most: Annotated[
-        int, typer.Option("--most", help="How many are shown.", min=1, max=SHOWN_MAX)
+    limit: Annotated[
+        int, typer.Option("--limit", help="How many are shown.", min=1, max=SHOWN_MAX)
     ] = 100,
 ) -> None:
     """List the failed changes with their errors."""
@@ -40,7 +40,7 @@ def list_(
     from gateway.settings.config import read_config
 
     with errors_without_traceback():
-        asyncio.run(show(read_config(state, space), most))
+        asyncio.run(show(read_config(state, space), limit))
 
 
 @app.command()

@@ -14,7 +14,7 @@ HOT = 2
 """A shard group with so many times the average of bytes is hot."""
 
 
-async def show(config: Config, most: int, whales: int) -> None:
+async def show(config: Config, limit: int, whales: int) -> None:
     """Print the machines, the largest shard groups, and the largest users.
 
     Raises:
@@ -22,7 +22,7 @@ async def show(config: Config, most: int, whales: int) -> None:
         Unavailable: PostgreSQL cannot be reached.
     """
     groups = await shards.shard_groups(config.storage)
-    for line in report(groups, most):
+    for line in report(groups, limit):
         typer.echo(line)
     if whales:
         for whale in await shards.whales(config.storage, whales):
@@ -43,7 +43,7 @@ async def isolate(config: Config, user: UserId) -> None:
         typer.echo(f"User {user} is alone in the group of shard {shard}.")
 
 
-def report(groups: Sequence[ShardGroup], most: int) -> Iterable[str]:
+def report(groups: Sequence[ShardGroup], limit: int) -> Iterable[str]:
     """The lines about machines and shard groups."""
     total = sum(group.bytes for group in groups)
     by_node = sorted(groups, key=lambda group: group.node)
@@ -60,7 +60,7 @@ def report(groups: Sequence[ShardGroup], most: int) -> Iterable[str]:
             f"about {rows:,} rows"
         )
     average = total / len(groups)
-    for group in sorted(groups, key=lambda group: -group.bytes)[:most]:
+    for group in sorted(groups, key=lambda group: -group.bytes)[:limit]:
         marks = ", HOT" if group.bytes >= HOT * average else ""
         marks += ", one user" if group.is_of_one else ""
         times = group.bytes / average if average else 1

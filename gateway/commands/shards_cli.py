@@ -27,8 +27,8 @@ def show_(
     context: typer.Context,
     state: StateFolder = STATE,
     space: Space = SPACE,
-    most: Annotated[
-        int, typer.Option("--most", help="How many shard groups are shown.", min=0, max=SHOWN_MAX)
+    limit: Annotated[
+        int, typer.Option("--limit", help="How many shard groups are shown.", min=0, max=SHOWN_MAX)
     ] = 10,
     whales: Annotated[
         int,
@@ -47,7 +47,7 @@ def show_(
     from gateway.settings.config import read_config
 
     with errors_without_traceback():
-        asyncio.run(show(read_config(state, space), most, whales))
+        asyncio.run(show(read_config(state, space), limit, whales))
 
 
 @app.command()

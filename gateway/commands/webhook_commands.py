@@ -110,7 +110,7 @@ async def remove(config: Config, name: str) -> None:
     typer.echo(f"{name}: removed")
 
 
-async def show_log(config: Config, name: str, only: str, most: int) -> None:
+async def show_log(config: Config, name: str, only: str, limit: int) -> None:
     """Print the newest deliveries of an endpoint, of one state if `only` names it.
 
     Raises:
@@ -120,7 +120,7 @@ async def show_log(config: Config, name: str, only: str, most: int) -> None:
     state = _state_named(only) if only else None
     async with _opened(config) as webhooks:
         _require(name in await webhooks.endpoints.all(), name)
-        deliveries = await webhooks.deliveries.log(name, state, most)
+        deliveries = await webhooks.deliveries.log(name, state, limit)
     for delivery in deliveries:
         typer.echo(_log_line(delivery))
     typer.echo(f"{len(deliveries):,} deliveries.")

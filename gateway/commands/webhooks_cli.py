@@ -107,8 +107,8 @@ def remove(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> None
 @app.command()
 def log(
     name: Name,
-    most: Annotated[
-        int, typer.Option("--most", help="How many are shown.", min=1, max=SHOWN_MAX)
+    limit: Annotated[
+        int, typer.Option("--limit", help="How many are shown.", min=1, max=SHOWN_MAX)
     ] = 50,
     only: Annotated[
         str, typer.Option("--only", help="Only waiting, delivered or parked ones.")
@@ -121,7 +121,7 @@ def log(
     from gateway.settings.config import read_config
 
     with errors_without_traceback():
-        asyncio.run(show_log(read_config(state, space), name, only, most))
+        asyncio.run(show_log(read_config(state, space), name, only, limit))
 
 
 @app.command()

@@ -155,7 +155,7 @@ class Connections:
     def __init__(self, limits: StreamLimits) -> None:
         self.limits = limits
         self._open: set[Connection] = set()
-        self._most_of_viewer = max(OF_VIEWER_MIN, limits.connections_max // OF_VIEWER_SHARE)
+        self._limit_of_viewer = max(OF_VIEWER_MIN, limits.connections_max // OF_VIEWER_SHARE)
         self._of_viewers: Counter[Hashable] = Counter()
         self._stopped = False
         self._none_open = asyncio.Event()
@@ -182,8 +182,8 @@ class Connections:
 
     def claim(self, connection: Connection, viewer: Hashable) -> None:
         """Count an open connection for a viewer. Raises HttpRejection 503 above the limit."""
-        if self._of_viewers[viewer] >= self._most_of_viewer:
-            message = f"You have {self._most_of_viewer} open streams here. Close some of them."
+        if self._of_viewers[viewer] >= self._limit_of_viewer:
+            message = f"You have {self._limit_of_viewer} open streams here. Close some of them."
             raise HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
         self._of_viewers[viewer] += 1
         connection.at_close(partial(self._release, viewer))

@@ -27,10 +27,10 @@ S = TypeVar("S")
 
 
 class OperationNames(Generic[S]):
-    """Series of operation names: at most `most`, besides `ANONYMOUS` and `OTHER`."""
+    """Series of operation names: at most `limit`, besides `ANONYMOUS` and `OTHER`."""
 
-    def __init__(self, most: int, new: Callable[[str], S], remove: Callable[[str], None]) -> None:
-        self._most = most
+    def __init__(self, limit: int, new: Callable[[str], S], remove: Callable[[str], None]) -> None:
+        self._limit = limit
         self._new = new
         self._remove = remove
         self._fixed = {ANONYMOUS: new(ANONYMOUS), OTHER: new(OTHER)}
@@ -44,9 +44,9 @@ class OperationNames(Generic[S]):
         """The series of a name that has none yet."""
         if not NAME.fullmatch(name):
             return self._fixed[OTHER]
-        if len(self._recent) < self._most:
+        if len(self._recent) < self._limit:
             return self._add(name)
-        if name in self._candidates or len(self._candidates) < CANDIDATES_PER_NAME * self._most:
+        if name in self._candidates or len(self._candidates) < CANDIDATES_PER_NAME * self._limit:
             self._candidates[name] += 1
         return self._fixed[OTHER]
 

@@ -118,9 +118,9 @@ class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
 
     async def send_message(self, message: Message) -> None:
         if message["type"] == "error":
-            most = self.max_subscriptions_per_connection
+            limit = self.max_subscriptions_per_connection
             too_many = {
-                "message": f"A web socket has at most {most} operations. End some of them.",
+                "message": f"A web socket has at most {limit} operations. End some of them.",
                 "extensions": {"code": "OVERLOADED"},
             }
             errors = [

@@ -67,9 +67,9 @@ class Places:
     to others.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._most_of_one = max(1, most * 3 // 4)
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._limit_of_one = max(1, limit * 3 // 4)
         self._taken: Counter[Hashable] = Counter()
 
     @contextmanager
@@ -77,10 +77,10 @@ class Places:
         """Take a place for the block, for the caller of the request: a client in a space. Raises
         HttpRejection 503 if there is none."""
         caller = id(scope.stores), service_caller(scope.client)
-        if self._taken[caller] >= self._most_of_one:
-            raise _no_place(f"This client has {self._most_of_one} such streams here, the maximum.")
-        if self._taken.total() >= self._most:
-            raise _no_place(f"This server has {self._most} such streams, the maximum.")
+        if self._taken[caller] >= self._limit_of_one:
+            raise _no_place(f"This client has {self._limit_of_one} such streams here, the maximum.")
+        if self._taken.total() >= self._limit:
+            raise _no_place(f"This server has {self._limit} such streams, the maximum.")
         self._taken[caller] += 1
         try:
             yield

@@ -50,11 +50,11 @@ def switch(variable: str, default: bool, help_: str) -> Any:
 
 
 def number(
-    variable: str, default: int, help_: str, *, unit: str, least: int, most: int = NUMBER_MAX
+    variable: str, default: int, help_: str, *, unit: str, minimum: int, maximum: int = NUMBER_MAX
 ) -> Any:
-    """A whole number from `least` to `most`."""
-    allowed = f"a whole number, {least} to {most}"
-    return _field(variable, default, help_, allowed, unit=unit, ge=least, le=most)
+    """A whole number from `minimum` to `maximum`."""
+    allowed = f"a whole number, {minimum} to {maximum}"
+    return _field(variable, default, help_, allowed, unit=unit, ge=minimum, le=maximum)
 
 
 def _field(

@@ -133,7 +133,7 @@ class BulkMutations:
 
     @strawberry.mutation(
         metadata=weighed(
-            call=4 * QUERY, page=length_of("input.changes", most=CHANGES_MAX), entry=5
+            call=4 * QUERY, page=length_of("input.changes", maximum=CHANGES_MAX), entry=5
         ),
         description="Starts to make many changes for many users in the background, by the rules "
         "and limits of the single mutations. Repeating it with the same id and input returns the "

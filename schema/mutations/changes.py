@@ -219,7 +219,7 @@ class ChangeManyMutations:
     """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        metadata=weighed(page=length_of("input.changes", most=50), entry=WRITE),
+        metadata=weighed(page=length_of("input.changes", maximum=50), entry=WRITE),
         description="Makes up to 50 changes. Each change succeeds or fails independently. If the "
         "idempotency key was used with other changes, no change is made.",
     )

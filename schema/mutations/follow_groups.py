@@ -36,7 +36,7 @@ from schema.weights import WRITE
 
 _GROUP_ID = "The `id` of the group."
 _NAME = "The name: 1 to 50 characters in one line, without control characters."
-_MEMBERS = weighed(call=WRITE, page=length_of("input.userIds", most=100), entry=10)
+_MEMBERS = weighed(call=WRITE, page=length_of("input.userIds", maximum=100), entry=10)
 
 
 @strawberry.enum(description="The outcome of `createFollowGroup`.")

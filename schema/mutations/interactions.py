@@ -98,7 +98,7 @@ class InteractionMutations:
     """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        metadata=weighed(page=length_of("input.interactions", most=500), entry=50),
+        metadata=weighed(page=length_of("input.interactions", maximum=500), entry=50),
         description="Records interactions between users, all or none. They influence the order of "
         "suggestions and of closest friends, and cannot be read. Without an idempotency key, a "
         "repeated request is recorded again. Only for services: other callers get the error "
@@ -130,8 +130,8 @@ class InteractionMutations:
         )
 
 
-def _interactions(given: Sequence[InteractionInput], most: int) -> list[Interaction]:
-    arguments.at_most("interactions", given, most)
+def _interactions(given: Sequence[InteractionInput], maximum: int) -> list[Interaction]:
+    arguments.at_most("interactions", given, maximum)
     now = Millis(int(time.time() * 1000))
     return [_interaction(f"interactions.{i}", one, now) for i, one in enumerate(given)]
 

@@ -49,7 +49,7 @@ class PinnedFollowingMutations:
     """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        metadata=weighed(page=length_of("input.userIds", most=PINNED_MAX), entry=100),
+        metadata=weighed(page=length_of("input.userIds", maximum=PINNED_MAX), entry=100),
         description="Replaces the users whom the viewer has pinned among those they follow: see "
         "`Viewer.pinnedFollowing`. Only the viewer can read them. Cannot be undone.",
     )

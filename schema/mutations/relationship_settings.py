@@ -7,11 +7,11 @@ import strawberry
 from strawberry import UNSET, enum_value
 
 import resolvers.result
-from graph.privacy import Audience
 from graph.account import PrivacyChange
 from graph.edge import user_id_of
 from graph.errors import BadInput
 from graph.outcome import Outcome
+from graph.privacy import Audience
 from resolvers import relationship_settings
 from resolvers.audit import require_service
 from schema import arguments

@@ -52,7 +52,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
             keys.prefix("rel"),
             relation_fields,
             lambda _: ttl_s,
-            partial(tables.relations.around, most=settings.cache.relations_max),
+            partial(tables.relations.around, limit=settings.cache.relations_max),
             Staleness.UPDATED,
             at_once=50,
             closed_with=keys.prefix("own"),

@@ -52,8 +52,8 @@ class RelationRows(Protocol):
         """One column for each check, with one relation for each of its `others`."""
         ...
 
-    async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
-        """The neighbourhood of each of `users`, with at most `most` edges in each direction."""
+    async def around(self, users: Sequence[UserId], limit: int) -> Mapping[UserId, Neighbourhood]:
+        """The neighbourhood of each of `users`, with at most `limit` edges in each direction."""
         ...
 
 

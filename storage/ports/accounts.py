@@ -68,8 +68,8 @@ class AccountStates(Protocol):
 class Neighbours(Protocol):
     """The users with an edge from or to a user."""
 
-    async def neighbours(self, user: UserId, most: int) -> Set[UserId]:
-        """About `most` users of each direction, and of those who have a note about `user`."""
+    async def neighbours(self, user: UserId, limit: int) -> Set[UserId]:
+        """About `limit` users of each direction, and of those who have a note about `user`."""
         ...
 
 

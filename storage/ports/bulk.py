@@ -32,8 +32,8 @@ class BulkOperations(Protocol):
         """The operation; None: it does not exist."""
         ...
 
-    async def count_open(self, most: int) -> int:
-        """How many operations of the space have not ended, up to `most`."""
+    async def count_open(self, limit: int) -> int:
+        """How many operations of the space have not ended, up to `limit`."""
         ...
 
     async def drop_upload(self, key: BulkKey, upload: UUID) -> None:

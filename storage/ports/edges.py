@@ -66,8 +66,8 @@ class Receipts(Protocol):
 class Mutes(Protocol):
     """Mutes that have an end."""
 
-    async def expired(self, most: int) -> Sequence[Pair]:
-        """Up to `most` mutes whose end has passed, the earliest end first."""
+    async def expired(self, limit: int) -> Sequence[Pair]:
+        """Up to `limit` mutes whose end has passed, the earliest end first."""
         ...
 
 
@@ -82,7 +82,7 @@ class EdgeNotes(Protocol):
         """The versions of the edges of `user` to those of `others` to whom there is a row."""
         ...
 
-    async def ended(self, user: UserId, since: Millis, most: int) -> Set[UserId]:
+    async def ended(self, user: UserId, since: Millis, limit: int) -> Set[UserId]:
         """Users to whom `user` had an edge or a flag that has ended after `since`: the latest
-        `most`, as long as the tombstones are kept."""
+        `limit`, as long as the tombstones are kept."""
         ...

@@ -40,8 +40,8 @@ class Feeds(Protocol):
         """Open the user's feed, and return the cursor of its end."""
         ...
 
-    async def after(self, user: UserId, cursor: str, most: int) -> FeedBatch:
-        """At most `most` events of the user's feed after `cursor`."""
+    async def after(self, user: UserId, cursor: str, limit: int) -> FeedBatch:
+        """At most `limit` events of the user's feed after `cursor`."""
         ...
 
 
@@ -65,8 +65,8 @@ class ChangeFeed(Protocol):
         """The cursor after the newest change."""
         ...
 
-    async def after(self, cursor: str, most: int) -> ChangeBatch:
-        """At most `most` changes of each group of lanes after the cursor.
+    async def after(self, cursor: str, limit: int) -> ChangeBatch:
+        """At most `limit` changes of each group of lanes after the cursor.
 
         Raises:
             BadCursor: the cursor is damaged, or belongs to another space.

@@ -45,18 +45,18 @@ class Exports(Protocol):
 
 
 class AccountExports(Protocol):
-    """All that is stored about one user, in ranges: at most `most` entries after a key, in the
+    """All that is stored about one user, in ranges: at most `limit` entries after a key, in the
     order of keys. Followers and requests are in `Exports`. Exact."""
 
     async def account(self, user: UserId) -> AccountEntry:
         """The user's settings and state."""
         ...
 
-    async def outgoing(self, user: UserId, after: UserId, most: int) -> Sequence[OutgoingEntry]:
+    async def outgoing(self, user: UserId, after: UserId, limit: int) -> Sequence[OutgoingEntry]:
         """The user's edges, and flags of users to whom there is none, by the other users' ids."""
         ...
 
-    async def notes(self, user: UserId, after: UserId, most: int) -> Sequence[NoteEntry]:
+    async def notes(self, user: UserId, after: UserId, limit: int) -> Sequence[NoteEntry]:
         """The user's private notes, by the other users' ids."""
         ...
 
@@ -64,7 +64,7 @@ class AccountExports(Protocol):
         """The user's groups, in order."""
         ...
 
-    async def group_members(self, user: UserId, after: UserId, most: int) -> Sequence[MemberEntry]:
+    async def group_members(self, user: UserId, after: UserId, limit: int) -> Sequence[MemberEntry]:
         """The members of the user's groups after `after`, by id."""
         ...
 
@@ -72,10 +72,10 @@ class AccountExports(Protocol):
         """All users whom the user has pinned, in order, also those whom they have unfollowed."""
         ...
 
-    async def affinities(self, user: UserId, after: UserId, most: int) -> Sequence[AffinityEntry]:
+    async def affinities(self, user: UserId, after: UserId, limit: int) -> Sequence[AffinityEntry]:
         """The user's ranks, by the other users' ids."""
         ...
 
-    async def receipts(self, user: UserId, after: int, most: int) -> Sequence[ReceiptEntry]:
+    async def receipts(self, user: UserId, after: int, limit: int) -> Sequence[ReceiptEntry]:
         """The receipts of the user's requests, by their ids."""
         ...

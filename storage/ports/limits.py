@@ -31,7 +31,7 @@ class Usages(Protocol):
 class Budgets(Protocol):
     """Token buckets of callers, shared by all gateways."""
 
-    async def take(self, caller: str, bucket: Bucket, spent: int, least: int, most: int) -> Grant:
-        """Take between `least` and `most` tokens out of a caller's bucket, or none if it holds
+    async def take(self, caller: str, bucket: Bucket, spent: int, least: int, limit: int) -> Grant:
+        """Take between `least` and `limit` tokens out of a caller's bucket, or none if it holds
         fewer, after subtracting those that were `spent` without asking. One round trip."""
         ...

@@ -54,14 +54,14 @@ class AbsentFollowerCounts:
         self._postgres = postgres
         self._followers_max = followers_max
 
-    async def waiting(self, most: int) -> int:
-        """Number of accounts that are not counted since their state changed, up to `most`."""
-        row = await self._postgres.row(_SQL.waiting, most)
+    async def waiting(self, limit: int) -> int:
+        """Number of accounts that are not counted since their state changed, up to `limit`."""
+        row = await self._postgres.row(_SQL.waiting, limit)
         assert row is not None
         return int(row["count"])
 
-    async def update(self, most: int) -> Counted:
-        """Count up to `most` accounts whose state has changed, fewer if they follow many users.
+    async def update(self, limit: int) -> Counted:
+        """Count up to `limit` accounts whose state has changed, fewer if they follow many users.
         Returns zero if another process is counting.
 
         `users` leaves out users with few followers: while an account is not counted, their absent
@@ -79,17 +79,17 @@ class AbsentFollowerCounts:
             # A separate statement, so that its snapshot is newer than the commit of a lane's
             # previous holder.
             if connection.is_citus:
-                return await _update_on_citus(connection, most, self._followers_max)
+                return await _update_on_citus(connection, limit, self._followers_max)
             nobody, *rows = await connection.fetch(
-                _SQL.update_counts, most, self._followers_max, EDGES_MAX, timeout=COUNT_S
+                _SQL.update_counts, limit, self._followers_max, EDGES_MAX, timeout=COUNT_S
             )
         return Counted(nobody["accounts"], [row["user_id"] for row in rows])
 
 
-async def _update_on_citus(connection: Connection, most: int, followers_max: int) -> Counted:
+async def _update_on_citus(connection: Connection, limit: int, followers_max: int) -> Counted:
     """Do the steps of the plain statement in statements of their own, each a task for each shard
     with rows of it."""
-    waiting = await connection.fetch(_SQL.first_on_citus, most)
+    waiting = await connection.fetch(_SQL.first_on_citus, limit)
     steps = {row["user_id"]: row["step"] for row in waiting}
     found = await connection.fetch(_SQL.edges_on_citus, list(steps))
     users = _up_to_edges_max(list(steps), {row["user_id"]: row["edges"] for row in found})

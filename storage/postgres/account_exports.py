@@ -112,12 +112,12 @@ class PostgresAccountExports:
             NEVER_SEEN if own is None else own["followers_seen"],
         )
 
-    async def outgoing(self, user: UserId, after: UserId, most: int) -> Sequence[OutgoingEntry]:
-        rows = await self._postgres.fetch(_SQL.outgoing, user, after, most)
+    async def outgoing(self, user: UserId, after: UserId, limit: int) -> Sequence[OutgoingEntry]:
+        rows = await self._postgres.fetch(_SQL.outgoing, user, after, limit)
         return list(map(_outgoing, rows))
 
-    async def notes(self, user: UserId, after: UserId, most: int) -> Sequence[NoteEntry]:
-        rows = await self._postgres.fetch(_SQL.notes, user, after, most)
+    async def notes(self, user: UserId, after: UserId, limit: int) -> Sequence[NoteEntry]:
+        rows = await self._postgres.fetch(_SQL.notes, user, after, limit)
         return [NoteEntry(row["id"], row["note"]) for row in rows]
 
     async def pins(self, user: UserId) -> Sequence[PinEntry]:
@@ -128,19 +128,19 @@ class PostgresAccountExports:
         rows = await self._postgres.fetch(_SQL.groups, user)
         return [GroupEntry(row["id"], row["name"]) for row in rows]
 
-    async def group_members(self, user: UserId, after: UserId, most: int) -> Sequence[MemberEntry]:
-        rows = await self._postgres.fetch(_SQL.group_members, user, after, most)
+    async def group_members(self, user: UserId, after: UserId, limit: int) -> Sequence[MemberEntry]:
+        rows = await self._postgres.fetch(_SQL.group_members, user, after, limit)
         return [
             MemberEntry(row["id"], list(zip(row["groups"], row["dates"], strict=True)))
             for row in rows
         ]
 
-    async def affinities(self, user: UserId, after: UserId, most: int) -> Sequence[AffinityEntry]:
-        rows = await self._postgres.fetch(_SQL.affinities, user, after, most)
+    async def affinities(self, user: UserId, after: UserId, limit: int) -> Sequence[AffinityEntry]:
+        rows = await self._postgres.fetch(_SQL.affinities, user, after, limit)
         return [AffinityEntry(row["id"], row["rank"]) for row in rows]
 
-    async def receipts(self, user: UserId, after: int, most: int) -> Sequence[ReceiptEntry]:
-        rows = await self._postgres.fetch(_SQL.receipts, user, UUID(int=after), most)
+    async def receipts(self, user: UserId, after: int, limit: int) -> Sequence[ReceiptEntry]:
+        rows = await self._postgres.fetch(_SQL.receipts, user, UUID(int=after), limit)
         return list(map(_receipt, rows))
 
 

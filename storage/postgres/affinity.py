@@ -86,10 +86,10 @@ class PostgresAffinity:
         rows = await self._postgres.fetch(_SQL.closest, user, KEPT)
         return {UserId(other): rank for other, rank in rows}
 
-    async def prune(self, most: int = 10_000) -> int:
-        """Delete the lowest ranks of users who have too many, for about `most` users at most."""
+    async def prune(self, limit: int = 10_000) -> int:
+        """Delete the lowest ranks of users who have too many, for about `limit` users at most."""
         gone = taken = 0
-        while taken < most:
+        while taken < limit:
             crowded = await self._take_crowded()
             for user in crowded:
                 row = await self._postgres.row(_SQL.prune, user, KEPT)
@@ -114,27 +114,27 @@ class PostgresAffinity:
             taken += [row["user_id"] for row in rows]
         return taken
 
-    async def forget(self, user: UserId, most: int = FORGOTTEN_BATCH) -> int:
-        """Delete at most `most` ranks of a user and of others for that user.
+    async def forget(self, user: UserId, limit: int = FORGOTTEN_BATCH) -> int:
+        """Delete at most `limit` ranks of a user and of others for that user.
 
-        Returns the number deleted; less than `most` means that none is left. For accounts that are
+        Returns the number deleted; less than `limit` means that none is left. For accounts that are
         being erased; safe to repeat, one short statement per call, or on Citus one for each shard.
         """
         if await self._postgres.is_citus():
-            return await self._forget_by_shard(user, most)
-        row = await self._postgres.row(_SQL.forget, user, most)
+            return await self._forget_by_shard(user, limit)
+        row = await self._postgres.row(_SQL.forget, user, limit)
         assert row is not None
         gone: int = row["count"]
         return gone
 
-    async def _forget_by_shard(self, user: UserId, most: int) -> int:
+    async def _forget_by_shard(self, user: UserId, limit: int) -> int:
         """Like `forget`. Each statement is a transaction, so none waits for a batch while it holds
         rows that the batch needs."""
-        (own,) = await self._postgres.fetch(_SQL.forget_on_citus, user, most)
+        (own,) = await self._postgres.fetch(_SQL.forget_on_citus, user, limit)
         gone: int = own["count"]
-        if gone == most:
+        if gone == limit:
             return gone
-        found = await self._postgres.fetch(_SQL.find_sources_on_citus, user, most - gone)
+        found = await self._postgres.fetch(_SQL.find_sources_on_citus, user, limit - gone)
         sources = [UserId(row["user_id"]) for row in found]
         for group in await by_shard(self._postgres, sources, UserId):
             await self._postgres.fetch(_SQL.forget_of_on_citus, user, group)

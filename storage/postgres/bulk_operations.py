@@ -99,8 +99,8 @@ class PostgresBulkOperations:
         operation = None if row is None else _operation(row)
         return operation if operation is not None and operation.key == key else None
 
-    async def count_open(self, most: int) -> int:
-        row = await self._postgres.row(_SQL.count_open, most)
+    async def count_open(self, limit: int) -> int:
+        row = await self._postgres.row(_SQL.count_open, limit)
         assert row is not None
         return int(row["count"])
 
@@ -123,13 +123,13 @@ class BulkQueue:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def open(self, most: int) -> Sequence[int]:
-        """The numbers of up to `most` operations that no worker applies, the oldest first.
+    async def open(self, limit: int) -> Sequence[int]:
+        """The numbers of up to `limit` operations that no worker applies, the oldest first.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.
         """
-        return [row["operation_key"] for row in await self._postgres.fetch(_SQL.find_open, most)]
+        return [row["operation_key"] for row in await self._postgres.fetch(_SQL.find_open, limit)]
 
     async def begin(self, number: int, lease: UUID) -> BulkSlice | None:
         """Lease an operation for `LEASE_S` and begin its next slice. None: it has ended, or another
@@ -158,10 +158,10 @@ class BulkQueue:
         """End a lease, so that any worker can continue."""
         await self._postgres.fetch(_SQL.release, number, lease)
 
-    async def unannounced(self, most: int) -> Sequence[BulkOperation]:
-        """Up to `most` operations that have ended and whose event was not published, the earliest
+    async def unannounced(self, limit: int) -> Sequence[BulkOperation]:
+        """Up to `limit` operations that have ended and whose event was not published, the earliest
         first."""
-        return list(map(_operation, await self._postgres.fetch(_SQL.find_unannounced, most)))
+        return list(map(_operation, await self._postgres.fetch(_SQL.find_unannounced, limit)))
 
     async def announced(self, operation: BulkOperation) -> None:
         """Record that the event of an end was published, and add it for the endpoints of webhooks

@@ -46,31 +46,31 @@ class Erasures:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def unfinished(self, most: int) -> Sequence[UserId]:
-        """Deleted accounts that may have data left, at most `most`."""
-        return [row["user_id"] for row in await self._postgres.fetch(_SQL.unfinished, most)]
+    async def unfinished(self, limit: int) -> Sequence[UserId]:
+        """Deleted accounts that may have data left, at most `limit`."""
+        return [row["user_id"] for row in await self._postgres.fetch(_SQL.unfinished, limit)]
 
     async def is_unfinished(self, user: UserId) -> bool:
         return await self._postgres.row(_SQL.is_unfinished, user) is not None
 
-    async def targets(self, user: UserId, most: int) -> Sequence[UserId]:
-        """About `most` users to whom the user has an edge, or about whom the user has a note."""
-        return [row["id"] for row in await self._postgres.fetch(_SQL.targets, user, most)]
+    async def targets(self, user: UserId, limit: int) -> Sequence[UserId]:
+        """About `limit` users to whom the user has an edge, or about whom the user has a note."""
+        return [row["id"] for row in await self._postgres.fetch(_SQL.targets, user, limit)]
 
-    async def sources(self, user: UserId, most: int) -> Sequence[UserId]:
-        """At most `most` users who have an edge to the user, as far as the user's lane is
+    async def sources(self, user: UserId, limit: int) -> Sequence[UserId]:
+        """At most `limit` users who have an edge to the user, as far as the user's lane is
         drained."""
-        return [row["id"] for row in await self._postgres.fetch(_SQL.sources, user, most)]
+        return [row["id"] for row in await self._postgres.fetch(_SQL.sources, user, limit)]
 
-    async def muted_or_dismissed_by(self, user: UserId, most: int) -> Sequence[UserId]:
-        """At most `most` users who have no edge to the user, but have muted or dismissed them."""
+    async def muted_or_dismissed_by(self, user: UserId, limit: int) -> Sequence[UserId]:
+        """At most `limit` users who have no edge to the user, but have muted or dismissed them."""
         return [
-            row["id"] for row in await self._postgres.fetch(_SQL.muted_or_dismissed_by, user, most)
+            row["id"] for row in await self._postgres.fetch(_SQL.muted_or_dismissed_by, user, limit)
         ]
 
-    async def neighbours(self, user: UserId, most: int) -> Set[UserId]:
-        targets, sources = await self.targets(user, most), await self.sources(user, most)
-        return {*targets, *sources, *await self.muted_or_dismissed_by(user, most)}
+    async def neighbours(self, user: UserId, limit: int) -> Set[UserId]:
+        targets, sources = await self.targets(user, limit), await self.sources(user, limit)
+        return {*targets, *sources, *await self.muted_or_dismissed_by(user, limit)}
 
     async def has_pending_change(self, user: UserId) -> bool:
         """Whether a change from or to the user is in the outbox: not applied, parked or failed."""

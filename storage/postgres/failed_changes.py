@@ -53,9 +53,9 @@ class FailedChanges:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def first(self, most: int) -> Sequence[FailedChange]:
-        """At most `most` failed changes, the oldest of each lane first."""
-        rows = await self._postgres.fetch(_SQL.list_failed, *_LANES, most)
+    async def first(self, limit: int) -> Sequence[FailedChange]:
+        """At most `limit` failed changes, the oldest of each lane first."""
+        rows = await self._postgres.fetch(_SQL.list_failed, *_LANES, limit)
         return list(map(_failed_change, rows))
 
     async def count(self) -> int:

@@ -22,5 +22,5 @@ class PostgresMutes:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def expired(self, most: int) -> Sequence[Pair]:
-        return [Pair(*row) for row in await self._postgres.fetch(_SQL.expired_mutes, most)]
+    async def expired(self, limit: int) -> Sequence[Pair]:
+        return [Pair(*row) for row in await self._postgres.fetch(_SQL.expired_mutes, limit)]

@@ -94,9 +94,9 @@ class Outbox:
 
     @repeat_cancelled
     async def apply(
-        self, lane: Lane, most: int, *, after_id: int = 0, waits: bool = True
+        self, lane: Lane, limit: int, *, after_id: int = 0, waits: bool = True
     ) -> Applied:
-        """Apply a lane's oldest changes, at most `most`, with ids above `after_id`, to the reverse
+        """Apply a lane's oldest changes, at most `limit`, with ids above `after_id`, to the reverse
         rows and the counts. With `waits`, wait for the drain that has the lane.
 
         Returns all of these changes, to be published. A drain that ended before it acknowledged
@@ -108,14 +108,14 @@ class Outbox:
         """
         try:
             async with self._locked(lane, waits) as connection:
-                return await self._apply(connection, lane, most, after_id, None)
+                return await self._apply(connection, lane, limit, after_id, None)
         except _REJECTED as error:
-            rows = await self._postgres.fetch(_SQL.oldest, lane, most, after_id)
+            rows = await self._postgres.fetch(_SQL.oldest, lane, limit, after_id)
             raise _rejected([row["id"] for row in rows], error) from error
 
     @repeat_cancelled
     async def apply_shares(
-        self, lane: Lane, most: int, share: int, after: UserId, *, waits: bool = True
+        self, lane: Lane, limit: int, share: int, after: UserId, *, waits: bool = True
     ) -> Applied:
         """Like `apply`, but up to half of the changes are the oldest `share` of each target after
         `after` in the order of ids. The others are the oldest of the lane.
@@ -124,15 +124,15 @@ class Outbox:
         """
         async with self._locked(lane, waits) as connection:
             statement = await self._either(_SQL.shares, _SQL.shares_on_citus)
-            rows = await connection.fetch(statement, lane, most, share, after)
+            rows = await connection.fetch(statement, lane, limit, share, after)
             shared = [row for row in rows if row["target"] is not None]
             oldest = [row["id"] for row in rows[len(shared) :]]
-            ids = list(dict.fromkeys([*(row["id"] for row in shared), *oldest]))[:most]
+            ids = list(dict.fromkeys([*(row["id"] for row in shared), *oldest]))[:limit]
             applied = await self._apply_changes(connection, lane, sorted(ids))
-        is_cut = len(shared) == (most + 1) // 2
+        is_cut = len(shared) == (limit + 1) // 2
         return replace(
             applied,
-            is_full=len(oldest) == most,
+            is_full=len(oldest) == limit,
             next_target=shared[-1]["target"] if is_cut else NO_USER,
         )
 
@@ -154,18 +154,18 @@ class Outbox:
         self,
         connection: Connection,
         lane: Lane,
-        most: int,
+        limit: int,
         after_id: int,
         ids: Sequence[int] | None,
     ) -> Applied:
         """Apply changes, and decode them before the commit, so that one that cannot be decoded is
         not applied."""
         if connection.is_citus:
-            return await _applied_on_citus(connection, lane, most, after_id, ids)
+            return await _applied_on_citus(connection, lane, limit, after_id, ids)
         applied = _decoded(
-            await connection.fetch(_APPLY_SQL.apply_changes, lane, most, after_id, ids)
+            await connection.fetch(_APPLY_SQL.apply_changes, lane, limit, after_id, ids)
         )
-        return replace(applied, is_full=len(applied.ids) == most)
+        return replace(applied, is_full=len(applied.ids) == limit)
 
     @asynccontextmanager
     async def _locked(self, lane: Lane, waits: bool) -> AsyncIterator[Connection]:
@@ -186,9 +186,9 @@ class Outbox:
         without it."""
         await self._postgres.fetch(_SQL.fail, lane, change, failed_lane(lane), tries, reason)
 
-    async def traces(self, lane: Lane, ids: Sequence[int], most: int) -> list[str]:
-        """The traces of the requests that made these changes, up to `most`."""
-        rows = await self._postgres.fetch(_SQL.traces, lane, list(ids), most)
+    async def traces(self, lane: Lane, ids: Sequence[int], limit: int) -> list[str]:
+        """The traces of the requests that made these changes, up to `limit`."""
+        rows = await self._postgres.fetch(_SQL.traces, lane, list(ids), limit)
         return [row["trace"] for row in rows]
 
     @repeat_cancelled
@@ -210,20 +210,20 @@ class Outbox:
         """Delete parked changes of a lane that were published."""
         await self._postgres.fetch(_SQL.acknowledge_parked, parked_lane(lane), list(ids))
 
-    async def parked(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
-        """The oldest parked changes of a lane, at most `most`, with ids above `after_id`."""
-        return _decoded(await self._postgres.fetch(_SQL.parked, parked_lane(lane), most, after_id))
+    async def parked(self, lane: Lane, limit: int, *, after_id: int = 0) -> Applied:
+        """The oldest parked changes of a lane, at most `limit`, with ids above `after_id`."""
+        return _decoded(await self._postgres.fetch(_SQL.parked, parked_lane(lane), limit, after_id))
 
 
 async def _applied_on_citus(
-    connection: Connection, lane: Lane, most: int, after_id: int, ids: Sequence[int] | None
+    connection: Connection, lane: Lane, limit: int, after_id: int, ids: Sequence[int] | None
 ) -> Applied:
     """Find the changes first, on all shards. What follows then asks only the shards of their users:
     a lane has changes of all users, but a batch may have a few."""
     if ids is None:
-        found = await connection.fetch(_APPLY_SQL.oldest_on_citus, lane, after_id, most)
+        found = await connection.fetch(_APPLY_SQL.oldest_on_citus, lane, after_id, limit)
     else:
-        found = await connection.fetch(_APPLY_SQL.given_on_citus, lane, list(ids), most)
+        found = await connection.fetch(_APPLY_SQL.given_on_citus, lane, list(ids), limit)
     if not found:
         return Applied((), ())
     sources = {row["from_user_id"] for row in found}
@@ -232,13 +232,13 @@ async def _applied_on_citus(
     rows = await connection.fetch(
         _APPLY_SQL.apply_changes_on_citus,
         lane,
-        most,
+        limit,
         after_id,
         [row["id"] for row in found],
         list(sources),
         list(targets),
     )
-    return replace(_decoded(rows), is_full=len(found) == most)
+    return replace(_decoded(rows), is_full=len(found) == limit)
 
 
 async def _acknowledge(connection: Connection, lane: Lane, published: Applied) -> None:

@@ -123,8 +123,8 @@ class PostgresEdgeNotes:
         rows = await self._postgres.fetch(_SQL.own_edges, user, list(others))
         return {other: OwnEdge(*edge) for other, *edge in rows}
 
-    async def ended(self, user: UserId, since: Millis, most: int) -> Set[UserId]:
-        rows = await self._postgres.fetch(_SQL.ended, user, since, most)
+    async def ended(self, user: UserId, since: Millis, limit: int) -> Set[UserId]:
+        rows = await self._postgres.fetch(_SQL.ended, user, since, limit)
         return {UserId(row["to_user_id"]) for row in rows}
 
 

@@ -55,8 +55,8 @@ class PostgresProfiles:
             found = {UserId(row["user_id"]): row for row in rows}
             profiles = {user: _profile(user, found.get(user), pending) for user in users}
             if rows and rows[0]["any_absent"]:
-                most = AHEAD_MAX, self._followers_max
-                for user, *counts in await connection.fetch_by_user(_SQL.absent, [*found], *most):
+                limit = AHEAD_MAX, self._followers_max
+                for user, *counts in await connection.fetch_by_user(_SQL.absent, [*found], *limit):
                     profiles[user] = _with_absent(profiles[user], Counts(*counts))
         return profiles
 

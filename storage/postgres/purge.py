@@ -71,24 +71,24 @@ class Purged:
 
 
 async def purge(
-    postgres: Postgres, retention_s: float, most: int = 100_000, *, forward_s: float = 0
+    postgres: Postgres, retention_s: float, limit: int = 100_000, *, forward_s: float = 0
 ) -> Purged:
-    """Delete tombstones older than `retention_s`, about `most` at most in each direction. Forward
+    """Delete tombstones older than `retention_s`, about `limit` at most in each direction. Forward
     ones are kept for `forward_s`, if that is longer.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    reverse = await _purge(postgres, _REVERSE, retention_s, most)
-    forward = await _purge(postgres, _FORWARD, max(retention_s, forward_s), most)
+    reverse = await _purge(postgres, _REVERSE, retention_s, limit)
+    forward = await _purge(postgres, _FORWARD, max(retention_s, forward_s), limit)
     return Purged(forward, reverse)
 
 
-async def _purge(postgres: Postgres, steps: _Steps, retention_s: float, most: int) -> int:
+async def _purge(postgres: Postgres, steps: _Steps, retention_s: float, limit: int) -> int:
     if await postgres.is_citus():
-        return await _purge_by_shard(postgres, steps, retention_s, most)
+        return await _purge_by_shard(postgres, steps, retention_s, limit)
     gone = 0
-    while gone < most:
+    while gone < limit:
         row = await postgres.row(steps.purge, retention_s, BATCH)
         assert row is not None
         gone += row["count"]
@@ -97,10 +97,10 @@ async def _purge(postgres: Postgres, steps: _Steps, retention_s: float, most: in
     return gone
 
 
-async def _purge_by_shard(postgres: Postgres, steps: _Steps, retention_s: float, most: int) -> int:
+async def _purge_by_shard(postgres: Postgres, steps: _Steps, retention_s: float, limit: int) -> int:
     """Purge in batches, with a statement for each shard that has rows of the batch."""
     gone, after = 0, steps.first
-    while gone < most:
+    while gone < limit:
         rows = await postgres.fetch(steps.find_on_citus, retention_s, BATCH, *after)
         dead = [row for row in rows if not row["is_pending"]]
         for group in await by_shard(postgres, dead, lambda row: UserId(row["user_id"])):
@@ -113,20 +113,21 @@ async def _purge_by_shard(postgres: Postgres, steps: _Steps, retention_s: float,
     return gone
 
 
-async def purge_receipts(postgres: Postgres, retention_s: float, most: int = 5_000_000) -> int:
-    """Delete receipts older than `retention_s`, about `most` at most. Returns how many.
+async def purge_receipts(postgres: Postgres, retention_s: float, limit: int = 5_000_000) -> int:
+    """Delete receipts older than `retention_s`, about `limit` at most. Returns how many.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    return await _purge(postgres, _RECEIPTS, retention_s, most)
+    return await _purge(postgres, _RECEIPTS, retention_s, limit)
 
 
-async def purge_messages(postgres: Postgres, retention_s: float, most: int = 5_000_000) -> int:
-    """Delete request messages from receipts older than `retention_s`, about `most` at most. Returns
-    how many.
+async def purge_messages(postgres: Postgres, retention_s: float, limit: int = 5_000_000) -> int:
+    """Delete request messages from receipts older than `retention_s`, about `limit` at most.
+
+    Returns how many.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    return await _purge(postgres, _MESSAGES, retention_s, most)
+    return await _purge(postgres, _MESSAGES, retention_s, limit)

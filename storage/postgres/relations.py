@@ -82,13 +82,13 @@ class PostgresRelations:
                     rows += await connection.fetch(_SQL.relations, user, others[user])
             return await self._with_pending_reverse_edges(connection, rows)
 
-    async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
-        """The neighbourhood of each of `users`, with at most `most` edges in each direction."""
+    async def around(self, users: Sequence[UserId], limit: int) -> Mapping[UserId, Neighbourhood]:
+        """The neighbourhood of each of `users`, with at most `limit` edges in each direction."""
         async with self._postgres.connection() as connection:
             rows = await self._with_pending_reverse_edges(
-                connection, await connection.fetch(_SQL.all_relations, list(users), most)
+                connection, await connection.fetch(_SQL.all_relations, list(users), limit)
             )
-        return await self._slices.run(_neighbourhoods(users, rows, most))
+        return await self._slices.run(_neighbourhoods(users, rows, limit))
 
     async def _with_pending_reverse_edges(
         self, connection: Connection, rows: list[Record]
@@ -145,7 +145,7 @@ def _columns(
 
 
 def _neighbourhoods(
-    users: Sequence[UserId], rows: Sequence[Record], most: int
+    users: Sequence[UserId], rows: Sequence[Record], limit: int
 ) -> Generator[None, None, dict[UserId, Neighbourhood]]:
     gathered = {UserId(user): _Gathered() for user in (0, *users)}
     as_of = Version(0)
@@ -166,7 +166,7 @@ def _neighbourhoods(
             else:
                 as_of = version
         yield
-    return {user: _neighbourhood(gathered[user], as_of, most) for user in users}
+    return {user: _neighbourhood(gathered[user], as_of, limit) for user in users}
 
 
 def _relation(
@@ -180,19 +180,19 @@ def _relation(
     return relation(kind, Millis(since), reverse_kind, Millis(reverse_since), flags)
 
 
-def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:
+def _neighbourhood(gathered: _Gathered, as_of: Version, limit: int) -> Neighbourhood:
     forward, reverse = gathered.forward, gathered.reverse
     # A newer forward row of an outbox may be a tombstone.
     for other in [other for other, edge in reverse.items() if not edge[0]]:
         del reverse[other]
     return Neighbourhood(
         as_of,
-        _whole(forward, most, is_read=True not in gathered.too_many),
-        _whole(reverse, most, is_read=False not in gathered.too_many),
+        _whole(forward, limit, is_read=True not in gathered.too_many),
+        _whole(reverse, limit, is_read=False not in gathered.too_many),
     )
 
 
 def _whole(
-    edges: dict[UserId, StoredEdge], most: int, *, is_read: bool
+    edges: dict[UserId, StoredEdge], limit: int, *, is_read: bool
 ) -> Mapping[UserId, StoredEdge] | None:
-    return edges if is_read and len(edges) <= most else None
+    return edges if is_read and len(edges) <= limit else None

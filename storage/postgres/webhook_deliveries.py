@@ -117,11 +117,11 @@ class WebhookDeliveries:
         """Delete deliveries that the endpoint does not want."""
         await self._postgres.fetch(_SQL.delete, endpoint, *_columns(keys))
 
-    async def park_overdue(self, endpoint: str, older_s: float, reason: str, most: int) -> int:
-        """Park deliveries that have waited for `older_s`, about `most` at most. Returns how
+    async def park_overdue(self, endpoint: str, older_s: float, reason: str, limit: int) -> int:
+        """Park deliveries that have waited for `older_s`, about `limit` at most. Returns how
         many."""
         done = 0
-        while done < most:
+        while done < limit:
             rows = await self._postgres.fetch(_SQL.overdue, endpoint, older_s, BATCH)
             keys = list(map(_key, rows))
             await self._postgres.fetch(_SQL.park, endpoint, *_columns(keys), reason)
@@ -130,22 +130,22 @@ class WebhookDeliveries:
                 break
         return done
 
-    async def purge(self, endpoint: str, kept_s: float, most: int, *, is_paused: bool) -> int:
+    async def purge(self, endpoint: str, kept_s: float, limit: int, *, is_paused: bool) -> int:
         """Delete deliveries that ended before `kept_s`. Those that have waited since then are
         deleted if the endpoint is paused, and parked otherwise. Returns how many were deleted."""
         gone = 0
         if is_paused:
-            gone = await self._purged(_SQL.overdue, most, endpoint, kept_s)
+            gone = await self._purged(_SQL.overdue, limit, endpoint, kept_s)
         else:
-            await self.park_overdue(endpoint, kept_s, "it was not sent in time", most)
+            await self.park_overdue(endpoint, kept_s, "it was not sent in time", limit)
         for state in (DeliveryState.DELIVERED, DeliveryState.PARKED):
-            gone += await self._purged(_SQL.finished, most, endpoint, kept_s, state=state)
+            gone += await self._purged(_SQL.finished, limit, endpoint, kept_s, state=state)
         return gone
 
-    async def purge_orphans(self, most: int) -> int:
-        """Delete deliveries of endpoints that were removed, at most `most`. Returns how many."""
+    async def purge_orphans(self, limit: int) -> int:
+        """Delete deliveries of endpoints that were removed, at most `limit`. Returns how many."""
         gone = 0
-        for _ in range(most // BATCH):
+        for _ in range(limit // BATCH):
             rows = await self._postgres.fetch(_SQL.orphans, BATCH)
             for endpoint in {row["endpoint"] for row in rows}:
                 keys = [_key(row) for row in rows if row["endpoint"] == endpoint]
@@ -156,12 +156,12 @@ class WebhookDeliveries:
         return gone
 
     async def _purged(
-        self, find: str, most: int, endpoint: str, *args: float, state: DeliveryState | None = None
+        self, find: str, limit: int, endpoint: str, *args: float, state: DeliveryState | None = None
     ) -> int:
         """Delete what a statement finds. Two statements, because every machine of Citus has a copy
         of the table, and a DELETE with a LIMIT could choose other rows on each."""
         gone = 0
-        while gone < most:
+        while gone < limit:
             last = () if state is None else (state,)
             rows = await self._postgres.fetch(find, endpoint, *args, BATCH, *last)
             await self.delete(endpoint, list(map(_key, rows)))
@@ -171,23 +171,23 @@ class WebhookDeliveries:
         return gone
 
     async def log(
-        self, endpoint: str, state: DeliveryState | None, most: int
+        self, endpoint: str, state: DeliveryState | None, limit: int
     ) -> Sequence[LoggedDelivery]:
         """The newest deliveries of an endpoint, or those that came last into a state."""
         if state is None:
-            rows = await self._postgres.fetch(_SQL.log, endpoint, most)
+            rows = await self._postgres.fetch(_SQL.log, endpoint, limit)
         elif state is DeliveryState.WAITING:
-            rows = await self._postgres.fetch(_SQL.log_waiting, endpoint, most)
+            rows = await self._postgres.fetch(_SQL.log_waiting, endpoint, limit)
         else:
-            rows = await self._postgres.fetch(_SQL.log_ended, endpoint, most, state)
+            rows = await self._postgres.fetch(_SQL.log_ended, endpoint, limit, state)
         return list(map(_logged, rows))
 
     async def replayable(
-        self, endpoint: str, state: DeliveryState, since_s: float, most: int
+        self, endpoint: str, state: DeliveryState, since_s: float, limit: int
     ) -> Sequence[int]:
         """The ids of deliveries that came into a state less than `since_s` ago, the oldest
         first."""
-        rows = await self._postgres.fetch(_SQL.replayable, endpoint, state, since_s, most)
+        rows = await self._postgres.fetch(_SQL.replayable, endpoint, state, since_s, limit)
         return [row["change_id"] for row in rows]
 
     async def replay(self, endpoint: str, ids: Iterable[int]) -> Sequence[int]:

@@ -13,9 +13,9 @@ class RedisBudgets:
         self._redis = redis
         self._keys = keys
 
-    async def take(self, caller: str, bucket: Bucket, spent: int, least: int, most: int) -> Grant:
+    async def take(self, caller: str, bucket: Bucket, spent: int, least: int, limit: int) -> Grant:
         key = self._keys.budget(caller)
-        numbers = (bucket.size, f"{bucket.per_ms:.6f}", spent, least, most)
+        numbers = (bucket.size, f"{bucket.per_ms:.6f}", spent, least, limit)
         ((granted, remaining, wait_ms),) = await self._redis.pipe(
             [(CALL, TAKE_BUDGET, 1, key, *numbers)]
         )

@@ -69,12 +69,12 @@ class RedisChangeFeed:
         states = await self._states(self._streams)
         return self._written([states[stream].last for stream in self._streams])
 
-    async def after(self, cursor: str, most: int) -> ChangeBatch:
-        """At most `most` changes of each stream. Raises BadCursor, ChangesLost and Unavailable."""
+    async def after(self, cursor: str, limit: int) -> ChangeBatch:
+        """At most `limit` changes of each stream. Raises BadCursor, ChangesLost and Unavailable."""
         places = self._read(cursor)
         found = await self._redis.pipe(
             [
-                ("XRANGE", stream, place.entry, "+", "COUNT", most + 1)
+                ("XRANGE", stream, place.entry, "+", "COUNT", limit + 1)
                 for stream, place in zip(self._streams, places, strict=True)
             ]
         )
@@ -84,7 +84,7 @@ class RedisChangeFeed:
         changes = [fields for fields in found_fields if "type" not in fields]
         bulk_ends = [fields for fields in found_fields if "type" in fields]
         now = [_place_after(place, entries) for place, entries in zip(places, new, strict=True)]
-        more = any(len(entries) >= most for entries in new)
+        more = any(len(entries) >= limit for entries in new)
         return ChangeBatch(changes, self._written(now), more, bulk_ends)
 
     async def _check(self, places: Sequence[Place], found: Sequence[Reply]) -> None:

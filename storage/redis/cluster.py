@@ -76,10 +76,10 @@ class ClusterRedis:
     async def after(self, first: Command, commands: Sequence[Command]) -> list[Reply]:
         return [*await self.partly([first]), *await self.partly(commands)]
 
-    async def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
+    async def scan(self, pattern: str, limit: int) -> AsyncIterator[list[bytes]]:
         try:
             for server in await self._all():
-                async for keys in server.scan(pattern, most):
+                async for keys in server.scan(pattern, limit):
                     yield keys
         except Redirected as error:  # a pending invalidation names a key that has moved
             raise self._unavailable() from error

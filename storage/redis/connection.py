@@ -73,8 +73,8 @@ class Redis(Protocol):
         """
         ...
 
-    def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
-        """The keys that match `pattern`, in batches. One step of the scan looks at about `most`
+    def scan(self, pattern: str, limit: int) -> AsyncIterator[list[bytes]]:
+        """The keys that match `pattern`, in batches. One step of the scan looks at about `limit`
         keys.
 
         Raises as above.
@@ -226,10 +226,12 @@ class GuardedRedis:
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         return self.pipe([first, *commands])  # a server runs a pipeline in order
 
-    async def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
+    async def scan(self, pattern: str, limit: int) -> AsyncIterator[list[bytes]]:
         cursor = b"0"
         while True:
-            ((cursor, keys),) = await self.pipe([("SCAN", cursor, "MATCH", pattern, "COUNT", most)])
+            ((cursor, keys),) = await self.pipe(
+                [("SCAN", cursor, "MATCH", pattern, "COUNT", limit)]
+            )
             yield keys
             if cursor == b"0":
                 return

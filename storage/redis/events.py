@@ -108,9 +108,9 @@ class RedisEvents:
         )
 
     def _to_feed(self, user: UserId, packed: bytes) -> Command:
-        feed, most = self._keys.feed(user), self._kept.feed_entries
+        feed, limit = self._keys.feed(user), self._kept.feed_entries
         # NOMKSTREAM: a feed that nobody has opened is not created.
-        return ("XADD", feed, "NOMKSTREAM", "MAXLEN", "~", most, "*", _EVENT, packed)
+        return ("XADD", feed, "NOMKSTREAM", "MAXLEN", "~", limit, "*", _EVENT, packed)
 
     async def open(self, user: UserId) -> str:
         """Open the user's feed, and return the cursor of its end.
@@ -134,8 +134,8 @@ class RedisEvents:
         )
         return _text(opened)
 
-    async def after(self, user: UserId, cursor: str, most: int) -> FeedBatch:
-        """At most `most` events of the user's feed after `cursor`.
+    async def after(self, user: UserId, cursor: str, limit: int) -> FeedBatch:
+        """At most `limit` events of the user's feed after `cursor`.
 
         The entry at the cursor is read too: streams are trimmed from the old end, so while it
         exists no later entry is missing.
@@ -145,14 +145,14 @@ class RedisEvents:
         """
         feed = self._keys.feed(user)
         entries, _ = await self._redis.pipe(
-            [("XRANGE", feed, cursor, "+", "COUNT", most + 1), self._prolonged(feed)]
+            [("XRANGE", feed, cursor, "+", "COUNT", limit + 1), self._prolonged(feed)]
         )
         if not entries or _text(entries[0][0]) != cursor:
             # The subscriber sees this cursor. That of the last entry would tell when a hidden
             # whisper was made.
             return FeedBatch((), await self._reopen(feed), lost=True)
         events = list(_events(entries[1:]))
-        return FeedBatch(events, _text(entries[-1][0]), more=len(entries) > most)
+        return FeedBatch(events, _text(entries[-1][0]), more=len(entries) > limit)
 
     async def notify(self, users: Iterable[UserId], field: bytes = USERS) -> None:
         """Wake the subscriptions to these users. If Redis is unavailable, listeners look for

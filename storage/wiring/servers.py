@@ -15,10 +15,10 @@ from storage.store_groups import Servers, SharedServers
 
 
 @asynccontextmanager
-async def shared_servers(settings: StorageSettings, most: int) -> AsyncIterator[SharedServers]:
-    """Open what the spaces of one process share, with at most `most` connections to PostgreSQL."""
+async def shared_servers(settings: StorageSettings, limit: int) -> AsyncIterator[SharedServers]:
+    """Open what the spaces of one process share, with at most `limit` connections to PostgreSQL."""
     broker, redis = redis_servers(settings, None)
-    shared = SharedServers(redis, broker, ConnectionBudget(most))
+    shared = SharedServers(redis, broker, ConnectionBudget(limit))
     try:
         yield shared
     finally:

@@ -128,7 +128,7 @@ async def test_a_purge_takes_all_users_in_bounded_steps(
         f" generate_series(1, {KEPT + 1}) o",
         "INSERT INTO affinity_count SELECT u, 2201 FROM generate_series(1, 5) u",
     )
-    assert await store.prune(most=2) == 2
+    assert await store.prune(limit=2) == 2
     assert await store.prune() == 3
 
 
@@ -141,7 +141,7 @@ async def test_a_purge_is_bounded_under_the_statistics_of_a_table_of_one_row(
     await execute(
         storage_settings, crowded.format(1, 1), "ANALYZE affinity_count", crowded.format(2, 6)
     )
-    await store.prune(most=2)
+    await store.prune(limit=2)
     left = "SELECT count(*) FROM affinity_count WHERE others > 2200"
     assert await fetch(storage_settings, left) == [(4,)]
 
@@ -183,7 +183,7 @@ async def test_affinity_of_an_erased_user_is_deleted_in_both_directions_in_bound
     await acquainted(store, 1, 25)
     await store.record({as_pair(user, 1): 1.0 for user in range(10, 25)})
     await store.record({as_pair(10, 11): 1.0})
-    assert [await store.forget(ONE, most=20) for _ in range(3)] == [20, 20, 0]
+    assert [await store.forget(ONE, limit=20) for _ in range(3)] == [20, 20, 0]
     assert await fetch(storage_settings, "SELECT user_id, other_id FROM affinity") == [(10, 11)]
     counted = await fetch(storage_settings, "SELECT user_id FROM affinity_count")
     assert (1,) not in counted

@@ -183,7 +183,7 @@ async def test_closing_does_not_wait_for_ever(storage_settings: StorageSettings)
         made.append(await asyncpg.connect(storage_settings.database_url))
         return made[-1]
 
-    pool = ConnectionPool(connect, most=2, wait_s=1)
+    pool = ConnectionPool(connect, limit=2, wait_s=1)
     await pool.acquire()
     await pool.close(deadline_s=0.01)
     assert made[0].is_closed()

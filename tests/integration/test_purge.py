@@ -155,7 +155,7 @@ async def test_a_purge_takes_bounded_steps_and_no_more_than_it_may(
         "INSERT INTO follower SELECT u, 1, 1, 1, 0 FROM generate_series(2, 96) u",
     )
     before = postgres.statements
-    assert await purge(postgres, DAY_S, most=40) == Purged(40, 40)
+    assert await purge(postgres, DAY_S, limit=40) == Purged(40, 40)
     each = 1 if citus.prefix() is None else 3  # find, group by shard, delete
     forward = 4 * each  # rows of one user
     reverse = postgres.statements - before - forward

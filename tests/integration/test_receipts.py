@@ -158,7 +158,7 @@ async def test_old_receipts_are_purged_in_batches(
     await stores.servers.postgres.fetch(
         f"UPDATE receipt SET made_at = made_at - {DAY_S + 60} * 1000000::bigint WHERE other_id < 6"
     )
-    assert await purge_receipts(stores.servers.postgres, DAY_S, most=2) == 2
+    assert await purge_receipts(stores.servers.postgres, DAY_S, limit=2) == 2
     assert await purge_receipts(stores.servers.postgres, DAY_S) == 2
     assert await receipts(stores) == 1
 

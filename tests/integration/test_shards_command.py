@@ -51,7 +51,7 @@ async def test_all_shard_groups_are_shown_with_their_machines(
     assert len(groups) == SHARDS
     assert len({group.node for group in groups}) == citus.WORKERS
     assert sum(group.edges for group in groups) == FOLLOWERS
-    lines = list(report(groups, most=1))
+    lines = list(report(groups, limit=1))
     assert f"{SHARDS} shard groups on {citus.WORKERS} machines" in lines[0]
     assert f"about {FOLLOWERS:,} rows, HOT" in lines[-1]
 
@@ -115,7 +115,7 @@ def test_the_largest_groups_are_shown_first() -> None:
         ShardGroup(n, f"n{n % 2}:5432", size, 10 * n, n == 3)
         for n, size in enumerate((1 << 20, 1 << 20, 1 << 20, 5 << 20))
     ]
-    first, one, other, largest = report(groups, most=1)
+    first, one, other, largest = report(groups, limit=1)
     assert first == "4 shard groups on 2 machines: 8.0 MiB, about 60 rows of edges."
     assert one == "machine n0:5432: 2 groups, 2.0 MiB, 25.0 %, about 20 rows"
     assert other == "machine n1:5432: 2 groups, 6.0 MiB, 75.0 %, about 40 rows"

@@ -73,7 +73,7 @@ async def _between(client: KithClient, pairs: Sequence[Pair]) -> list[Relation]:
     ]
 
 
-def _chunks(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
+def _chunks(items: Iterable[Item], limit: int) -> Iterator[list[Item]]:
     iterator = iter(items)
-    while chunk := list(islice(iterator, most)):
+    while chunk := list(islice(iterator, limit)):
         yield chunk

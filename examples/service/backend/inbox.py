@@ -76,8 +76,8 @@ class Inbox:
             database.execute("COMMIT")
         return new
 
-    def of(self, user: int, most: int = 20) -> tuple[int, list[tuple[Topic, int]]]:
-        """Return how many notifications a user has not read, and the newest `most`.
+    def of(self, user: int, limit: int = 20) -> tuple[int, list[tuple[Topic, int]]]:
+        """Return how many notifications a user has not read, and the newest `limit`.
 
         Each is what it says and whom it is about.
         """
@@ -87,7 +87,7 @@ class Inbox:
             rows = database.execute(
                 "SELECT topic, about_id FROM notification WHERE user_id = ? "
                 "ORDER BY at_us DESC LIMIT ?",
-                (user, most),
+                (user, limit),
             )
             return (count[0] if count else 0), [(Topic(topic), about) for topic, about in rows]
 

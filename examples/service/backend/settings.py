@@ -47,7 +47,7 @@ def feed_settings(environ: Mapping[str, str] = os.environ) -> FeedSettings:
         space=environ.get("KITH_SPACE") or "public",
         group=environ.get("FEED_GROUP") or "inbox",
         consumer=environ.get("FEED_CONSUMER") or socket.gethostname(),
-        idle_ms=_whole_number(environ, "FEED_IDLE_MS", 30_000, least=100, most=3_600_000),
+        idle_ms=_whole_number(environ, "FEED_IDLE_MS", 30_000, minimum=100, maximum=3_600_000),
     )
 
 
@@ -68,9 +68,11 @@ def _redis_url(url: str) -> str:
 
 
 def _whole_number(
-    environ: Mapping[str, str], name: str, default: int, *, least: int, most: int
+    environ: Mapping[str, str], name: str, default: int, *, minimum: int, maximum: int
 ) -> int:
     text = environ.get(name) or str(default)
-    if text.isascii() and text.isdecimal() and least <= int(text) <= most:
+    if text.isascii() and text.isdecimal() and minimum <= int(text) <= maximum:
         return int(text)
-    raise SettingsError(f"{name} is {text!r}; it must be a whole number from {least} to {most}.")
+    raise SettingsError(
+        f"{name} is {text!r}; it must be a whole number from {minimum} to {maximum}."
+    )

@@ -44,24 +44,24 @@ class TokenKeys(Group):
         "KITH_JWKS_REFRESH_S",
         300,
         "how often the keys are fetched",
-        least=10,
-        most=A_DAY_S,
+        minimum=10,
+        maximum=A_DAY_S,
         unit="s",
     )
     jwks_wait_ms: WholeNumber = number(
         "KITH_JWKS_WAIT_MS",
         2_000,
         "how long a request whose token has an unknown key waits for a fetch",
-        least=0,
-        most=9_000,
+        minimum=0,
+        maximum=9_000,
         unit="ms",
     )
     jwks_kept_s: WholeNumber = number(
         "KITH_JWKS_KEPT_S",
         A_DAY_S,
         "how long the last keys stay in use while none can be fetched; 0: without a limit",
-        least=0,
-        most=30 * A_DAY_S,
+        minimum=0,
+        maximum=30 * A_DAY_S,
         unit="s",
     )
 
@@ -79,7 +79,7 @@ class Claims(Group):
         "KITH_JWT_AUDIENCE", (), "accepted audiences; without any: all", allowed="text, `,` between"
     )
     leeway_s: WholeNumber = number(
-        "KITH_JWT_LEEWAY_S", 30, "allowed clock difference", least=0, most=300, unit="s"
+        "KITH_JWT_LEEWAY_S", 30, "allowed clock difference", minimum=0, maximum=300, unit="s"
     )
     user: str = setting(
         "KITH_JWT_USER_CLAIM", "sub", "the claim with the user's id", allowed="a name or `$.path`"

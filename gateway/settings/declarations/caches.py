@@ -17,15 +17,15 @@ class Caches(Group):
         1_000,
         "how long a request with a [consistency token](freshness.md) waits before it fails with"
         " `STALE`",
-        least=0,
-        most=9_000,
+        minimum=0,
+        maximum=9_000,
         unit="ms",
     )
     cache_ttl_s: WholeNumber = number(
         "KITH_CACHE_TTL_S",
         3_600,
         "the longest TTL of a cached value; of an account and totals, 300 s at most",
-        least=1,
+        minimum=1,
         unit="s",
     )
     delayed_writes: Switch = switch(
@@ -38,12 +38,12 @@ class Caches(Group):
         "KITH_HOT_TTL_MS",
         5_000,
         "TTL of hot users in the local cache; 0 disables it",
-        least=0,
-        most=60_000,
+        minimum=0,
+        maximum=60_000,
         unit="ms",
     )
     hot_mb: WholeNumber = number(
-        "KITH_HOT_MB", 64, "size of the local cache", least=1, most=65_536, unit="MB"
+        "KITH_HOT_MB", 64, "size of the local cache", minimum=1, maximum=65_536, unit="MB"
     )
 
 
@@ -55,7 +55,7 @@ class Verification(Group):
         100_000,
         "how many rows the workers [verify](operations.md#scheduled-verification) in a minute; 0:"
         " none",
-        least=0,
-        most=10_000_000,
+        minimum=0,
+        maximum=10_000_000,
         unit="rows a minute",
     )

@@ -31,24 +31,24 @@ class HttpConnections(Group):
         "open connections per process, web sockets included; one that waits for its client is"
         " closed for a new one",
         unit="connections",
-        least=10,
-        most=1_000_000,
+        minimum=10,
+        maximum=1_000_000,
     )
     head_deadline_ms: WholeNumber = number(
         "KITH_HEADER_DEADLINE_MS",
         10_000,
         "how long a request's headers may take to arrive",
         unit="ms",
-        least=100,
-        most=60_000,
+        minimum=100,
+        maximum=60_000,
     )
     body_deadline_ms: WholeNumber = number(
         "KITH_BODY_DEADLINE_MS",
         10_000,
         "how long a request's body may take to arrive",
         unit="ms",
-        least=100,
-        most=60_000,
+        minimum=100,
+        maximum=60_000,
     )
     idle_s: WholeNumber = number(
         "KITH_IDLE_S",
@@ -56,16 +56,16 @@ class HttpConnections(Group):
         "how long a connection without requests stays open; more than the proxy in front keeps its"
         " own",
         unit="s",
-        least=1,
-        most=3_600,
+        minimum=1,
+        maximum=3_600,
     )
     stall_ms: WholeNumber = number(
         "KITH_STALL_MS",
         30_000,
         "how long a client may read nothing of a response before it is disconnected",
         unit="ms",
-        least=100,
-        most=600_000,
+        minimum=100,
+        maximum=600_000,
     )
 
 
@@ -80,27 +80,27 @@ class HttpRequests(Group):
         16_384,
         "size of a request's URL",
         unit="bytes",
-        least=1_024,
-        most=1_048_576,
+        minimum=1_024,
+        maximum=1_048_576,
     )
     head_bytes_max: WholeNumber = number(
         "KITH_HEADER_BYTES_MAX",
         32_768,
         "size of a request's URL and headers together",
         unit="bytes",
-        least=4_096,
-        most=1_048_576,
+        minimum=4_096,
+        maximum=1_048_576,
     )
     headers_max: WholeNumber = number(
-        "KITH_HEADERS_MAX", 100, "headers of a request", unit="headers", least=10, most=10_000
+        "KITH_HEADERS_MAX", 100, "headers of a request", unit="headers", minimum=10, maximum=10_000
     )
     bodies_mb: WholeNumber = number(
         "KITH_BODIES_MB",
         64,
         "memory for bodies that have arrived in part, per process",
         unit="MB",
-        least=1,
-        most=65_536,
+        minimum=1,
+        maximum=65_536,
     )
 
 
@@ -116,18 +116,18 @@ class Overload(Group):
         "[cost](cost.md) of the large operations that run at once, per process; small ones have 3/8"
         " of it besides. An operation that costs more runs alone",
         unit="cost",
-        least=1_000,
+        minimum=1_000,
     )
     queue_max: WholeNumber = number(
         "KITH_QUEUE_MAX",
         100,
         "operations that wait, of each class",
         unit="operations",
-        least=0,
-        most=10_000,
+        minimum=0,
+        maximum=10_000,
     )
     wait_ms: WholeNumber = number(
-        "KITH_QUEUE_WAIT_MS", 1_000, "the longest wait", unit="ms", least=1, most=9_000
+        "KITH_QUEUE_WAIT_MS", 1_000, "the longest wait", unit="ms", minimum=1, maximum=9_000
     )
 
 
@@ -139,28 +139,28 @@ class Streams(Group):
         5_000,
         "web sockets and event streams per process",
         unit="connections",
-        least=1,
+        minimum=1,
     )
     subscriptions_max: WholeNumber = number(
         "KITH_SUBSCRIPTIONS_MAX",
         20_000,
         "[subscriptions](events.md) per process",
         unit="subscriptions",
-        least=1,
+        minimum=1,
     )
     subscriptions_per_connection_max: WholeNumber = number(
         "KITH_SUBSCRIPTIONS_PER_CONNECTION_MAX",
         100,
         "subscriptions per web socket",
         unit="subscriptions",
-        least=1,
+        minimum=1,
     )
     send_deadline_ms: WholeNumber = number(
         "KITH_SEND_DEADLINE_MS",
         5_000,
         "how long a client may leave a message unread before it is disconnected",
-        least=100,
-        most=60_000,
+        minimum=100,
+        maximum=60_000,
         unit="ms",
     )
     exports_max: WholeNumber = number(
@@ -168,16 +168,16 @@ class Streams(Group):
         4,
         "[exports of lists](exports.md) at once, per process",
         unit="streams",
-        least=0,
-        most=100,
+        minimum=0,
+        maximum=100,
     )
     change_streams_max: WholeNumber = number(
         "KITH_CHANGE_STREAMS_MAX",
         20,
         "streams of the [change feed over HTTP](exports.md#the-change-feed) at once, per process",
         unit="streams",
-        least=0,
-        most=1_000,
+        minimum=0,
+        maximum=1_000,
     )
 
 

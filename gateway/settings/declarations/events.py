@@ -34,24 +34,24 @@ class Events(Group):
         "events that each of the eight streams of the [change feed](events.md#the-change-feed)"
         " keeps",
         unit="events",
-        least=100,
+        minimum=100,
     )
     events_kept_s: WholeNumber = number(
-        "KITH_EVENTS_KEPT_S", A_DAY_S, "how long the change feed keeps them", least=60, unit="s"
+        "KITH_EVENTS_KEPT_S", A_DAY_S, "how long the change feed keeps them", minimum=60, unit="s"
     )
     feed_max: WholeNumber = number(
         "KITH_FEED_MAX",
         1_000,
         "events that a subscriber's feed keeps",
         unit="events",
-        least=100,
-        most=100_000,
+        minimum=100,
+        maximum=100_000,
     )
     feed_kept_s: WholeNumber = number(
         "KITH_FEED_KEPT_S",
         A_DAY_S,
         "how long after the subscriber's last read",
-        least=60,
+        minimum=60,
         unit="s",
     )
 
@@ -82,23 +82,23 @@ class Webhooks(Group):
         10_000,
         "for one attempt: name resolution, connection, request and response",
         unit="ms",
-        least=100,
-        most=60_000,
+        minimum=100,
+        maximum=60_000,
     )
     retried_s: WholeNumber = number(
         "KITH_WEBHOOKS_RETRIED_S",
         A_DAY_S,
         "how long a delivery is tried before it is parked",
         unit="s",
-        least=0,
-        most=7 * A_DAY_S,
+        minimum=0,
+        maximum=7 * A_DAY_S,
     )
     disabled_s: WholeNumber = number(
         "KITH_WEBHOOKS_DISABLED_S",
         3 * A_DAY_S,
         "how long every attempt must have failed before the endpoint is disabled",
         unit="s",
-        least=60,
+        minimum=60,
     )
     kept_s: WholeNumber = number(
         "KITH_WEBHOOKS_KEPT_S",
@@ -106,5 +106,5 @@ class Webhooks(Group):
         "how long deliveries are kept: delivered and parked ones in the log, and those of a paused"
         " endpoint",
         unit="s",
-        least=60,
+        minimum=60,
     )

@@ -58,14 +58,14 @@ class Logs(Group):
         1_000,
         "operations that take as long are [logged](operations.md#slow-operations); 0: none are",
         unit="ms",
-        least=0,
-        most=60_000,
+        minimum=0,
+        maximum=60_000,
     )
     operation_names_max: WholeNumber = number(
         "KITH_METRICS_OPERATIONS_MAX",
         50,
         "operation names with [metrics](metrics.md#requests) of their own, per process",
         unit="names",
-        least=1,
-        most=1_000,
+        minimum=1,
+        maximum=1_000,
     )

@@ -38,42 +38,42 @@ class Costs(Group):
     """
 
     limit: WholeNumber = number(
-        "KITH_COST_LIMIT", 100_000, "the greatest cost of one operation", unit="cost", least=1_000
+        "KITH_COST_LIMIT", 100_000, "the greatest cost of one operation", unit="cost", minimum=1_000
     )
     response_bytes_max: WholeNumber = number(
         "KITH_RESPONSE_BYTES_MAX",
         8_000_000,
         "the maximum length of a response, estimated while it is built; services too",
         unit="bytes",
-        least=10_000,
+        minimum=10_000,
     )
     service_limit: WholeNumber = number(
         "KITH_SERVICE_COST_LIMIT",
         1_000_000,
         "the same for services",
         unit="cost",
-        least=1_000,
+        minimum=1_000,
     )
     budget: WholeNumber = number(
         "KITH_BUDGET",
         20_000_000,
         "the cost that one viewer may use in a minute; 0: no limit",
         unit="cost",
-        least=0,
+        minimum=0,
     )
     anonymous_budget: WholeNumber = number(
         "KITH_ANONYMOUS_BUDGET",
         60_000_000,
         "the same for one address, of requests without a viewer",
         unit="cost",
-        least=0,
+        minimum=0,
     )
     service_budget: WholeNumber = number(
         "KITH_SERVICE_BUDGET",
         600_000_000,
         "the same for each service, named by `client_id` or `azp` of its token",
         unit="cost",
-        least=0,
+        minimum=0,
     )
     trusted_proxies: Proxies = setting(
         "KITH_TRUSTED_PROXIES",

@@ -27,17 +27,17 @@ class Relationships(Group):
     """Relationships"""
 
     following_max: WholeNumber = number(
-        "KITH_FOLLOWING_LIMIT", 1_000, "users that one account may follow", unit="users", least=1
+        "KITH_FOLLOWING_LIMIT", 1_000, "users that one account may follow", unit="users", minimum=1
     )
     blocks_max: WholeNumber = number(
-        "KITH_BLOCK_LIMIT", 10_000, "users that one account may block", unit="users", least=1
+        "KITH_BLOCK_LIMIT", 10_000, "users that one account may block", unit="users", minimum=1
     )
     changes_per_minute: WholeNumber = number(
         "KITH_CHANGES_PER_MINUTE",
         120,
         "sustained rate of changes per account",
-        least=1,
-        most=60_000_000,
+        minimum=1,
+        maximum=60_000_000,
         unit="changes a minute",
     )
     changes_burst: WholeNumber = number(
@@ -45,8 +45,8 @@ class Relationships(Group):
         300,
         "changes per account at once",
         unit="changes",
-        least=1,
-        most=1_000_000,
+        minimum=1,
+        maximum=1_000_000,
     )
     mutual_approval: Switch = switch(
         "KITH_MUTUAL_APPROVAL",
@@ -63,8 +63,8 @@ class Relationships(Group):
         900,
         "how long a change can be [undone](undo.md); set it for workers too, which then purge the"
         " messages of requests",
-        least=1,
-        most=A_DAY_S,
+        minimum=1,
+        maximum=A_DAY_S,
         unit="s",
     )
 
@@ -85,7 +85,7 @@ class Affinity(Group):
         "KITH_AFFINITY_HALF_LIFE_DAYS",
         30,
         "half-life of an interaction's weight; permanent after the first recorded interaction",
-        least=1,
-        most=36_500,
+        minimum=1,
+        maximum=36_500,
         unit="days",
     )

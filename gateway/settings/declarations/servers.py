@@ -56,8 +56,8 @@ class Postgres(Group):
         8,
         "PostgreSQL connections per process",
         unit="connections",
-        least=1,
-        most=100,
+        minimum=1,
+        maximum=100,
     )
     statement_cache_size: WholeNumber = number(
         "KITH_STATEMENT_CACHE_SIZE",
@@ -65,7 +65,7 @@ class Postgres(Group):
         "prepared statements per connection; none are used through a"
         " [pooler that does not support them](connections.md)",
         unit="statements",
-        least=0,
+        minimum=0,
     )
     plan_cache_mode: PlanCacheMode | None = setting(
         "KITH_PLAN_CACHE_MODE",
@@ -95,8 +95,8 @@ class Servers(Group):
         0,
         "the port of a worker's metrics; 0: none. A gateway serves them at `/metrics`",
         unit="port",
-        least=0,
-        most=65_535,
+        minimum=0,
+        maximum=65_535,
     )
 
 
@@ -130,16 +130,16 @@ class Spaces(Group):
         50,
         "spaces that a gateway has open at once, or a worker serves, beside that of `--space`",
         unit="spaces",
-        least=1,
-        most=1_000,
+        minimum=1,
+        maximum=1_000,
     )
     idle_s: WholeNumber = number(
         "KITH_SPACE_IDLE_S",
         300,
         "how long after its last request a gateway closes a space",
         unit="s",
-        least=1,
-        most=A_DAY_S,
+        minimum=1,
+        maximum=A_DAY_S,
     )
     connections_max: WholeNumber = number(
         "KITH_SPACES_POOL_MAX",
@@ -147,6 +147,6 @@ class Spaces(Group):
         "PostgreSQL connections per process, of all spaces together, and never fewer than"
         " `KITH_POOL_MAX`, which limits those of one space",
         unit="connections",
-        least=1,
-        most=1_000,
+        minimum=1,
+        maximum=1_000,
     )

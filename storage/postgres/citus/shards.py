@@ -107,8 +107,8 @@ async def shard_groups(settings: StorageSettings) -> list[ShardGroup]:
         ]
 
 
-async def whales(settings: StorageSettings, most: int) -> Sequence[Whale]:
-    """The `most` users with the most edges to them. Reads the counts of all users.
+async def whales(settings: StorageSettings, limit: int) -> Sequence[Whale]:
+    """The `limit` users with the most edges to them. Reads the counts of all users.
 
     Raises:
         ValueError: the tables of the space are not on Citus.
@@ -118,7 +118,7 @@ async def whales(settings: StorageSettings, most: int) -> Sequence[Whale]:
         await _require_distributed(connection)
         return [
             Whale(user, edges, await connection.fetchval(_SQL.shard_of, user))
-            for user, edges in await connection.fetch(_SQL.whales, most)
+            for user, edges in await connection.fetch(_SQL.whales, limit)
         ]
 
 

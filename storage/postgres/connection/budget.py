@@ -8,15 +8,15 @@ from storage.postgres.connection.connections import Connection, ConnectionPool, 
 
 
 class ConnectionBudget:
-    """At most `most` connections, in the pools of one process.
+    """At most `limit` connections, in the pools of one process.
 
     If none is left, the idle connection of the pool that was used longest ago is closed. If none is
     idle, callers wait in the order of their arrival, so that a busy space cannot keep the others
     from PostgreSQL. Each pool waits as long as for a connection of its own.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.open = 0
         self._pools: list[ConnectionPool] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -52,7 +52,7 @@ class ConnectionBudget:
         return connection
 
     async def _reserve(self, wait_s: float) -> None:
-        if self.open < self.most and not self._waiting:
+        if self.open < self.limit and not self._waiting:
             self.open += 1
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -38,7 +38,7 @@ class PoolUsage:
 
     in_use: int
     idle: int
-    most: int
+    limit: int
 
 
 class PoolTimeout(Exception):
@@ -46,28 +46,28 @@ class PoolTimeout(Exception):
 
 
 class ConnectionPool:
-    """A pool of at most `most` connections, opened by `connect`. A caller waits up to `wait_s` for
+    """A pool of at most `limit` connections, opened by `connect`. A caller waits up to `wait_s` for
     one."""
 
     def __init__(
         self,
         connect: Callable[[], Awaitable[Connection]],
-        most: int,
+        limit: int,
         wait_s: float,
         is_wanted: Callable[[], bool] = lambda: False,
     ) -> None:
         """`is_wanted`: whether another pool waits for a connection of this one to be closed."""
         self._connect = connect
         self._is_wanted = is_wanted
-        self._most = most
+        self._limit = limit
         self._wait_s = wait_s
-        self._free = asyncio.Semaphore(most)
+        self._free = asyncio.Semaphore(limit)
         self._idle: deque[tuple[Connection, float]] = deque()
         self._acquired: set[Connection] = set()
 
     @property
     def usage(self) -> PoolUsage:
-        return PoolUsage(len(self._acquired), len(self._idle), self._most)
+        return PoolUsage(len(self._acquired), len(self._idle), self._limit)
 
     async def acquire(self) -> Connection:
         """A free connection; the caller must `release` it.
@@ -131,7 +131,7 @@ class ConnectionPool:
         afterwards."""
         try:
             async with asyncio.timeout(deadline_s):
-                for _ in range(self._most):
+                for _ in range(self._limit):
                     await self._free.acquire()
                 while self._idle:
                     await self._idle.pop()[0].close()

@@ -23,11 +23,11 @@ class _User:
 
 
 class Turns:
-    """At most `most` blocks of each user run at once. The others wait in order, for `timeout_s` at
+    """At most `limit` blocks of each user run at once. The others wait in order, for `timeout_s` at
     most."""
 
-    def __init__(self, most: int, timeout_s: float) -> None:
-        self._most = most
+    def __init__(self, limit: int, timeout_s: float) -> None:
+        self._limit = limit
         self._timeout_s = timeout_s
         self._users: dict[UserId, _User] = {}
 
@@ -40,7 +40,7 @@ class Turns:
         """
         own = self._users.get(user)
         if own is None:
-            own = self._users[user] = _User(asyncio.Semaphore(self._most))
+            own = self._users[user] = _User(asyncio.Semaphore(self._limit))
         own.callers += 1
         try:
             await self._take(own.turns)

@@ -209,10 +209,10 @@ async def comparison_on(connection: Connection) -> Comparison:
 
 
 def _end(
-    direction: Direction, last_row: Record, rows: int, most: int, last_user: int
+    direction: Direction, last_row: Record, rows: int, limit: int, last_user: int
 ) -> Key | None:
     """The key after which a comparison goes on, None at the end."""
-    if rows == most:
+    if rows == limit:
         source, target = last_row["from_user_id"], last_row["to_user_id"]
         return Key(source, target) if direction is Direction.FORWARD else Key(target, source)
     return None if last_user == HIGHEST else Key(last_user, HIGHEST)

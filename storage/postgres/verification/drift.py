@@ -47,7 +47,7 @@ class Drifts:
     """All findings of one run, with at most `examples` descriptions for each kind."""
 
     def __init__(self, examples: int) -> None:
-        self._most = examples
+        self._limit = examples
         self._counts: Counter[DriftKind] = Counter()
         self._examples: defaultdict[DriftKind, list[str]] = defaultdict(list)
 
@@ -85,7 +85,7 @@ class Drifts:
 
     def _add(self, kind: DriftKind, example: str) -> None:
         self._counts[kind] += 1
-        if len(self._examples[kind]) < self._most:
+        if len(self._examples[kind]) < self._limit:
             self._examples[kind].append(example)
 
 

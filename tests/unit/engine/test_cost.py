@@ -45,7 +45,7 @@ class Page:
         return list(rows)
 
 
-FIRST = ListSize(("first", "last"), default=20, most=100)
+FIRST = ListSize(("first", "last"), default=20, maximum=100)
 
 
 @strawberry.input
@@ -70,7 +70,7 @@ class User(Node):
     ) -> list[int]:
         return list(rows)
 
-    @batched(metadata=weighed(call=0, row=7, item=4, size=length_of("ids", most=1_000)))
+    @batched(metadata=weighed(call=0, row=7, item=4, size=length_of("ids", maximum=1_000)))
     def mask(rows: Parents[int], ids: list[ID]) -> list[str]:
         return ["" for _ in rows]
 
@@ -99,7 +99,7 @@ class Query:
 
     @batched(
         graphql_type=list[User],
-        metadata=weighed(call=0, row=0, item=1, size=length_of("ids", most=1_000)),
+        metadata=weighed(call=0, row=0, item=1, size=length_of("ids", maximum=1_000)),
     )
     def users(roots: Parents[None], ids: list[ID]) -> list[list[int]]:
         return [[int(one) for one in ids]]
@@ -111,7 +111,7 @@ class Query:
 class Mutation:
     @batched(
         graphql_type=Page,
-        metadata=weighed(call=0, row=0, item=1, page=length_of("input.ids", most=50), entry=30),
+        metadata=weighed(call=0, row=0, item=1, page=length_of("input.ids", maximum=50), entry=30),
     )
     def change(roots: Parents[None], input: Changes) -> list[int]:  # noqa: A002
         return [1]
@@ -228,7 +228,7 @@ def test_a_variable_in_place_of_a_list_is_one_item(one: object) -> None:
 
 def test_a_number_that_is_too_long_is_the_maximum() -> None:
     size = list_size(_field(f"friends(first: {'9' * 5_000})"), FIRST)
-    assert size == FIRST.most
+    assert size == FIRST.maximum
     assert list_size(_field("friends(first: 7)"), FIRST) == 7
     assert list_size(_field("friends(first: null)"), FIRST) == FIRST.default
 
