@@ -63,7 +63,7 @@ class GraphSize:
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """The size of one user's cached values by kind, and their number of entries."""
+    """The size of the cached values of one kind, of all sampled users together."""
 
     kind: str
     keys: int
@@ -72,7 +72,7 @@ class CacheSize:
 
 
 async def graph_size(database_url: str, space: str) -> GraphSize:
-    """Measure a space's tables."""
+    """Count the users and edges of a space, and measure its tables and indexes."""
     connection = await asyncpg.connect(database_url, server_settings={"search_path": space})
     try:
         tables = [TableSize(*row) for row in await connection.fetch(_TABLES, space)]
@@ -111,5 +111,5 @@ async def _plain(redis: Redis, kind: str, keys: Sequence[str]) -> CacheSize:
 
 
 async def _size(redis: Redis, keys: Sequence[str]) -> int:
-    """The bytes of a key. SAMPLES 0 counts every field instead of estimating."""
+    """The bytes of all keys. SAMPLES 0 counts every field instead of estimating."""
     return sum([await redis.memory_usage(key, samples=0) or 0 for key in keys])

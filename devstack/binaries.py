@@ -85,7 +85,7 @@ async def _runnable(
     """The candidates that `user` can run, in place or from a copy."""
     for candidate in candidates:
         for folder in _folders(candidate, user):
-            major = await _version(folder, candidate.program, user)
+            major = await _major_version(folder, candidate.program, user)
             if major is not None:
                 yield Binary(folder / candidate.program, major, candidate.origin)
                 break
@@ -97,8 +97,11 @@ def _folders(candidate: _Candidate, user: ServerUser | None) -> Iterator[Path]:
         yield from copies_of(candidate.parts, candidate.folder)
 
 
-async def _version(folder: Path, program: str, user: ServerUser | None) -> int | None:
-    """Run each program: only this proves that it is reachable, executable and complete."""
+async def _major_version(folder: Path, program: str, user: ServerUser | None) -> int | None:
+    """The major version of the program, or None if `user` cannot run it.
+
+    Only a run proves that a program is reachable, executable and complete.
+    """
     output = ""
     for name in ("initdb", program) if program == "postgres" else (program,):
         code, output = await run_command([str(folder / name), "--version"], user, timeout_s=30)

@@ -59,12 +59,12 @@ async def running_servers(
     postgres_settings: Mapping[str, str] = MappingProxyType({}),
     say: Say = say_on_terminal,
     progress: Progress = lambda _: nullcontext(),
-    beside: Sequence[Command] = (),
+    extra_commands: Sequence[Command] = (),
 ) -> AsyncIterator[Servers]:
     """Hold `state`, run PostgreSQL and Valkey, and yield when both are ready.
 
     A server whose URL is given is not started. `postgres_settings` override the defaults (a test
-    run may disable `fsync` for speed). The commands in `beside` are started first.
+    run may disable `fsync` for speed). `extra_commands` are started first.
 
     Raises:
         DevstackError: a server cannot be started.
@@ -73,7 +73,7 @@ async def running_servers(
         try:
             await end_orphans(state.children_file)
             async with Supervisor(state.children_file, say) as supervisor:
-                for command in beside:
+                for command in extra_commands:
                     await supervisor.start(command)
                 database_url = database_url or await _start_postgres(
                     state, supervisor, postgres_settings, progress

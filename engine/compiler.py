@@ -80,14 +80,15 @@ class Compiler:
         self.settings = settings
         self.type_checker: Any = Executor.build(self.graphql_schema, parse("{ __typename }"))
         self.introspections = IntrospectionCache()
-        self.has_handlers = bool(schema.schema_converter._exception_handler_specs)
+        self.has_exception_handlers = bool(schema.schema_converter._exception_handler_specs)
 
     def compiling(
         self, operation: Operation, conditions: Mapping[str, bool], grow: Callable[[int], None]
     ) -> Generator[None, None, Plan]:
         """Compile an operation for these values of the variables in @skip and @include, in slices.
 
-        `grow` is called with the fields that are compiled when the plan has met a first row.
+        `grow` is called with the number of fields that are compiled later, at the first row of a
+        type.
 
         Raises Unsupported for operations that graphql-core must run.
         """
@@ -201,14 +202,20 @@ class _Compilation:
     ) -> SyncResolver | AsyncResolver:
         arguments = compile_arguments(field.definition, field.nodes[0])
         schema = self._compiler.schema
-        if declared is None or declared.extensions or self._compiler.has_handlers:
+        if declared is None or declared.extensions or self._compiler.has_exception_handlers:
             return GraphQLCoreResolver(field, arguments)
         if isinstance(declared, BatchedField):
-            # The values of a mutation's root fields are recorded when pending fields are filled.
-            may_wait = self._is_mutation and field.path.prev is None
+            # Only pending fields record the values of a mutation's root fields, so these get an
+            # asynchronous resolver even if they need none.
+            is_mutation_root = self._is_mutation and field.path.prev is None
             is_repeated = self._operation.size.repeats(field.name)
             return compile_batch(
-                declared, field, arguments, schema, may_wait=may_wait, is_repeated=is_repeated
+                declared,
+                field,
+                arguments,
+                schema,
+                is_mutation_root=is_mutation_root,
+                is_repeated=is_repeated,
             )
         if isinstance(declared, DerivedField):
             return AttributeResolver(declared.value)

@@ -143,7 +143,7 @@ def compile_batch(
     arguments: FieldArguments,
     schema: Schema,
     *,
-    may_wait: bool,
+    is_mutation_root: bool,
     is_repeated: bool,
 ) -> SyncBatch | AsyncBatch:
     """The resolver of a batched field with these arguments."""
@@ -152,7 +152,7 @@ def compile_batch(
     keywords = None
     if declared.arguments or resolver.info_parameter is not None:
         keywords = compile_keywords(declared, arguments, make_info, schema)
-    if may_wait or resolver.is_async:
+    if is_mutation_root or resolver.is_async:
         return AsyncBatch(resolver, resolver.function, keywords, make_info, is_repeated)
     return SyncBatch(resolver, keywords)
 

@@ -7,8 +7,8 @@ from graph.edge import UserId
 
 
 class ListKind(IntEnum):
-    """A user's lists. The numbers are part of cursors: never reuse one. CONTRIBUTING.md says how to
-    add a list."""
+    """A user's public lists; `graph.lists` defines them. The numbers are parts of cursors, so none
+    is reused."""
 
     FOLLOWING = 1
     FOLLOWERS = 2

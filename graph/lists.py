@@ -1,6 +1,6 @@
-"""What each list of a user is: its length, who may open it, and what it shows.
+"""The definition of each list: its length, who may open it, and what changes it.
 
-CONTRIBUTING.md says what else a new list needs.
+CONTRIBUTING.md says how to add a list.
 """
 
 from collections.abc import Callable, Mapping

@@ -278,9 +278,10 @@ def among_active(rule: Rule) -> Rule:
 
 
 def erase() -> Rule:
-    """Erase a deleted account's edge to another user with its flags, and the edge back.
+    """End the actor's edge with all its flags, and the reverse edge without the other user's flags.
 
-    The other user's flags about the deleted account stay: the erasure from their side removes them.
+    An erasure applies it with the deleted account as the actor, and then with each user who has
+    muted or dismissed that account.
     """
 
     def decide(state: PairState) -> Decision:

@@ -88,8 +88,8 @@ class Upload:
         if self._lines:
             await self._flush()
         digest = self._digest.digest()
-        # If the answer is lost, the operation may exist and need its slices. Otherwise the purge
-        # deletes them.
+        # If PostgreSQL's reply is lost, the operation may exist and need its slices, so they are
+        # kept. If it does not exist, the purge deletes them.
         self._is_used = True
         await self._store.start(
             self._key, self._id, digest, self._options, self._count, self._slices

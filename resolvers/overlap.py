@@ -113,7 +113,7 @@ async def filtered_followers(
     if chosen.viewer_follows:
         return await pages_of_overlaps(await known_followers(scope, owners), narrow)
     unfollowed = chosen.viewer_follows is False and scope.viewer is not None
-    found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow, unfollowed=unfollowed)
+    found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow, only_not_followed=unfollowed)
     return found._replace(totals=[None] * len(owners))  # these count the unfiltered lists
 
 

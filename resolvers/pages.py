@@ -82,21 +82,23 @@ async def pages_of(
     owners: Sequence[UserId],
     window: Window,
     *,
-    unfollowed: bool = False,
+    only_not_followed: bool = False,
 ) -> VisiblePages:
     """The same window of every owner's list, as the viewer may see it.
 
-    With `unfollowed`, only the users whom the viewer does not follow.
+    With `only_not_followed`, only the users whom the viewer does not follow.
     """
     shown = scope.shown_pages
     if shown is None:
         shown = scope.shown_pages = ShownPages()
     shown.reads_in_progress += 1
     try:
-        accesses, pages, totals = await _visible_pages(scope, kind, owners, window, unfollowed)
+        accesses, pages, totals = await _visible_pages(
+            scope, kind, owners, window, only_not_followed
+        )
         if kind is ListKind.FRIENDS:
             pages = await friends_as_listed(scope, shown, owners, window, pages)
-        if not unfollowed:
+        if not only_not_followed:
             totals = shown.add(kind, owners, window, pages, accesses, totals)
     finally:
         shown.end_read()
@@ -104,7 +106,7 @@ async def pages_of(
 
 
 async def _visible_pages(
-    scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window, unfollowed: bool
+    scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window, only_not_followed: bool
 ) -> VisiblePages:
     is_own, users = isinstance(kind, OwnListKind), deciding_users(scope, owners)
     # 1. Fetch. If anybody is absent, one more entry shows whether others follow after the page.
@@ -116,11 +118,13 @@ async def _visible_pages(
     facts = no_access_facts(count) if is_own else scope.profiles.access_facts(users, count)
     plain = not is_own and is_plain(scope, owners, facts)
     # 3. Filter the entries, unless nothing is hidden.
-    if plain and not unfollowed and not (absent and _contain_absent(pages.values(), absent)):
+    if plain and not only_not_followed and not (absent and _contain_absent(pages.values(), absent)):
         accesses: Sequence[Access] = [Access.VISIBLE] * count
     else:
         accesses = await accesses_of(scope, kind, owners, facts)
-        filters = _filters(scope, kind, owners, accesses, facts, absent, unfollowed=unfollowed)
+        filters = _filters(
+            scope, kind, owners, accesses, facts, absent, only_not_followed=only_not_followed
+        )
         pages = await _filtered(scope, filters, kind, pages, window)
     # 4. Cut the extra entry off.
     shown = list(map(pages.get, owners, repeat(EMPTY_PAGE)))
@@ -170,18 +174,18 @@ def _filters(
     facts: AccessFacts,
     absent: Set[UserId],
     *,
-    unfollowed: bool,
+    only_not_followed: bool,
 ) -> dict[UserId, EntryFilter]:
     """The filter of each list that the viewer may open."""
     extra = min(EXTRA, facts.blocks + len(absent))
-    if unfollowed:  # most of the newest followers may be friends
+    if only_not_followed:  # most of the newest followers may be friends
         followed = facts.viewer_counts.following + facts.viewer_counts.whispers
         extra = min(CHUNK, facts.blocks + len(absent) + followed)
 
     def entry_filter(owner: UserId, counts: Counts) -> EntryFilter:
         # The viewer's own list holds nobody with a block.
         by_block = has_block if facts.blocks and owner != scope.viewer else None
-        leaves_out = _is_followed_or_blocked if unfollowed else by_block
+        leaves_out = _is_followed_or_blocked if only_not_followed else by_block
         stored = stored_kind(scope, kind, owner, counts)
         return EntryFilter(stored, absent, leaves_out, extra, facts.viewer_counts)
 

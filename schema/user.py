@@ -11,7 +11,7 @@ from graph.list_kind import ListKind
 from resolvers import access
 from resolvers.follow_groups import GroupFilter
 from resolvers.new_followers import count_new_followers
-from schema import arguments, list_pages, weights
+from schema import arguments, connection_pages, weights
 from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
 from schema.context import Info, scope_of
@@ -94,12 +94,12 @@ class User(Related, Node):
         paging: Paging,
         order_by: Order = None,
         filter: FollowingFilterArgument = None,
-    ) -> MaybeAwaitable[list_pages.Rows]:
+    ) -> MaybeAwaitable[connection_pages.Rows]:
         if filter and filter.group_id is not None:
             viewer = scope_of(info).must_have_viewer()
             group = group_id("filter.groupId", filter.group_id, viewer)
-            return list_pages.group_pages(info, users, paging, order_by, GroupFilter(group))
-        return list_pages.pages(info, ListKind.FOLLOWING, users, paging, order_by)
+            return connection_pages.group_pages(info, users, paging, order_by, GroupFilter(group))
+        return connection_pages.pages(info, ListKind.FOLLOWING, users, paging, order_by)
 
     @batched(
         graphql_type=FollowerConnection,
@@ -113,10 +113,10 @@ class User(Related, Node):
         paging: Paging,
         order_by: Order = None,
         filter: FilterArgument = None,
-    ) -> MaybeAwaitable[list_pages.Rows]:
+    ) -> MaybeAwaitable[connection_pages.Rows]:
         if filter:
-            return list_pages.filtered(info, users, paging, order_by, filter.chosen)
-        return list_pages.pages(info, ListKind.FOLLOWERS, users, paging, order_by)
+            return connection_pages.filtered(info, users, paging, order_by, filter.chosen)
+        return connection_pages.pages(info, ListKind.FOLLOWERS, users, paging, order_by)
 
     @batched(
         graphql_type=FriendConnection,
@@ -128,10 +128,10 @@ class User(Related, Node):
     @paged
     def friends(
         users: Parents[UserRow], info: Info, paging: Paging, order_by: FriendsOrder = None
-    ) -> MaybeAwaitable[list_pages.Rows]:
+    ) -> MaybeAwaitable[connection_pages.Rows]:
         if order_by and order_by.field is FriendOrderField.AFFINITY:
-            return list_pages.closest_friends(info, users, paging, order_by)
-        return list_pages.pages(info, ListKind.FRIENDS, users, paging, order_by)
+            return connection_pages.closest_friends(info, users, paging, order_by)
+        return connection_pages.pages(info, ListKind.FRIENDS, users, paging, order_by)
 
     @batched(
         graphql_type=FollowerConnection | None,
@@ -146,7 +146,7 @@ class User(Related, Node):
     ) -> MaybeAwaitable[Sequence[ItemOrError[ConnectionRow | None]]]:
         if scope_of(info).viewer is None:
             return [None] * len(users)
-        return list_pages.known_followers(info, users, paging, order_by)
+        return connection_pages.known_followers(info, users, paging, order_by)
 
     @batched(
         graphql_type=FollowingConnection,
@@ -158,9 +158,9 @@ class User(Related, Node):
     @paged
     def common_following(
         users: Parents[UserRow], info: Info, with_: With, paging: Paging, order_by: Order = None
-    ) -> MaybeAwaitable[list_pages.Rows]:
+    ) -> MaybeAwaitable[connection_pages.Rows]:
         other = arguments.user_id("with", with_)
-        return list_pages.common_following(info, users, other, paging, order_by)
+        return connection_pages.common_following(info, users, other, paging, order_by)
 
 
 def _counts(

@@ -16,7 +16,7 @@ from resolvers.new_followers import count_new_followers
 from resolvers.pinned_following import pinned_by
 from resolvers.remaining_limits import RemainingLimits, limits_of
 from resolvers.suggestions import SuggestionPage
-from schema import list_pages, weights
+from schema import connection_pages, weights
 from schema.arguments import Paging
 from schema.connection import (
     EDGES,
@@ -173,8 +173,10 @@ class Viewer(Node):
     @paged
     def close_follows(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> MaybeAwaitable[list_pages.Rows]:
-        return list_pages.own_pages(info, OwnListKind.CLOSE_FOLLOWS, viewers, paging, order_by)
+    ) -> MaybeAwaitable[connection_pages.Rows]:
+        return connection_pages.own_pages(
+            info, OwnListKind.CLOSE_FOLLOWS, viewers, paging, order_by
+        )
 
     @batched(
         graphql_type=list[User],
@@ -197,8 +199,8 @@ class Viewer(Node):
     @paged
     def muted_users(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> MaybeAwaitable[list_pages.Rows]:
-        return list_pages.own_pages(info, OwnListKind.MUTED, viewers, paging, order_by)
+    ) -> MaybeAwaitable[connection_pages.Rows]:
+        return connection_pages.own_pages(info, OwnListKind.MUTED, viewers, paging, order_by)
 
     @batched(
         graphql_type=BlockedConnection,
@@ -208,8 +210,8 @@ class Viewer(Node):
     @paged
     def blocked_users(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> MaybeAwaitable[list_pages.Rows]:
-        return list_pages.own_pages(info, OwnListKind.BLOCKED, viewers, paging, order_by)
+    ) -> MaybeAwaitable[connection_pages.Rows]:
+        return connection_pages.own_pages(info, OwnListKind.BLOCKED, viewers, paging, order_by)
 
     @batched(
         graphql_type=FollowRequestConnection,
@@ -219,8 +221,10 @@ class Viewer(Node):
     @paged
     def incoming_follow_requests(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> MaybeAwaitable[list_pages.Rows]:
-        return list_pages.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging, order_by)
+    ) -> MaybeAwaitable[connection_pages.Rows]:
+        return connection_pages.own_pages(
+            info, OwnListKind.INCOMING_REQUESTS, viewers, paging, order_by
+        )
 
     @batched(
         graphql_type=FollowRequestConnection,
@@ -231,8 +235,10 @@ class Viewer(Node):
     @paged
     def outgoing_follow_requests(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> MaybeAwaitable[list_pages.Rows]:
-        return list_pages.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging, order_by)
+    ) -> MaybeAwaitable[connection_pages.Rows]:
+        return connection_pages.own_pages(
+            info, OwnListKind.OUTGOING_REQUESTS, viewers, paging, order_by
+        )
 
     @batched(
         graphql_type=FollowSuggestionConnection,

@@ -73,7 +73,7 @@ class Erasure:
         # Pending edges to the user become reverse rows first, so that `sources` finds their owners.
         await self._drain.lane(await self._erasures.lane(user))
         sources = [Pair(user, other) for other in await self._erasures.sources(user, BATCH)]
-        # A note belongs to its owner, so it is deleted as the owner's change.
+        # A mute or a dismissal is a flag on its owner's edge, so its owner is the actor.
         pairs = sources or [
             Pair(other, user) for other in await self._erasures.muted_or_dismissed_by(user, BATCH)
         ]

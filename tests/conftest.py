@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from devstack.state import State
-from storage.announced import edges as announced_edges
 from storage.postgres.connection.pool import Postgres
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
+from storage.write_through import edges as write_through_edges
 from tests.support import citus
 from tests.support.citus_databases import CitusDatabases
 from tests.support.databases import Caches, Databases
@@ -86,7 +86,7 @@ def _long_drain_deadline() -> Iterator[None]:
     """On Citus, let responses wait for a drain longer: four servers share this machine, and a first
     drain opens connections between them. Else a write is answered DELAYED, as it is documented."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(announced_edges, "DRAIN_S_MAX", 30)
+        patched.setattr(write_through_edges, "DRAIN_S_MAX", 30)
         yield
 
 

@@ -96,7 +96,7 @@ async def announce(stores: Stores) -> None:
     Raises:
         Unavailable: a server cannot be reached.
     """
-    ended = await stores.jobs.bulk.queue.unannounced(ANNOUNCED)
+    ended = await stores.jobs.bulk.queue.unpublished(ANNOUNCED)
     if not ended:
         return
     oldest = (await stores.changes.progress.watermarks()).oldest_unparked.values()
@@ -104,7 +104,7 @@ async def announce(stores: Stores) -> None:
         assert operation.ended_at is not None
         if all(waiting is None or waiting > operation.ended_at for waiting in oldest):
             await stores.broker.events.publish_end(end_of(operation))
-            await stores.jobs.bulk.queue.announced(operation)
+            await stores.jobs.bulk.queue.mark_published(operation)
 
 
 async def _keep_pace(bulk_slice: BulkSlice, begun: float) -> None:

@@ -90,8 +90,8 @@ class _SpaceWorker:
 
 
 class SpaceWorkers:
-    """Follows the directory: starts the workers of new spaces, stops those of dropped ones, and
-    renews those of changed ones."""
+    """Starts the workers of new spaces, stops those of dropped ones, and restarts those of changed
+    ones, by the directory of spaces."""
 
     def __init__(
         self,
@@ -105,8 +105,9 @@ class SpaceWorkers:
         self._shared = shared
         self._make = make
         self._workers: dict[str, _SpaceWorker] = {}
-        self._failed: dict[str, float] = {}
-        """When the worker of a space has failed."""
+        self._failed_at: dict[str, float] = {}
+        """When the worker of a space could not be started, or failed; it is started again after a
+        pause."""
         self._stopping = asyncio.Event()
 
     @property
@@ -122,7 +123,7 @@ class SpaceWorkers:
         """Run until `stop`, and until the workers have ended."""
         while not self._stopping.is_set():
             try:
-                self._follow(await self._directory.all())
+                self._reconcile(await self._directory.all())
             except Unavailable as error:
                 log.warning("the directory of spaces cannot be read: %s", error)
             with suppress(TimeoutError):
@@ -137,7 +138,7 @@ class SpaceWorkers:
         """End after the running jobs."""
         self._stopping.set()
 
-    def _follow(self, records: Mapping[str, SpaceRecord]) -> None:
+    def _reconcile(self, records: Mapping[str, SpaceRecord]) -> None:
         wanted = {
             name: record
             for name, record in records.items()
@@ -155,23 +156,24 @@ class SpaceWorkers:
         _unserved.set(len(wanted.keys() - self._workers.keys()))
 
     def _may_start(self, name: str) -> bool:
-        if monotonic() - self._failed.get(name, -PAUSE_S) < PAUSE_S:
+        if monotonic() - self._failed_at.get(name, -PAUSE_S) < PAUSE_S:
             return False
         if len(self._workers) < self._settings.open_max:
             return True
-        if name not in self._failed:
+        if name not in self._failed_at:
             limit = self._settings.open_max
             log.error("space %s has no worker here: KITH_SPACES_OPEN_MAX is %d", name, limit)
-            self._failed[name] = monotonic()
+            self._failed_at[name] = monotonic()
         return False
 
     def _start(self, record: SpaceRecord) -> None:
-        self._failed.pop(record.name, None)
+        """Start the worker of a space, or log why its settings are invalid."""
+        self._failed_at.pop(record.name, None)
         try:
             settings = self._settings.jobs_of(record.name, record.settings)
         except ValueError as error:
             log.error("space %s cannot be served: %s", record.name, error)
-            self._failed[record.name] = monotonic()
+            self._failed_at[record.name] = monotonic()
             return
         self._workers[record.name] = _SpaceWorker(record, settings, self._shared, self._make)
 
@@ -179,4 +181,4 @@ class SpaceWorkers:
         del self._workers[name]
         if not worker.task.cancelled() and (error := worker.task.exception()) is not None:
             log.error("the worker of space %s has failed: %s", name, error)
-            self._failed[name] = monotonic()
+            self._failed_at[name] = monotonic()

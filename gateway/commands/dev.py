@@ -54,7 +54,7 @@ async def run(host: str, port: int, folder: Path, space: str, *, bundle: bool) -
             redis_url=redis_url,
             say=steps.say,
             progress=steps.step,
-            beside=[_bundling()] if bundle else [],
+            extra_commands=[_bundling()] if bundle else [],
         ) as servers:
             with steps.step("Migrating the tables"):
                 await migrate(servers.database_url, space)

@@ -127,7 +127,7 @@ async def _drop_listed(config: Config, name: str) -> None:
             raise
         await unlink_keys(config.storage, name)
         await drop_tables(config.storage, name)
-        # A request that ran when the tables went may have written once more.
+        # A request that ran while the tables were dropped may have written keys again.
         await unlink_keys(config.storage, name)
         await directory.remove(name)
 

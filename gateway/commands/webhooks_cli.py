@@ -111,7 +111,7 @@ def log(
         int, typer.Option("--limit", help="How many are shown.", min=1, max=SHOWN_MAX)
     ] = 50,
     only: Annotated[
-        str, typer.Option("--only", help="Only waiting, delivered or parked ones.")
+        str, typer.Option("--only", help="Only waiting, delivered or parked (given up) ones.")
     ] = "",
     state: StateFolder = STATE,
     space: Space = SPACE,

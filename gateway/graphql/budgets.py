@@ -73,7 +73,7 @@ class Budgets:
     ) -> None:
         self._store = store
         self._bucket = bucket
-        self._portion = bucket.size // PORTIONS
+        self._portion_size = bucket.size // PORTIONS
         self._clock = clock
         self._portions: LruCache[str | int, _Portion] = LruCache(entries=CALLERS_MAX)
 
@@ -105,7 +105,7 @@ class Budgets:
         return RateLimit(cost, size, remaining, reset_at)
 
     def _new(self, caller: str | int) -> _Portion:
-        portion = _Portion(self._portion, self._bucket.size, self._clock())
+        portion = _Portion(self._portion_size, self._bucket.size, self._clock())
         self._portions.put(caller, portion)
         return portion
 
@@ -120,7 +120,7 @@ class Budgets:
         missing = cost - portion.local
         try:
             grant = await self._store.take(
-                str(caller), self._bucket, portion.unreported, missing, missing + self._portion
+                str(caller), self._bucket, portion.unreported, missing, missing + self._portion_size
             )
         except Unavailable:
             now = self._clock()

@@ -22,7 +22,7 @@ class Costs(Protocol):
         """
 
     def require_below_limit(self, cost: int, context: Any) -> None:
-        """Raise RequestRejected for an operation that costs more than one may."""
+        """Raise RequestRejected for an operation that exceeds the limit of one operation."""
 
     def charge_document(self, cost: int, context: Any) -> Awaitable[None] | None:
         """Charge the preparation of a document, as `charge`."""

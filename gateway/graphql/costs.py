@@ -59,7 +59,7 @@ class Costs:
         return None if waiting is None else _await_charge(waiting, OPERATION, cost, context)
 
     def require_below_limit(self, cost: int, context: Context) -> None:
-        """Raise RequestRejected for an operation that costs more than one may."""
+        """Raise RequestRejected for an operation that exceeds the limit of one operation."""
         settings = self._settings
         limit = settings.service_limit if context.scope.is_service else settings.limit
         if cost > limit:

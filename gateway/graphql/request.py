@@ -75,7 +75,8 @@ class Executor(Protocol):
     async def charge_compilation(
         self, operation: Operation, request: GraphQLRequest, context: Any
     ) -> Values:
-        """Charge an operation with conditions that is to be compiled for other values of them.
+        """Charge the compilation of an operation for values of its @skip and @include variables
+        that it was not compiled for.
 
         Returns the coerced variables, for `charged`. Raises RequestRejected.
         """

@@ -27,7 +27,7 @@ from gateway.services.account_export import AccountExports
 from gateway.services.bulk import BulkUploads, begin_results
 from gateway.services.change_feed import begin_changes
 from gateway.services.exports import Exports
-from gateway.services.streams import Places, ServiceStreams
+from gateway.services.streams import ServiceStreams, StreamSlots
 from gateway.settings.config import Config
 from schema.errors import formatted
 from storage.ports.reader import Consistency
@@ -43,18 +43,18 @@ class ProcessLimits:
     """Limits that the requests of all spaces of a process share."""
 
     bodies: PartialBodies
-    exports: Places
-    changes: Places
-    uploads: Places
+    exports: StreamSlots
+    changes: StreamSlots
+    uploads: StreamSlots
 
     @classmethod
     def from_config(cls, config: Config) -> "ProcessLimits":
         streams = config.clients.streams
         return cls(
             PartialBodies(config.clients.requests.bodies_bytes_max),
-            Places(streams.exports_max),
-            Places(streams.changes_max),
-            Places(UPLOADS_MAX),
+            StreamSlots(streams.exports_max),
+            StreamSlots(streams.changes_max),
+            StreamSlots(UPLOADS_MAX),
         )
 
 
@@ -161,20 +161,20 @@ def _served(
         connections=connections,
     )
     services = ServiceTransports(
-        open_stream("export", places=parts.limits.exports, begin=Exports(parts.engine.turns).begin),
+        open_stream("export", slots=parts.limits.exports, begin=Exports(parts.engine.turns).begin),
         open_stream(
             "export account",
-            places=parts.limits.exports,
+            slots=parts.limits.exports,
             begin=AccountExports(parts.engine.turns).begin,
         ),
-        open_stream("changes", places=parts.limits.changes, begin=begin_changes),
+        open_stream("changes", slots=parts.limits.changes, begin=begin_changes),
         BulkUploads(
             authentication.authenticate,
             lambda headers, identity: fresh_context_of(headers, identity).scope,
             parts.limits.uploads,
             parts.engine.turns,
         ),
-        open_stream("bulk results", places=parts.limits.exports, begin=begin_results),
+        open_stream("bulk results", slots=parts.limits.exports, begin=begin_results),
     )
     name = config.storage.space
     return ServedSpace(

@@ -38,7 +38,7 @@ class SpaceTransports:
         await self.answer(scope, Headers(scope["headers"], scope.get("client")), receive, send)
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Respond to a request of GraphQL with these headers."""
+        """Respond to a GraphQL request with these headers."""
 
         async def respond(space: ServedSpace) -> None:
             waiting = space.authentication.pending(headers)
@@ -53,14 +53,14 @@ class SpaceTransports:
         Its route may have the parameter `space`."""
         return _ServiceApp(self, app_of)
 
-    async def pass_to(
+    async def pass_to_app(
         self,
         app_of: Callable[[ServedSpace], ASGIApp],
         scope: Scope,
         receive: Receive,
         send: Send,
     ) -> None:
-        """Respond to a request of a service."""
+        """Pass a request on to the application that `app_of` returns for its space."""
         headers = Headers(scope["headers"], scope.get("client"))
 
         async def respond(space: ServedSpace) -> None:
@@ -121,4 +121,4 @@ class _ServiceApp:
         self._app_of = app_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._transports.pass_to(self._app_of, scope, receive, send)
+        await self._transports.pass_to_app(self._app_of, scope, receive, send)

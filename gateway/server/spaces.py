@@ -135,7 +135,7 @@ class Spaces:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Follow the directory for as long as the block runs, and then close all spaces."""
-        following = asyncio.create_task(self._follow())
+        following = asyncio.create_task(self._poll_directory())
         try:
             yield
         finally:
@@ -221,7 +221,7 @@ class Spaces:
             self._retired.add(opened.task)
             opened.task.add_done_callback(self._retired.discard)
 
-    async def _follow(self) -> None:
+    async def _poll_directory(self) -> None:
         while True:
             try:
                 await self._read(0.0)

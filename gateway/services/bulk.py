@@ -24,9 +24,9 @@ from gateway.services.access import logged_access, require_method
 from gateway.services.change_feed import NDJSON
 from gateway.services.export_lines import ExportFormat
 from gateway.services.streams import (
-    Places,
     Stream,
     StreamRequest,
+    StreamSlots,
     no_others,
     one_of,
     query_of,
@@ -66,7 +66,7 @@ class BulkUploads:
 
     authenticate: Callable[[Headers], Awaitable[Identity]]
     scope_of: Callable[[Headers, Identity], Scope]
-    places: Places
+    slots: StreamSlots
     turns: Turns
 
     async def __call__(self, http: HttpScope, receive: Receive, send: Send) -> None:
@@ -85,7 +85,7 @@ class BulkUploads:
         scope = self.scope_of(headers, await self.authenticate(headers))
         with logged_access(scope, "startBulkOperation") as access:
             query = query_of(http["query_string"])
-            with self.places.taken(scope):
+            with self.slots.slot(scope):
                 async with aclosing(_Body(headers, receive).lines()) as lines:
                     operation, is_new = await self._started(scope, query, lines)
             access.result = "STARTED" if is_new else "ALREADY_STARTED"

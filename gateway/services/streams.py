@@ -60,11 +60,11 @@ class Stream:
     headers: RawHeaders = field(default=())
 
 
-class Places:
+class StreamSlots:
     """How many streams of one kind may be open at once: in all, and for one caller.
 
-    One caller gets at most three quarters, so that a client which reads slowly leaves some places
-    to others.
+    One caller gets at most three quarters, so that a client which reads slowly leaves some slots to
+    others.
     """
 
     def __init__(self, limit: int) -> None:
@@ -73,14 +73,14 @@ class Places:
         self._taken: Counter[Hashable] = Counter()
 
     @contextmanager
-    def taken(self, scope: Scope) -> Iterator[None]:
-        """Take a place for the block, for the caller of the request: a client in a space. Raises
+    def slot(self, scope: Scope) -> Iterator[None]:
+        """Hold a slot for the block, for the caller of the request: a client in a space. Raises
         HttpRejection 503 if there is none."""
         caller = id(scope.stores), service_caller(scope.client)
         if self._taken[caller] >= self._limit_of_one:
-            raise _no_place(f"This client has {self._limit_of_one} such streams here, the maximum.")
+            raise _no_slot(f"This client has {self._limit_of_one} such streams here, the maximum.")
         if self._taken.total() >= self._limit:
-            raise _no_place(f"This server has {self._limit} such streams, the maximum.")
+            raise _no_slot(f"This server has {self._limit} such streams, the maximum.")
         self._taken[caller] += 1
         try:
             yield
@@ -90,7 +90,7 @@ class Places:
                 del self._taken[caller]
 
 
-def _no_place(reason: str) -> HttpRejection:
+def _no_slot(reason: str) -> HttpRejection:
     headers = {"retry-after": str(RETRY_AFTER_S)}
     return HttpRejection(503, "OVERLOADED", f"{reason} Try again later.", headers)
 
@@ -107,7 +107,7 @@ class ServiceStreams:
     authenticate: Callable[[Headers], Awaitable[Identity]]
     scope_of: Callable[[Headers, Identity], Scope]
     connections: OpensConnections
-    places: Places
+    slots: StreamSlots
     begin: Callable[[StreamRequest], Awaitable[Stream]]
 
     async def __call__(self, http: HttpScope, receive: Receive, send: Send) -> None:
@@ -117,7 +117,7 @@ class ServiceStreams:
             require_method(http, "GET")
             identity = await self.authenticate(headers)
             scope = self.scope_of(headers, identity)
-            with self.places.taken(scope), self.connections.opened(self.name, send) as connection:
+            with self.slots.slot(scope), self.connections.opened(self.name, send) as connection:
                 connection.end_at(identity.expires_at)
                 stream = await self._begun(http, headers, scope)
                 packed = _is_zstd_accepted(headers)

@@ -89,7 +89,7 @@ class CacheAudit:
         }
 
     async def _relations_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._tables.relations.around(users, self._relations_most)
+        rows = await self._tables.relations.get_many(users, self._relations_most)
 
         def differs(user: UserId, reply: Reply) -> bool:
             expected = relations_of_hash(relation_fields(rows[user]))

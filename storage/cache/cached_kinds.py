@@ -11,11 +11,11 @@ from graph.page import Page, Window
 from graph.profile import Profile
 from storage.cache.cached_kind import CachedKind, Staleness
 from storage.cache.codec.lists import page_value
-from storage.cache.codec.own_writes import pending_value
+from storage.cache.codec.pending import pending_value
 from storage.cache.codec.profiles import profile_value
 from storage.cache.codec.relations import relation_fields
 from storage.cache.tables import Tables
-from storage.postgres.relations import Neighbourhood
+from storage.postgres.relations import UserRelations
 from storage.redis.keys import LISTS, Keys
 from storage.settings import StorageSettings
 
@@ -32,8 +32,9 @@ deletions."""
 class CachedKinds:
     """The kinds of cached values of one space."""
 
-    relations: CachedKind[Neighbourhood]
-    """All relations of a user, in a hash. A whale's holds the forward directions only."""
+    relations: CachedKind[UserRelations]
+    """All relations of a user, in a hash. A whale's holds only the direction
+    that has few enough edges."""
     lists: Mapping[ListKind, CachedKind[Page]]
     """The newest entries of the user's lists of followings, followers and friends."""
     profile: CachedKind[Profile]
@@ -52,7 +53,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
             keys.prefix("rel"),
             relation_fields,
             lambda _: ttl_s,
-            partial(tables.relations.around, limit=settings.cache.relations_max),
+            partial(tables.relations.get_many, limit=settings.cache.relations_max),
             Staleness.UPDATED,
             at_once=50,
             closed_with=keys.prefix("own"),

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.cache.lease import Leases
-from storage.cache.value_lookups import ValueLookup
+from storage.cache.value_lookup import ValueLookup
 from storage.redis.connection import REDIS, Redis
 from storage.redis.wire import UNAVAILABLE, Command, Reply
 

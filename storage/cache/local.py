@@ -19,7 +19,7 @@ from graph.page import Page
 from graph.profile import Profile
 from graph.relation import STRANGERS, RelationColumn, column_of
 from storage.cache import read_counts
-from storage.cache.codec.own_writes import NO_PENDING_WRITES
+from storage.cache.codec.pending import NO_PENDING_WRITES
 from storage.cache.codec.profiles import profiles_held
 from storage.cache.invalidations import Invalidations
 from storage.cache.local_copies import Bounds, LocalCopies
@@ -29,7 +29,7 @@ from storage.cache.local_reads import (
     profiles_reader,
     relations_reader,
 )
-from storage.cache.windows import page_of_head
+from storage.cache.pages import page_of_head
 from storage.ports.reader import AccountsOf, PagesOf, ProfilesOf, ReadRequest, RelationsOf
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import LISTS, Keys

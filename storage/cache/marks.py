@@ -20,8 +20,8 @@ from storage.redis.scripts import CALL, CLEAR_MARK, MARK
 from storage.redis.wire import Command
 
 MARK_MS = 30_000
-"""Longer than a write takes, with all its deadlines. After it, a value that a killed writer's mark
-has kept out is filled again."""
+"""Longer than a write takes, with all its deadlines. After it, readers can again fill the values
+that the mark of a killed writer has blocked."""
 
 
 @dataclass(frozen=True, slots=True)

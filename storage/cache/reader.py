@@ -13,23 +13,18 @@ from typing import Any, Protocol, TypeAlias
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.cache.cached_kinds import cached_kinds_of
-from storage.cache.codec.own_writes import NO_PENDING_WRITES, pending_in
+from storage.cache.codec.pending import NO_PENDING_WRITES, pending_in
 from storage.cache.fill import Fills, Part, together
 from storage.cache.lease import Leases
 from storage.cache.local import LocalCache
+from storage.cache.pages import PageLookup
+from storage.cache.pending import PendingLookup
+from storage.cache.profiles import AccountLookup, ProfileColumnLookup, ProfileLookup
 from storage.cache.ranges import RangeCache
 from storage.cache.read_counts import ACCOUNT, LIST_READS, PENDING, PROFILE, RELATIONS
 from storage.cache.relations import RelationHashes, RelationLookup
 from storage.cache.tables import Tables
-from storage.cache.value_lookups import (
-    AccountLookup,
-    PageLookup,
-    PendingLookup,
-    ProfileColumnLookup,
-    ProfileLookup,
-    Sources,
-    ValueLookup,
-)
+from storage.cache.value_lookup import Sources, ValueLookup
 from storage.ports.reader import (
     AccountsOf,
     Consistency,

@@ -24,9 +24,9 @@ from storage.cache.codec.relations import (
 from storage.cache.lease import Leases
 from storage.cache.read_counts import RELATIONS
 from storage.cache.tables import RelationRows
-from storage.cache.value_lookups import Sources
+from storage.cache.value_lookup import Sources
 from storage.ports.reader import Check, RelationsOf
-from storage.postgres.relations import Neighbourhood
+from storage.postgres.relations import UserRelations
 from storage.redis.connection import REDIS, Redis
 from storage.redis.wire import UNAVAILABLE, Command, Preformatted, Reply
 
@@ -80,7 +80,7 @@ class RelationHashes:
         self,
         redis: Redis,
         leases: Leases,
-        cached_kind: CachedKind[Neighbourhood],
+        cached_kind: CachedKind[UserRelations],
         rows: RelationRows,
     ) -> None:
         self._redis = redis
@@ -151,11 +151,11 @@ class RelationHashes:
         mine = [user for user, key in keys.items() if key in tokens]
         loaded = await self._cached_kind.load(mine) if mine else {}
         fills: list[Command] = []
-        for user, around in loaded.items():
+        for user, relations in loaded.items():
             if sum(map(len, fills)) >= ARGUMENTS_AT_ONCE:
                 await self._redis.pipe(fills)
                 fills = []
-            fills.append(self._cached_kind.fill(keys[user], tokens[keys[user]], around))
+            fills.append(self._cached_kind.fill(keys[user], tokens[keys[user]], relations))
         if len(mine) < len(keys):
             await self._leases.wait()
         return await self._held(missing, viewer, fills)
@@ -163,19 +163,23 @@ class RelationHashes:
     async def _read_incomplete(
         self, checks: Sequence[Check], found: Sequence[_Held | None]
     ) -> list[RelationColumn]:
-        """Replace incomplete answers: a whale's reverse halves come from the other users' hashes,
-        and failed fills from the tables."""
+        """Complete the answers.
+
+        If a hash has only the forward edges, the reverse ones come from the other users' hashes.
+        Without the forward edges (the user is writing, the hash was not filled, or there are too
+        many), the tables answer.
+        """
         sides = [held.sides if held else 0 for held in found]
-        whales = [
+        forward_only = [
             check for check, held_sides in zip(checks, sides, strict=True) if held_sides == FORWARD
         ]
-        unheld = [
+        without_forward = [
             check
             for check, held_sides in zip(checks, sides, strict=True)
             if not held_sides & FORWARD
         ]
-        from_others = iter(await self._from_others(whales) if whales else ())
-        from_tables = iter(await self._rows.between(unheld) if unheld else ())
+        from_others = iter(await self._from_others(forward_only) if forward_only else ())
+        from_tables = iter(await self._rows.between(without_forward) if without_forward else ())
         return [
             next(from_tables)
             if held is None or not held.sides & FORWARD
@@ -204,7 +208,7 @@ class RelationHashes:
         return [[next(flat) for _ in check.others] for check in whales]
 
 
-def _reads(cached_kind: CachedKind[Neighbourhood], checks: Sequence[Check]) -> list[Command]:
+def _reads(cached_kind: CachedKind[UserRelations], checks: Sequence[Check]) -> list[Command]:
     prefix = cached_kind.prefix
     reads: list[Command] = []
     for user, others, texts in checks:

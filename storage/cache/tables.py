@@ -14,7 +14,7 @@ from graph.page import Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn
 from storage.ports.reader import Check
-from storage.postgres.relations import Neighbourhood
+from storage.postgres.relations import UserRelations
 
 
 class ListRows(Protocol):
@@ -52,8 +52,8 @@ class RelationRows(Protocol):
         """One column for each check, with one relation for each of its `others`."""
         ...
 
-    async def around(self, users: Sequence[UserId], limit: int) -> Mapping[UserId, Neighbourhood]:
-        """The neighbourhood of each of `users`, with at most `limit` edges in each direction."""
+    async def get_many(self, users: Sequence[UserId], limit: int) -> Mapping[UserId, UserRelations]:
+        """All relations of each of `users`, with at most `limit` edges in each direction."""
         ...
 
 

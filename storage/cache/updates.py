@@ -27,7 +27,7 @@ _UserCommand = tuple[UserId, Command]
 
 
 class RedisCaches:
-    """Implements `storage.announced.edges.Caches`, and updates the caches for drains.
+    """Implements `storage.write_through.edges.Caches`, and updates the caches for drains.
 
     Relation hashes are large and hot, so they are updated in place, by version. Lists, profiles and
     own writes are small, so they are deleted.

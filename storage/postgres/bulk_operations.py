@@ -54,10 +54,10 @@ class _Statements:
     find_ended: str
     find_abandoned: str
     delete_operation: str
-    find_unannounced: str
+    find_unpublished: str
     new_delivery_id: str
     new_delivery_id_on_citus: str
-    announced: str
+    mark_published: str
 
 
 _SQL = sql.load(_Statements, "bulk_operations")
@@ -158,12 +158,12 @@ class BulkQueue:
         """End a lease, so that any worker can continue."""
         await self._postgres.fetch(_SQL.release, number, lease)
 
-    async def unannounced(self, limit: int) -> Sequence[BulkOperation]:
+    async def unpublished(self, limit: int) -> Sequence[BulkOperation]:
         """Up to `limit` operations that have ended and whose event was not published, the earliest
         first."""
-        return list(map(_operation, await self._postgres.fetch(_SQL.find_unannounced, limit)))
+        return list(map(_operation, await self._postgres.fetch(_SQL.find_unpublished, limit)))
 
-    async def announced(self, operation: BulkOperation) -> None:
+    async def mark_published(self, operation: BulkOperation) -> None:
         """Record that the event of an end was published, and add it for the endpoints of webhooks
         in the same transaction. Does nothing if it was recorded before."""
         is_citus = await self._postgres.is_citus()
@@ -172,7 +172,7 @@ class BulkQueue:
         assert row is not None
         event = orjson.dumps(end_of(operation)._asdict()).decode()
         await self._postgres.fetch(
-            _SQL.announced, operation.key.number, operation.upload, row["id"], event
+            _SQL.mark_published, operation.key.number, operation.upload, row["id"], event
         )
 
     async def purge(self, kept_s: float) -> int:

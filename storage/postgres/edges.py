@@ -66,8 +66,8 @@ class PostgresEdges:
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
     ) -> Decision:
         """`before_write`: awaited before each try to write. If it raises, nothing is written."""
-        turn = self._postgres.turns.of(pair.source)
-        async with turn, self._postgres.connection() as connection:
+        slot = self._postgres.user_concurrency.slot(pair.source)
+        async with slot, self._postgres.connection() as connection:
             for number in range(TRIES):
                 began, is_locked = time.monotonic(), number >= UNLOCKED_TRIES
                 async with _locked(connection, pair) if is_locked else nullcontext():
@@ -87,8 +87,8 @@ class PostgresEdges:
         )
 
     async def read(self, pair: Pair) -> Decision:
-        turn = self._postgres.turns.of(pair.source)
-        async with turn, self._postgres.connection() as connection:
+        slot = self._postgres.user_concurrency.slot(pair.source)
+        async with slot, self._postgres.connection() as connection:
             state, self.lanes = await _read(connection, pair)
         unchanged = Decision(Outcome.UNCHANGED, (), state.edge, state.reverse, at=state.read_at)
         return replace(unchanged, unpublished=unpublished_edges(state, unchanged))

@@ -59,7 +59,7 @@ _OF_ONE = {
 _NOBODY = 0
 
 FRIENDS_OWNERS = 25
-"""Owners of one statement of friends: each of its probes looks its owner up among them."""
+"""The maximum number of owners in one statement of friends: each probe searches their array."""
 
 _entries = cast("Callable[[bytes], Iterator[Position]]", Struct(">qq").iter_unpack)
 _Entries = defaultdict[UserId, list[Position]]
@@ -170,9 +170,9 @@ async def _followers(
 async def _friends(
     reading: _Reading, users: Sequence[UserId], window: Window, viewer: UserId | None
 ) -> _Entries:
-    # Before the lists: a change that is not pending any more is in their rows.
-    towards = viewer and await reading.connection.fetch(_SQL.pending_targets, viewer)
-    targets = [UserId(target) for (target,) in towards or ()]
+    # Read before the lists: a change that is applied in between is then in the rows of the lists.
+    pending_rows = viewer and await reading.connection.fetch(_SQL.pending_targets, viewer)
+    targets = [UserId(target) for (target,) in pending_rows or ()]
     entries: _Entries = defaultdict(list)
     for first in range(0, len(users), FRIENDS_OWNERS):
         some = users[first : first + FRIENDS_OWNERS]

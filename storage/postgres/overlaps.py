@@ -83,7 +83,8 @@ OVERLAPS_AT_ONCE = 50
 """Users in one statement, each with up to `OVERLAP_MAX` entries."""
 
 PROBES_MAX = 50
-"""Of more users, all edges of a viewer with 10,000 are read faster than so many probes."""
+"""The maximum number of users who are looked up one by one. For more, reading all 10,000 edges of a
+viewer is faster."""
 
 
 class PostgresBlocks:

@@ -33,7 +33,7 @@ neighbourhood has thousands."""
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class UserRelations:
     """All edges from and to one user, except tombstones, as of the version `as_of`.
 
     A direction is None if it has more edges than the reader asked for.
@@ -82,8 +82,8 @@ class PostgresRelations:
                     rows += await connection.fetch(_SQL.relations, user, others[user])
             return await self._with_pending_reverse_edges(connection, rows)
 
-    async def around(self, users: Sequence[UserId], limit: int) -> Mapping[UserId, Neighbourhood]:
-        """The neighbourhood of each of `users`, with at most `limit` edges in each direction."""
+    async def get_many(self, users: Sequence[UserId], limit: int) -> Mapping[UserId, UserRelations]:
+        """All relations of each of `users`, with at most `limit` edges in each direction."""
         async with self._postgres.connection() as connection:
             rows = await self._with_pending_reverse_edges(
                 connection, await connection.fetch(_SQL.all_relations, list(users), limit)
@@ -146,7 +146,7 @@ def _columns(
 
 def _neighbourhoods(
     users: Sequence[UserId], rows: Sequence[Record], limit: int
-) -> Generator[None, None, dict[UserId, Neighbourhood]]:
+) -> Generator[None, None, dict[UserId, UserRelations]]:
     gathered = {UserId(user): _Gathered() for user in (0, *users)}
     as_of = Version(0)
     for first in range(0, len(rows), ROWS_PER_SLICE):
@@ -180,12 +180,12 @@ def _relation(
     return relation(kind, Millis(since), reverse_kind, Millis(reverse_since), flags)
 
 
-def _neighbourhood(gathered: _Gathered, as_of: Version, limit: int) -> Neighbourhood:
+def _neighbourhood(gathered: _Gathered, as_of: Version, limit: int) -> UserRelations:
     forward, reverse = gathered.forward, gathered.reverse
     # A newer forward row of an outbox may be a tombstone.
     for other in [other for other, edge in reverse.items() if not edge[0]]:
         del reverse[other]
-    return Neighbourhood(
+    return UserRelations(
         as_of,
         _whole(forward, limit, is_read=True not in gathered.too_many),
         _whole(reverse, limit, is_read=False not in gathered.too_many),

@@ -38,7 +38,9 @@ class ConnectionCounts:
 
 
 async def count_connections(settings: StorageSettings, space: str) -> ConnectionCounts:
-    """The connections that are open now. `settings` are those of any space of the database.
+    """Count the connections of the pools of `space`.
+
+    `settings`: of any space of the database.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.

@@ -120,16 +120,16 @@ class RedisEvents:
         """
         feed = self._keys.feed(user)
         last, _ = await self._redis.pipe(
-            [("XREVRANGE", feed, "+", "-", "COUNT", 1), self._prolonged(feed)]
+            [("XREVRANGE", feed, "+", "-", "COUNT", 1), self._expire_command(feed)]
         )
-        return _text(last[0][0]) if last else await self._reopen(feed)
+        return _text(last[0][0]) if last else await self._add_start_entry(feed)
 
-    async def _reopen(self, feed: str) -> str:
-        """Add a position to start from, and return its cursor."""
+    async def _add_start_entry(self, feed: str) -> str:
+        """Add an entry to start from, and return its cursor."""
         opened, _ = await self._redis.pipe(
             [
                 ("XADD", feed, "MAXLEN", "~", self._kept.feed_entries, "*", *_OPENED),
-                self._prolonged(feed),
+                self._expire_command(feed),
             ]
         )
         return _text(opened)
@@ -145,12 +145,12 @@ class RedisEvents:
         """
         feed = self._keys.feed(user)
         entries, _ = await self._redis.pipe(
-            [("XRANGE", feed, cursor, "+", "COUNT", limit + 1), self._prolonged(feed)]
+            [("XRANGE", feed, cursor, "+", "COUNT", limit + 1), self._expire_command(feed)]
         )
         if not entries or _text(entries[0][0]) != cursor:
-            # The subscriber sees this cursor. That of the last entry would tell when a hidden
-            # whisper was made.
-            return FeedBatch((), await self._reopen(feed), lost=True)
+            # The subscriber sees this cursor. The cursor of the last entry would reveal when a
+            # hidden whisper was made.
+            return FeedBatch((), await self._add_start_entry(feed), lost=True)
         events = list(_events(entries[1:]))
         return FeedBatch(events, _text(entries[-1][0]), more=len(entries) > limit)
 
@@ -185,7 +185,7 @@ class RedisEvents:
             if first
         }
 
-    def _prolonged(self, feed: str) -> Command:
+    def _expire_command(self, feed: str) -> Command:
         return ("EXPIRE", feed, self._kept.feed_s)
 
 

@@ -70,15 +70,15 @@ class Keys:
 
     @property
     def server(self) -> str:
-        """The run id of the server that the data of a server are from."""
+        """The run id of the Redis server that wrote the data of this server."""
         return f"kith:{self.space}:server"
 
     def document(self, digest: str) -> str:
-        """A persisted document, by the first 15 bits of its SHA-256. No cache either."""
+        """A persisted document, by 15 bits of its SHA-256. `pattern` does not match it."""
         return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
 
     def budget(self, caller: str) -> str:
-        """The rest of a caller's budget. No cache either."""
+        """The rest of a caller's budget. It is no cache, so `pattern` does not match it."""
         return f"kith:{self.space}:budget:{caller}"
 
     @property

@@ -1,7 +1,5 @@
 """The stores that workers and commands use."""
 
-from storage.announced.batched_edges import BatchedEdges
-from storage.announced.edges import AnnouncedEdges
 from storage.cache.marks import Marks
 from storage.drain import Drain
 from storage.erasure import Erasure
@@ -36,6 +34,8 @@ from storage.store_groups import (
     Servers,
     Webhooks,
 )
+from storage.write_through.batched_edges import BatchedEdges
+from storage.write_through.edges import WriteThroughEdges
 
 
 def jobs_of(
@@ -49,7 +49,7 @@ def jobs_of(
     shielded: ShieldedTasks,
 ) -> Jobs:
     postgres = servers.postgres
-    edges = AnnouncedEdges(PostgresEdges(postgres), caches.updates, broker.lanes, shielded)
+    edges = WriteThroughEdges(PostgresEdges(postgres), caches.updates, broker.lanes, shielded)
     affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
     return Jobs(
         lanes=LaneJobs(
@@ -102,7 +102,7 @@ def _batched_edges(
         broker.lanes,
         shielded,
         marks,
-        AnnouncedEdges(
+        WriteThroughEdges(
             PostgresEdges(postgres),
             caches.updates,
             broker.lanes,

@@ -1,6 +1,5 @@
 """The stores of what users keep for themselves."""
 
-from storage.announced.seen_followers import AnnouncedSeenFollowers
 from storage.ports.request_stores import OwnData
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.follow_groups import PostgresFollowGroups
@@ -9,6 +8,7 @@ from storage.postgres.private_notes import PostgresPrivateNotes
 from storage.postgres.seen_followers import PostgresSeenFollowers
 from storage.shielded_tasks import ShieldedTasks
 from storage.store_groups import Broker, Servers
+from storage.write_through.seen_followers import WriteThroughSeenFollowers
 
 
 def own_data_of(servers: Servers, broker: Broker, shielded: ShieldedTasks) -> OwnData:
@@ -16,7 +16,7 @@ def own_data_of(servers: Servers, broker: Broker, shielded: ShieldedTasks) -> Ow
     return OwnData(
         private_notes=PostgresPrivateNotes(postgres),
         follow_groups=PostgresFollowGroups(postgres),
-        seen_followers=AnnouncedSeenFollowers(
+        seen_followers=WriteThroughSeenFollowers(
             PostgresSeenFollowers(postgres), broker.events, shielded
         ),
         pinned_following=PostgresPinnedFollowing(postgres),

@@ -1,8 +1,5 @@
 """The stores of edges and accounts that mutations change."""
 
-from storage.announced.account_states import AnnouncedStates
-from storage.announced.accounts import AnnouncedAccounts
-from storage.announced.edges import AnnouncedEdges
 from storage.cache.marks import Marks
 from storage.catch_up import CatchUp
 from storage.ports.accounts import Absences
@@ -18,6 +15,9 @@ from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.store_groups import Broker, Caches, Servers
+from storage.write_through.account_states import WriteThroughAccountStates
+from storage.write_through.accounts import WriteThroughAccounts
+from storage.write_through.edges import WriteThroughEdges
 
 
 def writes_of(
@@ -32,7 +32,7 @@ def writes_of(
     postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
     delayed_writes = settings.cache.delayed_writes
     return Writes(
-        edges=AnnouncedEdges(
+        edges=WriteThroughEdges(
             PostgresEdges(postgres),
             caches.updates,
             broker.lanes,
@@ -41,7 +41,7 @@ def writes_of(
             Marks(redis, keys),
             delayed_writes=delayed_writes,
         ),
-        accounts=AnnouncedAccounts(
+        accounts=WriteThroughAccounts(
             PostgresAccounts(postgres),
             redis,
             keys,
@@ -49,7 +49,7 @@ def writes_of(
             shielded,
             delayed_writes=delayed_writes,
         ),
-        account_states=AnnouncedStates(
+        account_states=WriteThroughAccountStates(
             PostgresAccountStates(postgres),
             Erasures(postgres),
             absences,

@@ -16,7 +16,6 @@ from graph.pace import Pace
 from graph.privacy import Audience, Privacy
 from graph.profile import PlainColumn, PlainProfiles, Profile
 from graph.receipt import IdempotentRequest, ReceiptExists, keyed_id
-from storage.announced.accounts import AnnouncedAccounts
 from storage.cache.codec.profiles import accounts_in, profile_column, profile_value, profiles_in
 from storage.cache.reader import CacheReader
 from storage.cache.tables import ProfileRows
@@ -29,6 +28,7 @@ from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores
 from storage.wiring.caches import tables_of
+from storage.write_through.accounts import WriteThroughAccounts
 from tests.support import citus
 from tests.support.graphs import drain_all, follows, users
 from tests.support.readers import Reading
@@ -259,8 +259,8 @@ class Broken(Gated):
         raise Unavailable("PostgreSQL")
 
 
-def announced(inner: AccountWrites, stores: Stores) -> AnnouncedAccounts:
-    return AnnouncedAccounts(
+def announced(inner: AccountWrites, stores: Stores) -> WriteThroughAccounts:
+    return WriteThroughAccounts(
         inner, stores.servers.redis, KEYS, stores.broker.events, ShieldedTasks()
     )
 

@@ -26,11 +26,11 @@ from graph.rules import (
     unmute,
     update_follow,
 )
-from storage.announced import batched_edges
 from storage.postgres.edge_batches import PostgresEdgeBatches
 from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from storage.write_through import batched_edges
 from tests.support.edges import edges
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, with_receipt
 

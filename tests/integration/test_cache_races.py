@@ -23,7 +23,6 @@ from graph.privacy import OPEN
 from graph.profile import Profile
 from graph.relation import RelationColumn
 from graph.rules import follow, unfollow
-from storage.announced.edges import AnnouncedEdges
 from storage.cache.codec.relations import FORWARD, MARKER, REVERSE, sides_of
 from storage.cache.lease import Leases
 from storage.cache.marks import Mark
@@ -34,7 +33,7 @@ from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
 from storage.postgres.pending_edges import PostgresPending
 from storage.postgres.profiles import PostgresProfiles
-from storage.postgres.relations import Neighbourhood, PostgresRelations
+from storage.postgres.relations import PostgresRelations, UserRelations
 from storage.redis import connection
 from storage.redis.connection import GuardedRedis, KeyKind, Redis
 from storage.redis.keys import Keys, closing, lease
@@ -44,6 +43,7 @@ from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores
 from storage.wiring.caches import tables_of
+from storage.write_through.edges import WriteThroughEdges
 from tests.support import citus
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
@@ -86,9 +86,9 @@ class GatedRelations(PostgresRelations):
     fills = 0
     plain = 0
 
-    async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
+    async def get_many(self, users: Sequence[UserId], limit: int) -> Mapping[UserId, UserRelations]:
         self.fills += 1
-        found = await super().around(users, most)
+        found = await super().get_many(users, limit)
         if self.gate is not None:
             await self.gate.through()
         return found
@@ -186,7 +186,7 @@ async def state(relations: Reading, user: int, *others: int) -> list[tuple[int, 
     return [(int(r.kind), int(r.reverse_kind)) for r in found]
 
 
-class Unannounced:
+class WithoutCacheUpdate:
     """Writes the truth, and leaves telling the caches to the test."""
 
     def __init__(self, stores: Stores) -> None:
@@ -326,7 +326,7 @@ async def test_updates_may_come_in_any_order_and_twice(
     bench: Bench, order: tuple[int, ...], warm: bool, side: str
 ) -> None:
     relations, _ = bench.relations()
-    write = Unannounced(bench.stores)
+    write = WithoutCacheUpdate(bench.stores)
     user, other = (1, 2) if side == "forward" else (2, 1)
     if warm:
         await state(relations, user, other)
@@ -365,7 +365,7 @@ async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
     bench: Bench, side: str
 ) -> None:
     relations, _ = bench.relations()
-    write = Unannounced(bench.stores)
+    write = WithoutCacheUpdate(bench.stores)
     made, _undone = await write.follow(1, 2), await write.unfollow(1, 2)
     for lane in await bench.stores.jobs.lanes.progress.dirty():
         await bench.stores.jobs.lanes.outbox.apply(lane, 100)
@@ -380,7 +380,7 @@ async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
 
 async def test_a_tombstone_from_before_the_fill_leaves_the_hash_alone(bench: Bench) -> None:
     relations, tables = bench.relations()
-    write = Unannounced(bench.stores)
+    write = WithoutCacheUpdate(bench.stores)
     await write.follow(1, 2)
     undone = await write.unfollow(1, 2)
     await state(relations, 1, 2)
@@ -391,7 +391,7 @@ async def test_a_tombstone_from_before_the_fill_leaves_the_hash_alone(bench: Ben
 
 async def test_a_tombstone_outlives_the_follow_that_comes_after_it(bench: Bench) -> None:
     relations, tables = bench.relations()
-    write = Unannounced(bench.stores)
+    write = WithoutCacheUpdate(bench.stores)
     await state(relations, 1, 2)
     made, undone = await write.follow(1, 2), await write.unfollow(1, 2)
     await bench.stores.caches.updates.update_after_write(as_pair(1, 2), undone)
@@ -524,7 +524,7 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
     relations, tables = bench.relations()
     assert await state(relations, 1, 2) == [(0, 0)]
     caches = GatedCaches(stores)
-    edges = AnnouncedEdges(
+    edges = WriteThroughEdges(
         PostgresEdges(stores.servers.postgres), caches, stores.broker.lanes, ShieldedTasks()
     )
     writer = asyncio.create_task(edges.change(as_pair(1, 2), follow(PLENTY)))

@@ -36,10 +36,10 @@ from graph.steps import unchanged
 from resolvers import actions
 from resolvers.actions import Action
 from resolvers.policy import Policy
-from storage.announced import edges as announced_edges
 from storage.erasure import BatchResult, Erasure
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from storage.write_through import edges as write_through_edges
 from tests.support import relationships
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
@@ -880,7 +880,7 @@ def test_the_service_answers_as_the_model_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level(logging.ERROR, "storage")  # each write without Redis is a warning
-    monkeypatch.setattr(announced_edges, "DRAIN_S_MAX", 30)  # however busy the machine is
+    monkeypatch.setattr(write_through_edges, "DRAIN_S_MAX", 30)  # however busy the machine is
     profile = settings()
     chosen = settings(
         profile, max_examples=max(1, profile.max_examples // 4), stateful_step_count=30

@@ -13,7 +13,7 @@ from struct import Struct
 
 from graph.edge import Edge, UserId
 from graph.relation import STRANGERS, Relation, RelationColumn
-from storage.postgres.relations import Neighbourhood, StoredEdge
+from storage.postgres.relations import StoredEdge, UserRelations
 
 MARKER = "*"
 FORWARD, REVERSE = 1, 2
@@ -43,14 +43,14 @@ def edge_half(edge: Edge) -> bytes:
     return _HALF.pack(_FIRST_BYTES[edge.kind | edge.flags << 3], since, edge.version)
 
 
-def relation_fields(around: Neighbourhood) -> list[str | int | bytes]:
+def relation_fields(relations: UserRelations) -> list[str | int | bytes]:
     """Fields and values of a whole relation hash, alternating, the marker first."""
-    complete = (FORWARD if around.forward is not None else 0) | (
-        REVERSE if around.reverse is not None else 0
+    complete = (FORWARD if relations.forward is not None else 0) | (
+        REVERSE if relations.reverse is not None else 0
     )
-    fields: list[str | int | bytes] = [MARKER, _MARK.pack(around.as_of, complete)]
-    reverse = _halves(around.reverse or {})
-    for other, forward_half in _halves(around.forward or {}).items():
+    fields: list[str | int | bytes] = [MARKER, _MARK.pack(relations.as_of, complete)]
+    reverse = _halves(relations.reverse or {})
+    for other, forward_half in _halves(relations.forward or {}).items():
         fields += other, forward_half + reverse.pop(other, _NO_HALF)
     for other, reverse_half in reverse.items():
         fields += other, _NO_HALF + reverse_half

@@ -14,7 +14,7 @@ from storage.postgres.connection.connections import ConnectionPool, PoolTimeout,
 from storage.postgres.connection.connector import POSTGRESQL, Connector
 from storage.postgres.connection.domain_errors import CONVERTED, raise_domain_error
 from storage.postgres.connection.parameters import parameters, parameters_on_citus
-from storage.postgres.connection.turns import Turns
+from storage.postgres.connection.user_concurrency import UserConcurrency
 from storage.settings import StorageSettings
 
 CHANGES_PART = 4
@@ -37,8 +37,10 @@ class Postgres:
         self._pool = _pool(settings, self._connector, budget)
         self._statement_counter = StatementCounter()
         limits = settings.connections
-        self.turns = Turns(max(1, limits.pool_max // CHANGES_PART), limits.acquire_timeout_s)
-        """The turns of users whose changes take connections of this pool."""
+        self.user_concurrency = UserConcurrency(
+            max(1, limits.pool_max // CHANGES_PART), limits.acquire_timeout_s
+        )
+        """Limits the connections that the changes of one user hold."""
 
     @property
     def statements(self) -> int:

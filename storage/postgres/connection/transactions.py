@@ -61,7 +61,7 @@ async def in_transaction(
     of the same type, the transaction is rolled back and this result is returned. If PostgreSQL
     cancels it, the change is made again.
     """
-    async with postgres.turns.of(user), postgres.connection() as connection:
+    async with postgres.user_concurrency.slot(user), postgres.connection() as connection:
         try:
             async with connection.transaction():
                 return await change(connection)

@@ -8,7 +8,7 @@
 --   owner, to `target`, its kind and flags before, and `friends`, the change of the number of
 --   friends. A step without a version changes no edge: the actor is only charged.
 --   `following_below`, `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is
---   the price; a `paced_until` after `paced_latest` is from before the clock was set back, and is
+--   what the step costs; a `paced_until` after `paced_latest` is from before the clock was set back, and is
 --   ignored;
 -- * trace: the request's `traceparent` if it is traced, optional;
 -- * receipt: the receipt to insert; consumes: the id of the receipt to consume. Both are optional.

@@ -106,8 +106,8 @@ async def _analyze(control: Connection, loaded: int) -> None:
     """Analyze the tables if `loaded` new edges may change plans."""
     if loaded < ANALYZE_FROM:
         return
-    analyzed = await control.fetchval(_SQL.analyzed)
-    if loaded >= ANALYZE_SHARE * analyzed:
+    rows_at_last_analyze = await control.fetchval(_SQL.analyzed)
+    if loaded >= ANALYZE_SHARE * rows_at_last_analyze:
         await control.execute(_SQL.sample_less)
         await control.execute(_SQL.analyze)
 

@@ -151,7 +151,7 @@ ORDER BY s.uploaded_at LIMIT $2
 -- shard: $1
 DELETE FROM bulk_operation WHERE operation_key = $1 AND upload = $2
 
--- name: find_unannounced
+-- name: find_unpublished
 -- Up to $1 operations that have ended and whose event was not published, the earliest first.
 -- shard: fan-out
 SELECT service, id, digest, upload, per_second, ignores_rate_limit, columns, lines, slices, state,
@@ -167,11 +167,11 @@ SELECT nextval(pg_get_serial_sequence('outbox', 'id')) AS id
 -- shard: local
 SELECT next_change_id() AS id
 
--- name: announced
+-- name: mark_published
 -- Notes that the event $4 of the end of the operation $1, with the upload $2, was published, and inserts
 -- a delivery with the id $3 for each endpoint of a webhook that receives it.
 -- shard: fan-out
-WITH announced AS (
+WITH marked AS (
     UPDATE bulk_operation SET announced_at = (extract(epoch FROM now()) * 1000000)::bigint
     WHERE operation_key = $1 AND upload = $2 AND announced_at IS NULL
     RETURNING operation_key
@@ -179,6 +179,6 @@ WITH announced AS (
 INSERT INTO webhook_delivery (endpoint, change_id, target_id, source_id, since, version, kind, flags,
                               former, by_target, operation)
 SELECT e.name, $3::bigint, a.operation_key, 0, 0, 0, 0, 0, 0, false, $4::text::jsonb
-FROM announced a
+FROM marked a
 JOIN webhook_endpoint e ON 'BULK_OPERATION_ENDED' = ANY (e.types)
 WHERE e.state <> 2

@@ -29,7 +29,7 @@ FROM (
 ) p
 
 -- name: friends
--- A range of the user's follows, each with the date of the follow back, or -1: (8, 8, 8) bytes.
+-- A range of the user's follows, each with the date of the reverse follow, or -1: (8, 8, 8) bytes.
 -- One probe of the primary key per follow: LIMIT and `version` keep it one (see lists.sql). The kind
 -- is compared afterwards: a generic plan that looks for it too may read all followers of a star. An
 -- aggregate over a join has no order of its own.

@@ -72,7 +72,7 @@ JOIN following f ON f.from_user_id = p.from_user_id AND f.to_user_id = p.to_user
 -- the index take half the time.
 -- shard: {plain,local,plain,local}
 WITH judged AS MATERIALIZED (
-    SELECT e.*, b.kind AS back_kind,
+    SELECT e.*, b.kind AS reverse_kind,
            coalesce(e.kind, 0) > 1 OR coalesce(b.kind, 0) = 4
                OR coalesce(own.is_deleted, other.is_deleted, false) AS kept
     FROM (
@@ -115,7 +115,7 @@ WITH judged AS MATERIALIZED (
     INSERT INTO fresh (from_user_id, to_user_id, since, version, known, flags, is_followed)
     SELECT j.from_user_id, j.to_user_id, coalesce(j.since, clock.now / 1000),
            greatest(clock.now, j.version + 1), j.version IS NOT NULL, coalesce(j.flags, 0) & 6,
-           coalesce(j.back_kind = 1, false)
+           coalesce(j.reverse_kind = 1, false)
     FROM judged j CROSS JOIN clock
     WHERE NOT j.kept
     RETURNING 1

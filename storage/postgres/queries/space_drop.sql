@@ -1,6 +1,6 @@
 -- name: connections
--- The connections of pools of one space, which bear its name; those that ran a statement in the last
--- 10 s are in use.
+-- The connections whose `application_name` is $1, as that of the pools of a space; those that ran a
+-- statement in the last 10 s are in use.
 -- shard: local
 SELECT count(*)::integer AS all, (count(*) FILTER (
     WHERE state <> 'idle' OR state_change > now() - interval '10 seconds'
@@ -21,7 +21,7 @@ WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND NOT c.r
 ORDER BY c.relname
 
 -- name: own_functions
--- The functions in the schema $1 that its ledger of functions names.
+-- The functions in the schema $1 that its table `function` names.
 -- shard: local
 SELECT p.oid::regprocedure::text AS signature
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace

@@ -16,7 +16,8 @@ from storage.postgres.verification.parts import FIRST, LOWEST, Direction, Key, O
 
 BEFORE_ALL = UserId(LOWEST)
 ODD_USERS_MAX = 100_000
-"""Users of odd pairs that are remembered, so that their counts are compared with forward rows."""
+"""The maximum number of users of differing pairs that a run stores, to compare their counts with
+forward rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +181,13 @@ class VerifyRun:
         return None if users.is_end else Key(users.last, 0)
 
     async def _compare_range(self, rows: Comparison, users: UserRange) -> None:
-        suspects = await rows.counts_may_differ(users)
+        users_to_compare = await rows.counts_may_differ(users)
         self._users += users.counted
         odd = {user for user in self._users_to_recount if users.after < user <= users.last}
         self._users_to_recount -= odd
-        suspects = sorted(odd.union(suspects))
-        for first in range(0, len(suspects), comparison.USERS):
-            await self._check_counts(rows, suspects[first : first + comparison.USERS])
+        users_to_compare = sorted(odd.union(users_to_compare))
+        for first in range(0, len(users_to_compare), comparison.USERS):
+            await self._check_counts(rows, users_to_compare[first : first + comparison.USERS])
 
     async def _check_erased(self, rows: Comparison, after: UserId) -> Key | None:
         """Look for remaining data of erased accounts."""

@@ -22,8 +22,9 @@ d.begins AND EXISTS (
 )
 
 -- name: steps
--- The steps, with what each adds to the counts of its source. `specials` counts close follows: see
--- migrations/0011_functions.sql. One step is counted at a time, so nothing is counted before it.
+-- The steps, with what each adds to the counts of its source. The column `specials` counts close
+-- follows: see migrations/0011_functions.sql. Each step is counted alone, so the columns `…_before`
+-- are 0.
 SELECT s.*, d.actor, d.now, d.trace,
        (s.kind = 1)::integer - (s.previous_kind = 1)::integer AS follows,
        (s.kind = 2)::integer - (s.previous_kind = 2)::integer AS whispers,
@@ -81,7 +82,7 @@ message = CASE WHEN f.kind = 3 AND excluded.kind = 3
 
 -- name: outbox_columns
 -- After the lane, which the statement that inserts must find: it may have waited for a change of the
--- number of lanes.
+-- number of lanes. `former` is the previous kind and flags of the edge.
 from_user_id, to_user_id, kind, flags, since, version, friends, former, by_target, trace
 
 -- name: outbox_values

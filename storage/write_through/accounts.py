@@ -16,7 +16,7 @@ from storage.redis.keys import Keys
 from storage.shielded_tasks import ShieldedTasks
 
 
-class AnnouncedAccounts:
+class WriteThroughAccounts:
     """Implements `storage.ports.accounts.Accounts` around an inner store."""
 
     def __init__(

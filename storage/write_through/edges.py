@@ -1,9 +1,9 @@
-"""Updates caches and wakes lanes around edge changes.
+"""Writes edge changes, then updates the caches and wakes the lanes.
 
 A mark of the actor is set before the commit and cleared after the caches were updated, so a process
-may die in between. A change that was made already, or by the first of two equal requests, is
-announced again if it still waits in the outbox. If an announcement is lost, the sweep and the drain
-repeat it.
+may die in between. If a change was made already, by an earlier request or by the first of two equal
+ones, and still waits in the outbox, the caches are updated again. Updates that are lost are
+repeated by the sweep and the drain.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -58,7 +58,7 @@ class Caches(Protocol):
         ...
 
 
-class AnnouncedEdges:
+class WriteThroughEdges:
     """Implements `storage.ports.edges.Edges` around the tables."""
 
     def __init__(
@@ -90,12 +90,12 @@ class AnnouncedEdges:
         decision = await self._tables.read(pair)
         if not decision.unpublished:
             return decision
-        return await self._shielded.run(self._announce(pair, decision))
+        return await self._shielded.run(self._publish(pair, decision))
 
     async def _change(self, pair: Pair, rule: Rule) -> Decision:
         if self._marks is None:
             decision = await self._tables.change(pair, rule)
-            return await self._announce(pair, decision) if decision.unpublished else decision
+            return await self._publish(pair, decision) if decision.unpublished else decision
         mark = self._marks.begin(pair.source)
         write = MarkedWrite((mark,), needs_marks=not self._delayed_writes)
         try:
@@ -106,11 +106,11 @@ class AnnouncedEdges:
                 await self._marks.clear(mark)
             raise
         if decision.unpublished:
-            return await self._announce(pair, decision, mark)
+            return await self._publish(pair, decision, mark)
         await self._marks.clear(mark)
         return decision
 
-    async def _announce(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> Decision:
+    async def _publish(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> Decision:
         """Update the caches after a change, and wake or drain its lanes."""
         is_visible = await self._caches.update_after_write(pair, decision, mark)
         is_applied = await self._apply(pair, decision)

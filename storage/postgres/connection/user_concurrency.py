@@ -1,4 +1,4 @@
-"""Turns of users: one user's changes leave connections to others.
+"""A limit of each user's concurrent changes, so that connections are left to others.
 
 Changes of one user wait for each other in PostgreSQL, because each locks the user's counts. Every
 one of them would wait on a connection of its own.
@@ -16,13 +16,13 @@ from storage.postgres.connection.connector import POSTGRESQL
 
 @dataclass(slots=True)
 class _User:
-    """The turns of one user, and how many callers use or wait for them."""
+    """The slots of one user, and how many callers hold or wait for one."""
 
-    turns: asyncio.Semaphore
+    slots: asyncio.Semaphore
     callers: int = 0
 
 
-class Turns:
+class UserConcurrency:
     """At most `limit` blocks of each user run at once. The others wait in order, for `timeout_s` at
     most."""
 
@@ -32,8 +32,8 @@ class Turns:
         self._users: dict[UserId, _User] = {}
 
     @asynccontextmanager
-    async def of(self, user: UserId) -> AsyncIterator[None]:
-        """A block that takes a turn of the user.
+    async def slot(self, user: UserId) -> AsyncIterator[None]:
+        """A block that holds a slot of the user.
 
         Raises:
             Overloaded: the earlier ones have not ended in time.
@@ -43,23 +43,23 @@ class Turns:
             own = self._users[user] = _User(asyncio.Semaphore(self._limit))
         own.callers += 1
         try:
-            await self._take(own.turns)
+            await self._take(own.slots)
             try:
                 yield
             finally:
-                own.turns.release()
+                own.slots.release()
         finally:
             own.callers -= 1
             if own.callers == 0:
                 del self._users[user]
 
-    async def _take(self, turns: asyncio.Semaphore) -> None:
-        if not turns.locked():
-            await turns.acquire()  # does not wait
+    async def _take(self, slots: asyncio.Semaphore) -> None:
+        if not slots.locked():
+            await slots.acquire()  # does not wait
             return
         try:
             async with asyncio.timeout(self._timeout_s):
-                await turns.acquire()
+                await slots.acquire()
         except TimeoutError as error:
             raise Overloaded(
                 POSTGRESQL, "Too many changes of this user are waiting. Try again later."

@@ -22,7 +22,7 @@ USERS = 1_000
 """Users in one pipeline, few enough not to block Redis."""
 
 
-class AnnouncedStates:
+class WriteThroughAccountStates:
     """Implements `storage.ports.accounts.AccountStates` around an inner store."""
 
     def __init__(

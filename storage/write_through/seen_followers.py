@@ -12,7 +12,7 @@ from storage.redis.events import RedisEvents
 from storage.shielded_tasks import ShieldedTasks
 
 
-class AnnouncedSeenFollowers:
+class WriteThroughSeenFollowers:
     """Implements `storage.ports.own_data.SeenFollowers` around an inner store. No cache holds the
     moment."""
 

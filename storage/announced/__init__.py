@@ -1,1 +1,0 @@
-"""Writes that are announced to the caches, to subscribers and to the workers."""

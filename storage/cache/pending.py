@@ -1,0 +1,31 @@
+"""Cached targets of the viewer's pending writes, about which the other caches must not answer."""
+
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+
+from graph.edge import UserId
+from storage.cache.codec.pending import pending_in
+from storage.cache.read_counts import PENDING
+from storage.cache.value_lookup import Sources, ValueLookup
+
+
+class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
+    """A viewer's own pending writes, read from the tables after the cache had none. Sends no
+    commands, so `Fills` completes it."""
+
+    __slots__ = ()
+
+    read_counts = PENDING
+
+    def __init__(self, viewer: UserId, sources: Sources) -> None:
+        self.users = [viewer]
+        self.cached_kind = sources.cached_kinds.pending
+        self.commands = ()
+
+    def decode(self, values: Sequence[bytes]) -> Sequence[Collection[UserId]]:
+        return list(map(pending_in, values))
+
+    def of_value(self, value: Collection[UserId]) -> Collection[UserId]:
+        return value
+
+    def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Collection[UserId]]]:
+        return self.cached_kind.load(users)

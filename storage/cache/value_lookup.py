@@ -1,0 +1,70 @@
+"""A request for cached values: its commands, its answers, and where the rest is read.
+
+`pages`, `profiles` and `pending` have the lookups of each kind of value; `relations` has one that
+is not a `ValueLookup`.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from graph.edge import UserId
+from storage.cache.cached_kind import CachedKind
+from storage.cache.cached_kinds import CachedKinds
+from storage.cache.ranges import RangeCache
+from storage.cache.read_counts import ReadCounts
+from storage.cache.tables import Tables
+from storage.redis.wire import MGET, Command, Preformatted, Reply
+
+V = TypeVar("V")
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources that lookups read from."""
+
+    cached_kinds: CachedKinds
+    tables: Tables
+    ranges: RangeCache
+
+
+class ValueLookup(Generic[V, A]):
+    """A request for cached values of one kind, one for each of `users`."""
+
+    __slots__ = ("cached_kind", "commands", "users")
+
+    read_counts: ReadCounts
+    cached_kind: CachedKind[V]
+    users: Sequence[UserId]
+    commands: Sequence[Command]
+    shows_own_writes = True
+    """Whether the viewer's pending writes can change the answer."""
+
+    def reads(self, keys: Sequence[str]) -> list[Command]:
+        """The commands that read these keys."""
+        return [Preformatted((MGET, *keys))] if keys else []
+
+    def column(self, replies: Sequence[Reply]) -> Sequence[Reply]:
+        """One reply for each key, from the replies to `reads`."""
+        return replies[0] if replies else ()
+
+    def decode(self, values: Sequence[bytes]) -> Sequence[A | None]:
+        """The answers in these values. None: the value is too short for an answer."""
+        raise NotImplementedError
+
+    def of_value(self, value: V) -> A | None:
+        """The answer in a value that was just loaded."""
+        raise NotImplementedError
+
+    def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, A]]:
+        """The viewer's answers from the tables."""
+        raise NotImplementedError
+
+    def beyond(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, A]]:
+        """Answers for any viewer, for users whose values are too short."""
+        return self.rows(users)
+
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, A] | None:
+        """The whole answer, if all of it is cached."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Stores that write to PostgreSQL, then update the caches, and wake subscriptions and workers."""
