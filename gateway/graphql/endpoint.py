@@ -241,7 +241,9 @@ class GraphQLEndpoint:
             status = failure.status or (400 if media_type == GRAPHQL_JSON else 200)
             return self._errors(failure.errors, status, failure.headers)
         if isinstance(failure, BodyLate):
-            return self._rejected(body_late(self._limits.body_deadline_ms))
+            return self._rejected(
+                body_late(f"The body must arrive within {self._limits.body_deadline_ms} ms.")
+            )
         if isinstance(failure, DeadlineExceeded):
             return self._rejected(self._late())
         if isinstance(failure, HttpRejection):

@@ -48,8 +48,7 @@ class DeadlineExceeded(Exception):
     """The request was not finished before its deadline."""
 
 
-def body_late(deadline_ms: int) -> HttpRejection:
+def body_late(message: str) -> HttpRejection:
     """Return the rejection of a request whose body did not arrive in time."""
-    message = f"The body must arrive within {deadline_ms} ms."
     # The connection closes, because the server would read the rest of the body as a new request.
     return HttpRejection(408, "REQUEST_TIMEOUT", message, {"connection": "close"})

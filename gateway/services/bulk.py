@@ -44,6 +44,7 @@ BYTES_MAX = 32 << 20
 
 CHUNK_DEADLINE_S = 10.0
 UPLOAD_DEADLINE_S = 600.0
+_LATE = "Send data at least every {:g} s, and the whole body within {:g} s."
 """How long a client may send nothing, and how long an upload may take."""
 
 
@@ -141,7 +142,7 @@ class _Body:
         deadline = asyncio.get_running_loop().time() + UPLOAD_DEADLINE_S
         is_last = False
         while not is_last:
-            chunk, is_last = await self._chunk(deadline)
+            chunk, is_last = await self._next_chunk(deadline)
             *whole, rest = (rest + decoder.decode(chunk, is_last)).split("\n")
             for line in whole:
                 yield line.removesuffix("\r")[: LINE_BYTES_MAX + 1]
@@ -149,13 +150,13 @@ class _Body:
         if rest:
             yield rest
 
-    async def _chunk(self, deadline: float) -> tuple[bytes, bool]:
+    async def _next_chunk(self, deadline: float) -> tuple[bytes, bool]:
         now = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(min(CHUNK_DEADLINE_S, deadline - now)):
                 message = await self._receive()
         except TimeoutError:
-            raise body_late(int(CHUNK_DEADLINE_S * 1000)) from None
+            raise body_late(_LATE.format(CHUNK_DEADLINE_S, UPLOAD_DEADLINE_S)) from None
         if message["type"] == "http.disconnect":
             raise ClientGone
         chunk: bytes = message.get("body", b"")

@@ -531,6 +531,32 @@ async def test_one_client_leaves_a_place_for_the_uploads_of_others(
     assert {task.result().status_code for task in begun} == {201}
 
 
+@pytest.mark.parametrize("limit", ["CHUNK_DEADLINE_S", "UPLOAD_DEADLINE_S"])
+async def test_an_upload_that_stalls_is_rejected_with_both_limits(
+    storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(gateway_bulk, limit, 0.5)
+    end = asyncio.Event()
+
+    async def stalling() -> Any:
+        yield line(1, "FOLLOW", 2).encode()
+        await end.wait()
+
+    async with (
+        live_gateway(storage_settings) as live,
+        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=60) as client,
+    ):
+        late = await client.post(
+            "/bulk", params={"id": "late"}, content=stalling(), headers=as_client("a")
+        )
+    assert error_of(late) == (408, "REQUEST_TIMEOUT")
+    limits = {"CHUNK_DEADLINE_S": 10, "UPLOAD_DEADLINE_S": 600, limit: 0.5}
+    assert late.json()["errors"][0]["message"] == (
+        f"Send data at least every {limits['CHUNK_DEADLINE_S']} s, "
+        f"and the whole body within {limits['UPLOAD_DEADLINE_S']} s."
+    )
+
+
 async def test_an_upload_arrives_in_parts(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
