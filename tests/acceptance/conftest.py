@@ -1,4 +1,4 @@
-"""Fixtures of several acceptance tests: a graph, the secrets of the image, its processes."""
+"""Fixtures of several acceptance tests: a graph, and the image's secrets and processes."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from tests.support.image_stack import DOCKER, Stack, own
 
 @pytest.fixture
 async def circle(stores: Stores) -> None:
-    """Fifty users who follow one another, some both ways."""
+    """Users 1 to 50. Each follows three others; no two follow each other."""
     pairs = [(u, (u + step) % 50 + 1) for u in range(1, 51) for step in (0, 7, 47)]
     await follows(stores, *(pair for pair in pairs if pair[0] != pair[1]))
     await drain_all(stores)
@@ -22,12 +22,12 @@ async def circle(stores: Stores) -> None:
 
 @pytest.fixture
 def secrets(tmp_path: Path) -> Path:
-    """The secrets as the script makes them. Only root can give them away, and so must root here."""
+    """The folder that make-secrets.sh fills. Its chown needs root, so only root must succeed."""
     folder = tmp_path / "secrets"
-    made = subprocess.run(
+    completed = subprocess.run(
         ["sh", str(DOCKER / "make-secrets.sh"), str(folder)], capture_output=True, text=True
     )
-    assert made.returncode == 0 or os.geteuid() != 0, made.stderr
+    assert completed.returncode == 0 or os.geteuid() != 0, completed.stderr
     return folder
 
 

@@ -34,14 +34,14 @@ SCHEMA = json.loads(
 )
 
 
-async def fetched(gateway: Gateway, headers: dict[str, str] | None = None) -> httpx.Response:
-    used = AS_SERVICE if headers is None else headers
-    return await gateway.http.get(f"/export/account/{SUBJECT}", headers=used)
+async def get_export(gateway: Gateway, headers: dict[str, str] | None = None) -> httpx.Response:
+    headers = AS_SERVICE if headers is None else headers
+    return await gateway.http.get(f"/export/account/{SUBJECT}", headers=headers)
 
 
-async def exported(gateway: Gateway) -> Any:
-    """The document, which matches its schema."""
-    response = await fetched(gateway)
+async def exported_document(gateway: Gateway) -> Any:
+    """The exported document, checked against its JSON schema."""
+    response = await get_export(gateway)
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/json"
     document = response.json()
@@ -49,7 +49,7 @@ async def exported(gateway: Gateway) -> Any:
     return document
 
 
-def users(entries: list[dict[str, Any]]) -> dict[str, str]:
+def kinds_by_user(entries: list[dict[str, Any]]) -> dict[str, str]:
     return {entry["userId"]: entry["kind"] for entry in entries}
 
 
@@ -83,23 +83,27 @@ mutation Follow($to: ID!, $message: String) {
   followUser(input: { userId: $to, message: $message }) { outcome }
 }
 """
-DEACTIVATE = "mutation Away($id: ID!) { deactivateAccount(input: { userId: $id }) { outcome } }"
+DEACTIVATE = (
+    "mutation Deactivate($id: ID!) { deactivateAccount(input: { userId: $id }) { outcome } }"
+)
 
 
 @pytest.mark.usefixtures("graph")
-async def test_all_that_the_user_may_know_is_exported(gateway: Gateway, stores: Stores) -> None:
+async def test_the_account_and_all_edges_that_the_user_may_see_are_exported(
+    gateway: Gateway, stores: Stores
+) -> None:
     await gateway.data(PROTECT, SUBJECT)
     await gateway.data(PROTECT, 3)
     await gateway.data(FOLLOW, SUBJECT, to="3", message="Hello")
     await gateway.data(FOLLOW, 8, to=str(SUBJECT), message="May I?")
     await drain_all(stores)
-    document = await exported(gateway)
+    document = await exported_document(gateway)
     assert document["userId"] == str(SUBJECT)
     account = document["account"]
     assert (account["state"], account["protected"]) == ("ACTIVE", True)
     assert account["rateLimitedUntil"] is not None
     outgoing = {entry["userId"]: entry for entry in document["outgoing"]}
-    assert users(document["outgoing"]) == {
+    assert kinds_by_user(document["outgoing"]) == {
         "1": "FOLLOW",
         "2": "WHISPER",
         "3": "REQUEST",
@@ -113,7 +117,7 @@ async def test_all_that_the_user_may_know_is_exported(gateway: Gateway, stores: 
     assert (outgoing["5"]["muted"], outgoing["6"]["dismissed"]) == (True, True)
     assert outgoing["3"]["message"] == "Hello"
     incoming = {entry["userId"]: entry for entry in document["incoming"]}
-    assert users(document["incoming"]) == {
+    assert kinds_by_user(document["incoming"]) == {
         "1": "FOLLOW",
         "7": "WHISPER",
         "8": "REQUEST",
@@ -126,35 +130,35 @@ async def test_all_that_the_user_may_know_is_exported(gateway: Gateway, stores: 
 async def test_absent_accounts_are_hidden_as_in_lists(gateway: Gateway) -> None:
     for user in ("20", "21", "22"):
         await gateway.as_service.data(DEACTIVATE, id=user)
-    document = await exported(gateway)
+    document = await exported_document(gateway)
     outgoing = {entry["userId"]: entry for entry in document["outgoing"]}
     assert "21" not in outgoing
     assert (outgoing["20"]["kind"], outgoing["20"]["muted"]) == ("NONE", True)
     assert outgoing["20"]["since"] is None
-    assert users(document["incoming"]) == {"1": "FOLLOW", "7": "WHISPER"}
+    assert kinds_by_user(document["incoming"]) == {"1": "FOLLOW", "7": "WHISPER"}
 
 
 @pytest.mark.usefixtures("graph")
 async def test_whispers_that_are_hidden_from_their_targets_are_not_exported(
     storage_settings: StorageSettings,
 ) -> None:
-    async with running_gateway(storage_settings, Policy(whispers_hidden=True)) as hiding:
-        document = await exported(hiding)
-    assert users(document["incoming"]) == {"1": "FOLLOW", "22": "FOLLOW"}
-    assert users(document["outgoing"])["2"] == "WHISPER"
+    async with running_gateway(storage_settings, Policy(whispers_hidden=True)) as gateway:
+        document = await exported_document(gateway)
+    assert kinds_by_user(document["incoming"]) == {"1": "FOLLOW", "22": "FOLLOW"}
+    assert kinds_by_user(document["outgoing"])["2"] == "WHISPER"
 
 
-async def test_only_the_users_own_notes_ranks_and_receipts_are_exported(
+async def test_only_the_users_own_private_notes_affinities_and_receipts_are_exported(
     gateway: Gateway, stores: Stores
 ) -> None:
     for pair in (as_pair(SUBJECT, 1), as_pair(1, SUBJECT)):
         await stores.own_data.private_notes.set_note(pair, f"by {pair.source}")
     await stores.own_data.affinities.record({as_pair(SUBJECT, 1): 5.0, as_pair(1, SUBJECT): 6.0})
-    unfollow = "mutation Un($to: ID!) { unfollowUser(input: { userId: $to }) { outcome } }"
+    unfollow = "mutation Unfollow($to: ID!) { unfollowUser(input: { userId: $to }) { outcome } }"
     for viewer, other in ((SUBJECT, 1), (1, SUBJECT)):
         await gateway.data(FOLLOW, viewer, to=str(other))
         await gateway.data(unfollow, viewer, to=str(other))
-    document = await exported(gateway)
+    document = await exported_document(gateway)
     assert document["notes"] == [{"userId": "1", "note": f"by {SUBJECT}"}]
     assert document["affinities"] == [{"userId": "1", "rank": 5.0}]
     (receipt,) = document["receipts"]
@@ -164,7 +168,7 @@ async def test_only_the_users_own_notes_ranks_and_receipts_are_exported(
 
 
 @pytest.mark.usefixtures("graph")
-async def test_pins_and_what_the_user_has_seen_are_exported(
+async def test_pins_and_the_time_of_seen_followers_are_exported(
     gateway: Gateway, stores: Stores
 ) -> None:
     mark = "mutation { markFollowersSeen(input: {}) { outcome } }"
@@ -173,7 +177,7 @@ async def test_pins_and_what_the_user_has_seen_are_exported(
     await pinned.replace(UserId(SUBJECT), [UserId(21), UserId(2), UserId(1)])
     await pinned.replace(UserId(1), [UserId(SUBJECT)])
     await gateway.as_service.data(DEACTIVATE, id="21")
-    document = await exported(gateway)
+    document = await exported_document(gateway)
     assert document["account"]["followersSeenUntil"] is not None
     since = {entry["userId"]: entry["since"] for entry in document["outgoing"]}
     assert document["pins"] == [{"userId": user, "followedAt": since[user]} for user in ("2", "1")]
@@ -194,7 +198,7 @@ async def test_groups_and_their_members_are_exported(gateway: Gateway, stores: S
         added = AddMembers(created.created, tuple(map(UserId, members)))
         await groups.change(UserId(owner), added, pace, 900)
     await gateway.as_service.data(DEACTIVATE, id="20")
-    document = await exported(gateway)
+    document = await exported_document(gateway)
     work, family, _ = map(str, made)
     assert document["groups"] == [
         {"groupId": work, "name": "Work"},
@@ -204,9 +208,9 @@ async def test_groups_and_their_members_are_exported(gateway: Gateway, stores: S
     assert document["groupMembers"] == [
         {
             "userId": user,
-            "groups": [{"groupId": group, "followedAt": since[user]} for group in of_user],
+            "groups": [{"groupId": group, "followedAt": since[user]} for group in group_ids],
         }
-        for user, of_user in (("1", [work]), ("2", [work, family]))
+        for user, group_ids in (("1", [work]), ("2", [work, family]))
     ]
 
 
@@ -216,16 +220,16 @@ async def test_an_undo_record_does_not_show_a_hidden_whisper_or_anothers_flags(
 ) -> None:
     await edges(stores, {(1, SUBJECT): (Kind.WHISPER, Flags.MUTED | Flags.CLOSE_FOLLOW)})
     await drain_all(stores)
-    async with running_gateway(storage_settings, Policy(whispers_hidden=hidden)) as asked:
+    async with running_gateway(storage_settings, Policy(whispers_hidden=hidden)) as gateway:
         block = 'mutation { blockUser(input: { userId: "1" }) { outcome } }'
-        await asked.data(block, SUBJECT)
-        (receipt,) = (await exported(asked))["receipts"]
+        await gateway.data(block, SUBJECT)
+        (receipt,) = (await exported_document(gateway))["receipts"]
     assert receipt["undo"]["incoming"]["kind"] == kind
     assert receipt["undo"]["incoming"].keys() == {"kind", "since", "message"}
 
 
 async def test_a_user_without_rows_has_an_empty_export(gateway: Gateway) -> None:
-    document = await exported(gateway)
+    document = await exported_document(gateway)
     sections = [name for name, value in document.items() if isinstance(value, list)]
     assert len(sections) == 8
     assert [document[name] for name in sections] == [[]] * 8
@@ -242,23 +246,23 @@ async def test_long_sections_are_read_in_ranges_and_written_in_slices(
     for other in others:
         await stores.own_data.private_notes.set_note(as_pair(SUBJECT, other), "Met at work")
     await stores.own_data.affinities.record({as_pair(SUBJECT, other): 1.0 for other in others})
-    unfollow = "mutation Un($to: ID!) { unfollowUser(input: { userId: $to }) { outcome } }"
+    unfollow = "mutation Unfollow($to: ID!) { unfollowUser(input: { userId: $to }) { outcome } }"
     for other in others:
         await gateway.data(unfollow, SUBJECT, to=str(other))
         await gateway.data(FOLLOW, SUBJECT, to=str(other))
     await drain_all(stores)
-    whole = await exported(gateway)
+    whole = await exported_document(gateway)
     for size in (1, 3, 7):
         monkeypatch.setattr(resolvers_account_export, "RANGE", size)
         monkeypatch.setattr(account_export, "SLICE", 2)
-        document = await exported(gateway)
+        document = await exported_document(gateway)
         document["exportedAt"] = whole["exportedAt"]
         assert document == whole
     for section in ("outgoing", "incoming", "notes", "affinities", "receipts"):
         assert len(whole[section]) == len(others), section
 
 
-async def test_an_iteration_of_the_loop_makes_a_bounded_number_of_entries(
+async def test_an_iteration_of_the_event_loop_makes_at_most_500_entries(
     gateway: Gateway, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await postgres.fetch(
@@ -266,28 +270,28 @@ async def test_an_iteration_of_the_loop_makes_a_bounded_number_of_entries(
         " SELECT $1, 1000 + s, 1700000000000 + s, 1, 1 FROM generate_series(1, 3000) s",
         SUBJECT,
     )
-    make = account_exports._outgoing
+    make_entry = account_exports._outgoing
     async with loop_ticks() as ticks:
 
-        def counting_make(row: Any) -> OutgoingEntry:
+        def counted_make_entry(row: Any) -> OutgoingEntry:
             ticks.add("entries", 1)
-            return make(row)
+            return make_entry(row)
 
-        monkeypatch.setattr(account_exports, "_outgoing", counting_make)
-        document = await exported(gateway)
+        monkeypatch.setattr(account_exports, "_outgoing", counted_make_entry)
+        document = await exported_document(gateway)
     assert len(document["outgoing"]) == ticks.total["entries"] == 3_000
     assert ticks.most["entries"] <= 500
 
 
-async def test_only_services_for_themselves_get_it_and_it_is_audited(
+async def test_only_a_service_without_a_user_gets_an_export_and_each_request_is_audited(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kith.audit")
     user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, SUBJECT)}"}
     for_user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, SUBJECT, SERVICE)}"}
     for headers in (user, for_user, {}):
-        assert (await fetched(gateway, headers)).status_code == 403
-    assert (await fetched(gateway)).status_code == 200
+        assert (await get_export(gateway, headers)).status_code == 403
+    assert (await get_export(gateway)).status_code == 200
     audited = [
         [getattr(record, name, None) for name in ("actor", "action", "target", "result")]
         for record in caplog.records
@@ -300,15 +304,17 @@ async def test_only_services_for_themselves_get_it_and_it_is_audited(
     ]
 
 
-@pytest.mark.parametrize(("path", "named"), [("one", "user"), ("0", "user"), ("4?x=1", "x")])
-async def test_an_invalid_parameter_is_named(gateway: Gateway, path: str, named: str) -> None:
+@pytest.mark.parametrize(("path", "parameter"), [("one", "user"), ("0", "user"), ("4?x=1", "x")])
+async def test_the_error_names_the_invalid_parameter(
+    gateway: Gateway, path: str, parameter: str
+) -> None:
     response = await gateway.http.get(f"/export/account/{path}", headers=AS_SERVICE)
     assert response.status_code == 400
-    assert f"`{named}`" in response.text
+    assert f"`{parameter}`" in response.text
 
 
 @pytest.mark.usefixtures("graph")
-async def test_the_command_writes_the_same_document(
+async def test_the_command_writes_the_same_document_as_http(
     gateway: Gateway,
     storage_settings: StorageSettings,
     tmp_path: Path,
@@ -320,7 +326,7 @@ async def test_the_command_writes_the_same_document(
     await account_export.run(config, UserId(SUBJECT), None)
     printed = json.loads(capfdbinary.readouterr().out)
     written = json.loads(file.read_text())
-    expected = await exported(gateway)
+    expected = await exported_document(gateway)
     for document in (printed, written):
         document["exportedAt"] = expected["exportedAt"]
         assert document == expected

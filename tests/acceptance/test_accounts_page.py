@@ -1,4 +1,4 @@
-"""The queries of docs/accounts.md return what the page says."""
+"""The queries in docs/accounts.md return what the page shows."""
 
 import pytest
 
@@ -9,16 +9,16 @@ from tests.support.graphs import drain_all, follows
 
 
 @pytest.fixture
-async def world(stores: Stores) -> None:
+async def graph(stores: Stores) -> None:
     """Users 2 and 3 follow user 1, who follows user 3."""
     await follows(stores, (2, 1), (3, 1), (1, 3))
     await drain_all(stores)
 
 
-@pytest.mark.usefixtures("world")
-async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> None:
-    shown = examples("accounts")
-    assert len(shown) == 7
-    for example in shown:
-        answer = await example.ask(gateway)
-        assert example.data in (None, answer), example.document
+@pytest.mark.usefixtures("graph")
+async def test_every_example_returns_what_the_page_shows(gateway: Gateway) -> None:
+    page_examples = examples("accounts")
+    assert len(page_examples) == 7
+    for example in page_examples:
+        data = await example.ask(gateway)
+        assert example.data in (None, data), example.document

@@ -22,8 +22,8 @@ TESTS = DOCKER / "prometheus" / "alerts_test.yaml"
 DASHBOARDS = DOCKER / "grafana" / "dashboards"
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
 
-_METRIC = re.compile(r"\bkith_[a-z0-9_]+\b")
-_SECTION = re.compile(r"^### (Kith\w+)$", re.MULTILINE)
+_METRIC_NAME = re.compile(r"\bkith_[a-z0-9_]+\b")
+_RUNBOOK_SECTION = re.compile(r"^### (Kith\w+)$", re.MULTILINE)
 
 
 def alerts() -> list[dict[str, Any]]:
@@ -32,6 +32,7 @@ def alerts() -> list[dict[str, Any]]:
 
 
 def expressions() -> Iterator[str]:
+    """The PromQL expressions of all alerts and dashboards."""
     for alert in alerts():
         yield alert["expr"]
     for file in DASHBOARDS.glob("*.json"):
@@ -39,7 +40,7 @@ def expressions() -> Iterator[str]:
             yield from (target["expr"] for target in panel.get("targets", ()))
 
 
-async def test_rules_and_dashboard_name_metrics_that_exist(
+async def test_rules_and_dashboards_use_metrics_that_exist(
     storage_settings: StorageSettings,
 ) -> None:
     samples = {"kith_process_up"}
@@ -50,9 +51,9 @@ async def test_rules_and_dashboard_name_metrics_that_exist(
             samples |= {f"{name}_{suffix}" for suffix in ("bucket", "count", "sum")}
         else:
             samples.add(name)
-    named = {metric for expression in expressions() for metric in _METRIC.findall(expression)}
-    assert len(named) > 25
-    assert sorted(named - samples) == []
+    used = {metric for expression in expressions() for metric in _METRIC_NAME.findall(expression)}
+    assert len(used) > 25
+    assert sorted(used - samples) == []
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
@@ -67,8 +68,8 @@ def test_an_alert_has_a_section_in_the_runbook(alert: dict[str, Any]) -> None:
         assert f"* **{part}**: " in section
 
 
-def test_the_runbook_has_no_other_section() -> None:
-    assert _SECTION.findall(RUNBOOK) == [alert["alert"] for alert in alerts()]
+def test_the_sections_of_the_runbook_are_the_alerts_in_their_order() -> None:
+    assert _RUNBOOK_SECTION.findall(RUNBOOK) == [alert["alert"] for alert in alerts()]
 
 
 def test_each_alert_has_a_test() -> None:
@@ -94,12 +95,12 @@ def test_prometheus_scrapes_the_services_of_compose() -> None:
         for target in targets["targets"]
     }
     assert scraped == {name for name in services if name.startswith(("gateway", "worker"))}
-    jobs = {job["job_name"] for job in config["scrape_configs"]}
-    named = set(re.findall(r'job="([\w-]+)"', RULES.read_text(encoding="utf-8")))
-    assert named == jobs
+    jobs_scraped = {job["job_name"] for job in config["scrape_configs"]}
+    jobs_in_rules = set(re.findall(r'job="([\w-]+)"', RULES.read_text(encoding="utf-8")))
+    assert jobs_in_rules == jobs_scraped
 
 
-def test_the_monitoring_services_can_do_no_more_than_they_must() -> None:
+def test_the_monitoring_containers_have_minimal_privileges() -> None:
     services = yaml.safe_load((DOCKER / "monitoring.yaml").read_text(encoding="utf-8"))["services"]
     for service in services.values():
         assert service["cap_drop"] == ["ALL"]

@@ -1,4 +1,4 @@
-"""The page about authentication: its settings are accepted, and its code signs valid tokens."""
+"""docs/authentication.md: its settings are accepted, and its code signs valid tokens."""
 
 import json
 import os
@@ -33,12 +33,12 @@ from tests.support.jwks import Provider, identity_provider, jwk, signed
 SECRET = "a secret of the tests, of thirty-two bytes"
 SERVERS = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
 UUID = "5be86359-073c-434b-ad2d-a3932222dabe"
-RSA, OTHER = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+RSA, OTHER_RSA = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
 EC = ec.generate_private_key(ec.SECP256R1())
 HASURA = "https://hasura.io/jwt/claims"
 
 
-def configured(**environ: str) -> AuthenticationSettings:
+def authentication_settings(**environ: str) -> AuthenticationSettings:
     return read_config(Path("/nonexistent"), "public", environ=SERVERS | environ).authentication
 
 
@@ -46,8 +46,8 @@ def bearer(token: str) -> Headers:
     return Headers([(b"authorization", b"Bearer " + token.encode())])
 
 
-def identified(token: str, **environ: str) -> Identity:
-    return Authentication(configured(**environ)).identify(bearer(token))
+def identity_of(token: str, **environ: str) -> Identity:
+    return Authentication(authentication_settings(**environ)).identify(bearer(token))
 
 
 # Signing.
@@ -58,7 +58,7 @@ def test_the_python_code_signs_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KITH_JWT_SECRET", SECRET)
     names: dict[str, Any] = {}
     exec(code, names)
-    assert identified(names["token_for"](42), KITH_JWT_SECRET=SECRET) == Identity(42)
+    assert identity_of(names["token_for"](42), KITH_JWT_SECRET=SECRET) == Identity(42)
 
 
 @pytest.mark.skipif(
@@ -69,30 +69,32 @@ def test_the_node_code_signs_a_token() -> None:
     code = next(code for code in blocks("authentication", "js") if "jose" in code)
     command = ("node", "--input-type=module", "-e", f"{code}\nconsole.log(await tokenFor(42));")
     environ = {**os.environ, "KITH_JWT_SECRET": SECRET}
-    done = subprocess.run(command, cwd=FOLDER, env=environ, capture_output=True, check=True)
-    assert identified(done.stdout.decode().strip(), KITH_JWT_SECRET=SECRET) == Identity(42)
+    completed = subprocess.run(command, cwd=FOLDER, env=environ, capture_output=True, check=True)
+    assert identity_of(completed.stdout.decode().strip(), KITH_JWT_SECRET=SECRET) == Identity(42)
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
-def test_the_shells_key_pair_checks_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_the_key_pair_of_the_shell_commands_signs_and_verifies_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     script = next(code for code in blocks("authentication", "sh") if "genpkey" in code)
     commands = script.replace("kith serve", 'echo "$KITH_JWT_PUBLIC_KEY_FILE"')
-    done = subprocess.run(("sh", "-ec", commands), capture_output=True, check=True)
+    completed = subprocess.run(("sh", "-ec", commands), capture_output=True, check=True)
     private: Any = load_pem_private_key((tmp_path / "private.pem").read_bytes(), None)
     token = jwt.encode({"sub": "42", "exp": time.time() + 60}, private, "EdDSA")
-    file = done.stdout.decode().strip()
-    assert identified(token, KITH_JWT_PUBLIC_KEY_FILE=file) == Identity(42)
+    file = completed.stdout.decode().strip()
+    assert identity_of(token, KITH_JWT_PUBLIC_KEY_FILE=file) == Identity(42)
 
 
-def test_secrets_are_rotated_as_the_page_says() -> None:
+def test_a_token_of_the_old_secret_is_accepted_until_the_secret_is_removed() -> None:
     old, new = (
         f"{name} secret of the tests, which has thirty-two bytes" for name in ("old", "new")
     )
     token = jwt.encode({"sub": "42", "exp": time.time() + 60}, old)
-    assert identified(token, KITH_JWT_SECRET=f"{new}\n{old}") == Identity(42)
+    assert identity_of(token, KITH_JWT_SECRET=f"{new}\n{old}") == Identity(42)
     with pytest.raises(HttpRejection):
-        identified(token, KITH_JWT_SECRET=new)
+        identity_of(token, KITH_JWT_SECRET=new)
 
 
 # Identity providers.
@@ -107,10 +109,10 @@ def settings_of(provider: str) -> dict[str, str]:
     return dict(words[1].split("=", 1) for words in lines)
 
 
-def shaped(provider: str, settings: dict[str, str]) -> tuple[Any, str, dict[str, Any], list[Any]]:
-    """The key and algorithm of a provider's token, its claims, and the keys that are published."""
+def token_of(provider: str, settings: dict[str, str]) -> tuple[Any, str, dict[str, Any], list[Any]]:
+    """The key, algorithm and claims of a token of the provider, and the JWKs that it publishes."""
     issuer = settings["KITH_JWT_ISSUER"]
-    other = jwk(OTHER, kid="other", alg="RS256", use="sig")
+    other_key = jwk(OTHER_RSA, kid="other", alg="RS256", use="sig")
     match provider:
         case "Auth0":
             claims: dict[str, Any] = {
@@ -122,7 +124,7 @@ def shaped(provider: str, settings: dict[str, str]) -> tuple[Any, str, dict[str,
                 "https://app.example/kith_user_id": "42",
             }
             key = jwk(RSA, kid="key", use="sig", alg="RS256", x5t="eDV0", x5c=["MIIC"])
-            return RSA, "RS256", claims, [key, other]
+            return RSA, "RS256", claims, [key, other_key]
         case "Keycloak":
             claims = {
                 "jti": "onrtac:5be86359",
@@ -138,7 +140,7 @@ def shaped(provider: str, settings: dict[str, str]) -> tuple[Any, str, dict[str,
                 "preferred_username": "one",
                 "kith_user_id": 42,
             }
-            encryption = jwk(OTHER, kid="enc", use="enc", alg="RSA-OAEP")
+            encryption = jwk(OTHER_RSA, kid="enc", use="enc", alg="RSA-OAEP")
             return RSA, "RS256", claims, [encryption, jwk(RSA, kid="key", use="sig", alg="RS256")]
         case "Supabase":
             claims = {
@@ -163,7 +165,7 @@ def shaped(provider: str, settings: dict[str, str]) -> tuple[Any, str, dict[str,
                 "firebase": {"identities": {"email": []}, "sign_in_provider": "password"},
                 "kith_user_id": 42,
             }
-            return RSA, "RS256", claims, [other, jwk(RSA, kid="key", alg="RS256", use="sig")]
+            return RSA, "RS256", claims, [other_key, jwk(RSA, kid="key", alg="RS256", use="sig")]
         case _:
             roles = {"x-hasura-default-role": "user", "x-hasura-allowed-roles": ["user"]}
             claims = {"sub": UUID, HASURA: {"x-hasura-user-id": "42", **roles}}
@@ -171,14 +173,15 @@ def shaped(provider: str, settings: dict[str, str]) -> tuple[Any, str, dict[str,
 
 
 PROVIDERS = ("Auth0", "Keycloak", "Supabase", "Firebase", "Claims as Hasura has them")
-AS_SERVICE: dict[str, dict[str, Any]] = {
+# Changes of the claims of a user's token that make it the token of a service.
+SERVICE_CLAIMS: dict[str, dict[str, Any]] = {
     "Auth0": {"permissions": ["service"], "sub": "AbCdEf0123456789@clients"},
     "Keycloak": {"realm_access": {"roles": ["kith-service"]}, "client_id": "back-end"},
     "Supabase": {"role": "service_role"},
     "Firebase": {"scope": "service"},
     "Claims as Hasura has them": {HASURA: {"x-hasura-allowed-roles": ["service"]}},
 }
-NOBODYS = {
+NO_USER_ID = {
     "https://app.example/kith_user_id": None,
     "kith_user_id": None,
     "app_metadata": {"provider": "email"},
@@ -192,16 +195,18 @@ async def provider() -> AsyncIterator[Provider]:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_tokens_of_a_provider_hold_with_the_settings_of_the_page(
+async def test_tokens_of_a_provider_are_accepted_with_the_settings_of_the_page(
     provider: Provider, name: str
 ) -> None:
     environ = settings_of(name)
-    key, algorithm, claims, published = shaped(name, environ)
+    key, algorithm, claims, published = token_of(name, environ)
     provider.serve_keys(*published)
-    assert configured(**environ).jwks_url == JwksUrl(environ["KITH_JWKS_URL"])
+    assert authentication_settings(**environ).jwks_url == JwksUrl(environ["KITH_JWKS_URL"])
     now = int(time.time())
     claims = {"iss": environ["KITH_JWT_ISSUER"], "iat": now, "exp": now + 600, **claims}
-    authentication = Authentication(configured(**environ | {"KITH_JWKS_URL": provider.url}))
+    authentication = Authentication(
+        authentication_settings(**environ | {"KITH_JWKS_URL": provider.url})
+    )
 
     async with authentication.running():
 
@@ -210,7 +215,7 @@ async def test_tokens_of_a_provider_hold_with_the_settings_of_the_page(
             return authentication.identify(bearer(token))
 
         assert identify() == Identity(42)
-        assert identify(**NOBODYS, **AS_SERVICE[name]) == Identity(None, True)
+        assert identify(**NO_USER_ID, **SERVICE_CLAIMS[name]) == Identity(None, True)
         with pytest.raises(HttpRejection, match="Invalid issuer"):
             identify(iss=claims["iss"] + "other")
         if "aud" in claims:
@@ -218,7 +223,7 @@ async def test_tokens_of_a_provider_hold_with_the_settings_of_the_page(
                 identify(aud="another")
 
 
-def test_every_provider_of_the_page_is_tried() -> None:
+def test_every_provider_of_the_page_is_tested() -> None:
     section = page("authentication").partition("\n## Identity providers\n")[2]
     assert tuple(re.findall(r"^### (.+)$", section.partition("\n## ")[0], re.M)) == PROVIDERS
 
@@ -226,15 +231,15 @@ def test_every_provider_of_the_page_is_tried() -> None:
 # Tables.
 
 
-def test_the_settings_are_those_that_are_read() -> None:
-    result = {
+def test_the_page_lists_all_token_settings_and_their_defaults() -> None:
+    listed = {
         name.strip("`"): default.strip("`")
         for name, default, _ in rows("authentication", "variable")
     }
     read = {name for name in names() if name.startswith("KITH_JW")}
-    assert result.keys() == read
+    assert listed.keys() == read
     settings, jwks = AuthenticationSettings(), JwksUrl("")
-    assert {name: default for name, default in result.items() if default} == {
+    assert {name: default for name, default in listed.items() if default} == {
         "KITH_JWKS_REFRESH_S": str(jwks.refresh_s),
         "KITH_JWKS_KEPT_S": str(jwks.kept_s),
         "KITH_JWKS_WAIT_MS": str(jwks.wait_ms),
@@ -247,14 +252,15 @@ def test_the_settings_are_those_that_are_read() -> None:
     assert f"RSA, {RSA_BITS_MIN:,} to {RSA_BITS_MAX:,} bits" in page("authentication")
 
 
-def test_each_claim_of_the_page_is_found() -> None:
+def test_the_user_id_is_found_in_each_claim_of_the_page() -> None:
     for setting, claims in rows("authentication", "setting"):
         token = jwt.encode({**json.loads(claims.strip("`")), "exp": time.time() + 60}, SECRET)
         environ = {"KITH_JWT_SECRET": SECRET, "KITH_JWT_USER_CLAIM": setting.strip("`")}
-        assert identified(token, **environ) == Identity(42)
+        assert identity_of(token, **environ) == Identity(42)
 
 
-MESSAGES: list[tuple[dict[str, Any], str]] = [
+# For each message of the page: changes of a valid token, and the secret that signs it.
+INVALID_TOKENS: list[tuple[dict[str, Any], str]] = [
     ({"exp": 1}, SECRET),
     ({}, SECRET + "."),
     ({"kid": "unknown"}, SECRET),
@@ -268,12 +274,12 @@ MESSAGES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::jwt.InsecureKeyLengthWarning")  # of the one who signs
-def test_the_page_explains_each_message(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::jwt.InsecureKeyLengthWarning")  # HS384 with SECRET
+def test_the_page_lists_the_message_for_each_invalid_token(tmp_path: Path) -> None:
     jwks = tmp_path / "jwks.json"
     jwks.write_text(json.dumps({"keys": [jwk(RSA, kid="key", alg="RS256")]}))
     authentication = Authentication(
-        configured(
+        authentication_settings(
             KITH_JWT_SECRET=SECRET,
             KITH_JWKS_FILE=str(jwks),
             KITH_JWT_ISSUER="platform",
@@ -281,8 +287,8 @@ def test_the_page_explains_each_message(tmp_path: Path) -> None:
         )
     )
     explained = [message for message, _ in rows("authentication", "message")]
-    assert len(explained) == len(MESSAGES)
-    for message, (changes, secret) in zip(explained, MESSAGES, strict=True):
+    assert len(explained) == len(INVALID_TOKENS)
+    for message, (changes, secret) in zip(explained, INVALID_TOKENS, strict=True):
         claims = {"iss": "platform", "aud": "kith", "sub": "42", "exp": time.time() + 60}
         match changes:
             case {"token": token}:

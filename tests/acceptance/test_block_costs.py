@@ -1,4 +1,4 @@
-"""Blocks are cheap: the cost in PostgreSQL for a viewer with 10,000 blocks, beside one without."""
+"""What reads cost PostgreSQL for a viewer with 10,000 blocks, compared with one without blocks."""
 
 import pytest
 
@@ -7,27 +7,28 @@ from storage.stores import Stores
 from tests.support.gateway import Gateway
 from tests.support.statement_costs import Statements, Work, recorded_statements
 
-SPREAD = 7_919
-"""Ids lie this far apart, with others in between, so that no two of a page share an index page."""
+ID_STEP = 7_919
+"""The distance between the ids of owners and followers. Other ids lie in between, so that no two
+users of a list are in the same 8 kB page of an index."""
 
 
 def ids(first: int, count: int) -> list[int]:
-    return [SPREAD * (first + place) for place in range(count)]
+    return [ID_STEP * (first + n) for n in range(count)]
 
 
-PLAIN, BLOCKER, BLOCKED = 1, 2, 3
+UNBLOCKED, BLOCKER, BLOCKED = 1, 2, 3
 """A viewer without blocks, one who blocks 10,000 users, and one whom 10,000 users block."""
 OWNERS = ids(1, 100)
 STAR = 5
 
-FILL = f"""
+INSERTS = f"""
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
-SELECT {SPREAD} * o, {SPREAD} * (1 + (o + step * 7) % 100), 1000000 + step, 1, 1
+SELECT {ID_STEP} * o, {ID_STEP} * (1 + (o + step * 7) % 100), 1000000 + step, 1, 1
 FROM generate_series(1, 100) o, generate_series(1, 30) step
 UNION ALL SELECT {BLOCKER}, 80 * u + 7, 1000000 + u, 1, 4 FROM generate_series(1, 10002) u
-WHERE (80 * u + 7) % {SPREAD} <> 0
+WHERE (80 * u + 7) % {ID_STEP} <> 0
 UNION ALL SELECT 80 * u + 7, {BLOCKED}, 1000000 + u, 1, 4 FROM generate_series(1, 10002) u
-WHERE (80 * u + 7) % {SPREAD} <> 0
+WHERE (80 * u + 7) % {ID_STEP} <> 0
 UNION ALL SELECT 79 * u + 11, {STAR}, 1000000 + u, 1, 1 FROM generate_series(1, 10000) u;
 INSERT INTO follower (to_user_id, from_user_id, since, version, kind)
 SELECT to_user_id, from_user_id, since, version, kind FROM following;
@@ -47,7 +48,7 @@ LISTS = f"""query ($ids: [ID!]!) {{ users(ids: $ids) {{
 TOTALS = f"""query ($ids: [ID!]!) {{ users(ids: $ids) {{
   followers(first: 20) {{ totalCount nodes {{ id {COUNTS} }} }}
 }} }}"""
-PAGES = {
+READS = {
     "20 profiles": (PROFILES, OWNERS[:20]),
     "100 profiles": (PROFILES, OWNERS),
     "a list": (LISTS, OWNERS[:1]),
@@ -59,60 +60,65 @@ PAGES = {
 
 
 @pytest.fixture
-async def crowd(postgres: Postgres) -> None:
-    for statement in FILL.split(";"):
+async def graph(postgres: Postgres) -> None:
+    for statement in INSERTS.split(";"):
         await postgres.fetch(statement)
     await postgres.fetch("VACUUM ANALYZE")
 
 
-async def work(
-    gateway: Gateway, postgres: Postgres, statements: Statements, page: str, viewer: int
+async def work_of(
+    gateway: Gateway, postgres: Postgres, statements: Statements, read: str, viewer: int
 ) -> Work:
-    query, ids = PAGES[page]
+    """Send one of READS, and measure its statements in PostgreSQL."""
+    query, ids = READS[read]
     statements.sent.clear()
     await gateway.data(query, viewer, ids=[str(user) for user in ids])
     return await statements.work(postgres)
 
 
 @pytest.mark.plain("it adds up the plans of one machine")
-@pytest.mark.usefixtures("crowd")
+@pytest.mark.usefixtures("graph")
 async def test_a_viewer_with_ten_thousand_blocks_costs_little_more_than_one_without(
     gateway: Gateway, postgres: Postgres, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await gateway.data(PROFILES, PLAIN, ids=["1"])  # absences
+    await gateway.data(PROFILES, UNBLOCKED, ids=["1"])  # reads the absent accounts
     async with recorded_statements(monkeypatch) as statements:
-        for page in PAGES:
+        for read in READS:
             cold, warm = {}, {}
-            for viewer in (PLAIN, BLOCKER, BLOCKED):
+            for viewer in (UNBLOCKED, BLOCKER, BLOCKED):
                 await stores.servers.redis.pipe([("FLUSHDB",)])
-                cold[viewer] = await work(gateway, postgres, statements, page, viewer)
-                warm[viewer] = await work(gateway, postgres, statements, page, viewer)
+                cold[viewer] = await work_of(gateway, postgres, statements, read, viewer)
+                warm[viewer] = await work_of(gateway, postgres, statements, read, viewer)
             for viewer in (BLOCKER, BLOCKED):
-                # A star's list costs few pages: thousands of entries side by side.
-                most = max(1.5 * cold[PLAIN].pages, cold[PLAIN].pages + LOOK_UP)
-                assert cold[viewer].pages <= most, (page, cold)
-                assert cold[viewer].rows <= 1.5 * cold[PLAIN].rows, (page, cold)
-                # One look at the owners, one at the entries, one at the rest of a list.
-                assert cold[viewer].statements <= cold[PLAIN].statements + 3, (page, cold)
-                most = max(0.5 * cold[PLAIN].pages + 5, LOOK_UP)
-                assert warm[viewer].pages <= most, (page, warm)
+                # A star's list alone reads few 8 kB pages, because its entries are stored together.
+                pages_max = max(
+                    1.5 * cold[UNBLOCKED].pages, cold[UNBLOCKED].pages + BLOCK_LOOKUP_PAGES
+                )
+                assert cold[viewer].pages <= pages_max, (read, cold)
+                assert cold[viewer].rows <= 1.5 * cold[UNBLOCKED].rows, (read, cold)
+                # Blocks are looked up for the owners, for the entries, and for the rest of a list.
+                assert cold[viewer].statements <= cold[UNBLOCKED].statements + 3, (read, cold)
+                pages_max = max(0.5 * cold[UNBLOCKED].pages + 5, BLOCK_LOOKUP_PAGES)
+                assert warm[viewer].pages <= pages_max, (read, warm)
 
 
-LOOK_UP = 70
-"""Pages that looking up a page of 20 users, their owner and 10 users more reads: two for each, the
-root of an index and a leaf."""
+BLOCK_LOOKUP_PAGES = 70
+"""8 kB pages that PostgreSQL reads to look up blocks with the 20 users of a page, their owner and
+10 more users: the root and a leaf of an index for each, and a few others."""
 
-HIDDEN = "query ($ids: [ID!]!) { users(ids: $ids) { followerCount followers { totalCount } } }"
+COUNT_AND_TOTAL = (
+    "query ($ids: [ID!]!) { users(ids: $ids) { followerCount followers { totalCount } } }"
+)
 
 
-@pytest.mark.usefixtures("crowd")
-@pytest.mark.parametrize(("viewer", "blocks"), [(BLOCKER, (BLOCKER, 0)), (BLOCKED, (0, BLOCKED))])
-async def test_counts_are_everybodys_and_totals_leave_out_who_is_blocked(
-    gateway: Gateway, postgres: Postgres, viewer: int, blocks: tuple[int, int]
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize("viewer", [BLOCKER, BLOCKED])
+async def test_totals_exclude_a_blocked_follower_and_counts_do_not(
+    gateway: Gateway, postgres: Postgres, viewer: int
 ) -> None:
-    """Of the follower at the list's end, far beyond its first page."""
-    owner, oldest = OWNERS[99], SPREAD * 94
-    source, target = blocks[0] or oldest, blocks[1] or oldest
+    """The blocked follower is the last one of the list, beyond its first page."""
+    owner, oldest = OWNERS[99], ID_STEP * 94
+    source, target = (BLOCKER, oldest) if viewer == BLOCKER else (oldest, BLOCKED)
     for table in ("following", "follower"):
         await postgres.fetch(
             f"INSERT INTO {table} (from_user_id, to_user_id, since, version, kind) "
@@ -120,15 +126,17 @@ async def test_counts_are_everybodys_and_totals_leave_out_who_is_blocked(
             source,
             target,
         )
-    shown = {}
-    for asker in (PLAIN, viewer):
-        (shown[asker],) = (await gateway.data(HIDDEN, asker, ids=[str(owner)]))["users"]
-    assert shown[PLAIN] == {"followerCount": 30, "followers": {"totalCount": 30}}
-    assert shown[viewer] == {"followerCount": 30, "followers": {"totalCount": 29}}
+    users = {}
+    for reader in (UNBLOCKED, viewer):
+        (users[reader],) = (await gateway.data(COUNT_AND_TOTAL, reader, ids=[str(owner)]))["users"]
+    assert users[UNBLOCKED] == {"followerCount": 30, "followers": {"totalCount": 30}}
+    assert users[viewer] == {"followerCount": 30, "followers": {"totalCount": 29}}
 
 
-@pytest.mark.usefixtures("crowd")
-async def test_a_total_is_not_corrected_if_neither_side_is_short(gateway: Gateway) -> None:
-    for viewer in (PLAIN, BLOCKER, BLOCKED):
-        (star,) = (await gateway.data(HIDDEN, viewer, ids=[str(STAR)]))["users"]
+@pytest.mark.usefixtures("graph")
+async def test_a_total_is_not_corrected_if_the_list_and_the_blocks_are_both_long(
+    gateway: Gateway,
+) -> None:
+    for viewer in (UNBLOCKED, BLOCKER, BLOCKED):
+        (star,) = (await gateway.data(COUNT_AND_TOTAL, viewer, ids=[str(STAR)]))["users"]
         assert star == {"followerCount": 10_000, "followers": {"totalCount": 10_000}}

@@ -1,4 +1,4 @@
-"""Pages of other origins in a real browser: what an allowed one may ask, and another may not."""
+"""Cross-origin requests of pages in a real browser, of an allowed origin and of another one."""
 
 import json
 from asyncio import to_thread
@@ -21,7 +21,7 @@ from tests.support.live_gateway import LiveGateway, live_gateway
 
 pytestmark = pytest.mark.skipif(chromium_path() is None, reason="chromium is not installed")
 
-WHO = "{ viewer { user { id } } }"
+VIEWER_ID = "{ viewer { user { id } } }"
 FOLLOW = 'mutation { followUser(input: { userId: "2" }) { outcome } }'
 COUNTS = 'subscription { countsChanged(userId: "7") { followerCount } }'
 REFUSED = "refused"
@@ -65,7 +65,7 @@ function listen(url, token, query) {
 
 
 async def page(scope: Scope, receive: Receive, send: Send) -> None:
-    """The page of an application, on a server of its own."""
+    """Serve the page of an application from another origin than the gateway's."""
     html = f"<!doctype html><title>an application</title><script>{ASK}</script>"
     await HTMLResponse(html)(scope, receive, send)
 
@@ -84,14 +84,14 @@ def browser(tmp_path: Path) -> Iterator[Page]:
 
 @pytest.fixture
 async def live(storage_settings: StorageSettings, origin: str) -> AsyncIterator[LiveGateway]:
-    """A gateway in production's way, which lets in the page's origin."""
+    """A gateway that allows only the origin of the page."""
     settings = BrowserSettings(frozenset({origin}))
     async with live_gateway(storage_settings, browsers=settings) as live:
         yield live
 
 
 class Application:
-    """The page, and what it does at a gateway."""
+    """The page in the browser, which sends requests to a gateway."""
 
     def __init__(self, page: Page, live: LiveGateway) -> None:
         self._page = page
@@ -103,6 +103,7 @@ class Application:
         self._page.wait_for("document.title === 'an application' && typeof listen === 'function'")
 
     def _call(self, call: str) -> Any:
+        """The result of a JavaScript call that returns a promise."""
         self._page.evaluate(f"window.answer = undefined; {call}.then(it => window.answer = it)")
         return self._page.wait_for("window.answer")
 
@@ -112,19 +113,21 @@ class Application:
     def get(self, query: str) -> Any:
         return self._call(f"ask('{self._live.http}?query=' + encodeURIComponent('{query}'))")
 
-    def simple(self, query: str) -> Any:
+    def post_without_preflight(self, query: str) -> Any:
         """A POST that a browser sends without a preflight."""
         body = json.dumps(json.dumps({"query": query}))
         return self._call(f"ask('{self._live.http}', {{method: 'POST', body: {body}}})")
 
     def stream(self, query: str) -> Any:
+        """The first server-sent event of a subscription."""
         return self._call(f"stream('{self._live.http}', {json.dumps(query)})")
 
     def listen(self, query: str) -> Any:
+        """The first message of a subscription over a web socket."""
         return self._call(f"listen('{self._live.ws}', '{self.token}', {json.dumps(query)})")
 
 
-async def test_a_page_of_an_allowed_origin_reads_writes_and_listens(
+async def test_a_page_of_an_allowed_origin_queries_mutates_and_subscribes(
     live: LiveGateway, origin: str, browser: Page, stores: Stores
 ) -> None:
     await follows(stores, (1, 7))
@@ -133,19 +136,19 @@ async def test_a_page_of_an_allowed_origin_reads_writes_and_listens(
     def visit() -> None:
         app = Application(browser, live)
         app.open(origin)
-        assert app.post(WHO)["body"] == {"data": {"viewer": None}}
-        assert app.get(WHO)["body"] == {"data": {"viewer": None}}
-        who = app.post(WHO, authorization=app.token)
-        assert who["body"] == {"data": {"viewer": {"user": {"id": "1"}}}}
+        assert app.post(VIEWER_ID)["body"] == {"data": {"viewer": None}}
+        assert app.get(VIEWER_ID)["body"] == {"data": {"viewer": None}}
+        signed_in = app.post(VIEWER_ID, authorization=app.token)
+        assert signed_in["body"] == {"data": {"viewer": {"user": {"id": "1"}}}}
         followed = app.post(FOLLOW, authorization=app.token, **{"x-consistency-token": "x"})
         assert followed["status"] == 200
-        done = app.post(FOLLOW, authorization=app.token)
-        assert "outcome" in done["body"]["data"]["followUser"]
-        wrong = app.post(WHO, authorization="Bearer x")
-        assert wrong["status"] == 401
-        assert wrong["retry"].startswith("Bearer")
-        assert wrong["body"]["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
-        assert app.post(WHO, **{"x-secret": "1"}) == REFUSED
+        repeated = app.post(FOLLOW, authorization=app.token)
+        assert "outcome" in repeated["body"]["data"]["followUser"]
+        rejected = app.post(VIEWER_ID, authorization="Bearer x")
+        assert rejected["status"] == 401
+        assert rejected["retry"].startswith("Bearer")
+        assert rejected["body"]["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+        assert app.post(VIEWER_ID, **{"x-secret": "1"}) == REFUSED
         counts = {"data": {"countsChanged": {"followerCount": 1}}}
         assert app.stream(COUNTS) == counts
         assert app.listen(COUNTS) == counts
@@ -156,22 +159,22 @@ async def test_a_page_of_an_allowed_origin_reads_writes_and_listens(
 async def test_a_page_of_another_origin_can_do_nothing(
     live: LiveGateway, origin: str, browser: Page
 ) -> None:
-    elsewhere = origin.replace("127.0.0.1", "localhost")  # another origin at the same server
+    other_origin = origin.replace("127.0.0.1", "localhost")  # the same server
 
     def visit() -> None:
         app = Application(browser, live)
-        app.open(elsewhere)
-        assert app.post(WHO) == REFUSED
+        app.open(other_origin)
+        assert app.post(VIEWER_ID) == REFUSED
         assert app.post(FOLLOW, authorization=app.token) == REFUSED
-        assert app.get(WHO) == REFUSED
-        assert app.simple(FOLLOW) == REFUSED
+        assert app.get(VIEWER_ID) == REFUSED
+        assert app.post_without_preflight(FOLLOW) == REFUSED
         assert app.stream(COUNTS) == REFUSED
         assert app.listen(COUNTS) == REFUSED
 
     await to_thread(visit)
 
 
-async def test_a_page_that_the_gateway_serves_itself_may_listen(
+async def test_a_page_that_the_gateway_serves_itself_may_subscribe(
     live: LiveGateway, browser: Page
 ) -> None:
     def visit() -> None:

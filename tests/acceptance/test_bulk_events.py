@@ -1,4 +1,4 @@
-"""The event of the end of a bulk operation, and the texts of lines that are never applied."""
+"""The event at the end of a bulk operation, and the deletion of lines that are not applied."""
 
 import json
 from collections.abc import AsyncIterator
@@ -34,13 +34,14 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 async def batches(gateway: Gateway, after: str) -> list[dict[str, Any]]:
+    """The batches of the change feed after a cursor."""
     response = await gateway.http.get(f"/changes?follow=false&after={after}", headers=AS_SERVICE)
     assert response.status_code == 200, response.text
     return [json.loads(row) for row in response.text.splitlines()]
 
 
-async def ends(gateway: Gateway, after: str) -> list[dict[str, str]]:
-    """The ends of operations in the change feed after a cursor."""
+async def end_events(gateway: Gateway, after: str) -> list[dict[str, str]]:
+    """The events at the ends of bulk operations in the change feed after a cursor."""
     return [
         end for batch in await batches(gateway, after) for end in batch.get("bulkOperations", ())
     ]
@@ -51,18 +52,20 @@ async def add_endpoint(stores: Stores, url: str, *types: str) -> None:
     assert await stores.jobs.webhooks.endpoints.add("crm", url, types_named(types), secret)
 
 
-async def test_the_end_follows_all_changes_in_the_feed(gateway: Gateway, stores: Stores) -> None:
+async def test_the_end_event_comes_after_all_changes_in_the_feed(
+    gateway: Gateway, stores: Stores
+) -> None:
     cursor = await stores.changes.feed.end()
     lines = [line(1, "FOLLOW", user) for user in range(2, 12)]
     await upload(gateway.http, "import", *lines, line(1, "FOLLOW", 2), line(1, "FOLLOW", 1))
     await apply_all(stores)
     await announce(stores)
-    assert await ends(gateway, cursor) == []  # its changes are not published yet
+    assert await end_events(gateway, cursor) == []  # its changes are not published yet
     await drain_all(stores)
     found = await batches(gateway, cursor)
     assert sum(len(batch["changes"]) for batch in found) == 10
     await announce(stores)
-    (end,) = await ends(gateway, cursor)
+    (end,) = await end_events(gateway, cursor)
     assert end.pop("id").startswith("bulk-")
     assert int(end.pop("version")) > 0
     assert end == {
@@ -76,10 +79,12 @@ async def test_the_end_follows_all_changes_in_the_feed(gateway: Gateway, stores:
         "rejected": "1",
     }
     await announce(stores)
-    assert len(await ends(gateway, cursor)) == 1
+    assert len(await end_events(gateway, cursor)) == 1
 
 
-async def test_server_sent_events_name_the_end(gateway: Gateway, stores: Stores) -> None:
+async def test_the_end_is_a_server_sent_event_of_its_own_name(
+    gateway: Gateway, stores: Stores
+) -> None:
     cursor = await stores.changes.feed.end()
     await upload(gateway.http, "seen", line(1, "FOLLOW", 2))
     await apply_all(stores)
@@ -94,16 +99,16 @@ async def test_server_sent_events_name_the_end(gateway: Gateway, stores: Stores)
     assert second.startswith("event: changes\nid: ")
 
 
-async def test_a_canceled_operation_has_an_event(gateway: Gateway, stores: Stores) -> None:
+async def test_a_canceled_operation_has_an_end_event(gateway: Gateway, stores: Stores) -> None:
     cursor = await stores.changes.feed.end()
     await upload(gateway.http, "stopped", line(1, "FOLLOW", 2))
     await gateway.as_service.data(CANCEL, id="stopped")
     await announce(stores)
-    (end,) = await ends(gateway, cursor)
+    (end,) = await end_events(gateway, cursor)
     assert (end["operation"], end["state"], end["changed"]) == ("stopped", "CANCELED", "0")
 
 
-async def test_a_publication_that_was_cut_off_is_repeated_with_the_same_id(
+async def test_an_interrupted_publication_is_repeated_with_the_same_event_id(
     gateway: Gateway, stores: Stores, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_endpoint(stores, receiver.url)
@@ -112,22 +117,22 @@ async def test_a_publication_that_was_cut_off_is_repeated_with_the_same_id(
     await gateway.as_service.data(CANCEL, id="cut")
     publish_end = RedisEvents.publish_end
 
-    async def cut_off(events: RedisEvents, end: graph_bulk.BulkEnd) -> None:
+    async def publish_and_fail(events: RedisEvents, end: graph_bulk.BulkEnd) -> None:
         await publish_end(events, end)
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(RedisEvents, "publish_end", cut_off)
+    monkeypatch.setattr(RedisEvents, "publish_end", publish_and_fail)
     with pytest.raises(RuntimeError):
         await announce(stores)
     monkeypatch.setattr(RedisEvents, "publish_end", publish_end)
     await announce(stores)
-    first, second = await ends(gateway, cursor)
+    first, second = await end_events(gateway, cursor)
     assert first == second
     (delivery,) = await stores.jobs.webhooks.deliveries.log("crm", None, 10)
     assert delivery.event.id == first["id"]
 
 
-async def test_webhooks_that_have_the_type_receive_the_end(
+async def test_webhooks_of_this_event_type_receive_the_end_event(
     gateway: Gateway, stores: Stores, receiver: Receiver
 ) -> None:
     await add_endpoint(stores, receiver.url, "BULK_OPERATION_ENDED")
@@ -152,7 +157,7 @@ async def test_webhooks_that_have_the_type_receive_the_end(
     assert body["operation"]["changed"] == "1"
 
 
-async def test_webhooks_without_the_type_do_not_receive_it(
+async def test_webhooks_of_other_event_types_do_not_receive_the_end_event(
     gateway: Gateway, stores: Stores
 ) -> None:
     await add_endpoint(stores, "http://127.0.0.1:9", "FOLLOWED")
@@ -162,34 +167,34 @@ async def test_webhooks_without_the_type_do_not_receive_it(
     assert not await stores.jobs.webhooks.deliveries.log("crm", None, 10)
 
 
-async def texts(stores: Stores) -> list[str]:
-    """All stored lines."""
+async def stored_lines(stores: Stores) -> list[str]:
+    """The lines of all operations that are still stored."""
     rows = await stores.servers.postgres.fetch(
         "SELECT unnest(lines) FROM bulk_slice ORDER BY operation_key, number"
     )
     return [row[0] for row in rows]
 
 
-async def test_lines_that_are_not_applied_are_deleted_by_a_cancellation(
+async def test_a_cancellation_deletes_the_lines_that_are_not_applied(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graph_bulk, "SLICE_LINES", 2)
     lines = [line(1, "FOLLOW", user, message="secret") for user in range(2, 8)]
     await upload(gateway.http, "early", *lines)
-    assert len(await texts(stores)) == 6
+    assert len(await stored_lines(stores)) == 6
     await gateway.as_service.data(CANCEL, id="early")
-    assert await texts(stores) == []
+    assert await stored_lines(stores) == []
     await upload(gateway.http, "late", *lines)
-    applied = resolvers_bulk.apply
+    apply = resolvers_bulk.apply
 
-    async def canceled_meanwhile(*arguments: Any) -> Any:
+    async def cancel_and_apply(*arguments: Any) -> Any:
         await gateway.as_service.data(CANCEL, id="late")
-        assert await texts(stores) == lines[:2]  # in case that this worker is killed now
-        return await applied(*arguments)
+        assert await stored_lines(stores) == lines[:2]  # kept for a retry if this worker is killed
+        return await apply(*arguments)
 
-    monkeypatch.setattr(resolvers_bulk, "apply", canceled_meanwhile)
+    monkeypatch.setattr(resolvers_bulk, "apply", cancel_and_apply)
     await apply_all(stores)
-    assert await texts(stores) == []
+    assert await stored_lines(stores) == []
 
 
 async def test_a_line_of_a_deleted_account_is_rejected_and_deleted(
@@ -199,7 +204,7 @@ async def test_a_line_of_a_deleted_account_is_rejected_and_deleted(
     delete = 'mutation { deleteAccount(input: { userId: "1" }) { outcome } }'
     await gateway.as_service.data(delete)
     await apply_all(stores)
-    assert await texts(stores) == []
+    assert await stored_lines(stores) == []
     (row,) = await stores.servers.postgres.fetch("SELECT results FROM bulk_slice")
     (result,) = [json.loads(text) for text in row["results"].splitlines()]
     assert result["error"]["code"] == "ACCOUNT_NOT_ACTIVE"

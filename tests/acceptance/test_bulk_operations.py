@@ -41,7 +41,7 @@ mutation ($id: ID!) { cancelBulkOperation(input: { id: $id }) {
   outcome operation { state appliedCount } userErrors { field }
 } }
 """
-SINGLE = {
+MUTATIONS = {
     "FOLLOW": "followUser",
     "UNFOLLOW": "unfollowUser",
     "BLOCK": "blockUser",
@@ -51,7 +51,8 @@ SINGLE = {
     "REMOVE_FOLLOWER": "removeFollower",
     "ACCEPT_REQUEST": "acceptFollowRequest",
 }
-SCRIPT = [
+# Viewer, action, user.
+CHANGES = [
     (1, "FOLLOW", 2),
     (1, "FOLLOW", 2),
     (2, "FOLLOW", 1),
@@ -76,40 +77,40 @@ def error_of(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, error["extensions"]["code"]
 
 
-async def operation(gateway: Gateway, name: str) -> Any:
-    return (await gateway.as_service.data(OPERATION, id=name))["bulkOperation"]
+async def operation(gateway: Gateway, operation_id: str) -> Any:
+    return (await gateway.as_service.data(OPERATION, id=operation_id))["bulkOperation"]
 
 
-async def test_each_line_has_the_result_of_the_single_mutation(
+async def test_each_line_has_the_same_result_as_the_single_mutation(
     gateway: Gateway, stores: Stores
 ) -> None:
     protect = "mutation { updateRelationshipSettings(input: { protected: true }) { outcome } }"
     for viewer in (9, 109):
         await gateway.data(protect, viewer)
-    started = await upload(gateway.http, "script", *(line(*each) for each in SCRIPT))
-    assert (started.status_code, started.json()["lineCount"]) == (201, len(SCRIPT))
+    started = await upload(gateway.http, "script", *(line(*each) for each in CHANGES))
+    assert (started.status_code, started.json()["lineCount"]) == (201, len(CHANGES))
     await apply_all(stores)
-    expected = []
-    for viewer, action, user in SCRIPT:
-        mutation = f"mutation {{ done: {SINGLE[action]}(input: {{ userId: {user + 100} }})"
-        answer = await gateway.data(
+    expected = []  # the payloads of the same changes, by and of other users
+    for viewer, action, user in CHANGES:
+        mutation = f"mutation {{ payload: {MUTATIONS[action]}(input: {{ userId: {user + 100} }})"
+        data = await gateway.data(
             f"{mutation} {{ outcome changed userErrors {{ code message }} }} }}", viewer + 100
         )
-        expected.append(answer["done"])
+        expected.append(data["payload"])
     found = await results(gateway.http, "script")
-    assert [each["line"] for each in found] == list(range(1, len(SCRIPT) + 1))
-    for given, (viewer, action, user), single in zip(found, SCRIPT, expected, strict=True):
-        assert (given["viewerId"], given["action"], given["userId"]) == (
+    assert [each["line"] for each in found] == list(range(1, len(CHANGES) + 1))
+    for result, (viewer, action, user), payload in zip(found, CHANGES, expected, strict=True):
+        assert (result["viewerId"], result["action"], result["userId"]) == (
             str(viewer),
             action,
             str(user),
         )
-        assert (given["outcome"], given["changed"]) == (single["outcome"], single["changed"])
-        if given["error"] is None:
-            assert not single["userErrors"]
+        assert (result["outcome"], result["changed"]) == (payload["outcome"], payload["changed"])
+        if result["error"] is None:
+            assert not payload["userErrors"]
         else:
-            (error,) = single["userErrors"]
-            assert (given["error"]["code"], given["error"]["message"]) == (
+            (error,) = payload["userErrors"]
+            assert (result["error"]["code"], result["error"]["message"]) == (
                 error["code"],
                 error["message"],
             )
@@ -141,7 +142,7 @@ async def test_a_deeply_nested_value_is_an_invalid_line(gateway: Gateway, stores
     assert second["outcome"] == "FOLLOWED"
 
 
-async def test_an_operation_whose_start_is_not_answered_keeps_its_lines(
+async def test_an_operation_runs_although_the_request_to_start_it_failed(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = PostgresBulkOperations.find
@@ -149,16 +150,16 @@ async def test_an_operation_whose_start_is_not_answered_keeps_its_lines(
     async def fail(*_: object) -> None:
         raise Unavailable("PostgreSQL")
 
-    upload_of = resolvers_bulk.Upload.start
+    start_upload = resolvers_bulk.Upload.start
 
-    async def start(self: resolvers_bulk.Upload) -> Any:
+    async def start_and_lose_postgresql(self: resolvers_bulk.Upload) -> Any:
         monkeypatch.setattr(PostgresBulkOperations, "find", fail)
         try:
-            return await upload_of(self)
+            return await start_upload(self)
         finally:
             monkeypatch.setattr(PostgresBulkOperations, "find", find)
 
-    monkeypatch.setattr(resolvers_bulk.Upload, "start", start)
+    monkeypatch.setattr(resolvers_bulk.Upload, "start", start_and_lose_postgresql)
     response = await upload(gateway.http, "lost", line(1, "FOLLOW", 2))
     assert response.status_code == 503
     await apply_all(stores)
@@ -166,7 +167,7 @@ async def test_an_operation_whose_start_is_not_answered_keeps_its_lines(
     assert found["outcome"] == "FOLLOWED"
 
 
-async def test_the_progress_is_returned(gateway: Gateway, stores: Stores) -> None:
+async def test_the_progress_of_an_operation_is_returned(gateway: Gateway, stores: Stores) -> None:
     lines = [line(1, "FOLLOW", user) for user in (2, 2, 1)]
     options = {"changesPerSecond": "100", "ignoresRateLimit": "true"}
     await upload(gateway.http, "three", *lines, parameters=options)
@@ -212,15 +213,17 @@ async def test_a_mutation_starts_an_operation(gateway: Gateway, stores: Stores) 
     assert found[2]["error"]["field"] == "viewerId"
 
 
-async def test_an_id_is_used_for_one_list_of_changes(gateway: Gateway, stores: Stores) -> None:
+async def test_an_id_can_be_repeated_only_with_the_same_changes_and_options(
+    gateway: Gateway, stores: Stores
+) -> None:
     for status in (201, 200):
         response = await upload(gateway.http, "once", line(1, "FOLLOW", 2))
         assert response.status_code == status
     await apply_all(stores)
     repeated = await upload(gateway.http, "once", line(1, "FOLLOW", 2))
     assert (repeated.status_code, repeated.json()["state"]) == (200, "COMPLETED")
-    each_of: tuple[dict[str, str], ...] = ({}, {"changesPerSecond": "50"})
-    for parameters in each_of:
+    options: tuple[dict[str, str], ...] = ({}, {"changesPerSecond": "50"})
+    for parameters in options:
         lines = [line(1, "FOLLOW", 2), *([] if parameters else [line(1, "FOLLOW", 3)])]
         other = await upload(gateway.http, "once", *lines, parameters=parameters)
         assert error_of(other) == (400, "BAD_USER_INPUT")
@@ -231,11 +234,11 @@ async def test_an_id_is_used_for_one_list_of_changes(gateway: Gateway, stores: S
     assert answer["outcome"] == "REJECTED"
     assert answer["userErrors"][0]["field"] == ["input", "id"]
     slices = await stores.servers.postgres.fetch("SELECT 1 FROM bulk_slice")
-    assert len(slices) == 1  # those of the other uploads are deleted
+    assert len(slices) == 1  # the slices of the rejected uploads are deleted
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "field"),
     [
         ("", "line"),
         ("no JSON", "line"),
@@ -258,18 +261,18 @@ async def test_an_id_is_used_for_one_list_of_changes(gateway: Gateway, stores: S
         (line(1, "FOLLOW", 2, message="x" * 5_000), "line"),
     ],
 )
-async def test_an_invalid_line_says_what_is_wrong(
-    gateway: Gateway, stores: Stores, text: str, named: str
+async def test_the_error_names_the_invalid_field_of_a_line(
+    gateway: Gateway, stores: Stores, text: str, field: str
 ) -> None:
     await upload(gateway.http, "bad", line(1, "FOLLOW", 3), text, line(1, "FOLLOW", 4))
     await apply_all(stores)
     first, bad, last = await results(gateway.http, "bad")
     assert (first["outcome"], last["outcome"]) == ("FOLLOWED", "FOLLOWED")
     assert (bad["line"], bad["outcome"], bad["changed"]) == (2, "REJECTED", False)
-    assert (bad["error"]["code"], bad["error"]["field"]) == ("INVALID_INPUT", named)
+    assert (bad["error"]["code"], bad["error"]["field"]) == ("INVALID_INPUT", field)
 
 
-async def test_csv_has_a_line_of_names(gateway: Gateway, stores: Stores) -> None:
+async def test_csv_begins_with_a_line_of_column_names(gateway: Gateway, stores: Stores) -> None:
     rows = [
         "\ufeffviewerId,action,userId,message,closeFollow,until",
         '1,FOLLOW,2,"Hello, you",true,',
@@ -291,7 +294,7 @@ async def test_csv_has_a_line_of_names(gateway: Gateway, stores: Stores) -> None
 
 
 @pytest.mark.parametrize(
-    ("parameters", "named"),
+    ("parameters", "invalid"),
     [
         ({"id": ""}, "id"),
         ({"id": "two words"}, "id"),
@@ -305,16 +308,16 @@ async def test_csv_has_a_line_of_names(gateway: Gateway, stores: Stores) -> None
         ({"format": "csv"}, "columns"),
     ],
 )
-async def test_an_invalid_parameter_is_named(
-    gateway: Gateway, parameters: dict[str, str], named: str
+async def test_the_error_names_the_invalid_parameter(
+    gateway: Gateway, parameters: dict[str, str], invalid: str
 ) -> None:
     query = {"id": "named", **parameters}
     response = await upload(gateway.http, query.pop("id"), line(1, "FOLLOW", 2), parameters=query)
     assert error_of(response) == (400, "BAD_USER_INPUT")
-    assert f"`{named}`" in response.text
+    assert f"`{invalid}`" in response.text
 
 
-async def test_uploads_are_bounded(
+async def test_an_upload_that_is_empty_too_large_or_compressed_is_rejected(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolvers_bulk, "LINES_MAX", 3)
@@ -324,8 +327,8 @@ async def test_uploads_are_bounded(
     assert error_of(await upload(gateway.http, "empty")) == (400, "BAD_USER_INPUT")
     monkeypatch.setattr(gateway_bulk, "BYTES_MAX", 20)
     assert error_of(await upload(gateway.http, "big", *lines)) == (413, "PAYLOAD_TOO_LARGE")
-    packed = {**as_client("a"), "content-encoding": "gzip"}
-    assert error_of(await upload(gateway.http, "packed", headers=packed))[0] == 415
+    compressed = {**as_client("a"), "content-encoding": "gzip"}
+    assert error_of(await upload(gateway.http, "packed", headers=compressed))[0] == 415
     assert not await stores.servers.postgres.fetch("SELECT 1 FROM bulk_slice")
 
 
@@ -339,7 +342,7 @@ async def test_the_number_of_open_operations_is_bounded(
     assert (await upload(gateway.http, "first", line(1, "FOLLOW", 2))).status_code == 200
 
 
-async def test_only_services_use_it(gateway: Gateway) -> None:
+async def test_only_services_use_bulk_operations(gateway: Gateway) -> None:
     user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5)}"}
     for_user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5, SERVICE)}"}
     for headers in (user, for_user, {}):
@@ -351,19 +354,19 @@ async def test_only_services_use_it(gateway: Gateway) -> None:
     posted = await upload(gateway.http, "no", line(1, "FOLLOW", 2), headers=invalid)
     assert error_of(posted) == (401, "UNAUTHENTICATED")
     assert error_of(await gateway.http.get("/bulk"))[0] == 405
-    for asked in (gateway, gateway.as_service):
-        error = await asked.error(OPERATION, 5, id="no")
+    for caller in (gateway, gateway.as_service):
+        error = await caller.error(OPERATION, 5, id="no")
         assert error["extensions"]["code"] == "FORBIDDEN"
-        error = await asked.error(START, 5, input={"id": "no", "changes": []})
+        error = await caller.error(START, 5, input={"id": "no", "changes": []})
         assert error["extensions"]["code"] == "FORBIDDEN"
-        assert (await asked.error(CANCEL, 5, id="no"))["extensions"]["code"] == "FORBIDDEN"
+        assert (await caller.error(CANCEL, 5, id="no"))["extensions"]["code"] == "FORBIDDEN"
 
 
 async def test_a_service_does_not_see_the_operations_of_another(
     gateway: Gateway, stores: Stores
 ) -> None:
-    mine, other = as_client("importer"), as_client("mailer")
-    await upload(gateway.http, "shared", line(1, "FOLLOW", 2), headers=mine)
+    own, other = as_client("importer"), as_client("mailer")
+    await upload(gateway.http, "shared", line(1, "FOLLOW", 2), headers=own)
     for headers in (other, None):
         response = await gateway.http.get("/bulk/shared/results", headers=headers or as_client(""))
         assert error_of(response) == (404, "NOT_FOUND")
@@ -372,11 +375,11 @@ async def test_a_service_does_not_see_the_operations_of_another(
     assert answer["outcome"] == "ALREADY_ENDED"
     await upload(gateway.http, "shared", line(1, "FOLLOW", 3), headers=other)
     await apply_all(stores)
-    assert [each["userId"] for each in await results(gateway.http, "shared", mine)] == ["2"]
+    assert [each["userId"] for each in await results(gateway.http, "shared", own)] == ["2"]
     assert [each["userId"] for each in await results(gateway.http, "shared", other)] == ["3"]
 
 
-async def test_an_operation_is_canceled(
+async def test_an_operation_is_canceled_before_it_starts_or_while_it_runs(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graph_bulk, "SLICE_LINES", 2)
@@ -389,14 +392,14 @@ async def test_an_operation_is_canceled(
         "userErrors": [],
     }
     await upload(gateway.http, "late", *lines)
-    applied = resolvers_bulk.apply
+    apply = resolvers_bulk.apply
 
-    async def canceled_meanwhile(*arguments: Any) -> Any:
+    async def cancel_and_apply(*arguments: Any) -> Any:
         answer = (await gateway.as_service.data(CANCEL, id="late"))["cancelBulkOperation"]
         assert (answer["outcome"], answer["operation"]["state"]) == ("CANCELED", "CANCELING")
-        return await applied(*arguments)
+        return await apply(*arguments)
 
-    monkeypatch.setattr(resolvers_bulk, "apply", canceled_meanwhile)
+    monkeypatch.setattr(resolvers_bulk, "apply", cancel_and_apply)
     await apply_all(stores)
     assert (await operation(gateway, "late"))["state"] == "CANCELED"
     assert [each["userId"] for each in await results(gateway.http, "late")] == ["2", "3"]
@@ -423,14 +426,16 @@ async def test_the_rate_limit_of_users_applies_unless_the_service_lifts_it(
     assert all(each["outcome"] != "REJECTED" for each in await results(gateway.http, "free"))
 
 
-async def test_a_repeated_slice_gives_the_first_results(gateway: Gateway, stores: Stores) -> None:
+async def test_a_slice_that_is_applied_again_has_the_first_results(
+    gateway: Gateway, stores: Stores
+) -> None:
     lines = [line(1, "FOLLOW", user) for user in range(2, 12)]
     await upload(gateway.http, "twice", *lines)
     await stores.servers.postgres.fetch("UPDATE bulk_operation SET begun = 1")
     (stored,) = await stores.servers.postgres.fetch("SELECT lines FROM bulk_slice")
     await apply_all(stores)
     first = await results(gateway.http, "twice")
-    # As after a worker that was killed between the changes and their results.
+    # The state after a worker was killed between writing the changes and their results.
     await stores.servers.postgres.fetch(
         "UPDATE bulk_operation SET state = 1, done = 0, changed = 0, ended_at = NULL"
     )
@@ -445,12 +450,12 @@ async def test_a_line_that_fails_does_not_stop_the_others(
 ) -> None:
     change_once = relationship.change_once
 
-    async def failing(scope: Any, change: Any, *given: Any, **named: Any) -> Any:
+    async def change_or_fail(scope: Any, change: Any, *given: Any, **named: Any) -> Any:
         if change.target == 3:
             raise RuntimeError("a bug")
         return await change_once(scope, change, *given, **named)
 
-    monkeypatch.setattr(resolvers_bulk, "change_once", failing)
+    monkeypatch.setattr(resolvers_bulk, "change_once", change_or_fail)
     await upload(gateway.http, "bug", *(line(1, "FOLLOW", user) for user in (2, 3, 4)))
     await apply_all(stores)
     found = await results(gateway.http, "bug")
@@ -475,7 +480,9 @@ async def test_ended_operations_and_abandoned_uploads_are_purged(
     assert len(await stores.servers.postgres.fetch("SELECT 1 FROM bulk_slice")) == 1
 
 
-async def test_starts_are_audited(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
+async def test_starts_cancellations_and_reads_of_results_are_audited(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, "kith.audit")
     await upload(gateway.http, "seen", line(1, "FOLLOW", 2), headers=as_client("importer"))
     await upload(gateway.http, "seen", headers={})
@@ -493,16 +500,16 @@ async def test_starts_are_audited(gateway: Gateway, caplog: pytest.LogCaptureFix
     ]
 
 
-async def test_one_client_leaves_a_place_for_the_uploads_of_others(
+async def test_one_client_cannot_use_all_concurrent_uploads(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    most = served_space.UPLOADS_MAX
-    end = asyncio.Event()
+    uploads_max = served_space.UPLOADS_MAX
+    may_end = asyncio.Event()
     slice_of_lines = "\n".join([line(1, "FOLLOW", 2)] * graph_bulk.SLICE_LINES).encode()
 
-    async def slow_part() -> Any:
+    async def slow_content() -> Any:
         yield slice_of_lines + b"\n"
-        await end.wait()
+        await may_end.wait()
 
     async with (
         live_gateway(storage_settings) as live,
@@ -512,22 +519,25 @@ async def test_one_client_leaves_a_place_for_the_uploads_of_others(
         begun = [
             uploads.create_task(
                 client.post(
-                    "/bulk", params={"id": str(n)}, content=slow_part(), headers=as_client("slow")
+                    "/bulk",
+                    params={"id": str(n)},
+                    content=slow_content(),
+                    headers=as_client("slow"),
                 )
             )
-            for n in range(most - 1)
+            for n in range(uploads_max - 1)
         ]
 
-        async def have_begun() -> bool:
-            counted = "SELECT count(DISTINCT upload) FROM bulk_slice"
-            return bool((await stores.servers.postgres.fetch(counted))[0][0] == most - 1)
+        async def have_all_begun() -> bool:
+            count = "SELECT count(DISTINCT upload) FROM bulk_slice"
+            return bool((await stores.servers.postgres.fetch(count))[0][0] == uploads_max - 1)
 
-        await until(have_begun)
-        more = await upload(client, "more", line(1, "FOLLOW", 2), headers=as_client("slow"))
-        assert error_of(more) == (503, "OVERLOADED")
+        await until(have_all_begun)
+        rejected = await upload(client, "more", line(1, "FOLLOW", 2), headers=as_client("slow"))
+        assert error_of(rejected) == (503, "OVERLOADED")
         started = await upload(client, "own", line(1, "FOLLOW", 3), headers=as_client("other"))
         assert started.status_code == 201, started.text
-        end.set()
+        may_end.set()
     assert {task.result().status_code for task in begun} == {201}
 
 
@@ -557,7 +567,7 @@ async def test_an_upload_that_stalls_is_rejected_with_both_limits(
     )
 
 
-async def test_an_upload_arrives_in_parts(
+async def test_an_upload_can_arrive_in_parts_that_split_lines_and_characters(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     text = "\n".join(line(1, "FOLLOW", user, message="é") for user in range(2, 500))

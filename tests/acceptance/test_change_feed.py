@@ -1,4 +1,4 @@
-"""The example of docs/events.md, as printed, with a real feed."""
+"""The consumer in docs/events.md, run as printed against a real change feed."""
 
 import re
 from collections.abc import Iterator
@@ -22,30 +22,31 @@ def example() -> dict[str, Any]:
     """The names that the page's example defines."""
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(code, names)  # the page's own code
+        exec(code, names)
     return names
 
 
 @pytest.fixture
-def server(redis_url: str) -> Iterator[Any]:
+def client(redis_url: str) -> Iterator[Any]:
+    """A client of the broker."""
     url = urlsplit(redis_url)
-    path = f"{url.scheme}://{url.path}?{url.query}"  # redis-py wants both slashes
-    with redis.Redis.from_url(path, decode_responses=True) as opened:
+    slashed_url = f"{url.scheme}://{url.path}?{url.query}"  # redis-py requires //
+    with redis.Redis.from_url(slashed_url, decode_responses=True) as opened:
         yield opened
 
 
-async def test_a_group_applies_every_change_once_in_its_order(
-    example: dict[str, Any], server: Any, stores: Stores
+async def test_a_consumer_group_receives_every_change_once_and_in_order(
+    example: dict[str, Any], client: Any, stores: Stores
 ) -> None:
     await follows(stores, (1, 7), (2, 7), (7, 1))
     await drain_all(stores)
-    example["join"](server)
-    example["join"](server)
+    example["join"](client)
+    example["join"](client)
     seen: list[dict[str, str]] = []
-    assert example["consume"](server, "first", seen.append) == 3
+    assert example["consume"](client, "first", seen.append) == 3
     await unfollows(stores, (1, 7))
     await drain_all(stores)
-    assert example["consume"](server, "second", seen.append) == 1
+    assert example["consume"](client, "second", seen.append) == 1
     towards_seven = [event for event in seen if event["target"] == "7"]
     assert [(e["source"], e["before"], e["after"]) for e in towards_seven] == [
         ("1", "NONE", "FOLLOW"),
@@ -58,33 +59,33 @@ async def test_a_group_applies_every_change_once_in_its_order(
     }
 
 
-async def test_a_consumer_that_fails_has_not_acknowledged(
-    example: dict[str, Any], server: Any, stores: Stores
+async def test_an_event_is_not_acknowledged_if_its_handler_fails(
+    example: dict[str, Any], client: Any, stores: Stores
 ) -> None:
     await follows(stores, (1, 7))
     await drain_all(stores)
-    example["join"](server)
+    example["join"](client)
 
-    def fails(_: dict[str, str]) -> None:
+    def fail(_: dict[str, str]) -> None:
         raise OSError
 
     with pytest.raises(OSError):  # noqa: PT011
-        example["consume"](server, "first", fails)
+        example["consume"](client, "first", fail)
     stream = f"kith:public:events:{lane_of(UserId(7))}"
-    assert server.xpending(stream, example["GROUP"])["pending"] == 1
+    assert client.xpending(stream, example["GROUP"])["pending"] == 1
 
 
-async def test_a_group_can_tell_that_it_has_lost_something(
-    example: dict[str, Any], server: Any, stores: Stores
+async def test_has_lost_is_true_after_unread_events_were_trimmed(
+    example: dict[str, Any], client: Any, stores: Stores
 ) -> None:
-    example["join"](server)
+    example["join"](client)
     stream = f"kith:public:events:{lane_of(UserId(7))}"
-    assert not example["has_lost"](server, stream)
+    assert not example["has_lost"](client, stream)
     await follows(stores, (1, 7))
     await drain_all(stores)
-    example["consume"](server, "first", lambda _: None)
-    assert not example["has_lost"](server, stream)
+    example["consume"](client, "first", lambda _: None)
+    assert not example["has_lost"](client, stream)
     await follows(stores, (2, 7))
     await drain_all(stores)
-    server.xtrim(stream, maxlen=1, approximate=False)
-    assert example["has_lost"](server, stream)
+    client.xtrim(stream, maxlen=1, approximate=False)
+    assert example["has_lost"](client, stream)

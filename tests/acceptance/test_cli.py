@@ -1,4 +1,4 @@
-"""The command line: sentences instead of tracebacks, and exit codes."""
+"""The command line: error messages without tracebacks, exit codes, and audit records."""
 
 import asyncio
 import os
@@ -32,16 +32,16 @@ from tests.support.kith_process import start_kith
 ROOT = Path(__file__).parents[2]
 
 
-async def kith(*arguments: str, **changes: str) -> tuple[int, str]:
+async def kith(*arguments: str, **variables: str) -> tuple[int, str]:
     """Run a command and return its exit code and output."""
-    return await kith_reading(None, *arguments, **changes)
+    return await kith_reading(None, *arguments, **variables)
 
 
-async def kith_reading(stdin: int | None, *arguments: str, **changes: str) -> tuple[int, str]:
+async def kith_reading(stdin: int | None, *arguments: str, **variables: str) -> tuple[int, str]:
     """Run a command with this descriptor as its standard input."""
     process = await start_kith(
         *arguments,
-        env={**os.environ, **changes},
+        env={**os.environ, **variables},
         stdin=stdin,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -51,14 +51,15 @@ async def kith_reading(stdin: int | None, *arguments: str, **changes: str) -> tu
     return process.returncode, out.decode()
 
 
-def invoked(*arguments: str) -> tuple[int, str]:
-    """The same in this process, for a command that needs no server: 1 s of CPU less."""
+def kith_in_process(*arguments: str) -> tuple[int, str]:
+    """Like `kith`, but in this process, which saves 1 s of CPU. For commands without servers."""
     result = CliRunner().invoke(app, arguments, prog_name="kith")
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.output
 
 
-def servers(settings: StorageSettings) -> dict[str, str]:
+def server_variables(settings: StorageSettings) -> dict[str, str]:
+    """The environment variables with the addresses of the servers."""
     return {"DATABASE_URL": settings.database_url, "REDIS_URL": settings.redis_url}
 
 
@@ -79,7 +80,7 @@ def servers(settings: StorageSettings) -> dict[str, str]:
     ],
 )
 def test_a_number_that_is_too_large_is_rejected(command: str) -> None:
-    code, output = invoked(*command.split(), str(2**63))
+    code, output = kith_in_process(*command.split(), str(2**63))
     assert code == 2
     assert "Input should be less than or equal to" in output
 
@@ -101,16 +102,18 @@ def test_a_number_that_is_too_large_is_rejected(command: str) -> None:
         "sdl",
     ],
 )
-def test_every_command_explains_itself(command: str) -> None:
-    code, said = invoked(command, "--help")
+def test_every_command_has_a_help_text(command: str) -> None:
+    code, output = kith_in_process(command, "--help")
     assert code == 0
-    assert f"Usage: kith {command}" in said
+    assert f"Usage: kith {command}" in output
 
 
-async def test_a_command_of_the_module_has_the_modules_name() -> None:
-    code, said = await ran(Path(sys.executable), "-m", "gateway", "token", "--help", folder=ROOT)
+async def test_the_help_of_the_module_shows_the_name_of_the_module() -> None:
+    code, output = await run_program(
+        Path(sys.executable), "-m", "gateway", "token", "--help", folder=ROOT
+    )
     assert code == 0
-    assert "Usage: python -m gateway" in said
+    assert "Usage: python -m gateway" in output
 
 
 async def test_the_installed_command_runs_from_another_folder(tmp_path: Path) -> None:
@@ -120,22 +123,22 @@ async def test_the_installed_command_runs_from_another_folder(tmp_path: Path) ->
     (site / "locked.pth").write_text("\n".join(p for p in sys.path if p.endswith("-packages")))
     python = environment / "bin" / "python"
     install = ("install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation")
-    code, said = await ran(python, "-m", "pip", *install, "--editable", str(ROOT))
-    assert code == 0, said
+    code, output = await run_program(python, "-m", "pip", *install, "--editable", str(ROOT))
+    assert code == 0, output
     script = environment / "bin" / "kith"
-    assert await ran(script, "--version") == (0, f"kith {VERSION}\n")
-    code, said = await ran(script, "--help")
-    assert "Usage: kith" in said
-    code, said = await ran(python, "-c", "import gateway; print(gateway.__path__[0])")
-    assert said.strip() == str(ROOT / "gateway")
+    assert await run_program(script, "--version") == (0, f"kith {VERSION}\n")
+    code, output = await run_program(script, "--help")
+    assert "Usage: kith" in output
+    code, output = await run_program(python, "-c", "import gateway; print(gateway.__path__[0])")
+    assert output.strip() == str(ROOT / "gateway")
 
 
-def test_the_version_is_the_projects() -> None:
+def test_the_version_is_that_of_pyproject_toml() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == VERSION
 
 
-async def ran(program: Path, *arguments: str, folder: Path = Path("/")) -> tuple[int, str]:
+async def run_program(program: Path, *arguments: str, folder: Path = Path("/")) -> tuple[int, str]:
     """Exit code and output of a program."""
     process = await asyncio.create_subprocess_exec(
         program,
@@ -150,27 +153,31 @@ async def ran(program: Path, *arguments: str, folder: Path = Path("/")) -> tuple
 
 
 @pytest.mark.parametrize("command", [("verify",), ("load", "edges.csv")])
-async def test_a_space_that_was_never_migrated_gets_an_error_that_says_so(
+async def test_a_command_for_a_space_without_tables_says_to_migrate_it(
     storage_settings: StorageSettings, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     (tmp_path / "edges.csv").write_text("1,2\n")
     arguments = [str(tmp_path / a) if a.endswith(".csv") else a for a in command]
-    code, said = await kith(*arguments, "--space", "nowhere", **servers(storage_settings))
+    code, output = await kith(
+        *arguments, "--space", "nowhere", **server_variables(storage_settings)
+    )
     assert code == 2
-    assert "kith migrate" in said
-    assert "Traceback" not in said
+    assert "kith migrate" in output
+    assert "Traceback" not in output
 
 
 async def test_load_reads_standard_input(storage_settings: StorageSettings) -> None:
-    """A pipe, which can be read only once."""
-    given, feed = os.pipe()
-    with os.fdopen(given, "rb"), os.fdopen(feed, "wb") as packed:
-        packed.write(zstandard.compress(b"1,2\n2,1\nx,y\n"))
-        packed.close()
-        code, said = await kith_reading(given, "load", "-", **servers(storage_settings))
+    """From a pipe, which can be read only once."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb"), os.fdopen(write_end, "wb") as pipe:
+        pipe.write(zstandard.compress(b"1,2\n2,1\nx,y\n"))
+        pipe.close()
+        code, output = await kith_reading(
+            read_end, "load", "-", **server_variables(storage_settings)
+        )
     assert code == 0
-    assert "line 3: from_user_id is not an integer" in said
-    assert "2 edges loaded" in said
+    assert "line 3: from_user_id is not an integer" in output
+    assert "2 edges loaded" in output
     assert [edge[:2] for edge in await follows_of(storage_settings)] == [(1, 2), (2, 1)]
 
 
@@ -188,19 +195,19 @@ async def test_a_gateway_of_a_space_without_tables_is_not_ready(
         assert error["extensions"] == {"code": "UNAVAILABLE", "part": "PostgreSQL"}
 
 
-async def test_a_proof_without_the_caches_is_none(
+async def test_verify_fails_while_redis_is_unavailable(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await follows(stores, (1, 2))
     await drain_all(stores)
-    assert (await kith("verify", **servers(storage_settings)))[0] == 0
-    changes = {**servers(storage_settings), "REDIS_URL": "unix:///nowhere.sock"}
-    code, said = await kith("verify", **changes)
+    assert (await kith("verify", **server_variables(storage_settings)))[0] == 0
+    variables = {**server_variables(storage_settings), "REDIS_URL": "unix:///nowhere.sock"}
+    code, output = await kith("verify", **variables)
     assert code == 2
-    assert "could not all be compared" in said
+    assert "could not all be compared" in output
 
 
-async def test_a_wrong_cached_value_is_found_and_mended(
+async def test_verify_finds_a_wrong_cached_value_and_repairs_it(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await follows(stores, (1, 2))
@@ -208,35 +215,35 @@ async def test_a_wrong_cached_value_is_found_and_mended(
     await stores.reads.reader.read(None, ProfilesOf([1]))  # type: ignore[list-item]
     ((key,),) = await stores.servers.redis.pipe([("KEYS", "*profile*")])
     await stores.servers.redis.pipe([("SET", key, bytes(25))])
-    code, said = await kith("verify", **servers(storage_settings))
+    code, output = await kith("verify", **server_variables(storage_settings))
     assert code == 1
-    assert "cached value differs: 1" in said
-    await kith("verify", "--repair", **servers(storage_settings))
-    assert (await kith("verify", **servers(storage_settings)))[0] == 0
+    assert "cached value differs: 1" in output
+    await kith("verify", "--repair", **server_variables(storage_settings))
+    assert (await kith("verify", **server_variables(storage_settings)))[0] == 0
 
 
 @pytest.mark.parametrize("user", ["0", "9223372036854775808", "x"])
-def test_a_token_is_for_a_user_id(user: str) -> None:
-    code, said = invoked("token", user)
+def test_a_token_for_an_invalid_user_id_is_rejected(user: str) -> None:
+    code, output = kith_in_process("token", user)
     assert code == 2
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
-def test_a_token_for_nobody_is_a_services() -> None:
-    code, said = invoked("token")
-    assert (code, "Name a user id" in said) == (2, True)
-    code, said = invoked("token", "--scope", "service")
+def test_a_token_without_a_user_needs_the_service_scope() -> None:
+    code, output = kith_in_process("token")
+    assert (code, "Name a user id" in output) == (2, True)
+    code, output = kith_in_process("token", "--scope", "service")
     assert code == 0
     authentication = Authentication(
         AuthenticationSettings(secrets=(DEVELOPMENT_SECRET,), development=True)
     )
     identity = authentication.identify(
-        Headers([(b"authorization", f"Bearer {said.strip()}".encode())])
+        Headers([(b"authorization", f"Bearer {output.strip()}".encode())])
     )
     assert (identity.user_id, identity.service) == (None, True)
 
 
-def test_only_its_owner_can_read_where_the_servers_are(empty_state: State) -> None:
+def test_only_its_owner_can_read_the_file_with_the_server_addresses(empty_state: State) -> None:
     with empty_state.held():
         announce(empty_state, "postgresql://kith:secret@db/kith", "redis://cache", None)
         assert stat.S_IMODE(empty_state.run_file.stat().st_mode) == 0o600
@@ -244,7 +251,7 @@ def test_only_its_owner_can_read_where_the_servers_are(empty_state: State) -> No
 
 @pytest.mark.parametrize("manifest", ['{"%s": "{ __typename }"}' % ("0" * 32), '{"a": "{ no }"}'])
 @pytest.mark.parametrize("by_option", [True, False])
-async def test_a_wrong_manifest_stops_a_gateway_with_a_sentence(
+async def test_serve_rejects_an_invalid_manifest_of_trusted_documents(
     storage_settings: StorageSettings, tmp_path: Path, manifest: str, by_option: bool
 ) -> None:
     file = tmp_path / "documents.json"
@@ -252,10 +259,12 @@ async def test_a_wrong_manifest_stops_a_gateway_with_a_sentence(
     secret = {"KITH_JWT_SECRET": "a secret of thirty-two characters"}
     option = ("--trusted-documents", str(file)) if by_option else ()
     variable = {} if by_option else {"KITH_TRUSTED_DOCUMENTS": str(file)}
-    code, said = await kith("serve", *option, **servers(storage_settings), **secret, **variable)
+    code, output = await kith(
+        "serve", *option, **server_variables(storage_settings), **secret, **variable
+    )
     assert code == 2
-    assert f"{file}: the operation without a name" in said
-    assert "Traceback" not in said
+    assert f"{file}: the operation without a name" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize(
@@ -266,14 +275,16 @@ async def test_a_wrong_manifest_stops_a_gateway_with_a_sentence(
         (["outbox", "drop", "1"], "EXIT 1"),
         (["verify", "--repair"], "OK"),
         (["migrate"], "OK"),
-        pytest.param(["shards", "isolate", "7"], "FAILED", marks=pytest.mark.plain("it isolates")),
+        pytest.param(
+            ["shards", "isolate", "7"], "FAILED", marks=pytest.mark.plain("the command succeeds")
+        ),
     ],
 )
 async def test_a_command_that_changes_a_space_is_audited(
     storage_settings: StorageSettings, command: list[str], result: str
 ) -> None:
-    _, said = await kith(*command, **servers(storage_settings))
-    (line,) = [line for line in said.splitlines() if " kith.audit: " in line]
+    _, output = await kith(*command, **server_variables(storage_settings))
+    (line,) = [line for line in output.splitlines() if " kith.audit: " in line]
     name = " ".join(word for word in command if word.isalpha() or word.startswith("--"))
     assert f"kith.audit: command {name} " in line
     assert 'actor="operator ' in line
@@ -283,16 +294,16 @@ async def test_a_command_that_changes_a_space_is_audited(
 
 async def test_a_command_that_only_reads_is_not_audited(storage_settings: StorageSettings) -> None:
     for command in (["lanes"], ["outbox", "list"], ["verify"]):
-        _, said = await kith(*command, **servers(storage_settings))
-        assert "kith.audit" not in said
+        _, output = await kith(*command, **server_variables(storage_settings))
+        assert "kith.audit" not in output
 
 
 async def test_a_printed_token_is_audited_without_the_token() -> None:
-    _, said = await kith("token", "7", "--scope", "service", KITH_JWT_SECRET="s" * 32)
-    (printed,) = [line for line in said.splitlines() if "." in line and " " not in line]
-    (line,) = [line for line in said.splitlines() if "kith.audit" in line]
+    _, output = await kith("token", "7", "--scope", "service", KITH_JWT_SECRET="s" * 32)
+    (token,) = [line for line in output.splitlines() if "." in line and " " not in line]
+    (line,) = [line for line in output.splitlines() if "kith.audit" in line]
     assert "command token" in line
     assert "target=7 scopes=service" in line
-    assert printed not in line
-    _, said = await kith("token", "7", KITH_JWT_SECRET=DEVELOPMENT_SECRET)
-    assert "kith.audit" not in said
+    assert token not in line
+    _, output = await kith("token", "7", KITH_JWT_SECRET=DEVELOPMENT_SECRET)
+    assert "kith.audit" not in output

@@ -1,4 +1,4 @@
-"""The queries of docs/clients.md run as printed, and the page lists the right limits."""
+"""The queries in docs/clients.md run as printed, and the page lists the configured limits."""
 
 import pytest
 
@@ -17,21 +17,21 @@ from tests.support.relationships import protect
 
 
 @pytest.fixture
-async def world(stores: Stores) -> None:
-    """Four follow user 1; user 5 blocks two; three ask to follow user 8."""
+async def graph(stores: Stores) -> None:
+    """Four users follow user 1, user 5 blocks two users, and three users ask to follow user 8."""
     await follows(stores, (2, 1), (3, 1), (4, 1), (5, 1), (1, 5), (5, 4))
     for blocked in (6, 7):
         await edges(stores, {(5, blocked): Kind.BLOCK})
     await protect(stores, 8)
-    await edges(stores, {(asker, 8): Kind.REQUEST for asker in (2, 3, 4)})
+    await edges(stores, {(requester, 8): Kind.REQUEST for requester in (2, 3, 4)})
     await drain_all(stores)
 
 
-@pytest.mark.usefixtures("world")
-async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> None:
-    shown = examples("clients")
-    assert len(shown) == 8
-    for example in shown:
+@pytest.mark.usefixtures("graph")
+async def test_every_example_returns_what_the_page_shows(gateway: Gateway) -> None:
+    page_examples = examples("clients")
+    assert len(page_examples) == 8
+    for example in page_examples:
         data = await example.ask(gateway)
         assert example.data in (None, data), example.document
         assert found(data, "outcome") == promised(example.document)
@@ -40,8 +40,8 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
 def test_the_page_lists_the_limits() -> None:
     policy, engine = Policy(), EngineSettings()
     assert f"({policy.page_default} if nothing is said)" in page("clients")
-    result = [int(most.replace(",", "")) for _, most in rows("clients", "what")]
-    assert result == [
+    listed = [int(limit.replace(",", "")) for _, limit in rows("clients", "what")]
+    assert listed == [
         policy.page_max,
         policy.users_max,
         policy.relations_max,

@@ -1,4 +1,4 @@
-"""Friends in the order of closeness, asked as front ends ask for them."""
+"""The viewer's friends ordered by affinity, as front ends request them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.support.gateway import Gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.interactions import interaction, record
 
-CLOSEST = """
+FRIENDS_BY_AFFINITY = """
 query ($ids: [ID!]!, $first: Int, $after: String, $last: Int, $before: String,
        $direction: OrderDirection! = DESC) {
   users(ids: $ids) {
@@ -27,15 +27,15 @@ query ($ids: [ID!]!, $first: Int, $after: String, $last: Int, $before: String,
 
 @pytest.fixture
 async def graph(gateway: Gateway, stores: Stores) -> None:
-    """1 has the friends 2 to 6, and has most to do with 4, then with 2."""
+    """User 1 has friends 2 to 6, and interacted with 4 three times and with 2 once."""
     friends = range(2, 7)
     await follows(stores, *((1, friend) for friend in friends), *((f, 1) for f in friends))
     await drain_all(stores)
     await record(gateway, interaction(1, 4, count=3), interaction(1, 2), interaction(1, 99))
 
 
-async def closest(gateway: Gateway, **paging: Any) -> Any:
-    return (await gateway.data(CLOSEST, 1, ids=["1"], **paging))["users"][0]["friends"]
+async def closest_friends(gateway: Gateway, **paging: Any) -> Any:
+    return (await gateway.data(FRIENDS_BY_AFFINITY, 1, ids=["1"], **paging))["users"][0]["friends"]
 
 
 def ids(page: Any) -> list[int]:
@@ -46,23 +46,23 @@ def ids(page: Any) -> list[int]:
 async def test_friends_are_read_from_either_end_and_in_either_direction(gateway: Gateway) -> None:
     order = [4, 2, 6, 5, 3]
     for direction, whole in (("DESC", order), ("ASC", order[::-1])):
-        page = await closest(gateway, direction=direction)
+        page = await closest_friends(gateway, direction=direction)
         assert (ids(page), page["totalCount"], page["access"]) == (whole, 5, "VISIBLE")
         ends = page["edges"][0]["cursor"], page["edges"][-1]["cursor"]
         assert (page["pageInfo"]["startCursor"], page["pageInfo"]["endCursor"]) == ends
-        page = await closest(gateway, direction=direction, first=2)
+        page = await closest_friends(gateway, direction=direction, first=2)
         assert (ids(page), page["pageInfo"]["hasNextPage"]) == (whole[:2], True)
         end = page["pageInfo"]["endCursor"]
-        page = await closest(gateway, direction=direction, first=3, after=end)
+        page = await closest_friends(gateway, direction=direction, first=3, after=end)
         assert (ids(page), page["pageInfo"]["hasNextPage"]) == (whole[2:], False)
         start = page["pageInfo"]["startCursor"]
-        page = await closest(gateway, direction=direction, last=1, before=start)
+        page = await closest_friends(gateway, direction=direction, last=1, before=start)
         assert (ids(page), page["pageInfo"]["hasPreviousPage"]) == (whole[1:2], True)
 
 
 @pytest.mark.usefixtures("graph")
-async def test_the_states_of_other_accounts_are_hidden(gateway: Gateway) -> None:
-    answer = await gateway.answer(CLOSEST, 1, ids=["2", "1", "3"])
+async def test_only_the_viewers_own_friends_can_be_ordered_by_affinity(gateway: Gateway) -> None:
+    answer = await gateway.answer(FRIENDS_BY_AFFINITY, 1, ids=["2", "1", "3"])
     assert answer["data"]["users"][0] is None
     assert [error["extensions"] for error in answer["errors"]] == [
         {"code": "BAD_USER_INPUT", "argument": "orderBy"}
@@ -71,33 +71,35 @@ async def test_the_states_of_other_accounts_are_hidden(gateway: Gateway) -> None
 
 
 @pytest.mark.usefixtures("graph")
-async def test_a_service_gets_closest_friends_only_for_a_user(gateway: Gateway) -> None:
-    for asked in (gateway, gateway.as_service):
-        error = await asked.error(CLOSEST, ids=["1"])
+async def test_a_service_gets_closest_friends_only_when_it_acts_for_a_user(
+    gateway: Gateway,
+) -> None:
+    for caller in (gateway, gateway.as_service):
+        error = await caller.error(FRIENDS_BY_AFFINITY, ids=["1"])
         assert error["extensions"] == {"code": "UNAUTHENTICATED"}
-    data = await gateway.as_service.data(CLOSEST, 1, ids=["1"])
+    data = await gateway.as_service.data(FRIENDS_BY_AFFINITY, 1, ids=["1"])
     assert ids(data["users"][0]["friends"]) == [4, 2, 6, 5, 3]
 
 
 @pytest.mark.usefixtures("graph")
-async def test_whispers_and_blocks_make_no_friends_however_close(
+async def test_whispered_and_blocking_users_are_not_among_the_closest_friends(
     gateway: Gateway, stores: Stores
 ) -> None:
     await edges(stores, {(1, 4): Kind.WHISPER, (2, 1): Kind.BLOCK, (1, 2): Kind.NONE})
-    assert ids(await closest(gateway)) == [6, 5, 3]
+    assert ids(await closest_friends(gateway)) == [6, 5, 3]
     await drain_all(stores)
-    page = await closest(gateway)
+    page = await closest_friends(gateway)
     assert (ids(page), page["totalCount"]) == ([6, 5, 3], 3)
 
 
 @pytest.mark.usefixtures("graph")
-async def test_bad_paging_is_named(gateway: Gateway) -> None:
-    dated = "{ viewer { user { friends { edges { cursor } } } } }"
-    friends = (await gateway.data(dated, 1))["viewer"]["user"]["friends"]
+async def test_the_error_names_the_invalid_paging_argument(gateway: Gateway) -> None:
+    by_date = "{ viewer { user { friends { edges { cursor } } } } }"
+    friends = (await gateway.data(by_date, 1))["viewer"]["user"]["friends"]
     for given, argument in (
         ({"first": 101}, "first"),
         ({"first": 1, "last": 1}, "first"),
         ({"after": friends["edges"][0]["cursor"]}, "after"),
     ):
-        error = await gateway.error(CLOSEST, 1, ids=["1"], **given)
+        error = await gateway.error(FRIENDS_BY_AFFINITY, 1, ids=["1"], **given)
         assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}

@@ -1,4 +1,4 @@
-"""The GraphQL contract, asked as front ends ask it: over HTTP, on real stores."""
+"""The GraphQL API as front ends use it: over HTTP, on real stores."""
 
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,7 @@ mutation Unfollow($id: ID!) {
 """
 
 
-async def test_following_returns_everything_at_once(gateway: Gateway) -> None:
+async def test_a_follow_returns_the_relation_both_users_and_their_lists(gateway: Gateway) -> None:
     payload = (await gateway.data(FOLLOW, viewer=1, id="2"))["followUser"]
     followed_at = payload["relation"].pop("followedAt")
     assert datetime.fromisoformat(followed_at).tzinfo is not None
@@ -63,23 +63,23 @@ async def test_following_returns_everything_at_once(gateway: Gateway) -> None:
     }
 
 
-async def test_following_twice_changes_nothing(gateway: Gateway) -> None:
+async def test_a_repeated_follow_changes_nothing(gateway: Gateway) -> None:
     first = (await gateway.data(FOLLOW, viewer=1, id="2"))["followUser"]
     second = (await gateway.data(FOLLOW, viewer=1, id="2"))["followUser"]
     assert second == {**first, "outcome": "ALREADY_FOLLOWING"}
 
 
-async def test_unfollowing_takes_it_back(gateway: Gateway) -> None:
+async def test_an_unfollow_ends_the_follow(gateway: Gateway) -> None:
     await gateway.data(FOLLOW, viewer=1, id="2")
-    undone = (await gateway.data(UNFOLLOW, viewer=1, id="2"))["unfollowUser"]
-    assert undone == {
+    unfollowed = (await gateway.data(UNFOLLOW, viewer=1, id="2"))["unfollowUser"]
+    assert unfollowed == {
         "outcome": "UNFOLLOWED",
         "relation": {"state": "NONE", "followedAt": None},
         "user": {"followerCount": 0},
         "userErrors": [],
     }
     again = (await gateway.data(UNFOLLOW, viewer=1, id="2"))["unfollowUser"]
-    assert again == {**undone, "outcome": "NOT_FOLLOWING"}
+    assert again == {**unfollowed, "outcome": "NOT_FOLLOWING"}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ async def test_an_invalid_follow_is_rejected_with_a_reason(
     assert error["message"]
 
 
-async def test_the_following_limit_is_in_the_contract_and_holds(
+async def test_a_follow_beyond_the_following_limit_is_rejected(
     storage_settings: StorageSettings,
 ) -> None:
     async with running_gateway(storage_settings, Policy(following_max=2)) as gateway:
@@ -121,7 +121,7 @@ async def test_an_anonymous_viewer_cannot_follow(gateway: Gateway) -> None:
     assert error["extensions"]["code"] == "UNAUTHENTICATED"
 
 
-async def test_relations_keep_the_places_and_repeats_of_the_ids(
+async def test_relations_are_in_the_order_of_the_ids_with_repeats(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (1, 2), (3, 1), (1, 4), (4, 1))
@@ -151,7 +151,9 @@ async def test_relations_keep_the_places_and_repeats_of_the_ids(
     }
 
 
-async def test_the_viewers_relation_is_null_for_nobody(gateway: Gateway, stores: Stores) -> None:
+async def test_the_viewers_relation_is_null_for_an_anonymous_viewer(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (1, 2))
     query = '{ users(ids: ["2", "1"]) { viewerRelation { state } } viewer { user { id } } }'
     assert await gateway.data(query) == {"users": [{"viewerRelation": None}] * 2, "viewer": None}
@@ -174,39 +176,43 @@ async def test_nodes_are_found_by_their_ids(gateway: Gateway) -> None:
     }
 
 
-async def walk(gateway: Gateway, field: str, size: int, *, back: bool) -> list[dict[str, Any]]:
+async def page_through(
+    gateway: Gateway, field: str, size: int, *, backward: bool
+) -> list[dict[str, Any]]:
     """All edges of user 1's list, page by page, in the order of the list."""
-    ask = "last: $size, before: $cursor" if back else "first: $size, after: $cursor"
-    query = f"""query ($size: Int!, $cursor: String) {{ user(id: "1") {{ {field}({ask}) {{
+    paging = "last: $size, before: $cursor" if backward else "first: $size, after: $cursor"
+    query = f"""query ($size: Int!, $cursor: String) {{ user(id: "1") {{ {field}({paging}) {{
         totalCount edges {{ cursor node {{ id }} }}
         pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor }} }} }} }}"""
-    walked: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     cursor = None
     while True:
         page = (await gateway.data(query, size=size, cursor=cursor))["user"][field]
         edges, info = page["edges"], page["pageInfo"]
         assert info["startCursor"] == edges[0]["cursor"]
         assert info["endCursor"] == edges[-1]["cursor"]
-        walked = [*edges, *walked] if back else [*walked, *edges]
-        cursor = info["startCursor" if back else "endCursor"]
-        if not info["hasPreviousPage" if back else "hasNextPage"]:
-            assert page["totalCount"] == len(walked)
-            return walked
+        found = [*edges, *found] if backward else [*found, *edges]
+        cursor = info["startCursor" if backward else "endCursor"]
+        if not info["hasPreviousPage" if backward else "hasNextPage"]:
+            assert page["totalCount"] == len(found)
+            return found
 
 
 @pytest.mark.parametrize("field", ["following", "followers", "friends"])
 @pytest.mark.parametrize("size", [1, 3, 4, 100])
-async def test_a_list_is_the_same_walked_from_either_end(
+async def test_a_list_has_the_same_edges_when_paged_from_either_end(
     gateway: Gateway, stores: Stores, field: str, size: int
 ) -> None:
     await follows(stores, *((1, fan) for fan in range(2, 14)), *((fan, 1) for fan in range(2, 14)))
     await drain_all(stores)
-    ahead = await walk(gateway, field, size, back=False)
-    assert [int(edge["node"]["id"]) for edge in ahead] == list(range(13, 1, -1))
-    assert await walk(gateway, field, size, back=True) == ahead
+    forward = await page_through(gateway, field, size, backward=False)
+    assert [int(edge["node"]["id"]) for edge in forward] == list(range(13, 1, -1))
+    assert await page_through(gateway, field, size, backward=True) == forward
 
 
-async def test_an_empty_page_says_what_lies_around_it(gateway: Gateway, stores: Stores) -> None:
+async def test_an_empty_page_tells_whether_the_list_has_entries(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (1, 2))
     query = """{ user(id: "1") { following(first: 0) { edges { cursor } totalCount
         pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }"""
@@ -224,7 +230,7 @@ async def test_an_empty_page_says_what_lies_around_it(gateway: Gateway, stores: 
 
 
 @pytest.mark.parametrize(
-    ("field", "argument", "says"),
+    ("field", "argument", "message_part"),
     [
         ('user(id: "0") { id }', "id", "user id"),
         ('user(id: "007") { id }', "id", "user id"),
@@ -251,11 +257,13 @@ async def test_an_empty_page_says_what_lies_around_it(gateway: Gateway, stores: 
         ('user(id: "1") { relationWith(ids: ["2", "two"]) { state } }', "ids", "two"),
     ],
 )
-async def test_bad_input_is_named(gateway: Gateway, field: str, argument: str, says: str) -> None:
+async def test_the_error_names_the_invalid_argument(
+    gateway: Gateway, field: str, argument: str, message_part: str
+) -> None:
     error = await gateway.error(f"{{ {field} }}")
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
     assert error["extensions"]["argument"] == argument
-    assert says in error["message"]
+    assert message_part in error["message"]
 
 
 DATE_EXPECTED = 'A DateTime must be a string like "2026-01-31T12:00:00Z", got '
@@ -279,7 +287,7 @@ DATE_EXPECTED = 'A DateTime must be a string like "2026-01-31T12:00:00Z", got '
         ),
     ],
 )
-async def test_an_invalid_literal_is_named_with_its_place(
+async def test_the_error_of_an_invalid_literal_has_its_location(
     gateway: Gateway, field: str, column: int, message: str
 ) -> None:
     error = await gateway.error(f"{{ {field} }}")
@@ -287,7 +295,7 @@ async def test_an_invalid_literal_is_named_with_its_place(
     assert error["locations"] == [{"line": 1, "column": column}]
 
 
-async def test_an_invalid_variable_is_named(gateway: Gateway) -> None:
+async def test_the_error_of_an_invalid_variable_has_the_expected_type(gateway: Gateway) -> None:
     error = await gateway.error("query ($id: ID!) { user(id: $id) { id } }", id=None)
     assert error["message"].endswith("Expected value of non-null type 'ID!' not to be null.")
     since = """
@@ -317,7 +325,7 @@ async def test_a_wrong_path_or_method_is_a_graphql_error(
     assert status != 405 or response.headers["allow"]
 
 
-async def test_too_many_relations_are_an_error_and_never_cut(gateway: Gateway) -> None:
+async def test_too_many_ids_are_an_error_and_not_truncated(gateway: Gateway) -> None:
     query = 'query ($ids: [ID!]!) { user(id: "1") { relationWith(ids: $ids) { state } } }'
     data = await gateway.data(query, ids=["2"] * 1000)
     assert len(data["user"]["relationWith"]) == 1000
@@ -325,13 +333,13 @@ async def test_too_many_relations_are_an_error_and_never_cut(gateway: Gateway) -
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "ids"}
 
 
-async def test_a_cursor_belongs_to_one_list(gateway: Gateway, stores: Stores) -> None:
+async def test_a_cursor_of_another_list_is_rejected(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, (1, 2), (3, 2))
     await drain_all(stores)
     query = '{ user(id: "1") { following { edges { cursor } } } }'
     cursor = (await gateway.data(query))["user"]["following"]["edges"][0]["cursor"]
     for owner, field in (("1", "followers"), ("3", "following")):
-        asked = f'user(id: "{owner}") {{ {field}(after: $c) {{ totalCount }} }}'
-        error = await gateway.error(f"query ($c: String) {{ {asked} }}", c=cursor)
+        selection = f'user(id: "{owner}") {{ {field}(after: $c) {{ totalCount }} }}'
+        error = await gateway.error(f"query ($c: String) {{ {selection} }}", c=cursor)
         assert error["extensions"]["code"] == "BAD_USER_INPUT"
         assert "does not belong" in error["message"]

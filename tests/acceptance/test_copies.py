@@ -1,6 +1,6 @@
-"""A copy of a graph that is in use: an export, and then the changes after its cursor.
+"""Copy a graph while it changes: load an export, and then apply the changes after its cursor.
 
-It follows the steps of docs/exports.md.
+The steps are those of docs/exports.md.
 """
 
 import json
@@ -38,7 +38,7 @@ FROM %s WHERE kind > 0 OR flags > 0 ORDER BY 1, 2
 def copy_settings(
     storage_settings: StorageSettings, databases: Databases, caches: Caches
 ) -> Iterator[StorageSettings]:
-    """An empty graph."""
+    """An empty database and an empty Redis, for the copy."""
     with databases.empty() as url, caches.empty() as redis_url:
         yield replace(storage_settings, database_url=url, redis_url=redis_url)
 
@@ -49,21 +49,21 @@ async def copy_stores(copy_settings: StorageSettings) -> AsyncIterator[Stores]:
         yield opened
 
 
-def random_edges(chance: random.Random, kinds: Sequence[Kind] = tuple(Kind)) -> Edges:
-    """Changes of some edges."""
+def random_edges(rng: random.Random, kinds: Sequence[Kind] = tuple(Kind)) -> Edges:
+    """New kinds and flags of up to 30 random edges."""
     changed = {}
     for _ in range(30):
-        source, target = chance.sample(range(1, USERS + 1), 2)
-        kind = chance.choice(kinds)
-        flags = Flags.MUTED if chance.random() < 0.2 else Flags.PLAIN
-        if kind in FOLLOWS and chance.random() < 0.2:
+        source, target = rng.sample(range(1, USERS + 1), 2)
+        kind = rng.choice(kinds)
+        flags = Flags.MUTED if rng.random() < 0.2 else Flags.PLAIN
+        if kind in FOLLOWS and rng.random() < 0.2:
             flags |= Flags.CLOSE_FOLLOW | Flags.NOTIFY
         changed[source, target] = (kind, flags)
     return changed
 
 
 class Copy:
-    """A space that becomes a copy of another. It remembers the versions that it has applied."""
+    """A copy of a graph in other stores. It remembers the versions that it has applied."""
 
     def __init__(self, stores: Stores, settings: StorageSettings) -> None:
         self._stores = stores
@@ -73,8 +73,8 @@ class Copy:
     async def load(self, file: Path) -> None:
         """Load the follows of a file of all kinds, and write its other edges."""
         with zstandard.open(file, "rt", encoding="utf-8") as text:
-            head, *lines = text.read().splitlines()
-        assert head == "from_user_id,to_user_id,created_at_ms,kind,flags"
+            header, *lines = text.read().splitlines()
+        assert header == "from_user_id,to_user_id,created_at_ms,kind,flags"
         rows = [tuple(map(int, line.split(","))) for line in lines]
         plain = [(row[0], row[1], row[2]) for row in rows if row[3:] == (Kind.FOLLOW, 0)]
         report = await bulk_load(self._settings, write_edges(file.with_name("plain.csv"), plain))
@@ -83,7 +83,7 @@ class Copy:
             if (kind, flags) != (Kind.FOLLOW, 0):
                 await self._write(source, target, Kind(kind), Flags(flags), since)
 
-    async def follow(self, gateway: Gateway, cursor: str) -> str:
+    async def apply_changes(self, gateway: Gateway, cursor: str) -> str:
         """Apply all changes after the cursor, and return the last cursor."""
         url = f"/changes?follow=false&after={cursor}"
         response = await gateway.http.get(url, headers=AS_SERVICE)
@@ -95,12 +95,12 @@ class Copy:
         return cursor
 
     async def _apply(self, change: dict[str, str]) -> None:
-        ends = int(change["source"]), int(change["target"])
+        pair = int(change["source"]), int(change["target"])
         version = int(change["version"])
-        if version > self._versions.get(ends, 0):
-            self._versions[ends] = version
+        if version > self._versions.get(pair, 0):
+            self._versions[pair] = version
             kind, flags = Kind[change["after"]], Flags(int(change["flags_after"]))
-            await self._write(*ends, kind, flags, int(change["since"]))
+            await self._write(*pair, kind, flags, int(change["since"]))
 
     async def _write(self, source: int, target: int, kind: Kind, flags: Flags, since: int) -> None:
         rule = becomes(kind, flags, since)
@@ -108,7 +108,7 @@ class Copy:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_an_export_and_the_changes_after_it_are_the_graph(
+async def test_an_export_with_the_changes_after_its_cursor_equals_the_graph(
     gateway: Gateway,
     stores: Stores,
     storage_settings: StorageSettings,
@@ -118,17 +118,17 @@ async def test_an_export_and_the_changes_after_it_are_the_graph(
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
 ) -> None:
-    """In both directions, with all kinds, flags and dates."""
+    """Forward and reverse rows are equal in kind, flags and date."""
     monkeypatch.setattr(graph_export, "CHUNK_ROWS", 20)
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     await bulk_load(storage_settings, write_edges(tmp_path / "ring.csv", ring(USERS, 4)))
-    await edges(stores, random_edges(chance, EVERY_KIND))
+    await edges(stores, random_edges(rng, EVERY_KIND))
     cursor = await stores.changes.feed.end()
     file = tmp_path / "graph.csv.zst"
 
     async def change(_: int, __: int) -> None:  # while the export runs
-        await edges(stores, random_edges(chance))
-        if chance.random() < 0.5:
+        await edges(stores, random_edges(rng))
+        if rng.random() < 0.5:
             await drain_all(stores)
 
     selection = Selection(kinds=EVERY_KIND)
@@ -136,13 +136,13 @@ async def test_an_export_and_the_changes_after_it_are_the_graph(
         storage_settings, file, selection, cursor, with_kinds=True, on_exported=change
     )
     assert report.cursor == cursor
-    assert report.edges > 6 * graph_export.CHUNK_ROWS, "it was changed several times meanwhile"
+    assert report.edges > 6 * graph_export.CHUNK_ROWS, "the graph changes after each chunk"
     copy = Copy(copy_stores, copy_settings)
     await copy.load(file)
     for _ in range(3):
-        await edges(stores, random_edges(chance))
+        await edges(stores, random_edges(rng))
         await drain_all(stores)
-        cursor = await copy.follow(gateway, cursor)
+        cursor = await copy.apply_changes(gateway, cursor)
     await drain_all(copy_stores)
     for table in ("following", "follower"):
         assert await fetch(copy_settings, EDGES % table) == await fetch(

@@ -1,4 +1,4 @@
-"""Cursors and page info, alike in all lists."""
+"""Cursors and page info work the same in all lists."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -43,23 +43,23 @@ def database_url(databases: Databases, caches: Caches) -> Iterator[str]:
 
 
 async def graph(stores: Stores) -> None:
-    """Every list of 1 and of 2 has at least three entries, the same in both."""
-    said: dict[tuple[int, int], Any] = {(3, friend): Kind.FOLLOW for friend in range(10, 14)}
+    """Every list of users 1 and 2 has at least three entries, and both users have the same."""
+    new_edges: dict[tuple[int, int], Any] = {(3, friend): Kind.FOLLOW for friend in range(10, 14)}
     for owner in OWNERS:
         for friend in range(10, 14):
-            said[owner, friend] = Kind.FOLLOW, Flags.CLOSE_FOLLOW
-            said[friend, owner] = Kind.FOLLOW
-        for place in range(4):
-            said[owner, 20 + place] = Kind.NONE, Flags.MUTED
-            said[owner, 30 + place] = Kind.BLOCK
-            said[owner, 40 + place] = Kind.REQUEST
-            said[50 + place, owner] = Kind.REQUEST
-            said[60 + place, owner] = Kind.FOLLOW
-    await edges(stores, said)
+            new_edges[owner, friend] = Kind.FOLLOW, Flags.CLOSE_FOLLOW
+            new_edges[friend, owner] = Kind.FOLLOW
+        for n in range(4):
+            new_edges[owner, 20 + n] = Kind.NONE, Flags.MUTED
+            new_edges[owner, 30 + n] = Kind.BLOCK
+            new_edges[owner, 40 + n] = Kind.REQUEST
+            new_edges[50 + n, owner] = Kind.REQUEST
+            new_edges[60 + n, owner] = Kind.FOLLOW
+    await edges(stores, new_edges)
 
 
-def query(name: str, owner: int, window: str) -> str:
-    field = LISTS[name] % window
+def query(name: str, owner: int, paging: str) -> str:
+    field = LISTS[name] % paging
     if "page:" not in field:
         field = f"page: {field} {{ {PAGE} }}"
     field = field.replace("...page", PAGE)
@@ -70,27 +70,29 @@ def query(name: str, owner: int, window: str) -> str:
     )
 
 
-async def page(gateway: Gateway, name: str, owner: int, window: str) -> Any:
-    """A page of one of the owner's lists, as user 1 sees it, or the owner where it is theirs."""
+async def page(gateway: Gateway, name: str, owner: int, paging: str) -> Any:
+    """A page of one of the owner's lists. The viewer is user 1, or the owner for VIEWER_LISTS."""
     viewer = 1 if name in USER_LISTS else owner
-    data = await gateway.data(query(name, owner, window), viewer)
+    data = await gateway.data(query(name, owner, paging), viewer)
     found = data["user" if name in USER_LISTS else "viewer"]
     return found["page"] if "page" in found else found["user"]["page"]
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_a_cursor_is_bound_to_the_owner_of_its_list(gateway: Gateway, name: str) -> None:
+async def test_a_cursor_is_rejected_in_the_list_of_another_owner(
+    gateway: Gateway, name: str
+) -> None:
     cursor = (await page(gateway, name, 1, "first: 2"))["edges"][0]["cursor"]
     assert len((await page(gateway, name, 1, f'first: 2 after: "{cursor}"'))["edges"]) == 2
-    for window in (f'first: 2 after: "{cursor}"', f'last: 2 before: "{cursor}"'):
+    for paging in (f'first: 2 after: "{cursor}"', f'last: 2 before: "{cursor}"'):
         viewer = 1 if name in USER_LISTS else 2
-        error = await gateway.error(query(name, 2, window), viewer)
+        error = await gateway.error(query(name, 2, paging), viewer)
         assert error["extensions"]["code"] == "BAD_USER_INPUT"
         assert error["extensions"]["argument"] in ("after", "before")
         assert "does not belong" in error["message"]
 
 
-def info(page: Any) -> tuple[bool, bool, str | None, str | None]:
+def page_info(page: Any) -> tuple[bool, bool, str | None, str | None]:
     found = page["pageInfo"]
     return (
         found["hasPreviousPage"],
@@ -101,12 +103,14 @@ def info(page: Any) -> tuple[bool, bool, str | None, str | None]:
 
 
 @pytest.mark.parametrize("name", LISTS)
-async def test_paging_goes_on_from_a_page_of_no_entries(gateway: Gateway, name: str) -> None:
+async def test_page_info_of_an_empty_page_leads_to_the_next_and_previous_pages(
+    gateway: Gateway, name: str
+) -> None:
     whole = await page(gateway, name, 1, "first: 100")
     cursors = [edge["cursor"] for edge in whole["edges"]]
     assert len(cursors) >= 3
     first, last = cursors[0], cursors[-1]
-    for window, expected in {
+    for paging, expected in {
         "first: 0": (False, True, None, None),
         f'first: 0 after: "{first}"': (True, True, None, first),
         f'first: 2 after: "{last}"': (True, False, None, last),
@@ -114,7 +118,7 @@ async def test_paging_goes_on_from_a_page_of_no_entries(gateway: Gateway, name: 
         f'last: 0 before: "{last}"': (True, True, last, None),
         f'last: 2 before: "{first}"': (False, True, first, None),
     }.items():
-        empty = await page(gateway, name, 1, window)
+        empty = await page(gateway, name, 1, paging)
         assert empty["edges"] == []
         assert empty["totalCount"] == whole["totalCount"]
-        assert info(empty) == expected, window
+        assert page_info(empty) == expected, paging

@@ -1,4 +1,4 @@
-"""The files for Citus, Kubernetes and systemd: rights, secrets, settings, and commands that exist.
+"""The files for Citus, Kubernetes and systemd: privileges, secrets, settings and commands.
 
 `make deployment-test` also checks them with the programs that read them.
 """
@@ -21,21 +21,22 @@ SERVERS = [name for name, service in CITUS["services"].items() if "image" in ser
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 SETTINGS = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "settings.md").read_text("utf-8"), re.M))
-OF_OTHERS = {"PGPASSFILE", "PGDATA"}
-ROLE = ("gateway", "worker", "migrate")
+POSTGRESQL_VARIABLES = {"PGPASSFILE", "PGDATA"}
+ROLES = ("gateway", "worker", "migrate")
 
 
 def objects(kind: str) -> Iterator[dict[str, Any]]:
+    """The Kubernetes objects of a kind."""
     for file in sorted(KUBERNETES.glob("*.yaml")):
-        for one in yaml.safe_load_all(file.read_text("utf-8")):
-            if one["kind"] == kind:
-                yield one
+        for manifest in yaml.safe_load_all(file.read_text("utf-8")):
+            if manifest["kind"] == kind:
+                yield manifest
 
 
 PODS = {
-    one["metadata"]["name"]: one["spec"]["template"]["spec"]
+    manifest["metadata"]["name"]: manifest["spec"]["template"]["spec"]
     for kind in ("Deployment", "Job")
-    for one in objects(kind)
+    for manifest in objects(kind)
 }
 
 
@@ -47,7 +48,7 @@ def is_command(arguments: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_container_of_citus_or_the_cluster_can_do_no_more_than_it_must(name: str) -> None:
+def test_a_container_of_citus_or_the_cache_cluster_has_minimal_privileges(name: str) -> None:
     service = CITUS["services"][name]
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -58,14 +59,14 @@ def test_a_container_of_citus_or_the_cluster_can_do_no_more_than_it_must(name: s
     assert int(service["user"].split(":")[0]) > 0
 
 
-def test_the_files_of_compose_exist_and_name_each_other() -> None:
+def test_the_names_in_the_citus_compose_file_exist() -> None:
     services = {**COMPOSE["services"], **CITUS["services"]}
     for name, service in CITUS["services"].items():
         assert set(service.get("depends_on", {})) <= services.keys(), name
         assert set(service.get("secrets", ())) <= {*COMPOSE["secrets"], *CITUS["secrets"]}, name
         sources = {config["source"] for config in service.get("configs", ())}
         assert sources <= {*COMPOSE["configs"], *CITUS["configs"]}, name
-        assert set(service.get("environment", {})) <= SETTINGS | OF_OTHERS | {
+        assert set(service.get("environment", {})) <= SETTINGS | POSTGRESQL_VARIABLES | {
             variable for variable in service.get("environment", {}) if "POSTGRES_" in variable
         }
     for config in CITUS["configs"].values():
@@ -73,7 +74,7 @@ def test_the_files_of_compose_exist_and_name_each_other() -> None:
     assert is_command(CITUS["services"]["migrate"]["command"])
 
 
-def test_the_nodes_that_become_one_are_the_servers() -> None:
+def test_all_citus_nodes_and_cache_servers_join_their_clusters() -> None:
     named = set(re.findall(r"'([\w-]+)'", (DOCKER / "citus-nodes.sql").read_text("utf-8")))
     assert named == {name for name in SERVERS if name.startswith("citus-")} - {"citus-nodes"} | {
         "postgres"
@@ -84,7 +85,7 @@ def test_the_nodes_that_become_one_are_the_servers() -> None:
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_a_pod_can_do_no_more_than_it_must(name: str) -> None:
+def test_a_pod_has_minimal_privileges(name: str) -> None:
     pod = PODS[name]
     assert pod["automountServiceAccountToken"] is False
     user = instruction("USER").split(":")[0].strip()
@@ -101,18 +102,18 @@ def test_a_pod_can_do_no_more_than_it_must(name: str) -> None:
     assert is_command(container["args"])
 
 
-def test_kubernetes_passes_settings_that_exist() -> None:
+def test_kubernetes_sets_variables_that_exist() -> None:
     kustomization = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))
     (config,) = kustomization["configMapGenerator"]
     names = {literal.partition("=")[0] for literal in config["literals"]}
     for pod in PODS.values():
-        names |= {one["name"] for one in pod["containers"][0].get("env", ())}
+        names |= {variable["name"] for variable in pod["containers"][0].get("env", ())}
     assert {name.removesuffix("_FILE") for name in names} - SETTINGS <= {"KITH_DATABASE_PASSWORD"}
     files = {file.name for file in KUBERNETES.glob("*.yaml")} - {"kustomization.yaml"}
     assert set(kustomization["resources"]) == files
 
 
-def test_probes_are_those_that_restart_no_process_for_a_server_that_is_down() -> None:
+def test_the_liveness_probe_does_not_depend_on_other_servers() -> None:
     (gateway,) = PODS["gateway"]["containers"]
     assert gateway["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert gateway["readinessProbe"]["httpGet"]["path"] == "/readyz"
@@ -122,7 +123,7 @@ def test_probes_are_those_that_restart_no_process_for_a_server_that_is_down() ->
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
-def test_a_unit_runs_a_command_with_settings_and_secrets_that_exist(unit: Path) -> None:
+def test_a_systemd_unit_runs_a_command_with_settings_and_secrets_that_exist(unit: Path) -> None:
     text = unit.read_text("utf-8")
     (command,) = re.findall(r"^ExecStart=/opt/kith/bin/kith (.+)$", text, re.M)
     assert is_command(shlex.split(command))
@@ -137,6 +138,6 @@ def test_a_unit_runs_a_command_with_settings_and_secrets_that_exist(unit: Path) 
         assert line in text.splitlines()
 
 
-def test_the_roles_are_complete() -> None:
-    assert set(PODS) == set(ROLE)
-    assert {unit.stem.removeprefix("kith-") for unit in UNITS} == set(ROLE)
+def test_kubernetes_and_systemd_have_all_roles() -> None:
+    assert set(PODS) == set(ROLES)
+    assert {unit.stem.removeprefix("kith-") for unit in UNITS} == set(ROLES)

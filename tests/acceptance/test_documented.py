@@ -1,4 +1,4 @@
-"""The examples of these pages run as printed, and return what the pages show."""
+"""The examples in the pages below run as printed, and return what the pages show."""
 
 import pytest
 
@@ -9,10 +9,10 @@ from tests.support.graphs import drain_all
 from tests.support.relationships import protect
 
 TOKENS = ("undoToken", "consistencyToken", "version")
-"""Values of an example's response that the next one gets as variables of these names."""
+"""Fields of an example's response that later examples get as variables of the same names."""
 
 GROUP_ID = "groupId"
-"""The variable for the group of the example before it."""
+"""The variable for the last group of an earlier example."""
 
 PAGES = (
     "relationship",
@@ -30,22 +30,23 @@ PAGES = (
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_every_example_runs_and_keeps_its_promise(
+async def test_every_example_returns_the_outcome_and_data_that_the_page_shows(
     gateway: Gateway, stores: Stores, name: str
 ) -> None:
     await protect(stores, 8)
     tokens: dict[str, str] = {}
-    shown = 0
+    examples_with_data = 0
     for example in examples(name):
-        given = {of: token for of, token in tokens.items() if f"${of}" in example.document}
+        given = {key: token for key, token in tokens.items() if f"${key}" in example.document}
         data = await example.ask(gateway, **given)
         assert found(data, "outcome") == promised(example.document), example.document
         if example.data is not None:
-            shown += 1
+            examples_with_data += 1
             assert data == example.data, example.document
-        if name != "freshness":  # whose examples need no worker: that is what they show
+        if name != "freshness":  # its examples show reads of changes that no worker has applied
             await drain_all(stores)
-        tokens |= {of: token for of in TOKENS for token in found(data, of) if token}
-        for group in (of for of in found(data, "id") if of.startswith("group:")):
-            tokens[GROUP_ID] = group
-    assert shown
+        tokens |= {key: token for key in TOKENS for token in found(data, key) if token}
+        for node_id in found(data, "id"):
+            if node_id.startswith("group:"):
+                tokens[GROUP_ID] = node_id
+    assert examples_with_data

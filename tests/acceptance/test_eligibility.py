@@ -1,4 +1,4 @@
-"""Whether a viewer may follow a user, for all relations and settings of the two."""
+"""The fields that tell whether a viewer may follow a user, for all relations and settings."""
 
 from dataclasses import dataclass
 
@@ -25,80 +25,91 @@ query ($id: ID!) { user(id: $id) {
 
 
 @dataclass(frozen=True)
-class Wish:
-    """The eligibility that A sees when they think of following B."""
+class Case:
+    """A situation of A and B, and what A reads about B."""
 
     edges: Edges
     code: str
-    can: bool = False
-    follows: bool = False
-    followed: bool = False
-    protected: bool = False
+    can_follow: bool = False
+    a_follows: bool = False
+    b_follows: bool = False
+    b_is_protected: bool = False
     following_max: int = 1000
-    limit: int | None = None
-    gone: int | None = None
+    own_limit: int | None = None
+    """The limit of follows that a service has set for A."""
+    absent: int | None = None
 
 
-WISHES = {
-    "strangers": Wish({}, "ALLOWED", can=True),
-    "a follow back": Wish({(B, A): Kind.FOLLOW}, "ALLOWED", can=True, followed=True),
-    "followed by a whisper": Wish({(B, A): Kind.WHISPER}, "ALLOWED", can=True, followed=True),
-    "asked by B": Wish({(B, A): Kind.REQUEST}, "ALLOWED", can=True),
-    "muted": Wish({(A, B): (Kind.NONE, Flags.MUTED)}, "ALLOWED", can=True),
-    "B is protected": Wish({}, "APPROVAL_NEEDED", can=True, protected=True),
-    "follows already": Wish({(A, B): Kind.FOLLOW}, "ALREADY_FOLLOWING", follows=True),
-    "whispers already": Wish({(A, B): Kind.WHISPER}, "ALREADY_FOLLOWING", follows=True),
-    "was let in": Wish({(A, B): Kind.FOLLOW}, "ALREADY_FOLLOWING", follows=True, protected=True),
-    "has asked": Wish({(A, B): Kind.REQUEST}, "REQUESTED", protected=True),
-    "has asked who is open by now": Wish({(A, B): Kind.REQUEST}, "ALLOWED", can=True),
-    "blocks": Wish({(A, B): Kind.BLOCK}, "UNBLOCK_FIRST"),
-    "is blocked": Wish({(B, A): Kind.BLOCK}, "NOT_ALLOWED"),
-    "both block": Wish({(A, B): Kind.BLOCK, (B, A): Kind.BLOCK}, "UNBLOCK_FIRST"),
-    "B is gone": Wish({}, "NOT_ALLOWED", gone=B),
-    "A is gone": Wish({}, "ACCOUNT_NOT_ACTIVE", gone=A),
-    "follows enough": Wish({(A, C): Kind.FOLLOW}, "LIMIT_REACHED", following_max=1),
-    "whispers and asks enough": Wish(
+CASES = {
+    "no edges": Case({}, "ALLOWED", can_follow=True),
+    "B follows A": Case({(B, A): Kind.FOLLOW}, "ALLOWED", can_follow=True, b_follows=True),
+    "B whispers to A": Case({(B, A): Kind.WHISPER}, "ALLOWED", can_follow=True, b_follows=True),
+    "B requests to follow A": Case({(B, A): Kind.REQUEST}, "ALLOWED", can_follow=True),
+    "A mutes B": Case({(A, B): (Kind.NONE, Flags.MUTED)}, "ALLOWED", can_follow=True),
+    "B is protected": Case({}, "APPROVAL_NEEDED", can_follow=True, b_is_protected=True),
+    "A follows B": Case({(A, B): Kind.FOLLOW}, "ALREADY_FOLLOWING", a_follows=True),
+    "A whispers to B": Case({(A, B): Kind.WHISPER}, "ALREADY_FOLLOWING", a_follows=True),
+    "B is protected and has accepted A": Case(
+        {(A, B): Kind.FOLLOW}, "ALREADY_FOLLOWING", a_follows=True, b_is_protected=True
+    ),
+    "B is protected and A has requested to follow": Case(
+        {(A, B): Kind.REQUEST}, "REQUESTED", b_is_protected=True
+    ),
+    "A has requested to follow B, who is no longer protected": Case(
+        {(A, B): Kind.REQUEST}, "ALLOWED", can_follow=True
+    ),
+    "A blocks B": Case({(A, B): Kind.BLOCK}, "UNBLOCK_FIRST"),
+    "B blocks A": Case({(B, A): Kind.BLOCK}, "NOT_ALLOWED"),
+    "A and B block each other": Case({(A, B): Kind.BLOCK, (B, A): Kind.BLOCK}, "UNBLOCK_FIRST"),
+    "B is absent": Case({}, "NOT_ALLOWED", absent=B),
+    "A is absent": Case({}, "ACCOUNT_NOT_ACTIVE", absent=A),
+    "A has reached the limit with a follow": Case(
+        {(A, C): Kind.FOLLOW}, "LIMIT_REACHED", following_max=1
+    ),
+    "A has reached the limit with a whisper and a request": Case(
         {(A, C): Kind.WHISPER, (A, 4): Kind.REQUEST}, "LIMIT_REACHED", following_max=2
     ),
-    "has no limit that holds them": Wish(
-        {(A, C): Kind.FOLLOW}, "ALLOWED", can=True, following_max=1, limit=2
+    "A has a higher limit of their own": Case(
+        {(A, C): Kind.FOLLOW}, "ALLOWED", can_follow=True, following_max=1, own_limit=2
     ),
-    "has a limit of their own": Wish({(A, C): Kind.FOLLOW}, "LIMIT_REACHED", limit=1),
-    "follows enough, and asks": Wish(
-        {(A, C): Kind.FOLLOW}, "LIMIT_REACHED", protected=True, following_max=1
+    "A has reached a lower limit of their own": Case(
+        {(A, C): Kind.FOLLOW}, "LIMIT_REACHED", own_limit=1
+    ),
+    "B is protected and A has reached the limit": Case(
+        {(A, C): Kind.FOLLOW}, "LIMIT_REACHED", b_is_protected=True, following_max=1
     ),
 }
 
 
-@pytest.mark.parametrize("name", WISHES)
-async def test_eligibility_predicts_the_result_of_a_follow(
+@pytest.mark.parametrize("name", CASES)
+async def test_the_viewer_reads_whether_and_why_they_may_follow(
     name: str, stores: Stores, storage_settings: StorageSettings
 ) -> None:
-    wish = WISHES[name]
-    await edges(stores, wish.edges)
+    case = CASES[name]
+    await edges(stores, case.edges)
     await drain_all(stores)
-    if wish.protected:
+    if case.b_is_protected:
         await stores.writes.accounts.set_privacy(UserId(B), PrivacyChange(protected=True))
-    if wish.limit is not None:
-        await stores.writes.accounts.set_following_limit(UserId(A), wish.limit)
-    if wish.gone is not None:
+    if case.own_limit is not None:
+        await stores.writes.accounts.set_following_limit(UserId(A), case.own_limit)
+    if case.absent is not None:
         await stores.servers.postgres.fetch(
-            "INSERT INTO account (user_id, state) VALUES ($1, 1)", wish.gone
+            "INSERT INTO account (user_id, state) VALUES ($1, 1)", case.absent
         )
-    policy = Policy(following_max=wish.following_max)
+    policy = Policy(following_max=case.following_max)
     async with running_gateway(storage_settings, policy) as gateway:
-        for asked in (gateway, gateway.as_service):
-            user = (await asked.data(CHECKS, A, id=str(B)))["user"]
+        for caller in (gateway, gateway.as_service):
+            user = (await caller.data(CHECKS, A, id=str(B)))["user"]
             assert user["viewerFollowEligibility"].pop("message")
             assert user == {
-                "viewerIsFollowing": wish.follows,
-                "isFollowingViewer": wish.followed,
-                "viewerCanFollow": wish.can,
-                "viewerFollowEligibility": {"code": wish.code},
-                "viewerRelation": {"following": wish.follows, "followedBy": wish.followed},
+                "viewerIsFollowing": case.a_follows,
+                "isFollowingViewer": case.b_follows,
+                "viewerCanFollow": case.can_follow,
+                "viewerFollowEligibility": {"code": case.code},
+                "viewerRelation": {"following": case.a_follows, "followedBy": case.b_follows},
             }
-        for asked in (gateway, gateway.as_service):
-            user = (await asked.data(CHECKS, id=str(B)))["user"]
+        for caller in (gateway, gateway.as_service):
+            user = (await caller.data(CHECKS, id=str(B)))["user"]
             assert user["viewerFollowEligibility"]["code"] == "SIGN_IN"
             assert user["viewerRelation"] is None
             names = ("viewerIsFollowing", "isFollowingViewer", "viewerCanFollow")

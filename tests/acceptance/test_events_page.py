@@ -1,4 +1,4 @@
-"""The subscriptions of docs/events.md run as printed, and its tables are correct."""
+"""The subscriptions in docs/events.md run as printed, and its tables are complete."""
 
 import re
 from contextlib import AsyncExitStack
@@ -18,7 +18,7 @@ PAGE = page("events")
 ONE, TWO = 1, 2
 
 
-async def test_every_example_receives_a_new_follower(
+async def test_every_example_receives_the_event_of_a_new_follower(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     async with live_gateway(storage_settings) as live, AsyncExitStack() as stack:
@@ -42,10 +42,10 @@ async def test_every_example_receives_a_new_follower(
         assert counts == {"followerCount": 1, "followingCount": 0, "friendCount": 0}
 
 
-def test_every_code_that_a_socket_closes_with_is_explained() -> None:
+def test_the_page_explains_every_code_that_a_socket_closes_with() -> None:
     explained = {int(code) for code in re.findall(r"^\| (\d{4})", PAGE, re.MULTILINE)}
-    own = {EXPIRED, FULL, GOING_AWAY, INTERNAL, INVALID, NOT_ACCEPTABLE, SLOW}
-    assert {ending.code for ending in own} <= explained
+    used = {EXPIRED, FULL, GOING_AWAY, INTERNAL, INVALID, NOT_ACCEPTABLE, SLOW}
+    assert {ending.code for ending in used} <= explained
 
 
 def test_every_type_of_event_is_in_the_table_of_receivers() -> None:
@@ -54,6 +54,6 @@ def test_every_type_of_event_is_in_the_table_of_receivers() -> None:
     assert {kind.name for kind in EventType} <= named
 
 
-def test_the_streams_are_as_many_as_the_lanes() -> None:
+def test_the_page_has_the_number_of_streams() -> None:
     assert f"range({LANES})" in PAGE
     assert f"`n` from 0 to {LANES - 1}" in PAGE

@@ -1,4 +1,4 @@
-"""The change feed in the example service: killed consumers lose nothing, and repeat nothing."""
+"""The example service reads the change feed, and no event is lost or applied twice."""
 
 import asyncio
 import signal
@@ -28,18 +28,21 @@ FANS = range(2, 40)
 
 @pytest.fixture
 async def inbox(tmp_path: Path, redis_url: str) -> Inbox:
-    """An inbox that a consumer has made, and left."""
+    """An empty inbox, made by a consumer that has ended."""
     made = Inbox(tmp_path / "inbox.sqlite", redis_url)
     async with backend("consume", **made.environment("first")):
         await until(made.is_made)
     return made
 
 
-def new_followers(fans: Iterable[int], of: int = 1) -> Notifications:
-    return {(of, "NEW_FOLLOWER", fan) for fan in fans}
+def new_followers(fans: Iterable[int]) -> Notifications:
+    """The notifications to user 1 about these new followers."""
+    return {(1, "NEW_FOLLOWER", fan) for fan in fans}
 
 
-async def test_the_inbox_holds_what_its_owner_may_know(stores: Stores, inbox: Inbox) -> None:
+async def test_the_inbox_has_only_events_that_its_owner_may_see(
+    stores: Stores, inbox: Inbox
+) -> None:
     await follows(stores, (1, 2))
     await edges(stores, {(3, 2): Kind.WHISPER, (4, 2): Kind.BLOCK, (5, 2): Kind.REQUEST})
     await drain_all(stores)
@@ -52,7 +55,7 @@ async def test_the_inbox_holds_what_its_owner_may_know(stores: Stores, inbox: In
     assert await inbox.is_acknowledged()
 
 
-async def test_another_consumer_takes_over_events_of_a_killed_one(
+async def test_another_consumer_applies_the_pending_events_of_a_killed_one(
     stores: Stores, inbox: Inbox
 ) -> None:
     await follows(stores, *((fan, 1) for fan in FANS))
@@ -60,11 +63,11 @@ async def test_another_consumer_takes_over_events_of_a_killed_one(
         await until(lambda: inbox.is_read_by("killed"))
         with inbox.locked():
             await drain_all(stores)
-            await until(lambda: was_given_some(inbox))
+            await until(lambda: has_pending_events(inbox))
             consumer.kill()
             await consumer.wait()
     assert not inbox.notifications()
-    async with backend("consume", **inbox.environment("heir")):
+    async with backend("consume", **inbox.environment("successor")):
         await until(lambda: inbox.holds(new_followers(FANS)))
         await until(inbox.is_acknowledged)
     assert inbox.unread() == {1: len(FANS)}
@@ -75,29 +78,29 @@ async def test_an_applied_event_without_acknowledgement_is_not_applied_again(
 ) -> None:
     await follows(stores, *((fan, 1) for fan in FANS))
     async with (
-        proxy_to(redis_url, tmp_path) as (proxy, near),
-        backend("consume", **inbox.environment("killed", near)) as consumer,
+        proxy_to(redis_url, tmp_path) as (proxy, proxy_url),
+        backend("consume", **inbox.environment("killed", proxy_url)) as consumer,
     ):
         await until(lambda: inbox.is_read_by("killed"))
         with inbox.locked():
             await drain_all(stores)
-            await until(lambda: was_given_some(inbox))
+            await until(lambda: has_pending_events(inbox))
             proxy.stop_answering()  # so no acknowledgement arrives
-        await until(lambda: has_applied_some(inbox))
+        await until(lambda: has_notifications(inbox))
         consumer.kill()
         await consumer.wait()
     assert await inbox.pending() == len(inbox.notifications())
-    async with backend("consume", **inbox.environment("heir")):
+    async with backend("consume", **inbox.environment("successor")):
         await until(lambda: inbox.holds(new_followers(FANS)))
         await until(inbox.is_acknowledged)
     assert inbox.unread() == {1: len(FANS)}
 
 
-async def was_given_some(inbox: Inbox) -> bool:
+async def has_pending_events(inbox: Inbox) -> bool:
     return await inbox.pending() > 0
 
 
-async def has_applied_some(inbox: Inbox) -> bool:
+async def has_notifications(inbox: Inbox) -> bool:
     return len(inbox.notifications()) > 0
 
 
@@ -110,7 +113,7 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[Worker]:
 
 
 @pytest.mark.usefixtures("worker")
-async def test_consumers_that_are_killed_again_and_again_lose_nothing(
+async def test_no_event_is_lost_when_consumers_are_killed_repeatedly(
     live: LiveGateway, inbox: Inbox
 ) -> None:
     fans = range(2, 202)
@@ -123,11 +126,11 @@ async def test_consumers_that_are_killed_again_and_again_lose_nothing(
     writing = asyncio.create_task(writes())
     for share in (0.2, 0.4, 0.6, 0.8):
 
-        async def is_under_way(share: float = share) -> bool:
+        async def has_share(share: float = share) -> bool:
             return len(inbox.notifications()) >= share * len(fans)
 
         async with backend("consume", **inbox.environment(f"killed at {share}")):
-            await until(is_under_way)
+            await until(has_share)
     await writing
     async with backend("consume", **inbox.environment("last")):
         await until(lambda: inbox.holds(new_followers(fans)))
@@ -135,11 +138,11 @@ async def test_consumers_that_are_killed_again_and_again_lose_nothing(
     assert inbox.unread() == {1: len(fans)}
 
 
-async def test_an_entry_that_cannot_be_read_stops_nothing(
+async def test_an_invalid_entry_of_a_stream_is_skipped(
     stores: Stores, inbox: Inbox, redis_url: str
 ) -> None:
-    path = redis_url.replace("unix:/", "unix:///", 1)
-    async with Redis.from_url(path) as server:
+    slashed_url = redis_url.replace("unix:/", "unix:///", 1)
+    async with Redis.from_url(slashed_url) as server:
         await server.xadd("kith:public:events:3", {"id": "of another version"})
     await follows(stores, (2, 1))
     await drain_all(stores)
@@ -148,7 +151,9 @@ async def test_an_entry_that_cannot_be_read_stops_nothing(
         await until(inbox.is_acknowledged)
 
 
-async def test_a_redis_that_came_back_empty_is_joined_again(stores: Stores, inbox: Inbox) -> None:
+async def test_the_consumer_group_is_created_again_after_redis_lost_its_data(
+    stores: Stores, inbox: Inbox
+) -> None:
     async with backend("consume", **inbox.environment("one")):
         await follows(stores, (2, 1))
         await drain_all(stores)
@@ -159,12 +164,12 @@ async def test_a_redis_that_came_back_empty_is_joined_again(stores: Stores, inbo
         await until(lambda: inbox.holds(new_followers([2, 3])))
 
 
-async def test_a_consumer_goes_on_when_redis_is_back(
+async def test_a_consumer_continues_after_redis_was_unavailable(
     stores: Stores, inbox: Inbox, redis_url: str, tmp_path: Path
 ) -> None:
     async with (
-        proxy_to(redis_url, tmp_path) as (proxy, near),
-        backend("consume", **inbox.environment("one", near)),
+        proxy_to(redis_url, tmp_path) as (proxy, proxy_url),
+        backend("consume", **inbox.environment("one", proxy_url)),
     ):
         await until(lambda: inbox.is_read_by("one"))
         await proxy.cut()
@@ -175,7 +180,7 @@ async def test_a_consumer_goes_on_when_redis_is_back(
         await until(inbox.is_acknowledged)
 
 
-async def test_a_consumer_that_was_away_for_too_long_says_that_events_are_lost(
+async def test_a_consumer_logs_that_unread_events_were_trimmed(
     stores: Stores, inbox: Inbox, redis_url: str
 ) -> None:
     await follows(stores, (2, 1))

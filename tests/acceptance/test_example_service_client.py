@@ -1,4 +1,4 @@
-"""The generated client of the example service: checks, masks and exports on a served gateway."""
+"""The generated client of the example service: its commands `check`, `mask` and `export`."""
 
 import asyncio
 import csv
@@ -26,9 +26,10 @@ from tests.support.terminal import Terminal
 from tests.support.waiting import until
 
 FANS = range(2, 352)
-"""More than three pages of followers."""
+"""Followers for more than three pages of an export."""
 
-SHOWN = re.compile(r"```sh\n(.*?)```(?:\n\n```\n(.*?)```)?", re.DOTALL)
+# Commands in the README, and the output that it shows for them.
+COMMANDS_AND_OUTPUT = re.compile(r"```sh\n(.*?)```(?:\n\n```\n(.*?)```)?", re.DOTALL)
 
 pytestmark = pytest.mark.skipif(
     not HAS_CLIENT, reason="the example's client is not generated: make example-service"
@@ -36,8 +37,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def asking(live: LiveGateway) -> dict[str, str]:
-    """The environment of a command that asks the gateway as a service."""
+def environment(live: LiveGateway) -> dict[str, str]:
+    """The variables of a command that sends requests to the gateway as a service."""
     return {"KITH_URL": live.http, "KITH_TOKEN": mint(DEVELOPMENT_SECRET, None, SERVICE)}
 
 
@@ -49,14 +50,14 @@ async def star(stores: Stores) -> int:
     return 1
 
 
-async def test_more_pairs_than_a_call_takes_are_answered_in_their_order(
-    stores: Stores, asking: dict[str, str]
+async def test_more_pairs_than_one_request_takes_have_results_in_their_order(
+    stores: Stores, environment: dict[str, str]
 ) -> None:
     await follows(stores, (1, 2), (2, 1), (3, 1))
     await edges(stores, {(1, 4): Kind.BLOCK})
     await drain_all(stores)
     pairs = [(1, 2), (1, 3), (1, 4), *((user, 1) for user in range(10, 2_500))]
-    code, out, err = await output("check", *(f"{a}:{b}" for a, b in pairs), **asking)
+    code, out, err = await output("check", *(f"{a}:{b}" for a, b in pairs), **environment)
     assert code == 0, err
     found = [json.loads(line) for line in out.splitlines()]
     assert [(one["source"], one["target"]) for one in found] == pairs
@@ -65,12 +66,14 @@ async def test_more_pairs_than_a_call_takes_are_answered_in_their_order(
     assert found[0]["followed_at"]
 
 
-async def test_the_mask_of_a_screen_is_decoded(stores: Stores, asking: dict[str, str]) -> None:
+async def test_the_relation_mask_of_many_users_is_decoded(
+    stores: Stores, environment: dict[str, str]
+) -> None:
     muted = (Kind.FOLLOW, Flags.MUTED)
     await edges(stores, {(1, 2): muted, (2, 1): Kind.FOLLOW, (1, 3): Kind.WHISPER})
     await drain_all(stores)
     many = [str(user) for user in range(100, 1_200)]
-    code, out, err = await output("mask", "1", "2", "3", "1", "9", *many, **asking)
+    code, out, err = await output("mask", "1", "2", "3", "1", "9", *many, **environment)
     assert code == 0, err
     lines = out.splitlines()
     assert lines[:4] == [
@@ -83,48 +86,50 @@ async def test_the_mask_of_a_screen_is_decoded(stores: Stores, asking: dict[str,
 
 
 @pytest.mark.parametrize("suffix", ["csv", "ndjson"])
-async def test_an_export_holds_every_follower(
-    asking: dict[str, str], star: int, tmp_path: Path, suffix: str
+async def test_an_export_contains_every_follower(
+    environment: dict[str, str], star: int, tmp_path: Path, suffix: str
 ) -> None:
     file = tmp_path / f"followers.{suffix}"
-    code, _, err = await output("export", str(star), str(file), **asking)
+    code, _, err = await output("export", str(star), str(file), **environment)
     assert code == 0, err
-    assert sorted(exported(file)) == list(FANS)
-    assert names_in(tmp_path) == [file.name]
+    assert sorted(exported_followers(file)) == list(FANS)
+    assert file_names(tmp_path) == [file.name]
 
 
-async def test_a_killed_export_goes_on_where_it_was(
-    live: LiveGateway, asking: dict[str, str], star: int, tmp_path: Path
+async def test_a_killed_export_continues_from_its_saved_position(
+    live: LiveGateway, environment: dict[str, str], star: int, tmp_path: Path
 ) -> None:
     file, part = tmp_path / "followers.csv", tmp_path / "followers.csv.part"
-    await killed_export(live.port, 2, star, file, asking)
-    assert len(exported(part)) == 200
-    with part.open("a") as half:  # a page whose position was not written any more
+    await start_and_kill_export(live.port, 2, star, file, environment)
+    assert len(exported_followers(part)) == 200
+    with part.open("a") as half:  # a page that was written without its position
         half.write("1,2,2026-01-01T00:00:00+00:00\n1,3,20")
-    code, _, err = await output("export", str(star), str(file), **asking)
+    code, _, err = await output("export", str(star), str(file), **environment)
     assert code == 0, err
-    assert sorted(exported(file)) == list(FANS)
-    assert names_in(tmp_path) == [file.name]
+    assert sorted(exported_followers(file)) == list(FANS)
+    assert file_names(tmp_path) == [file.name]
 
 
-async def test_an_export_does_not_go_on_in_anothers_file(
-    live: LiveGateway, asking: dict[str, str], star: int, tmp_path: Path
+async def test_an_export_does_not_continue_the_file_of_another_user(
+    live: LiveGateway, environment: dict[str, str], star: int, tmp_path: Path
 ) -> None:
     file = tmp_path / "followers.csv"
-    await killed_export(live.port, 1, star, file, asking)
-    code, _, err = await output("export", "2", str(file), **asking)
+    await start_and_kill_export(live.port, 1, star, file, environment)
+    code, _, err = await output("export", "2", str(file), **environment)
     assert code == 1
     assert "is of user 1" in err
     await asyncio.to_thread(Path(f"{file}.part").unlink)
-    code, _, err = await output("export", str(star), str(file), **asking)
+    code, _, err = await output("export", str(star), str(file), **environment)
     assert code == 1
     assert "remove both to begin anew" in err
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-async def test_the_commands_of_its_page_print_what_it_shows(state: State, tmp_path: Path) -> None:
-    install, prepare, *shown = SHOWN.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
-    assert install[0] == "make example-service\n"  # that is done already
+async def test_the_commands_in_the_readme_print_what_it_shows(state: State, tmp_path: Path) -> None:
+    install, prepare, *shown = COMMANDS_AND_OUTPUT.findall(
+        (FOLDER / "README.md").read_text(encoding="utf-8")
+    )
+    assert install[0] == "make example-service\n"  # done before the tests
     async with running(state) as dev:
         terminal = Terminal(
             {
@@ -149,23 +154,23 @@ async def test_the_commands_of_its_page_print_what_it_shows(state: State, tmp_pa
             await until(shows_the_notification)
 
 
-async def test_a_token_that_does_not_hold_is_named(asking: dict[str, str]) -> None:
-    code, _, err = await output("check", "1:2", **asking | {"KITH_TOKEN": "x.y.z"})
+async def test_an_invalid_or_missing_token_is_reported(environment: dict[str, str]) -> None:
+    code, _, err = await output("check", "1:2", **environment | {"KITH_TOKEN": "x.y.z"})
     assert code == 1
     assert "401" in err
     assert "UNAUTHENTICATED" in err
-    code, _, err = await output("check", "1:2", **asking | {"KITH_TOKEN": ""})
+    code, _, err = await output("check", "1:2", **environment | {"KITH_TOKEN": ""})
     assert code == 2
     assert "KITH_TOKEN is not set" in err
 
 
-async def killed_export(
-    port: int, pages: int, user: int, file: Path, asking: dict[str, str]
+async def start_and_kill_export(
+    port: int, pages: int, user: int, file: Path, environment: dict[str, str]
 ) -> None:
-    """Kill an export that has written so many pages and waits for the next one."""
+    """Start an export, and kill it when it has written `pages` pages and waits for the next one."""
     async with (
-        stalling(port, pages) as (url, stalled),
-        backend("export", str(user), str(file), **asking | {"KITH_URL": url}) as export,
+        stalling_proxy(port, pages) as (url, stalled),
+        backend("export", str(user), str(file), **environment | {"KITH_URL": url}) as export,
     ):
         async with asyncio.timeout(DEADLINE_S):
             await stalled.wait()
@@ -173,11 +178,11 @@ async def killed_export(
         await export.wait()
 
 
-def names_in(folder: Path) -> list[str]:
+def file_names(folder: Path) -> list[str]:
     return [file.name for file in folder.iterdir()]
 
 
-def exported(file: Path) -> list[int]:
+def exported_followers(file: Path) -> list[int]:
     """The followers in an export."""
     lines = file.read_text(encoding="utf-8").splitlines()
     if "ndjson" in file.name:
@@ -186,29 +191,29 @@ def exported(file: Path) -> list[int]:
 
 
 @asynccontextmanager
-async def stalling(port: int, answers: int) -> AsyncIterator[tuple[str, asyncio.Event]]:
-    """A relay to the gateway that lets so many requests through, and holds the next one."""
-    stalled, seen = asyncio.Event(), 0
+async def stalling_proxy(port: int, requests_max: int) -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """A proxy to the gateway that forwards `requests_max` requests and withholds the next one."""
+    stalled, requests = asyncio.Event(), 0
 
-    async def relayed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal seen
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        gateway_reader, gateway_writer = await asyncio.open_connection("127.0.0.1", port)
 
-        async def back() -> None:
-            while data := await far_reader.read(65_536):
+        async def forward_responses() -> None:
+            while data := await gateway_reader.read(65_536):
                 writer.write(data)
 
-        answering = asyncio.create_task(back())
+        forwarding = asyncio.create_task(forward_responses())
         while data := await reader.read(65_536):
-            seen += data.count(b"POST /graphql")
-            if seen > answers:
+            requests += data.count(b"POST /graphql")
+            if requests > requests_max:
                 stalled.set()
             else:
-                far_writer.write(data)
-        answering.cancel()
-        far_writer.close()
+                gateway_writer.write(data)
+        forwarding.cancel()
+        gateway_writer.close()
         writer.close()
 
     with listener() as bound:
-        async with await asyncio.start_server(relayed, sock=bound):
+        async with await asyncio.start_server(forward, sock=bound):
             yield f"http://127.0.0.1:{bound.getsockname()[1]}/graphql", stalled

@@ -48,90 +48,110 @@ OPERATIONS = {
     "Viewer": "query %s { viewer { %s } }",
     "Mutation": "mutation %s { %s }",
 }
-Given = GraphQLArgument | GraphQLInputField
+InputDefinition = GraphQLArgument | GraphQLInputField
 
 
-def fields() -> Iterator[tuple[str, str, GraphQLField]]:
-    for name in OPERATIONS:
-        kind = TYPES[name]
+def fields_with_arguments() -> Iterator[tuple[str, str, GraphQLField]]:
+    """The type, the name and the definition of each field."""
+    for type_name in OPERATIONS:
+        kind = TYPES[type_name]
         assert isinstance(kind, GraphQLObjectType)
-        yield from ((name, field, of) for field, of in kind.fields.items() if of.args)
+        for name, field in kind.fields.items():
+            if field.args:
+                yield type_name, name, field
 
 
-def is_required(of: Given) -> bool:
-    if isinstance(of, GraphQLArgument):
-        return is_required_argument(of)
-    return is_required_input_field(of)
+def is_required(definition: InputDefinition) -> bool:
+    if isinstance(definition, GraphQLArgument):
+        return is_required_argument(definition)
+    return is_required_input_field(definition)
 
 
-def is_optional(of: Given) -> bool:
-    return not is_required(of) and of.default_value in (None, Undefined)
+def is_optional(definition: InputDefinition) -> bool:
+    """Whether it is nullable and has no default value but null."""
+    return not is_required(definition) and definition.default_value in (None, Undefined)
 
 
-def written(given: Mapping[str, Given], *, nulls: bool) -> str:
-    """The required arguments or fields, and null for all others if `nulls`."""
-    values = {name: value(name, of, nulls=nulls) for name, of in given.items() if is_required(of)}
+def inputs_text(definitions: Mapping[str, InputDefinition], *, nulls: bool) -> str:
+    """The GraphQL text of the required arguments or input fields, and null for the others if
+    `nulls`."""
+    values = {
+        name: value_text(name, definition, nulls=nulls)
+        for name, definition in definitions.items()
+        if is_required(definition)
+    }
     if nulls:
-        values |= {name: "null" for name, of in given.items() if is_optional(of)}
+        optional = (name for name, definition in definitions.items() if is_optional(definition))
+        values |= dict.fromkeys(optional, "null")
     return ", ".join(f"{name}: {text}" for name, text in values.items())
 
 
-def value(name: str, of: Given, *, nulls: bool) -> str:
-    kind = get_named_type(of.type)
+def value_text(name: str, definition: InputDefinition, *, nulls: bool) -> str:
+    kind = get_named_type(definition.type)
     if not isinstance(kind, GraphQLInputObjectType):
         return VALUES[name]
-    text = f"{{ {written(kind.fields, nulls=nulls)} }}"
+    text = f"{{ {inputs_text(kind.fields, nulls=nulls)} }}"
     return text if name in ("input", "filter", "orderBy") else f"[{text}]"
 
 
-def operation(on: str, name: str, of: GraphQLField, given: str, variables: str = "") -> str:
-    selected = f"{name}({given})" if given else name
-    kind = get_named_type(of.type)
+def operation(
+    type_name: str, name: str, field: GraphQLField, arguments: str, variables: str = ""
+) -> str:
+    """An operation that selects one field of a type with these arguments."""
+    selected = f"{name}({arguments})" if arguments else name
+    kind = get_named_type(field.type)
     if isinstance(kind, GraphQLObjectType | GraphQLInterfaceType):
-        shown = [field for field in ("totalCount", "outcome", "changed") if field in kind.fields]
+        subfields = [one for one in ("totalCount", "outcome", "changed") if one in kind.fields]
         errors = "userErrors { code message field }" if "userErrors" in kind.fields else ""
-        selected += f" {{ __typename {' '.join(shown)} {errors} }}"
+        selected += f" {{ __typename {' '.join(subfields)} {errors} }}"
     elif name == "_entities":
         selected += " { __typename }"
-    return OPERATIONS[on] % (f"({variables})" if variables else "", selected)
+    return OPERATIONS[type_name] % (f"({variables})" if variables else "", selected)
 
 
-def spellings(on: str, name: str, of: GraphQLField) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The operation with all its optional arguments null, in each way that GraphQL has."""
-    optional = {argument: a for argument, a in of.args.items() if is_optional(a)}
-    rest = written({n: a for n, a in of.args.items() if n not in optional}, nulls=False)
-    yield operation(on, name, of, written(of.args, nulls=True)), {}
+def operations_with_null(
+    type_name: str, name: str, field: GraphQLField
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Operations and variables with null for all optional arguments: as literals, as omitted
+    variables, as variables, and as the fields of an input object."""
+    optional = {n: argument for n, argument in field.args.items() if is_optional(argument)}
+    required = {n: argument for n, argument in field.args.items() if n not in optional}
+    required_text = inputs_text(required, nulls=False)
+    yield operation(type_name, name, field, inputs_text(field.args, nulls=True)), {}
     if optional:
-        given = ", ".join(filter(None, [rest, *(f"{n}: ${n}" for n in optional)]))
-        variables = ", ".join(f"${n}: {a.type}" for n, a in optional.items())
-        text = operation(on, name, of, given, variables)
+        arguments = ", ".join(filter(None, [required_text, *(f"{n}: ${n}" for n in optional)]))
+        variables = ", ".join(f"${n}: {argument.type}" for n, argument in optional.items())
+        text = operation(type_name, name, field, arguments, variables)
         yield text, {}
         yield text, dict.fromkeys(optional)
-    for argument, a in optional.items():
-        if isinstance(get_named_type(a.type), GraphQLInputObjectType):
-            given = f"{argument}: {value(argument, a, nulls=True)}"
-            yield operation(on, name, of, ", ".join(filter(None, [rest, given]))), {}
+    for n, argument in optional.items():
+        if isinstance(get_named_type(argument.type), GraphQLInputObjectType):
+            object_text = f"{n}: {value_text(n, argument, nulls=True)}"
+            arguments = ", ".join(filter(None, [required_text, object_text]))
+            yield operation(type_name, name, field, arguments), {}
 
 
-@pytest.mark.parametrize("asker", ["user", "nobody", "service"])
-async def test_null_is_the_same_as_nothing(gateway: Gateway, stores: Stores, asker: str) -> None:
+@pytest.mark.parametrize("caller", ["user", "anonymous", "service"])
+async def test_null_has_the_same_response_as_an_omitted_argument(
+    gateway: Gateway, stores: Stores, caller: str
+) -> None:
     await follows(stores, (2, 1), (1, 3), (3, 2), (3, 1), (1, 4), (4, 2))
     await drain_all(stores)
-    asked = gateway.as_service if asker == "service" else gateway
-    viewer = None if asker == "nobody" else 1
+    caller_gateway = gateway.as_service if caller == "service" else gateway
+    viewer = None if caller == "anonymous" else 1
 
-    async def answer(text: str, variables: dict[str, Any]) -> Any:
-        found = await asked.answer(text, viewer, **variables)
-        for error in found.get("errors", ()):
+    async def response_of(text: str, variables: dict[str, Any]) -> Any:
+        response = await caller_gateway.answer(text, viewer, **variables)
+        for error in response.get("errors", ()):
             del error["locations"]
-        return found
+        return response
 
-    for on, name, of in fields():
-        omitted = operation(on, name, of, written(of.args, nulls=False))
-        if on == "Mutation":
-            await answer(omitted, {})  # the next ones change nothing
-        expected = await answer(omitted, {})
+    for type_name, name, field in fields_with_arguments():
+        omitted = operation(type_name, name, field, inputs_text(field.args, nulls=False))
+        if type_name == "Mutation":
+            await response_of(omitted, {})  # the repeats below change nothing
+        expected = await response_of(omitted, {})
         codes = {error["extensions"]["code"] for error in expected.get("errors", ())}
         assert codes <= {"UNAUTHENTICATED", "FORBIDDEN"}, expected
-        for text, variables in spellings(on, name, of):
-            assert await answer(text, variables) == expected, text
+        for text, variables in operations_with_null(type_name, name, field):
+            assert await response_of(text, variables) == expected, text

@@ -37,14 +37,14 @@ STAR = 17
 AS_SERVICE = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
 
 
-async def fetched(
+async def get(
     gateway: Gateway, path: str, headers: Mapping[str, str] = AS_SERVICE
 ) -> httpx.Response:
     return await gateway.http.get(path, headers=headers)
 
 
 async def lines(gateway: Gateway, path: str) -> list[dict[str, str]]:
-    response = await fetched(gateway, path)
+    response = await get(gateway, path)
     assert response.status_code == 200, response.text
     return [json.loads(line) for line in response.text.splitlines()]
 
@@ -77,7 +77,7 @@ async def test_each_list_is_exported_newest_first_by_kind(gateway: Gateway) -> N
 
 
 @pytest.mark.usefixtures("graph")
-async def test_a_line_shows_what_the_list_shows(gateway: Gateway) -> None:
+async def test_a_line_has_the_same_values_as_the_list_in_graphql(gateway: Gateway) -> None:
     (newest, *_, whisper) = await lines(gateway, f"/export/followers/{STAR}")
     page = await gateway.data(
         '{ user(id: "17") { followers(first: 1) { edges { followedAt node { id } } } } }'
@@ -87,22 +87,22 @@ async def test_a_line_shows_what_the_list_shows(gateway: Gateway) -> None:
     assert (newest["kind"], whisper["kind"]) == ("FOLLOW", "WHISPER")
 
 
-async def test_only_followers_who_asked_to_be_notified_are_exported(
+async def test_with_notify_only_followers_with_notifications_are_exported(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "RANGE", 2)
-    asks = Flags.NOTIFY
+    notify = Flags.NOTIFY
     await edges(
         stores,
         {
-            (1, STAR): (Kind.FOLLOW, asks),
+            (1, STAR): (Kind.FOLLOW, notify),
             (2, STAR): Kind.FOLLOW,
-            (3, STAR): (Kind.FOLLOW, asks | Flags.CLOSE_FOLLOW),
-            (4, STAR): (Kind.WHISPER, asks),
+            (3, STAR): (Kind.FOLLOW, notify | Flags.CLOSE_FOLLOW),
+            (4, STAR): (Kind.WHISPER, notify),
             (5, STAR): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
-            (6, STAR): (Kind.FOLLOW, asks | Flags.MUTED),
-            (7, STAR): (Kind.REQUEST, asks),
-            (1, 2): (Kind.FOLLOW, asks),
+            (6, STAR): (Kind.FOLLOW, notify | Flags.MUTED),
+            (7, STAR): (Kind.REQUEST, notify),
+            (1, 2): (Kind.FOLLOW, notify),
         },
     )
     await drain_all(stores)
@@ -118,8 +118,8 @@ async def test_only_followers_who_asked_to_be_notified_are_exported(
 
 
 @pytest.mark.parametrize("path", ["following/1?notify=true", "followers/1?notify=yes"])
-async def test_notify_is_true_or_false_and_only_for_followers(gateway: Gateway, path: str) -> None:
-    response = await fetched(gateway, f"/export/{path}")
+async def test_notify_with_another_list_or_value_is_rejected(gateway: Gateway, path: str) -> None:
+    response = await get(gateway, f"/export/{path}")
     assert error_of(response) == (400, "BAD_USER_INPUT")
     assert "notify" in response.text
 
@@ -150,7 +150,7 @@ async def test_an_export_continues_after_any_line(
 @pytest.mark.usefixtures("graph")
 async def test_the_fields_and_the_format_are_chosen(gateway: Gateway) -> None:
     path = f"/export/followers/{STAR}?format=csv&fields=id,kind"
-    response = await fetched(gateway, path)
+    response = await get(gateway, path)
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     rows = list(csv.reader(io.StringIO(response.text)))
     assert rows[:2] == [["id", "kind"], ["5", "FOLLOW"]]
@@ -160,7 +160,7 @@ async def test_the_fields_and_the_format_are_chosen(gateway: Gateway) -> None:
 
 @pytest.mark.usefixtures("graph")
 async def test_a_client_that_accepts_zstd_gets_it(gateway: Gateway) -> None:
-    plain = await fetched(gateway, f"/export/followers/{STAR}")
+    plain = await get(gateway, f"/export/followers/{STAR}")
     headers = {**AS_SERVICE, "accept-encoding": "gzip, zstd"}
     async with gateway.http.stream("GET", f"/export/followers/{STAR}", headers=headers) as response:
         raw = b"".join([part async for part in response.aiter_raw()])
@@ -177,7 +177,7 @@ async def test_absent_accounts_are_left_out(gateway: Gateway, stores: Stores) ->
 
 
 @pytest.mark.parametrize(
-    ("path", "named"),
+    ("path", "parameter"),
     [
         ("/export/admirers/17", "list"),
         ("/export/followers/one", "user"),
@@ -197,19 +197,21 @@ async def test_absent_accounts_are_left_out(gateway: Gateway, stores: Stores) ->
         (f"/changes?follow=false&after={'A' * 220}", "after"),
     ],
 )
-async def test_an_invalid_parameter_is_named(gateway: Gateway, path: str, named: str) -> None:
-    response = await fetched(gateway, path)
+async def test_the_error_names_the_invalid_parameter(
+    gateway: Gateway, path: str, parameter: str
+) -> None:
+    response = await get(gateway, path)
     assert error_of(response) == (400, "BAD_USER_INPUT")
-    assert f"`{named}`" in response.text
+    assert f"`{parameter}`" in response.text
 
 
 @pytest.mark.parametrize("path", ["/export/followers/17", "/changes?follow=false"])
-async def test_only_services_get_it(gateway: Gateway, path: str) -> None:
+async def test_only_services_get_exports_and_changes(gateway: Gateway, path: str) -> None:
     user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5)}"}
-    assert error_of(await fetched(gateway, path, user)) == (403, "FORBIDDEN")
-    assert error_of(await fetched(gateway, path, {})) == (403, "FORBIDDEN")
+    assert error_of(await get(gateway, path, user)) == (403, "FORBIDDEN")
+    assert error_of(await get(gateway, path, {})) == (403, "FORBIDDEN")
     invalid = {"authorization": "Bearer nonsense"}
-    assert error_of(await fetched(gateway, path, invalid)) == (401, "UNAUTHENTICATED")
+    assert error_of(await get(gateway, path, invalid)) == (401, "UNAUTHENTICATED")
     posted = await gateway.http.post(path, headers=AS_SERVICE)
     assert error_of(posted) == (405, "METHOD_NOT_ALLOWED")
 
@@ -219,16 +221,16 @@ async def test_a_service_that_acts_for_a_user_does_not_get_what_the_user_may_not
     gateway: Gateway, path: str
 ) -> None:
     for_user = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5, SERVICE)}"}
-    assert error_of(await fetched(gateway, path, for_user)) == (403, "FORBIDDEN")
+    assert error_of(await get(gateway, path, for_user)) == (403, "FORBIDDEN")
 
 
 async def test_exports_and_rejected_exports_are_audited(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kith.audit")
-    await fetched(gateway, "/export/followers/17")
-    await fetched(gateway, "/changes?follow=false")
-    await fetched(gateway, "/export/followers/17", {})
+    await get(gateway, "/export/followers/17")
+    await get(gateway, "/changes?follow=false")
+    await get(gateway, "/export/followers/17", {})
     audited = [
         [getattr(record, name, None) for name in ("actor", "action", "target", "result")]
         for record in caplog.records
@@ -244,21 +246,22 @@ async def test_exports_and_rejected_exports_are_audited(
 async def test_the_changes_after_an_export_begin_with_its_cursor(
     gateway: Gateway, stores: Stores
 ) -> None:
-    exported = await fetched(gateway, f"/export/followers/{STAR}")
+    exported = await get(gateway, f"/export/followers/{STAR}")
     await follows(stores, (7, STAR))
     await drain_all(stores)
     cursor = exported.headers["kith-changes-cursor"]
-    assert await changed(gateway, cursor) == [("7", str(STAR))]
+    assert await changed_pairs(gateway, cursor) == [("7", str(STAR))]
 
 
-async def changed(gateway: Gateway, cursor: str) -> list[tuple[str, str]]:
-    """The ends of all changes after a cursor."""
+async def changed_pairs(gateway: Gateway, cursor: str) -> list[tuple[str, str]]:
+    """The source and the target of each change after a cursor."""
     batches = await lines(gateway, f"/changes?follow=false&after={cursor}")
     changes: list[Any] = [change for batch in batches for change in batch["changes"]]
     return [(change["source"], change["target"]) for change in changes]
 
 
-async def end_of(gateway: Gateway) -> str:
+async def feed_end(gateway: Gateway) -> str:
+    """The cursor at the end of the change feed."""
     (batch,) = await lines(gateway, "/changes?follow=false")
     assert not batch["changes"]
     return batch["cursor"]
@@ -268,7 +271,7 @@ async def test_changes_continue_after_any_batch(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "CHANGES", 2)
-    cursor = await end_of(gateway)
+    cursor = await feed_end(gateway)
     await follows(stores, *((follower, target) for follower in range(1, 8) for target in (8, 9)))
     await drain_all(stores)
     whole = await lines(gateway, f"/changes?follow=false&after={cursor}")
@@ -281,41 +284,41 @@ async def test_changes_continue_after_any_batch(
     assert {(change["before"], change["after"]) for change in seen} == {("NONE", "FOLLOW")}
 
 
-async def test_lost_changes_are_reported(gateway: Gateway, stores: Stores) -> None:
-    began = await end_of(gateway)
+async def test_a_cursor_before_lost_changes_is_rejected(gateway: Gateway, stores: Stores) -> None:
+    start = await feed_end(gateway)
     await follows(stores, (1, STAR), (2, STAR))
     await drain_all(stores)
     redis = stores.servers.redis
     streams = [f"kith:public:events:{group}" for group in range(8)]
-    assert len(await changed(gateway, began)) == 2
+    assert len(await changed_pairs(gateway, start)) == 2
     await redis.pipe([("XTRIM", stream, "MAXLEN", 1) for stream in streams])
-    response = await fetched(gateway, f"/changes?follow=false&after={began}")
+    response = await get(gateway, f"/changes?follow=false&after={start}")
     assert error_of(response) == (410, "CHANGES_LOST")
-    # Trimmed, but after everything was read: nothing is lost.
-    now = await end_of(gateway)
+    # Entries are trimmed after they were read: nothing is lost.
+    now = await feed_end(gateway)
     await redis.pipe([("XTRIM", stream, "MAXLEN", 0) for stream in streams])
-    assert await changed(gateway, now) == []
+    assert await changed_pairs(gateway, now) == []
     await follows(stores, (3, STAR))
     await drain_all(stores)
-    assert await changed(gateway, now) == [("3", str(STAR))]
+    assert await changed_pairs(gateway, now) == [("3", str(STAR))]
     # Redis has lost everything.
     await redis.pipe([("FLUSHDB",)])
-    assert error_of(await fetched(gateway, f"/changes?follow=false&after={now}")) == (
+    assert error_of(await get(gateway, f"/changes?follow=false&after={now}")) == (
         *(410, "CHANGES_LOST"),
     )
 
 
 async def test_a_cursor_of_another_space_is_rejected(gateway: Gateway) -> None:
-    other = "AQ" + (await end_of(gateway))[2:-4] + "AAA="
-    response = await fetched(gateway, f"/changes?after={other}")
+    other = "AQ" + (await feed_end(gateway))[2:-4] + "AAA="
+    response = await get(gateway, f"/changes?after={other}")
     assert error_of(response) == (400, "BAD_USER_INPUT")
 
 
 @pytest.mark.parametrize("cursor", ["", "=", "A=", "é", "0-0"])
-async def test_a_text_that_is_no_cursor_is_rejected(gateway: Gateway, cursor: str) -> None:
-    """Texts of any length, and of the right length with the padding at the beginning."""
-    text = cursor + "A" * (len(await end_of(gateway)) - len(cursor))
-    for given in (cursor, text):
+async def test_an_invalid_cursor_is_rejected(gateway: Gateway, cursor: str) -> None:
+    """Each text alone, and followed by As up to the length of a valid cursor."""
+    padded = cursor + "A" * (len(await feed_end(gateway)) - len(cursor))
+    for given in (cursor, padded):
         headers = [(name.encode(), value.encode()) for name, value in AS_SERVICE.items()]
         headers.append((b"last-event-id", given.encode()))
         response = await gateway.http.get("/changes", headers=headers)
@@ -354,7 +357,7 @@ async def test_the_number_of_streams_is_bounded(
         live_gateway(storage_settings) as live,
         http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
     ):
-        limit = live.app._config.clients.streams.changes_max  # the test must fill it
+        limit = live.app._config.clients.streams.changes_max
         async with AsyncExitStack() as opened:
 
             async def open_streams(headers: Mapping[str, str], count: int) -> None:
@@ -375,7 +378,7 @@ async def test_the_number_of_streams_is_bounded(
             await assert_rejected(AS_SERVICE)
 
 
-async def test_a_client_that_reads_nothing_loses_its_place(
+async def test_a_client_that_does_not_read_is_disconnected(
     storage_settings: StorageSettings, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ExportLines, "formatted", lambda *_: b"x" * 100_000)
@@ -395,13 +398,13 @@ async def test_a_client_that_reads_nothing_loses_its_place(
             head = f"GET /export/followers/{STAR} HTTP/1.1\r\nHost: kith\r\n"
             head += f"Authorization: {AS_SERVICE['authorization']}\r\n\r\n"
             await loop.sock_sendall(slow, head.encode())
-            assert await loop.sock_recv(slow, 1)  # it has begun, and is not read any further
+            assert await loop.sock_recv(slow, 1)  # the export has begun, and the rest is not read
 
-            async def is_free() -> bool:
+            async def another_export_may_begin() -> bool:
                 path = "/export/followers/1"
                 return (await client.get(path, headers=AS_SERVICE)).status_code == 200
 
-            await until(is_free)
+            await until(another_export_may_begin)
             size, end = 1, b""
             while part := await loop.sock_recv(slow, 1 << 20):
                 size, end = size + len(part), (end + part)[-5:]
@@ -409,7 +412,7 @@ async def test_a_client_that_reads_nothing_loses_its_place(
             assert end != b"0\r\n\r\n"
 
 
-async def test_many_friends_are_in_the_order_of_the_users_follows(
+async def test_many_friends_are_in_the_order_of_the_users_own_follows(
     gateway: Gateway,
     storage_settings: StorageSettings,
     tmp_path: Path,
@@ -417,9 +420,11 @@ async def test_many_friends_are_in_the_order_of_the_users_follows(
 ) -> None:
     monkeypatch.setattr(exports, "RANGE", 100)
     follows_of_star = [(STAR, STAR + n, n * 7919 % 1_009) for n in range(1, 400)]
-    back = [(STAR + n, STAR, n) for n in range(1, 400)]
-    await bulk_load(storage_settings, write_edges(tmp_path / "f.csv", follows_of_star + back))
-    # The planner may choose other joins than loops, which return their rows in another order.
+    follows_back = [(STAR + n, STAR, n) for n in range(1, 400)]
+    await bulk_load(
+        storage_settings, write_edges(tmp_path / "f.csv", follows_of_star + follows_back)
+    )
+    # Other joins than nested loops return the rows in another order.
     database = urlsplit(storage_settings.database_url).path.removeprefix("/")
     await execute(storage_settings, f"ALTER DATABASE {database} SET enable_nestloop = off")
     expected = sorted(((since, user) for _, user, since in follows_of_star), reverse=True)

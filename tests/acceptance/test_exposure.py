@@ -17,7 +17,7 @@ from tests.support.serve_process import serving
 SECRET = "a secret of thirty-two characters"
 SERVERS = {"DATABASE_URL": "postgresql://kith", "REDIS_URL": "redis://kith"}
 NOWHERE = Path("/nowhere")
-HIDDEN = Exposure(
+SDL_FOR_SERVICES = Exposure(
     sdl=Access.SERVICES,
 )
 HTML = {"accept": "text/html,*/*;q=0.8"}
@@ -31,40 +31,44 @@ INTROSPECTIONS = [
 
 
 @pytest.fixture
-async def hidden(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
-    async with running_gateway(storage_settings, exposure=HIDDEN) as gateway:
+async def restricted(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+    """A gateway with the exposure of `kith serve`, and the SDL for services."""
+    async with running_gateway(storage_settings, exposure=SDL_FOR_SERVICES) as gateway:
         yield gateway
 
 
 @pytest.fixture
-async def shown(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+async def open_gateway(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+    """A gateway with the exposure of `kith dev`."""
     async with running_gateway(storage_settings) as gateway:
         yield gateway
 
 
 @pytest.mark.parametrize("query", INTROSPECTIONS)
 async def test_introspection_is_rejected_with_a_code_also_for_services(
-    hidden: Gateway, query: str
+    restricted: Gateway, query: str
 ) -> None:
-    for gateway in (hidden, hidden.as_service):
+    for gateway in (restricted, restricted.as_service):
         error = await gateway.error(query, 1)
         assert error["extensions"]["code"] == "INTROSPECTION_DISABLED"
 
 
-async def test_a_typename_is_no_introspection(hidden: Gateway) -> None:
-    data = await hidden.data('{ __typename user(id: "1") { __typename } }', 1)
+async def test_typename_is_allowed_without_introspection(restricted: Gateway) -> None:
+    data = await restricted.data('{ __typename user(id: "1") { __typename } }', 1)
     assert data == {"__typename": "Query", "user": {"__typename": "User"}}
 
 
-async def test_the_schemas_text_is_for_services(hidden: Gateway) -> None:
+async def test_only_services_read_the_sdl(restricted: Gateway) -> None:
     query = "{ _service { sdl } }"
-    assert (await hidden.error(query, 1))["extensions"]["code"] == "INTROSPECTION_DISABLED"
-    assert "type User" in (await hidden.as_service.data(query))["_service"]["sdl"]
+    assert (await restricted.error(query, 1))["extensions"]["code"] == "INTROSPECTION_DISABLED"
+    assert "type User" in (await restricted.as_service.data(query))["_service"]["sdl"]
     entities = "{ _entities(representations: []) { __typename } }"
-    assert await hidden.data(entities, 1) == {"_entities": []}
+    assert await restricted.data(entities, 1) == {"_entities": []}
 
 
-async def test_errors_suggest_names_only_if_allowed(hidden: Gateway, shown: Gateway) -> None:
+async def test_errors_suggest_names_only_if_allowed(
+    restricted: Gateway, open_gateway: Gateway
+) -> None:
     for query, variables in (
         ('{ user(id: "1") { followerCout } }', {}),
         ('{ user(idd: "1") { id } }', {}),
@@ -73,17 +77,17 @@ async def test_errors_suggest_names_only_if_allowed(hidden: Gateway, shown: Gate
             {"input": {"userIdd": "2", "userId": "2"}},
         ),
     ):
-        suggested = (await shown.answer(query, 1, **variables))["errors"]
-        assert "Did you mean" in str(suggested)
-        quiet = (await hidden.answer(query, 1, **variables))["errors"]
-        assert "Did you mean" not in str(quiet)
-        assert [error["extensions"]["code"] for error in quiet] == [
-            error["extensions"]["code"] for error in suggested
+        with_suggestions = (await open_gateway.answer(query, 1, **variables))["errors"]
+        assert "Did you mean" in str(with_suggestions)
+        without_suggestions = (await restricted.answer(query, 1, **variables))["errors"]
+        assert "Did you mean" not in str(without_suggestions)
+        assert [error["extensions"]["code"] for error in without_suggestions] == [
+            error["extensions"]["code"] for error in with_suggestions
         ]
 
 
-async def test_pages_and_metrics_are_not_there_if_they_are_hidden(
-    hidden: Gateway, shown: Gateway
+async def test_hidden_pages_and_metrics_are_not_found(
+    restricted: Gateway, open_gateway: Gateway
 ) -> None:
     for path, headers in (
         ("/", HTML),
@@ -91,17 +95,19 @@ async def test_pages_and_metrics_are_not_there_if_they_are_hidden(
         ("/playground/status", {}),
         ("/metrics", {}),
     ):
-        assert (await shown.http.get(path, headers=headers)).status_code in (200, 307)
-        assert (await hidden.http.get(path, headers=headers)).status_code in (400, 404)
+        assert (await open_gateway.http.get(path, headers=headers)).status_code in (200, 307)
+        assert (await restricted.http.get(path, headers=headers)).status_code in (400, 404)
     for path in ("/healthz", "/readyz"):
-        assert (await hidden.http.get(path)).status_code == 200
+        assert (await restricted.http.get(path)).status_code == 200
 
 
-async def test_every_response_has_security_headers(hidden: Gateway, shown: Gateway) -> None:
+async def test_every_response_has_security_headers(
+    restricted: Gateway, open_gateway: Gateway
+) -> None:
     query = '{ user(id: "1") { id } }'
     responses = [
         await gateway.http.request(method, path, headers=headers, json=body)
-        for gateway in (hidden, shown)
+        for gateway in (restricted, open_gateway)
         for method, path, headers, body in (
             ("GET", "/", {}, None),
             ("GET", "/nowhere", {}, None),
@@ -137,7 +143,7 @@ def test_serve_hides_what_dev_shows() -> None:
     assert developed.exposure == EVERYTHING
 
 
-def test_each_part_can_be_chosen() -> None:
+def test_each_part_of_the_exposure_can_be_configured() -> None:
     chosen = {
         "KITH_JWT_SECRET": SECRET,
         "KITH_INTROSPECTION": "services",
@@ -162,17 +168,19 @@ def test_each_part_can_be_chosen() -> None:
 async def test_the_metrics_of_all_processes_are_at_their_own_address_only(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    path, of_metrics = tmp_path / "kith.sock", tmp_path / "metrics.sock"
+    path, metrics_path = tmp_path / "kith.sock", tmp_path / "metrics.sock"
     changes = {
         "KITH_JWT_SECRET": SECRET,
-        "KITH_METRICS_ADDRESS": f"unix:{of_metrics}",
+        "KITH_METRICS_ADDRESS": f"unix:{metrics_path}",
         "KITH_METRICS_TOKEN": "hunter2",
     }
     arguments = ("--workers", "2")
     async with (
         serving(storage_settings, path, *arguments, changes=changes, development=False) as serve,
         serve.http() as http,
-        httpx.AsyncClient(transport=unix_transport(of_metrics), base_url="http://kith") as metrics,
+        httpx.AsyncClient(
+            transport=unix_transport(metrics_path), base_url="http://kith"
+        ) as metrics,
     ):
         await serve.says("Application startup complete", times=2)
         assert (await http.get("/metrics")).status_code == 404
@@ -186,14 +194,14 @@ async def test_the_metrics_of_all_processes_are_at_their_own_address_only(
         for wrong in ({}, {"authorization": "Bearer hunter3"}):
             assert (await metrics.get("/metrics", headers=wrong)).status_code == 401
         right = {"authorization": "Bearer hunter2"}
-        shown = await metrics.get("/metrics", headers=right)
-        assert shown.status_code == 200
-        assert shown.headers["x-content-type-options"] == "nosniff"
+        response = await metrics.get("/metrics", headers=right)
+        assert response.status_code == 200
+        assert response.headers["x-content-type-options"] == "nosniff"
         for process in ("0", "1"):
-            assert f'kith_process_up{{process="{process}"}} 1.0' in shown.text
-        for path_ in ("/graphql", "/healthz"):
-            assert (await metrics.get(path_, headers=right)).status_code == 404
-    assert not of_metrics.exists()
+            assert f'kith_process_up{{process="{process}"}} 1.0' in response.text
+        for other_path in ("/graphql", "/healthz"):
+            assert (await metrics.get(other_path, headers=right)).status_code == 404
+    assert not metrics_path.exists()
     assert "hunter2" not in "\n".join(serve.lines)
 
 

@@ -17,17 +17,17 @@ from schema import relation
 from schema.follow_group import group_text
 from storage.postgres import follow_groups as stored_groups
 from storage.stores import Stores
-from tests.acceptance.test_costs import counters, since
+from tests.acceptance.test_costs import cost_since, counters
 from tests.acceptance.test_private_notes import set_state
 from tests.support.gateway import Gateway
 from tests.support.graphs import follows
 from tests.support.relationships import change
 
-RESULT = """outcome changed clientMutationId viewer { user { id } }
+PAYLOAD_FIELDS = """outcome changed clientMutationId viewer { user { id } }
 userErrors { code field ... on MembersNotFollowed { userIds }
              ... on GroupLimitReached { limit current } }"""
 GROUP = "group { id name position memberCount }"
-FIELDS = {
+MUTATION_FIELDS = {
     "createFollowGroup": GROUP,
     "renameFollowGroup": GROUP,
     "reorderFollowGroups": "",
@@ -35,7 +35,7 @@ FIELDS = {
     "addToFollowGroup": GROUP,
     "removeFromFollowGroup": GROUP,
 }
-GROUPS = "{ viewer { followGroups { id name position memberCount } } }"
+FOLLOW_GROUPS = "{ viewer { followGroups { id name position memberCount } } }"
 MEMBERS = """
 query ($ids: [ID!]!, $group: ID!, $first: Int, $after: String, $last: Int, $before: String,
        $direction: OrderDirection! = DESC) {
@@ -48,25 +48,25 @@ query ($ids: [ID!]!, $group: ID!, $first: Int, $after: String, $last: Int, $befo
   }
 }
 """
-IDS = """query ($source: ID!, $targets: [ID!]!) {
+GROUP_IDS = """query ($source: ID!, $targets: [ID!]!) {
     user(id: $source) { relationWith(ids: $targets) { groupIds } } }"""
 
 
-async def make(gateway: Gateway, viewer: int, mutation: str, **given: Any) -> Any:
-    """The payload of one mutation."""
-    kind = mutation[0].upper() + mutation[1:]
-    query = f"""mutation ($input: {kind}Input!) {{
-        payload: {mutation}(input: $input) {{ {RESULT} {FIELDS[mutation]} }} }}"""
+async def mutate(gateway: Gateway, viewer: int, mutation: str, **given: Any) -> Any:
+    """Send one mutation, and return its payload."""
+    input_type = f"{mutation[0].upper()}{mutation[1:]}Input"
+    query = f"""mutation ($input: {input_type}!) {{
+        payload: {mutation}(input: $input) {{ {PAYLOAD_FIELDS} {MUTATION_FIELDS[mutation]} }} }}"""
     payload = (await gateway.data(query, viewer, input=given))["payload"]
     assert payload["changed"] == (payload["outcome"] in ("CREATED", "UPDATED", "DELETED"))
     return payload
 
 
-async def outcome(
+async def outcome_of(
     gateway: Gateway, viewer: int, mutation: str, **given: Any
 ) -> tuple[Any, list[tuple[str, Any]]]:
-    """The outcome, and the errors as pairs of a code and the path in the input."""
-    payload = await make(gateway, viewer, mutation, **given)
+    """The outcome of a mutation, and its errors as pairs of a code and the path in the input."""
+    payload = await mutate(gateway, viewer, mutation, **given)
     errors = payload["userErrors"]
     return payload["outcome"], [
         (error["code"], ".".join(error["field"][1:]) if error["field"] else None)
@@ -74,33 +74,33 @@ async def outcome(
     ]
 
 
-async def created(gateway: Gateway, viewer: int, name: str, *members: int) -> str:
-    """The id of a new group with these members."""
-    payload = await make(gateway, viewer, "createFollowGroup", name=name)
+async def create_group(gateway: Gateway, viewer: int, name: str, *members: int) -> str:
+    """Create a group with these members, and return its id."""
+    payload = await mutate(gateway, viewer, "createFollowGroup", name=name)
     group: str = payload["group"]["id"]
     if members:
-        await add(gateway, viewer, group, *members)
+        await add_members(gateway, viewer, group, *members)
     return group
 
 
-async def add(gateway: Gateway, viewer: int, group: str, *members: int) -> Any:
+async def add_members(gateway: Gateway, viewer: int, group: str, *members: int) -> Any:
     users = [str(member) for member in members]
-    return await outcome(gateway, viewer, "addToFollowGroup", groupId=group, userIds=users)
+    return await outcome_of(gateway, viewer, "addToFollowGroup", groupId=group, userIds=users)
 
 
-async def remove(gateway: Gateway, viewer: int, group: str, *members: int) -> Any:
+async def remove_members(gateway: Gateway, viewer: int, group: str, *members: int) -> Any:
     users = [str(member) for member in members]
-    return await outcome(gateway, viewer, "removeFromFollowGroup", groupId=group, userIds=users)
+    return await outcome_of(gateway, viewer, "removeFromFollowGroup", groupId=group, userIds=users)
 
 
 async def groups(caller: Any, viewer: int | None) -> dict[str, int]:
-    """The names of the viewer's groups in order, and how many members each has."""
-    found = (await caller.data(GROUPS, viewer))["viewer"]["followGroups"]
+    """The names of the viewer's groups in order, each with its number of members."""
+    found = (await caller.data(FOLLOW_GROUPS, viewer))["viewer"]["followGroups"]
     assert [group["position"] for group in found] == list(range(len(found)))
     return {group["name"]: group["memberCount"] for group in found}
 
 
-async def page(gateway: Gateway, viewer: int, group: str, **paging: Any) -> Any:
+async def page_of_members(gateway: Gateway, viewer: int, group: str, **paging: Any) -> Any:
     answer = await gateway.data(MEMBERS, viewer, ids=[str(viewer)], group=group, **paging)
     return answer["users"][0]["following"]
 
@@ -109,33 +109,34 @@ def ids(page: Any) -> list[int]:
     return [int(node["id"]) for node in page["nodes"]]
 
 
-async def members(gateway: Gateway, viewer: int, group: str) -> list[int]:
-    """The members on the first page, which are all of them."""
-    found = await page(gateway, viewer, group)
+async def member_ids(gateway: Gateway, viewer: int, group: str) -> list[int]:
+    """All members of a group, which must fit on one page."""
+    found = await page_of_members(gateway, viewer, group)
     assert found["totalCount"] == len(found["nodes"])
     return ids(found)
 
 
 async def group_ids(caller: Any, viewer: int | None, source: int, *targets: int) -> Any:
+    """The groups of source that each target is in, as the viewer sees them."""
     given = {"source": str(source), "targets": [str(target) for target in targets]}
-    relations = (await caller.data(IDS, viewer, **given))["user"]["relationWith"]
+    relations = (await caller.data(GROUP_IDS, viewer, **given))["user"]["relationWith"]
     return [relation["groupIds"] for relation in relations]
 
 
 async def test_groups_are_created_renamed_ordered_and_deleted(gateway: Gateway) -> None:
-    first = await created(gateway, 1, "Work")
-    second = await created(gateway, 1, "Family ☕")
-    third = await created(gateway, 1, "Work")
+    first = await create_group(gateway, 1, "Work")
+    second = await create_group(gateway, 1, "Family ☕")
+    third = await create_group(gateway, 1, "Work")
     assert first.startswith("group:1:")
-    found = (await gateway.data(GROUPS, 1))["viewer"]["followGroups"]
+    found = (await gateway.data(FOLLOW_GROUPS, 1))["viewer"]["followGroups"]
     assert [(group["id"], group["name"]) for group in found] == [
         (first, "Work"),
         (second, "Family ☕"),
         (third, "Work"),
     ]
-    renamed = await make(gateway, 1, "renameFollowGroup", groupId=third, name="Sport")
+    renamed = await mutate(gateway, 1, "renameFollowGroup", groupId=third, name="Sport")
     assert renamed["group"] == {"id": third, "name": "Sport", "position": 2, "memberCount": 0}
-    assert await outcome(gateway, 1, "renameFollowGroup", groupId=third, name="Sport") == (
+    assert await outcome_of(gateway, 1, "renameFollowGroup", groupId=third, name="Sport") == (
         "UNCHANGED",
         [],
     )
@@ -144,16 +145,22 @@ async def test_groups_are_created_renamed_ordered_and_deleted(gateway: Gateway) 
         ([second, first, third], ["Family ☕", "Work", "Sport"]),
         ([third, third], ["Sport", "Family ☕", "Work"]),
     ):
-        assert await outcome(gateway, 1, "reorderFollowGroups", groupIds=order) == ("UPDATED", [])
+        assert await outcome_of(gateway, 1, "reorderFollowGroups", groupIds=order) == (
+            "UPDATED",
+            [],
+        )
         assert list(await groups(gateway, 1)) == names
-    assert await outcome(gateway, 1, "reorderFollowGroups", groupIds=[third]) == ("UNCHANGED", [])
-    await created(gateway, 1, "Last")
+    assert await outcome_of(gateway, 1, "reorderFollowGroups", groupIds=[third]) == (
+        "UNCHANGED",
+        [],
+    )
+    await create_group(gateway, 1, "Last")
     assert list(await groups(gateway, 1)) == ["Sport", "Family ☕", "Work", "Last"]
-    payload = await make(gateway, 1, "deleteFollowGroup", groupId=second, clientMutationId="c")
+    payload = await mutate(gateway, 1, "deleteFollowGroup", groupId=second, clientMutationId="c")
     assert (payload["outcome"], payload["deletedGroupId"]) == ("DELETED", second)
     assert (payload["clientMutationId"], payload["viewer"]) == ("c", {"user": {"id": "1"}})
     assert list(await groups(gateway, 1)) == ["Sport", "Work", "Last"]
-    payload = await make(gateway, 1, "deleteFollowGroup", groupId=second)
+    payload = await mutate(gateway, 1, "deleteFollowGroup", groupId=second)
     assert (payload["outcome"], payload["deletedGroupId"]) == ("UNCHANGED", None)
 
 
@@ -161,73 +168,75 @@ async def test_members_are_paged_by_the_date_of_the_follow(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, *((1, user) for user in range(2, 9)))
-    group = await created(gateway, 1, "Some", 7, 3, 5, 2)
+    group = await create_group(gateway, 1, "Some", 7, 3, 5, 2)
     assert await groups(gateway, 1) == {"Some": 4}
     for direction, whole in (("DESC", [7, 5, 3, 2]), ("ASC", [2, 3, 5, 7])):
-        found = await page(gateway, 1, group, direction=direction)
+        found = await page_of_members(gateway, 1, group, direction=direction)
         assert (ids(found), found["totalCount"], found["access"]) == (whole, 4, "VISIBLE")
-        found = await page(gateway, 1, group, direction=direction, first=3)
+        found = await page_of_members(gateway, 1, group, direction=direction, first=3)
         assert (ids(found), found["totalCount"]) == (whole[:3], 4)
         assert found["pageInfo"]["hasNextPage"]
         end = found["pageInfo"]["endCursor"]
-        found = await page(gateway, 1, group, direction=direction, first=3, after=end)
+        found = await page_of_members(gateway, 1, group, direction=direction, first=3, after=end)
         assert (ids(found), found["pageInfo"]["hasNextPage"]) == (whole[3:], False)
         start = found["pageInfo"]["startCursor"]
-        found = await page(gateway, 1, group, direction=direction, last=2, before=start)
+        found = await page_of_members(gateway, 1, group, direction=direction, last=2, before=start)
         assert (ids(found), found["pageInfo"]["hasPreviousPage"]) == (whole[1:3], True)
-    found = await page(gateway, 1, group, first=0)
+    found = await page_of_members(gateway, 1, group, first=0)
     assert (ids(found), found["totalCount"], found["pageInfo"]["hasNextPage"]) == ([], 4, True)
 
 
-async def test_the_dates_and_cursors_are_those_of_the_whole_list(
+async def test_the_dates_and_cursors_of_members_are_those_of_the_following_list(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (1, 2), (1, 3))
-    group = await created(gateway, 1, "Some", 2)
+    group = await create_group(gateway, 1, "Some", 2)
     whole = '{ user(id: "1") { following { edges { cursor followedAt } } } }'
     edges = (await gateway.data(whole, 1))["user"]["following"]["edges"]
-    assert (await page(gateway, 1, group))["edges"] == edges[1:]
-    assert ids(await page(gateway, 1, group, after=edges[0]["cursor"])) == [2]
+    assert (await page_of_members(gateway, 1, group))["edges"] == edges[1:]
+    assert ids(await page_of_members(gateway, 1, group, after=edges[0]["cursor"])) == [2]
 
 
-async def test_adding_and_removing_twice_changes_nothing(gateway: Gateway, stores: Stores) -> None:
-    await follows(stores, (1, 2), (1, 3))
-    group = await created(gateway, 1, "Some")
-    assert await members(gateway, 1, group) == []
-    assert await add(gateway, 1, group, 2, 2) == ("UPDATED", [])
-    assert await add(gateway, 1, group, 2) == ("UNCHANGED", [])
-    assert await add(gateway, 1, group) == ("UNCHANGED", [])
-    payload = await make(gateway, 1, "addToFollowGroup", groupId=group, userIds=["2", "3"])
-    assert (payload["outcome"], payload["group"]["memberCount"]) == ("UPDATED", 2)
-    assert await remove(gateway, 1, group, 2, 9) == ("UPDATED", [])
-    assert await remove(gateway, 1, group, 2) == ("UNCHANGED", [])
-    assert await members(gateway, 1, group) == [3]
-
-
-async def test_removing_who_is_hidden_in_a_group_changes_nothing(
+async def test_adding_or_removing_a_member_twice_changes_nothing(
     gateway: Gateway, stores: Stores
 ) -> None:
+    await follows(stores, (1, 2), (1, 3))
+    group = await create_group(gateway, 1, "Some")
+    assert await member_ids(gateway, 1, group) == []
+    assert await add_members(gateway, 1, group, 2, 2) == ("UPDATED", [])
+    assert await add_members(gateway, 1, group, 2) == ("UNCHANGED", [])
+    assert await add_members(gateway, 1, group) == ("UNCHANGED", [])
+    payload = await mutate(gateway, 1, "addToFollowGroup", groupId=group, userIds=["2", "3"])
+    assert (payload["outcome"], payload["group"]["memberCount"]) == ("UPDATED", 2)
+    assert await remove_members(gateway, 1, group, 2, 9) == ("UPDATED", [])
+    assert await remove_members(gateway, 1, group, 2) == ("UNCHANGED", [])
+    assert await member_ids(gateway, 1, group) == [3]
+
+
+async def test_removing_a_hidden_member_changes_nothing(gateway: Gateway, stores: Stores) -> None:
     """Otherwise the outcome would tell a deactivated account from a deleted one."""
     await follows(stores, *((1, user) for user in range(2, 6)))
-    group = await created(gateway, 1, "Some", *range(2, 6))
+    group = await create_group(gateway, 1, "Some", *range(2, 6))
     ended = await change(gateway, 1, "unfollowUser", 2)
     await set_state(gateway, "deactivateAccount", 3)
     await set_state(gateway, "deleteAccount", 4)
     for user in (2, 3, 4):
-        assert await remove(gateway, 1, group, user) == ("UNCHANGED", []), user
+        assert await remove_members(gateway, 1, group, user) == ("UNCHANGED", []), user
     await change(gateway, 1, "undoRelationshipChange", undoToken=ended["undoToken"])
     await set_state(gateway, "reactivateAccount", 3)
-    assert await members(gateway, 1, group) == [5, 3, 2]
-    assert await remove(gateway, 1, group, 2, 3, 5) == ("UPDATED", [])
-    assert await members(gateway, 1, group) == []
+    assert await member_ids(gateway, 1, group) == [5, 3, 2]
+    assert await remove_members(gateway, 1, group, 2, 3, 5) == ("UPDATED", [])
+    assert await member_ids(gateway, 1, group) == []
 
 
-async def test_only_followed_users_are_added_all_or_none(gateway: Gateway, stores: Stores) -> None:
+async def test_no_user_is_added_if_one_of_them_is_not_followed(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (1, 2), (1, 5), (3, 1))
     await change(gateway, 1, "followUser", 4, visibility="WHISPER")
     await set_state(gateway, "deactivateAccount", 5)
-    group = await created(gateway, 1, "Some")
-    payload = await make(
+    group = await create_group(gateway, 1, "Some")
+    payload = await mutate(
         gateway, 1, "addToFollowGroup", groupId=group, userIds=["2", "3", "1", "5"]
     )
     assert payload["outcome"] == "REJECTED"
@@ -239,15 +248,15 @@ async def test_only_followed_users_are_added_all_or_none(gateway: Gateway, store
         }
     ]
     assert payload["group"]["memberCount"] == 0
-    assert await add(gateway, 1, group, 2, 4) == ("UPDATED", [])
-    assert await members(gateway, 1, group) == [4, 2]
+    assert await add_members(gateway, 1, group, 2, 4) == ("UPDATED", [])
+    assert await member_ids(gateway, 1, group) == [4, 2]
 
 
-async def test_a_member_leaves_with_the_follow_and_comes_back_with_it(
+async def test_a_member_leaves_when_the_follow_ends_and_returns_when_it_is_restored(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (1, 2), (1, 3), (2, 1))
-    group = await created(gateway, 1, "Some", 2, 3)
+    group = await create_group(gateway, 1, "Some", 2, 3)
     for viewer, mutation, other in (
         (1, "unfollowUser", 2),
         (2, "removeFollower", 1),
@@ -255,57 +264,66 @@ async def test_a_member_leaves_with_the_follow_and_comes_back_with_it(
         (2, "blockUser", 1),
     ):
         ended = await change(gateway, viewer, mutation, other)
-        assert await members(gateway, 1, group) == [3], mutation
+        assert await member_ids(gateway, 1, group) == [3], mutation
         assert await groups(gateway, 1) == {"Some": 1}
         assert await group_ids(gateway, 1, 1, 2, 3) == [[], [group]]
         undone = await change(
             gateway, viewer, "undoRelationshipChange", undoToken=ended["undoToken"]
         )
         assert undone["outcome"] == "RESTORED", mutation
-        assert await members(gateway, 1, group) == [3, 2], mutation
+        assert await member_ids(gateway, 1, group) == [3, 2], mutation
         assert await group_ids(gateway, 1, 1, 2, 3) == [[group], [group]]
 
 
 async def test_a_new_follow_is_in_no_group(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, (1, 2))
-    group, other = await created(gateway, 1, "Some", 2), await created(gateway, 1, "Other", 2)
+    group, other = (
+        await create_group(gateway, 1, "Some", 2),
+        await create_group(gateway, 1, "Other", 2),
+    )
     await change(gateway, 1, "unfollowUser", 2)
     await follows(stores, (1, 2))
-    assert await members(gateway, 1, group) == []
-    assert await add(gateway, 1, group, 2) == ("UPDATED", [])
-    assert await members(gateway, 1, group) == [2]
+    assert await member_ids(gateway, 1, group) == []
+    assert await add_members(gateway, 1, group, 2) == ("UPDATED", [])
+    assert await member_ids(gateway, 1, group) == [2]
     rows = await stores.servers.postgres.fetch("SELECT group_id FROM follow_group_member")
     assert [f"group:1:{row['group_id']}" for row in rows] == [group], "the other one is deleted"
-    assert await members(gateway, 1, other) == []
+    assert await member_ids(gateway, 1, other) == []
 
 
-async def test_changes_of_a_follow_keep_its_groups(gateway: Gateway, stores: Stores) -> None:
+async def test_a_follow_that_is_changed_stays_in_its_groups(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (1, 2))
-    group = await created(gateway, 1, "Some", 2)
+    group = await create_group(gateway, 1, "Some", 2)
     await change(gateway, 1, "updateFollow", 2, visibility="WHISPER", closeFollow=True)
     await change(gateway, 1, "muteUser", 2)
-    assert await members(gateway, 1, group) == [2]
+    assert await member_ids(gateway, 1, group) == [2]
 
 
-async def test_absent_members_are_hidden_and_come_back(gateway: Gateway, stores: Stores) -> None:
+async def test_absent_members_are_hidden_until_they_are_reactivated(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, *((1, user) for user in range(2, 7)))
-    group = await created(gateway, 1, "Some", *range(2, 7))
+    group = await create_group(gateway, 1, "Some", *range(2, 7))
     await set_state(gateway, "deactivateAccount", 5)
-    assert await members(gateway, 1, group) == [6, 4, 3, 2]
-    found = await page(gateway, 1, group, first=2)
+    assert await member_ids(gateway, 1, group) == [6, 4, 3, 2]
+    found = await page_of_members(gateway, 1, group, first=2)
     assert (ids(found), found["totalCount"]) == ([6, 4], 4)
     assert await groups(gateway, 1) == {"Some": 4}
     assert await group_ids(gateway, 1, 1, 5, 6) == [[], [group]]
     await set_state(gateway, "reactivateAccount", 5)
-    assert await members(gateway, 1, group) == [6, 5, 4, 3, 2]
+    assert await member_ids(gateway, 1, group) == [6, 5, 4, 3, 2]
     await set_state(gateway, "deleteAccount", 4)
-    assert await members(gateway, 1, group) == [6, 5, 3, 2]
+    assert await member_ids(gateway, 1, group) == [6, 5, 3, 2]
 
 
-async def test_nobody_else_sees_a_group(gateway: Gateway, stores: Stores) -> None:
+async def test_only_the_owner_of_a_group_sees_and_changes_it(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (1, 2), (3, 2), (3, 1))
-    group = await created(gateway, 1, "Mine", 2)
-    own = await created(gateway, 3, "Theirs", 2)
+    group = await create_group(gateway, 1, "Mine", 2)
+    own = await create_group(gateway, 3, "Theirs", 2)
     node = "query ($id: ID!) { node(id: $id) { id ... on FollowGroup { name memberCount } } }"
     seen = {"node": {"id": group, "name": "Mine", "memberCount": 1}}
     assert await gateway.data(node, 1, id=group) == seen
@@ -316,7 +334,7 @@ async def test_nobody_else_sees_a_group(gateway: Gateway, stores: Stores) -> Non
         assert await group_ids(caller, viewer, 1, 2) == [None]
     assert await groups(gateway, 3) == {"Theirs": 1}
     for caller in (gateway, gateway.as_service):
-        assert (await caller.data(GROUPS, None))["viewer"] is None
+        assert (await caller.data(FOLLOW_GROUPS, None))["viewer"] is None
         error = await caller.error(MEMBERS, None, ids=["1"], group=group)
         assert error["extensions"]["code"] == "UNAUTHENTICATED"
     for given, field in ((group, "filter.groupId"), ("group:3:1", "filter.groupId")):
@@ -324,20 +342,20 @@ async def test_nobody_else_sees_a_group(gateway: Gateway, stores: Stores) -> Non
         assert error["extensions"]["code"] == "BAD_USER_INPUT"
         assert error["extensions"]["argument"] == field
     missing = ("REJECTED", [("GROUP_NOT_FOUND", "groupId")])
-    assert await outcome(gateway, 3, "renameFollowGroup", groupId=group, name="x") == missing
-    assert await add(gateway, 3, group, 2) == missing
-    assert await remove(gateway, 3, group, 2) == missing
-    assert (await outcome(gateway, 3, "deleteFollowGroup", groupId=group))[0] == "UNCHANGED"
-    order = await outcome(gateway, 3, "reorderFollowGroups", groupIds=[group, own])
+    assert await outcome_of(gateway, 3, "renameFollowGroup", groupId=group, name="x") == missing
+    assert await add_members(gateway, 3, group, 2) == missing
+    assert await remove_members(gateway, 3, group, 2) == missing
+    assert (await outcome_of(gateway, 3, "deleteFollowGroup", groupId=group))[0] == "UNCHANGED"
+    order = await outcome_of(gateway, 3, "reorderFollowGroups", groupIds=[group, own])
     assert order == ("UNCHANGED", [])
-    assert await members(gateway, 1, group) == [2]
+    assert await member_ids(gateway, 1, group) == [2]
 
 
-async def test_the_filter_is_only_for_the_viewers_own_list(
+async def test_only_the_viewers_own_list_can_be_filtered_by_a_group(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (1, 2), (3, 2))
-    group = await created(gateway, 1, "Mine", 2)
+    group = await create_group(gateway, 1, "Mine", 2)
     answer = await gateway.answer(MEMBERS, 1, ids=["1", "3"], group=group)
     own, other = answer["data"]["users"]
     assert (ids(own["following"]), other) == ([2], None)
@@ -369,11 +387,11 @@ async def test_invalid_input_is_rejected(
     gateway: Gateway, mutation: str, given: dict[str, Any], field: str
 ) -> None:
     rejected = ("REJECTED", [("INVALID_INPUT", field)])
-    assert await outcome(gateway, 1, mutation, **given) == rejected
+    assert await outcome_of(gateway, 1, mutation, **given) == rejected
 
 
 async def test_a_name_has_at_most_50_characters(gateway: Gateway) -> None:
-    await created(gateway, 1, "é" * 50)
+    await create_group(gateway, 1, "é" * 50)
     assert await groups(gateway, 1) == {"é" * 50: 0}
 
 
@@ -383,7 +401,7 @@ async def test_a_user_has_at_most_100_groups(gateway: Gateway, stores: Stores) -
         " SELECT 1, n, 'g' || n FROM generate_series(1, 99) n"
     )
     payloads = await asyncio.gather(
-        *(make(gateway, 1, "createFollowGroup", name=name) for name in ("One", "Two"))
+        *(mutate(gateway, 1, "createFollowGroup", name=name) for name in ("One", "Two"))
     )
     assert sorted(payload["outcome"] for payload in payloads) == ["CREATED", "REJECTED"]
     (rejected,) = (payload for payload in payloads if payload["outcome"] == "REJECTED")
@@ -398,33 +416,33 @@ async def test_a_repeated_request_returns_the_first_outcome(
 ) -> None:
     await follows(stores, (1, 2))
     given = {"name": "Once", "idempotencyKey": "a"}
-    first = await make(gateway, 1, "createFollowGroup", **given)
-    assert await make(gateway, 1, "createFollowGroup", **given) == first
+    first = await mutate(gateway, 1, "createFollowGroup", **given)
+    assert await mutate(gateway, 1, "createFollowGroup", **given) == first
     group = first["group"]["id"]
     added = {"groupId": group, "userIds": ["2"], "idempotencyKey": "b"}
     for _ in range(2):
-        assert await outcome(gateway, 1, "addToFollowGroup", **added) == ("UPDATED", [])
-        await remove(gateway, 1, group, 2)
-    assert await members(gateway, 1, group) == [], "the repeat has added nobody"
+        assert await outcome_of(gateway, 1, "addToFollowGroup", **added) == ("UPDATED", [])
+        await remove_members(gateway, 1, group, 2)
+    assert await member_ids(gateway, 1, group) == [], "the repeat has added nobody"
     reused = ("REJECTED", [("IDEMPOTENCY_KEY_REUSED", "idempotencyKey")])
     given["name"] = "Twice"
-    assert await outcome(gateway, 1, "createFollowGroup", **given) == reused
+    assert await outcome_of(gateway, 1, "createFollowGroup", **given) == reused
     assert await groups(gateway, 1) == {"Once": 0}
 
 
-async def test_copies_of_one_request_create_one_group(gateway: Gateway) -> None:
+async def test_concurrent_requests_with_one_key_create_one_group(gateway: Gateway) -> None:
     given = {"name": "Once", "idempotencyKey": "a"}
-    made = [make(gateway, 1, "createFollowGroup", **given) for _ in range(4)]
-    payloads = await asyncio.gather(*made)
+    requests = [mutate(gateway, 1, "createFollowGroup", **given) for _ in range(4)]
+    payloads = await asyncio.gather(*requests)
     assert len({payload["group"]["id"] for payload in payloads}) == 1
     assert await groups(gateway, 1) == {"Once": 0}
 
 
-async def test_an_inactive_owner_changes_no_group(gateway: Gateway, stores: Stores) -> None:
-    await created(gateway, 1, "Mine")
+async def test_an_inactive_viewer_cannot_create_a_group(gateway: Gateway, stores: Stores) -> None:
+    await create_group(gateway, 1, "Mine")
     await stores.writes.account_states.change(UserId(1), AccountState.DEACTIVATED)
     rejected = ("REJECTED", [("ACCOUNT_NOT_ACTIVE", None)])
-    assert await outcome(gateway, 1, "createFollowGroup", name="x") == rejected
+    assert await outcome_of(gateway, 1, "createFollowGroup", name="x") == rejected
     assert await groups(gateway, 1) == {"Mine": 0}
 
 
@@ -438,16 +456,16 @@ async def test_only_a_signed_in_user_changes_groups(gateway: Gateway) -> None:
 async def test_changes_of_groups_are_rate_limited(stores: Stores) -> None:
     await follows(stores, (1, 2))
     scope = Scope(stores, UserId(1), Policy(pace=Pace(interval_us=60_000_000, burst=2)))
-    made = await change_groups(scope, follow_groups.CREATE, CreateGroup("One"))
-    assert made.group is not None
-    add_member = AddMembers(made.group.id, (UserId(2),))
+    created = await change_groups(scope, follow_groups.CREATE, CreateGroup("One"))
+    assert created.group is not None
+    add_member = AddMembers(created.group.id, (UserId(2),))
     results = [
         await change_groups(scope, follow_groups.ADD, change)
         for change in (
             add_member,
             add_member,
             AddMembers(GroupId(5), ()),
-            AddMembers(made.group.id, (UserId(3),)),
+            AddMembers(created.group.id, (UserId(3),)),
             CreateGroup("Two"),
         )
     ]
@@ -469,12 +487,12 @@ async def test_concurrent_changes_leave_no_member_without_a_group(
 ) -> None:
     await follows(stores, *((1, user) for user in range(2, 6)))
     for _ in range(5):
-        group = await created(gateway, 1, "Some", 2)
+        group = await create_group(gateway, 1, "Some", 2)
         changes = (
-            add(gateway, 1, group, 3, 4),
-            outcome(gateway, 1, "deleteFollowGroup", groupId=group),
-            add(gateway, 1, group, 4, 5),
-            remove(gateway, 1, group, 2),
+            add_members(gateway, 1, group, 3, 4),
+            outcome_of(gateway, 1, "deleteFollowGroup", groupId=group),
+            add_members(gateway, 1, group, 4, 5),
+            remove_members(gateway, 1, group, 2),
         )
         results = await asyncio.gather(*changes)
         assert results[1] == ("DELETED", [])
@@ -486,24 +504,24 @@ async def test_concurrent_changes_leave_no_member_without_a_group(
 async def test_an_unfollow_during_an_addition_leaves_no_member(
     gateway: Gateway, stores: Stores
 ) -> None:
-    group = await created(gateway, 1, "Some")
+    group = await create_group(gateway, 1, "Some")
     for user in range(2, 7):
         await follows(stores, (1, user))
         added, _ = await asyncio.gather(
-            add(gateway, 1, group, user), change(gateway, 1, "unfollowUser", user)
+            add_members(gateway, 1, group, user), change(gateway, 1, "unfollowUser", user)
         )
         assert added in (
             ("UPDATED", []),
             ("REJECTED", [("MEMBERS_NOT_FOLLOWED", "userIds")]),
         )
-        assert await members(gateway, 1, group) == []
+        assert await member_ids(gateway, 1, group) == []
 
 
-async def test_members_that_left_for_good_are_deleted_when_there_are_many(
+async def test_many_members_whose_follow_has_ended_are_deleted_by_the_next_addition(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_groups, "ENDED_MAX", 3)
-    group = await created(gateway, 1, "Some")
+    group = await create_group(gateway, 1, "Some")
     postgres = stores.servers.postgres
 
     async def stored() -> set[int]:
@@ -512,22 +530,22 @@ async def test_members_that_left_for_good_are_deleted_when_there_are_many(
 
     for user in range(2, 7):
         await follows(stores, (1, user))
-        assert await add(gateway, 1, group, user) == ("UPDATED", [])
+        assert await add_members(gateway, 1, group, user) == ("UPDATED", [])
         await change(gateway, 1, "unfollowUser", user)
     assert await stored() == set(range(2, 7)), "an undo may restore them"
     await postgres.fetch("UPDATE following SET version = 1 WHERE to_user_id < 6")
     await follows(stores, (1, 8))
-    assert await add(gateway, 1, group, 8) == ("UPDATED", [])
+    assert await add_members(gateway, 1, group, 8) == ("UPDATED", [])
     assert await stored() == {6, 8}
-    assert await members(gateway, 1, group) == [8]
+    assert await member_ids(gateway, 1, group) == [8]
 
 
-async def test_a_page_and_its_total_are_one_statement_each(
+async def test_a_page_of_members_and_its_total_take_few_statements(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, *((1, user) for user in range(2, 9)))
-    group = await created(gateway, 1, "Some", 2, 3, 4)
-    await created(gateway, 1, "Others", 5, 6)
+    group = await create_group(gateway, 1, "Some", 2, 3, 4)
+    await create_group(gateway, 1, "Others", 5, 6)
     spent = []
     for field in ("nodes { id }", "totalCount", "nodes { id } totalCount"):
         query = f"""query ($group: ID!) {{
@@ -535,20 +553,20 @@ async def test_a_page_and_its_total_are_one_statement_each(
         await gateway.data(query, 1, group=group)
         before = await counters(gateway)
         await gateway.data(query, 1, group=group)
-        spent.append((await since(gateway, before)).statements)
+        spent.append((await cost_since(gateway, before)).statements)
     assert spent == [1, 2, 2]
     before = await counters(gateway)
     assert await groups(gateway, 1) == {"Some": 3, "Others": 2}
-    assert (await since(gateway, before)).statements == 2
+    assert (await cost_since(gateway, before)).statements == 2
 
 
-async def test_the_groups_of_many_relations_are_one_statement(
+async def test_the_groups_of_many_relations_take_one_statement(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (1, 2), (1, 3))
-    first = await created(gateway, 1, "Some", 2, 3)
-    second = await created(gateway, 1, "More", 2)
-    await outcome(gateway, 1, "reorderFollowGroups", groupIds=[second])
+    first = await create_group(gateway, 1, "Some", 2, 3)
+    second = await create_group(gateway, 1, "More", 2)
+    await outcome_of(gateway, 1, "reorderFollowGroups", groupIds=[second])
     assert await group_ids(gateway, 1, 1, 3, 2, 4, 2) == [
         [first],
         [second, first],
@@ -562,23 +580,23 @@ async def test_the_groups_of_many_relations_are_one_statement(
     for field in ("state", "state groupIds"):
         before = await counters(gateway)
         await gateway.data(query % field, 1, ids=asked)
-        spent.append(await since(gateway, before))
+        spent.append(await cost_since(gateway, before))
     assert spent[1].statements == spent[0].statements + 1
     assert spent[1].round_trips == spent[0].round_trips
 
 
-async def test_the_text_of_a_group_is_made_once_for_many_relations(
+async def test_the_id_of_a_group_is_formatted_once_for_many_relations(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thousand relations in a hundred groups each made the loop wait for 60 ms."""
+    """Formatting it for each of 1,000 relations in 100 groups blocked the event loop for 60 ms."""
     await follows(stores, *((1, user) for user in range(2, 30)))
-    groups = [await created(gateway, 1, name, *range(2, 30)) for name in ("a", "b", "c")]
-    made: list[object] = []
+    groups = [await create_group(gateway, 1, name, *range(2, 30)) for name in ("a", "b", "c")]
+    formatted: list[object] = []
 
-    def counted(owner: UserId, group: GroupId) -> str:
-        made.append(group)
+    def counted_group_text(owner: UserId, group: GroupId) -> str:
+        formatted.append(group)
         return group_text(owner, group)
 
-    monkeypatch.setattr(relation, "group_text", counted)
+    monkeypatch.setattr(relation, "group_text", counted_group_text)
     assert await group_ids(gateway, 1, 1, *range(2, 30)) == [groups] * 28
-    assert len(made) == 3
+    assert len(formatted) == 3

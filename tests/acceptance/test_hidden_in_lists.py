@@ -1,4 +1,4 @@
-"""Two worlds that differ in what a viewer may not see: every list looks the same in both."""
+"""Every list looks the same with and without an edge that is hidden from the viewer."""
 
 from typing import Any
 
@@ -14,9 +14,8 @@ from tests.support.graphs import drain_all, follows
 from tests.support.relationships import change
 
 A, B, VIEWER, FRIEND = 1, 2, 3, 4
-"""Between the first two is what is hidden."""
 
-EVERYTHING = """
+ALL_LISTS = """
 query ($ids: [ID!]!, $signedIn: Boolean!, $with: ID!) { users(ids: $ids) {
   followingCount followerCount friendCount
   following(first: 2) { ...following }
@@ -37,7 +36,7 @@ fragment followers on FollowerConnection {
 fragment all on PageInfo { hasNextPage hasPreviousPage startCursor endCursor }
 """
 
-OPENED: Edges = {
+VISIBLE_EDGES: Edges = {
     (VIEWER, FRIEND): Kind.FOLLOW,
     (FRIEND, VIEWER): Kind.FOLLOW,
     (FRIEND, A): Kind.FOLLOW,
@@ -47,16 +46,17 @@ OPENED: Edges = {
     (VIEWER, A): Kind.WHISPER,
 }
 
-HIDDEN = {
+HIDDEN_EDGES = {
     "whisper": (A, B, Kind.WHISPER),
     "request": (A, B, Kind.REQUEST),
     "block": (A, B, Kind.BLOCK),
-    "block of the viewer's friend's friend": (B, A, Kind.BLOCK),
-    "whisper of the viewer's friend": (B, FRIEND, Kind.WHISPER),
+    "block in the other direction": (B, A, Kind.BLOCK),
+    "whisper to the viewer's friend": (B, FRIEND, Kind.WHISPER),
 }
 
 
-async def seen(gateway: Gateway, viewer: int | None) -> Any:
+async def read_lists(gateway: Gateway, viewer: int | None) -> Any:
+    """All lists of all users, as the viewer sees them."""
     found = []
     for other in (A, B, FRIEND):
         variables = {
@@ -64,41 +64,39 @@ async def seen(gateway: Gateway, viewer: int | None) -> Any:
             "signedIn": viewer is not None,
             "with": str(other),
         }
-        found.append(await gateway.data(EVERYTHING, viewer, **variables))
+        found.append(await gateway.data(ALL_LISTS, viewer, **variables))
     return found
 
 
-@pytest.mark.parametrize("what", list(HIDDEN))
+@pytest.mark.parametrize("name", list(HIDDEN_EDGES))
 async def test_a_hidden_edge_is_in_no_list_total_or_cursor(
-    gateway: Gateway, stores: Stores, what: str
+    gateway: Gateway, stores: Stores, name: str
 ) -> None:
-    await edges(stores, OPENED)
+    await edges(stores, VISIBLE_EDGES)
     await drain_all(stores)
-    onlookers = (None, VIEWER, 99)
-    before = [await seen(gateway, viewer) for viewer in onlookers]
-    source, target, kind = HIDDEN[what]
+    viewers = (None, VIEWER, 99)
+    before = [await read_lists(gateway, viewer) for viewer in viewers]
+    source, target, kind = HIDDEN_EDGES[name]
     await edges(stores, {(source, target): kind})
     await drain_all(stores)
-    assert [await seen(gateway, viewer) for viewer in onlookers] == before
+    assert [await read_lists(gateway, viewer) for viewer in viewers] == before
     assert before[0] != before[1]
 
 
-async def test_a_follow_in_hidden_lists_is_in_no_list_total_or_cursor(
+async def test_a_follow_between_users_who_hide_their_lists_is_in_no_list_total_or_cursor(
     gateway: Gateway, stores: Stores
 ) -> None:
-    await edges(stores, OPENED)
+    await edges(stores, VISIBLE_EDGES)
     await stores.writes.accounts.set_privacy(UserId(A), PrivacyChange(following=Audience.ONLY_ME))
     await stores.writes.accounts.set_privacy(UserId(B), PrivacyChange(followers=Audience.ONLY_ME))
     await drain_all(stores)
-    before = [await seen(gateway, viewer) for viewer in (None, VIEWER, 99)]
+    before = [await read_lists(gateway, viewer) for viewer in (None, VIEWER, 99)]
     await edges(stores, {(A, B): Kind.FOLLOW})
     await drain_all(stores)
-    assert [await seen(gateway, viewer) for viewer in (None, VIEWER, 99)] == before
+    assert [await read_lists(gateway, viewer) for viewer in (None, VIEWER, 99)] == before
 
 
-async def test_a_viewer_with_very_many_blocks_still_gets_full_pages(
-    gateway: Gateway, stores: Stores
-) -> None:
+async def test_a_viewer_with_1200_blocks_gets_full_pages(gateway: Gateway, stores: Stores) -> None:
     blocked = range(1000, 2200)
     await stores.servers.postgres.fetch(
         "INSERT INTO following (from_user_id, to_user_id, kind, flags, since, version) "
@@ -132,10 +130,10 @@ async def test_a_viewer_with_very_many_blocks_still_gets_full_pages(
     assert not second["pageInfo"]["hasNextPage"]
 
 
-async def test_a_block_holds_for_the_blocked_before_the_blocker_is_answered(
+async def test_a_block_hides_the_blocker_when_the_mutation_returns(
     gateway: Gateway, stores: Stores
 ) -> None:
-    """Though no worker runs."""
+    """No worker runs."""
     await follows(stores, (2, 1))
     await drain_all(stores)
     query = """{ user(id: "1") {

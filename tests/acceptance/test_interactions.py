@@ -11,7 +11,7 @@ from graph.account_state import AccountState
 from graph.affinity import DEFAULT_SCALE
 from graph.edge import Millis, UserId
 from storage.stores import Stores
-from tests.acceptance.test_costs import counters, since
+from tests.acceptance.test_costs import cost_since, counters
 from tests.support import citus
 from tests.support.citus_databases import SHARDS
 from tests.support.gateway import Gateway
@@ -177,4 +177,4 @@ async def test_a_full_batch_is_one_statement_or_on_citus_one_for_each_shard(
     batch = [interaction(user % 50 + 1, user % 7 + 51) for user in range(500)]
     assert await record(gateway, *batch) == 500
     expected = 1 if citus.prefix() is None else 1 + SHARDS
-    assert (await since(gateway, before)).statements == expected
+    assert (await cost_since(gateway, before)).statements == expected

@@ -16,7 +16,7 @@ from resolvers.scope import Scope
 from storage.ports.reader import Consistency
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_costs import counters, since
+from tests.acceptance.test_costs import cost_since, counters
 from tests.acceptance.test_private_notes import set_state
 from tests.support.edges import becomes
 from tests.support.gateway import Gateway, running_gateway
@@ -308,7 +308,7 @@ async def test_each_field_costs_one_statement(gateway: Gateway, stores: Stores) 
         await gateway.data(query, 1)
         before = await counters(gateway)
         await gateway.data(query, 1)
-        assert (await since(gateway, before)).statements == statements, fields
+        assert (await cost_since(gateway, before)).statements == statements, fields
 
 
 async def test_subscribers_learn_of_new_followers_and_of_marks(

@@ -19,7 +19,7 @@ from resolvers import follow_groups, overlap
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_costs import METRICS, REDIS_ROUND_TRIPS
+from tests.acceptance.test_costs import METRICS_COST, REDIS_ROUND_TRIPS
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.http_client import http_client
@@ -66,7 +66,7 @@ async def test_an_operation_that_costs_too_much_is_rejected_before_anything_is_r
         assert f"{extensions['cost']:,}" in error["message"]
         assert "data" not in await gateway.answer(query, viewer=1, **variables)
     planned, round_trips = await reads(gateway)
-    assert (planned, round_trips - METRICS.round_trips) == before
+    assert (planned, round_trips - METRICS_COST.round_trips) == before
 
 
 async def test_a_service_may_run_operations_that_cost_more(gateway: Gateway) -> None:
@@ -128,7 +128,7 @@ async def test_a_dry_run_runs_nothing_else(gateway: Gateway) -> None:
     error = await gateway.error(dry, viewer=1, dry=False)
     assert answer["rateLimit"]["cost"] == error["extensions"]["cost"]
     _, round_trips = await reads(gateway)
-    assert round_trips - METRICS.round_trips == before
+    assert round_trips - METRICS_COST.round_trips == before
     # It is charged for itself only.
     assert answer["rateLimit"]["limit"] - answer["rateLimit"]["remaining"] < 1_000
 

@@ -14,7 +14,7 @@ from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_costs import counters, since
+from tests.acceptance.test_costs import cost_since, counters
 from tests.acceptance.test_private_notes import set_state
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
@@ -219,4 +219,4 @@ async def test_pins_are_one_statement(gateway: Gateway, stores: Stores) -> None:
     await pinned(gateway)
     before = await counters(gateway)
     assert len(await pinned(gateway)) == 10
-    assert (await since(gateway, before)).statements == 1
+    assert (await cost_since(gateway, before)).statements == 1

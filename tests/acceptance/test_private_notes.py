@@ -11,7 +11,7 @@ from resolvers import private_notes
 from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.stores import Stores
-from tests.acceptance.test_costs import counters, since
+from tests.acceptance.test_costs import cost_since, counters
 from tests.support.gateway import Gateway
 from tests.support.graphs import follows
 from tests.support.relationships import change
@@ -189,6 +189,6 @@ async def test_many_notes_are_one_statement(gateway: Gateway) -> None:
     for field in ("state", "state note"):
         before = await counters(gateway)
         await gateway.data(query % field, 1, ids=ids)
-        spent.append(await since(gateway, before))
+        spent.append(await cost_since(gateway, before))
     assert spent[1].statements == spent[0].statements + 1
     assert spent[1].round_trips == spent[0].round_trips

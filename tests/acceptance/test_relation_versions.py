@@ -8,7 +8,7 @@ import pytest
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_account_states import put
+from tests.acceptance.test_account_states import change_state
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.relationships import change, change_many, protect
@@ -162,7 +162,7 @@ async def test_the_deletion_of_an_absent_user_makes_no_new_version(
     gateway: Gateway, stores: Stores
 ) -> None:
     await change(gateway, 1, "followUser", 2)
-    await put(gateway, "deactivateAccount", 2)
+    await change_state(gateway, "deactivateAccount", 2)
     seen = await version(gateway, 1, 1, 2)
     # What an erasure does to the edge: it ends, with a newer version.
     await stores.servers.postgres.fetch(

@@ -14,7 +14,7 @@ from resolvers import suggestions as resolver
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_costs import counters, since
+from tests.acceptance.test_costs import cost_since, counters
 from tests.support.edge_files import execute
 from tests.support.edges import Said, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
@@ -372,7 +372,7 @@ async def test_suggestions_cost_the_same_however_many_are_followed(
         await gateway.data(query, viewer)
         before = await counters(gateway)
         assert (await gateway.data(query, viewer))["viewer"]["suggestions"]["nodes"]
-        costs.append(await since(gateway, before))
+        costs.append(await cost_since(gateway, before))
     assert costs[0] == costs[1]
     assert costs[0].statements == 2  # the viewer's ranks, and ended relations
     # The own lists, the numbers of follows, the circles; the checks.
@@ -398,7 +398,7 @@ async def test_a_hundred_pages_in_one_request_cost_what_one_does(
         pages = " ".join(f"p{n}: suggestions(first: {n % 50}) {{ {asked} }}" for n in range(count))
         before = await counters(gateway)
         viewer = (await gateway.data(f"{{ viewer {{ {pages} }} }}", 1))["viewer"]
-        costs.append(await since(gateway, before))
+        costs.append(await cost_since(gateway, before))
         assert len(found) == 1
         assert len(viewer) == count
     assert costs[1] == costs[2]

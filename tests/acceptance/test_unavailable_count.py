@@ -6,7 +6,7 @@ from graph.edge import Flags, Kind
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_costs import counters, since
+from tests.acceptance.test_costs import cost_since, counters
 from tests.acceptance.test_private_notes import set_state
 from tests.support.edges import edges
 from tests.support.gateway import Gateway, running_gateway
@@ -134,5 +134,5 @@ async def test_it_is_read_with_the_totals(gateway: Gateway, stores: Stores) -> N
         await gateway.data(query, 1)
         before = await counters(gateway)
         await gateway.data(query, 1)
-        spent.append(await since(gateway, before))
+        spent.append(await cost_since(gateway, before))
     assert spent[0] == spent[1]

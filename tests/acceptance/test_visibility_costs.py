@@ -3,7 +3,7 @@
 import pytest
 
 from storage.stores import Stores
-from tests.acceptance.test_costs import Cost, counters, since
+from tests.acceptance.test_costs import Cost, cost_since, counters
 from tests.support.gateway import Gateway
 
 pytestmark = pytest.mark.usefixtures("circle")
@@ -26,7 +26,7 @@ async def warm_cost(gateway: Gateway, query: str, viewer: int | None, **variable
     await gateway.data(query, viewer, **variables)
     before = await counters(gateway)
     await gateway.data(query, viewer, **variables)
-    return await since(gateway, before)
+    return await cost_since(gateway, before)
 
 
 def ids(count: int) -> list[str]:
@@ -77,7 +77,7 @@ async def test_buttons_without_a_cache_are_a_constant_number_of_statements(
         await stores.servers.redis.pipe([("FLUSHDB",)])
         before = await counters(gateway)
         await gateway.data(BUTTONS, 1, ids=ids(count))
-        assert (await since(gateway, before)).statements <= 5
+        assert (await cost_since(gateway, before)).statements <= 5
 
 
 async def test_five_hundred_pairs_cost_what_two_do(gateway: Gateway, stores: Stores) -> None:
@@ -86,5 +86,5 @@ async def test_five_hundred_pairs_cost_what_two_do(gateway: Gateway, stores: Sto
         await stores.servers.redis.pipe([("FLUSHDB",)])
         before = await counters(gateway)
         await gateway.as_service.data(PAIRS, pairs=pairs)
-        assert (await since(gateway, before)).statements == 1
+        assert (await cost_since(gateway, before)).statements == 1
         assert await warm_cost(gateway.as_service, PAIRS, None, pairs=pairs) == Cost(0, 1)

@@ -13,7 +13,7 @@ from resolvers.policy import Policy
 from storage.erasure import BatchResult
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_account_states import put
+from tests.acceptance.test_account_states import change_state
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import LiveGateway, Socket, live_gateway
@@ -244,7 +244,7 @@ async def test_an_account_deactivated_through_another_gateway_sends_no_more_even
             ("reactivateAccount", "FRIENDS", 1),
             ("deleteAccount", "NONE", 0),
         ):
-            await put(other, mutation, BEN)
+            await change_state(other, mutation, BEN)
             assert (await relation.data())["relationChanged"][0]["state"] == state
             assert await counted(counts) == (followers, 0)
 

@@ -12,7 +12,7 @@ from gateway.settings.config import Config, read_config
 from graph.webhook import ENDPOINTS_MAX
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_cli import invoked, servers
+from tests.acceptance.test_cli import kith_in_process, server_variables
 from tests.support.graphs import drain_all, follows
 from tests.support.waiting import until
 from tests.support.webhook_receiver import receiving, status
@@ -33,7 +33,7 @@ UNAVAILABLE = {
 
 @pytest.fixture
 def config(storage_settings: StorageSettings, empty_state: State) -> Config:
-    read = read_config(empty_state.folder, "public", environ=servers(storage_settings))
+    read = read_config(empty_state.folder, "public", environ=server_variables(storage_settings))
     return replace(read, webhooks=SETTINGS)
 
 
@@ -139,7 +139,7 @@ def test_a_wrong_command_ends_with_a_sentence(
 ) -> None:
     for name, value in {**UNAVAILABLE, **environment}.items():
         monkeypatch.setenv(name, value)
-    code, shown = invoked("webhooks", *arguments)
+    code, shown = kith_in_process("webhooks", *arguments)
     assert code == 2
     assert said in shown
     assert "brief" not in shown
