@@ -186,7 +186,7 @@ async def test_pins_and_the_time_of_seen_followers_are_exported(
 @pytest.mark.usefixtures("graph")
 async def test_groups_and_their_members_are_exported(gateway: Gateway, stores: Stores) -> None:
     groups, pace = stores.own_data.follow_groups, Policy().pace
-    made: list[GroupId] = []
+    group_ids: list[GroupId] = []
     for owner, name, members in (
         (SUBJECT, "Work", (1, 2)),
         (SUBJECT, "Family", (2, 20)),
@@ -194,12 +194,12 @@ async def test_groups_and_their_members_are_exported(gateway: Gateway, stores: S
     ):
         created = await groups.change(UserId(owner), CreateGroup(name), pace, 900)
         assert created.created is not None
-        made.append(created.created)
+        group_ids.append(created.created)
         added = AddMembers(created.created, tuple(map(UserId, members)))
         await groups.change(UserId(owner), added, pace, 900)
     await gateway.as_service.data(DEACTIVATE, id="20")
     document = await exported_document(gateway)
-    work, family, _ = map(str, made)
+    work, family, _ = map(str, group_ids)
     assert document["groups"] == [
         {"groupId": work, "name": "Work"},
         {"groupId": family, "name": "Family"},
@@ -208,9 +208,9 @@ async def test_groups_and_their_members_are_exported(gateway: Gateway, stores: S
     assert document["groupMembers"] == [
         {
             "userId": user,
-            "groups": [{"groupId": group, "followedAt": since[user]} for group in group_ids],
+            "groups": [{"groupId": group, "followedAt": since[user]} for group in user_groups],
         }
-        for user, group_ids in (("1", [work]), ("2", [work, family]))
+        for user, user_groups in (("1", [work]), ("2", [work, family]))
     ]
 
 

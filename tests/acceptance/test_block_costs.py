@@ -1,4 +1,4 @@
-"""What reads cost PostgreSQL for a viewer with 10,000 blocks, compared with one without blocks."""
+"""The cost in PostgreSQL of reads by a viewer with 10,000 blocks, and by one without blocks."""
 
 import pytest
 

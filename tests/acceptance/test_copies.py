@@ -136,7 +136,9 @@ async def test_an_export_with_the_changes_after_its_cursor_equals_the_graph(
         storage_settings, file, selection, cursor, with_kinds=True, on_exported=change
     )
     assert report.cursor == cursor
-    assert report.edges > 6 * graph_export.CHUNK_ROWS, "the graph changes after each chunk"
+    assert report.edges > 6 * graph_export.CHUNK_ROWS, (
+        "more than six chunks, with changes after each"
+    )
     copy = Copy(copy_stores, copy_settings)
     await copy.load(file)
     for _ in range(3):

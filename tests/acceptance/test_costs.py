@@ -121,7 +121,7 @@ async def test_a_cold_page_reads_its_owner_once_for_all_fields(
     await gateway.data(query, 1)
     # One for the viewer's own writes, one for the list, one for the profiles of both users.
     assert (await cost_since(gateway, before)).statements == 3
-    assert not waits, "the request must not wait until it fills a key itself"
+    assert not waits, "the request must not wait for a key that it fills itself"
 
 
 @pytest.mark.plain("some statements are sent once per user")

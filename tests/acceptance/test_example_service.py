@@ -29,10 +29,10 @@ FANS = range(2, 40)
 @pytest.fixture
 async def inbox(tmp_path: Path, redis_url: str) -> Inbox:
     """An empty inbox, made by a consumer that has ended."""
-    made = Inbox(tmp_path / "inbox.sqlite", redis_url)
-    async with backend("consume", **made.environment("first")):
-        await until(made.is_made)
-    return made
+    inbox = Inbox(tmp_path / "inbox.sqlite", redis_url)
+    async with backend("consume", **inbox.environment("first")):
+        await until(inbox.is_made)
+    return inbox
 
 
 def new_followers(fans: Iterable[int]) -> Notifications:
@@ -106,10 +106,10 @@ async def has_notifications(inbox: Inbox) -> bool:
 
 @pytest.fixture
 async def worker(storage_settings: StorageSettings) -> AsyncIterator[Worker]:
-    made = Worker(storage_settings)
-    await made.start()
-    yield made
-    await made.end(signal.SIGKILL)
+    worker = Worker(storage_settings)
+    await worker.start()
+    yield worker
+    await worker.end(signal.SIGKILL)
 
 
 @pytest.mark.usefixtures("worker")
@@ -126,11 +126,11 @@ async def test_no_event_is_lost_when_consumers_are_killed_repeatedly(
     writing = asyncio.create_task(writes())
     for share in (0.2, 0.4, 0.6, 0.8):
 
-        async def has_share(share: float = share) -> bool:
+        async def has_applied_share(share: float = share) -> bool:
             return len(inbox.notifications()) >= share * len(fans)
 
         async with backend("consume", **inbox.environment(f"killed at {share}")):
-            await until(has_share)
+            await until(has_applied_share)
     await writing
     async with backend("consume", **inbox.environment("last")):
         await until(lambda: inbox.holds(new_followers(fans)))

@@ -102,8 +102,8 @@ async def test_a_killed_export_continues_from_its_saved_position(
     file, part = tmp_path / "followers.csv", tmp_path / "followers.csv.part"
     await start_and_kill_export(live.port, 2, star, file, environment)
     assert len(exported_followers(part)) == 200
-    with part.open("a") as half:  # a page that was written without its position
-        half.write("1,2,2026-01-01T00:00:00+00:00\n1,3,20")
+    with part.open("a") as part_file:  # a page that was written without its position
+        part_file.write("1,2,2026-01-01T00:00:00+00:00\n1,3,20")
     code, _, err = await output("export", str(star), str(file), **environment)
     assert code == 0, err
     assert sorted(exported_followers(file)) == list(FANS)
@@ -126,7 +126,7 @@ async def test_an_export_does_not_continue_the_file_of_another_user(
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 async def test_the_commands_in_the_readme_print_what_it_shows(state: State, tmp_path: Path) -> None:
-    install, prepare, *shown = COMMANDS_AND_OUTPUT.findall(
+    install, prepare, *examples = COMMANDS_AND_OUTPUT.findall(
         (FOLDER / "README.md").read_text(encoding="utf-8")
     )
     assert install[0] == "make example-service\n"  # done before the tests
@@ -140,7 +140,7 @@ async def test_the_commands_in_the_readme_print_what_it_shows(state: State, tmp_
             },
             {"KITH_URL": f"{dev.url}/graphql", "INBOX_FILE": str(tmp_path / "inbox.sqlite")},
         )
-        (check, mask, export, consume, follow) = [(prepare[0] + run, out) for run, out in shown]
+        (check, mask, export, consume, follow) = [(prepare[0] + run, out) for run, out in examples]
         for command, printed in (check, mask):
             assert await terminal.run(command) == printed
         assert (await terminal.run(export[0])).splitlines()[1] == "user_id,follower_id,followed_at"

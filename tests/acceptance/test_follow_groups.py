@@ -546,15 +546,15 @@ async def test_a_page_of_members_and_its_total_take_few_statements(
     await follows(stores, *((1, user) for user in range(2, 9)))
     group = await create_group(gateway, 1, "Some", 2, 3, 4)
     await create_group(gateway, 1, "Others", 5, 6)
-    spent = []
+    costs = []
     for field in ("nodes { id }", "totalCount", "nodes { id } totalCount"):
         query = f"""query ($group: ID!) {{
             user(id: "1") {{ following(filter: {{groupId: $group}}) {{ {field} }} }} }}"""
         await gateway.data(query, 1, group=group)
         before = await counters(gateway)
         await gateway.data(query, 1, group=group)
-        spent.append((await cost_since(gateway, before)).statements)
-    assert spent == [1, 2, 2]
+        costs.append((await cost_since(gateway, before)).statements)
+    assert costs == [1, 2, 2]
     before = await counters(gateway)
     assert await groups(gateway, 1) == {"Some": 3, "Others": 2}
     assert (await cost_since(gateway, before)).statements == 2
@@ -574,15 +574,15 @@ async def test_the_groups_of_many_relations_take_one_statement(
         [second, first],
     ]
     query = """query ($ids: [ID!]!) { user(id: "1") { relationWith(ids: $ids) { %s } } }"""
-    asked = [str(other) for other in range(2, 60)]
-    await gateway.data(query % "state", 1, ids=asked)
-    spent = []
+    user_ids = [str(other) for other in range(2, 60)]
+    await gateway.data(query % "state", 1, ids=user_ids)
+    costs = []
     for field in ("state", "state groupIds"):
         before = await counters(gateway)
-        await gateway.data(query % field, 1, ids=asked)
-        spent.append(await cost_since(gateway, before))
-    assert spent[1].statements == spent[0].statements + 1
-    assert spent[1].round_trips == spent[0].round_trips
+        await gateway.data(query % field, 1, ids=user_ids)
+        costs.append(await cost_since(gateway, before))
+    assert costs[1].statements == costs[0].statements + 1
+    assert costs[1].round_trips == costs[0].round_trips
 
 
 async def test_the_id_of_a_group_is_formatted_once_for_many_relations(

@@ -1,4 +1,4 @@
-"""What each viewer sees of users A and B: A and B themselves, C, an anonymous viewer and a service.
+"""What viewers see of users A and B. The viewers are A, B, C, an anonymous viewer and a service.
 
 All requests use HTTP. A row of the tables below is what one viewer sees of one user:
 
@@ -331,18 +331,18 @@ async def seen_by(viewer: str, user_name: str, gateway: Gateway) -> list[str]:
     assert user["isFollowingViewer"] == ("followedBy" in viewer_relations)
     assert user["viewerCanFollow"] == (button in CAN_FOLLOW)
     return [
-        entries(user["following"], user["followingCount"]),
-        entries(user["followers"], user["followerCount"]),
-        entries(user["friends"], user["friendCount"]),
-        known(user),
-        words(said_of(other, mark)),
-        "self" if is_self else words(viewer_relations) if relation else "null",
+        list_cell(user["following"], user["followingCount"]),
+        list_cell(user["followers"], user["followerCount"]),
+        list_cell(user["friends"], user["friendCount"]),
+        known_cell(user),
+        relation_cell(said_of(other, mark)),
+        "self" if is_self else relation_cell(viewer_relations) if relation else "null",
         button,
     ]
 
 
-def entries(connection: Any, count: int | None) -> str:
-    """The users in a list and its count if it differs, or why the viewer may not open the list."""
+def list_cell(connection: Any, count: int | None) -> str:
+    """The cell for a list: its users, and its count if it differs; or why it cannot be opened."""
     names = sorted(NAMES[node["id"]] for node in connection["nodes"])
     assert connection["totalCount"] == len(names)
     if connection["access"] != "VISIBLE":
@@ -352,17 +352,17 @@ def entries(connection: Any, count: int | None) -> str:
     return listed if count == len(names) else f"{listed} of {count}"
 
 
-def known(user: Any) -> str:
+def known_cell(user: Any) -> str:
     """The cell for `followersYouKnow`, which has the same access as the followers."""
     connection = user["followersYouKnow"]
     if connection is None:
         return "null"
     assert connection["access"] == user["followers"]["access"]
     is_open = connection["access"] == "VISIBLE"
-    return entries(connection, len(connection["nodes"]) if is_open else None)
+    return list_cell(connection, len(connection["nodes"]) if is_open else None)
 
 
-def words(fields: set[str]) -> str:
+def relation_cell(fields: set[str]) -> str:
     """The cell for a relation: `friends` for two follows, and `whispers` without `follows`."""
     if fields == {"following", "followedBy"}:
         return "friends"

@@ -256,7 +256,7 @@ async def test_waiting_readers_continue_when_another_process_has_drained(
     storage_settings: StorageSettings, gateway: Gateway, stores: Stores
 ) -> None:
     """More readers than connections: a waiting reader holds neither a connection nor a lock."""
-    readers = 50 if citus.prefix() is None else 10  # all within 10 s over one connection
+    readers = 50 if citus.prefix() is None else 10  # one connection serves them all within 10 s
     token = await token_of(gateway, FAN, "followUser", STAR)
     # On a busy machine the last of 50 readers waits for the only connection for many seconds.
     connections = replace(storage_settings.connections, pool_max=1, acquire_timeout_s=60)
@@ -568,10 +568,10 @@ async def test_tokens_of_changes_between_two_users_differ_only_in_time(
     tokens = [
         await token_of(gateway, STAR, *change)
         for change in (
-            ("blockUser", FAN),  # both edges
-            ("unblockUser", FAN),  # one
-            ("unfollowUser", FAN),  # none
-            ("removeFollower", FAN),  # none: the block has ended the follow
+            ("blockUser", FAN),  # writes both edges
+            ("unblockUser", FAN),  # writes one
+            ("unfollowUser", FAN),  # writes none
+            ("removeFollower", FAN),  # writes none: the block has ended the follow
             ("muteUser", FAN),
         )
     ]
@@ -591,8 +591,8 @@ async def test_a_token_does_not_reveal_a_block(gateway: Gateway, stores: Stores)
     outcome, token = await change(gateway, FAN, "unfollowUser", STAR)
     assert outcome == "NOT_FOLLOWING"
     assert token is not None
-    (asked,) = read_tokens("t", [token])
-    assert asked.at > after
+    (moment,) = read_tokens("t", [token])
+    assert moment.at > after
 
 
 def _microseconds(moment: datetime) -> int:
