@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from storage.settings import StorageSettings
-from tests.acceptance.test_metrics import ours
+from tests.acceptance.test_metrics import kith_metrics
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -44,7 +44,7 @@ async def test_rules_and_dashboards_use_metrics_that_exist(
     storage_settings: StorageSettings,
 ) -> None:
     samples = {"kith_process_up"}
-    for name, family in (await ours(storage_settings)).items():
+    for name, family in (await kith_metrics(storage_settings)).items():
         if family.type == "counter":
             samples.add(f"{name}_total")
         elif family.type == "histogram":

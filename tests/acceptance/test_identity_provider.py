@@ -1,4 +1,7 @@
-"""Tokens of a real OpenID Connect server, the npm package oidc-provider: `make identity-test`."""
+"""Authentication with the tokens of a real OpenID Connect server, the npm package oidc-provider.
+
+Run by `make identity-test`.
+"""
 
 import asyncio
 import base64
@@ -23,11 +26,13 @@ from tests.support.waiting import until
 FOLDER = Path(__file__).parent / "identity_provider"
 AUDIENCE = "https://kith.example"
 USER_CLAIM = "https://app.example/kith_user_id"
-CALLBACK = "http://127.0.0.1/callback"
-VERIFIER = "a-code-verifier-of-at-least-forty-three-characters"
-CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=")
-WHO = "{ viewer { user { id } } }"
-FOR_SERVICES = '{ account(id: "1") { state } }'
+REDIRECT_URI = "http://127.0.0.1/callback"
+PKCE_VERIFIER = "a-code-verifier-of-at-least-forty-three-characters"
+PKCE_CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(PKCE_VERIFIER.encode()).digest()).rstrip(
+    b"="
+)
+VIEWER_QUERY = "{ viewer { user { id } } }"
+SERVICE_ONLY_QUERY = '{ account(id: "1") { state } }'
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None or not (FOLDER / "node_modules").is_dir(),
@@ -36,36 +41,36 @@ pytestmark = pytest.mark.skipif(
 
 
 class IdentityProvider:
-    """The server's process, and its clients `back-end` and `web`."""
+    """The server's process, and requests of its OAuth clients `back-end` and `web`."""
 
     def __init__(self, process: Process, issuer: str) -> None:
         self._process = process
         self.issuer = issuer
 
-    async def said(self, word: str) -> None:
-        """Returns when the process has printed `word`."""
+    async def wait_for_line(self, expected: str) -> None:
+        """Return when the process has printed this line."""
         assert self._process.stdout is not None
         async with asyncio.timeout(DEADLINE_S):
             while line := await self._process.stdout.readline():
-                if line.decode().strip() == word:
+                if line.decode().strip() == expected:
                     return
         raise AssertionError("the identity provider ended")
 
-    async def do(self, command: str) -> None:
-        """`rotate` or `withdraw`."""
+    async def send_command(self, command: str) -> None:
+        """`rotate` adds new keys and signs with them; `withdraw` removes the old keys."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{command}\n".encode())
-        await self.said("done")
+        await self.wait_for_line("done")
 
     async def jwks_url(self) -> str:
         async with httpx.AsyncClient(base_url=self.issuer, trust_env=False) as client:
-            found = (await client.get("/.well-known/openid-configuration")).json()
-        return str(found["jwks_uri"])
+            discovery = (await client.get("/.well-known/openid-configuration")).json()
+        return str(discovery["jwks_uri"])
 
     async def service_token(self, algorithm: str) -> str:
-        """A token for a back end, by the client credentials grant."""
+        """An access token of `back-end`, by the client credentials grant."""
         async with httpx.AsyncClient(base_url=self.issuer, trust_env=False) as client:
-            return await _token(
+            return await _request_token(
                 client,
                 grant_type="client_credentials",
                 scope="service",
@@ -75,44 +80,44 @@ class IdentityProvider:
             )
 
     async def user_token(self, algorithm: str) -> str:
-        """A token for an app, by the authorization code flow with PKCE and a login form."""
+        """An access token of user 42, by the authorization code flow of `web` with PKCE."""
         resource = f"{AUDIENCE}/{algorithm}"
         async with httpx.AsyncClient(base_url=self.issuer, trust_env=False) as client:
             parameters = {
                 "client_id": "web",
                 "response_type": "code",
-                "redirect_uri": CALLBACK,
+                "redirect_uri": REDIRECT_URI,
                 "scope": "openid read",
                 "resource": resource,
-                "code_challenge": CHALLENGE.decode(),
+                "code_challenge": PKCE_CHALLENGE.decode(),
                 "code_challenge_method": "S256",
             }
-            answer = await _followed(client, await client.get("/auth", params=parameters))
+            answer = await _follow_redirects(client, await client.get("/auth", params=parameters))
             for prompt in ("login", "consent"):
                 form = re.search(r'action="([^"]+)"', answer.text)
                 assert form, answer.text
                 data = {"prompt": prompt, "login": "5be86359-073c-434b", "password": "any"}
-                answer = await _followed(client, await client.post(form[1], data=data))
+                answer = await _follow_redirects(client, await client.post(form[1], data=data))
             (code,) = parse_qs(urlsplit(answer.headers["location"]).query)["code"]
-            return await _token(
+            return await _request_token(
                 client,
                 grant_type="authorization_code",
                 code=code,
-                redirect_uri=CALLBACK,
-                code_verifier=VERIFIER,
+                redirect_uri=REDIRECT_URI,
+                code_verifier=PKCE_VERIFIER,
                 client_id="web",
                 resource=resource,
             )
 
 
-async def _followed(client: httpx.AsyncClient, answer: httpx.Response) -> httpx.Response:
-    """The page at the end of the redirects, or the redirect back to the app."""
-    while answer.is_redirect and not answer.headers["location"].startswith(CALLBACK):
+async def _follow_redirects(client: httpx.AsyncClient, answer: httpx.Response) -> httpx.Response:
+    """Follow redirects. Returns the first page, or the redirect to `REDIRECT_URI`."""
+    while answer.is_redirect and not answer.headers["location"].startswith(REDIRECT_URI):
         answer = await client.get(answer.headers["location"])
     return answer
 
 
-async def _token(client: httpx.AsyncClient, **data: str) -> str:
+async def _request_token(client: httpx.AsyncClient, **data: str) -> str:
     answer = await client.post("/token", data=data)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["access_token"])
@@ -126,7 +131,7 @@ async def provider() -> AsyncIterator[IdentityProvider]:
     process = await asyncio.create_subprocess_exec(*command, cwd=FOLDER, stdin=PIPE, stdout=PIPE)
     try:
         started = IdentityProvider(process, f"http://127.0.0.1:{port}")
-        await started.said("ready")
+        await started.wait_for_line("ready")
         yield started
     finally:
         process.kill()
@@ -159,30 +164,30 @@ async def ask(live: LiveGateway, token: str, query: str) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256", "EdDSA"])
-async def test_users_and_services_sign_in_with_its_tokens(
+async def test_user_tokens_and_service_tokens_of_the_provider_are_accepted(
     live: LiveGateway, provider: IdentityProvider, algorithm: str
 ) -> None:
     user = {"data": {"viewer": {"user": {"id": "42"}}}}
-    assert await ask(live, await provider.user_token(algorithm), WHO) == (200, user)
+    assert await ask(live, await provider.user_token(algorithm), VIEWER_QUERY) == (200, user)
     service = {"data": {"account": {"state": "ACTIVE"}}}
     token = await provider.service_token(algorithm)
-    assert await ask(live, token, FOR_SERVICES) == (200, service)
-    assert await ask(live, token, WHO) == (200, {"data": {"viewer": None}})
+    assert await ask(live, token, SERVICE_ONLY_QUERY) == (200, service)
+    assert await ask(live, token, VIEWER_QUERY) == (200, {"data": {"viewer": None}})
 
 
-async def test_its_keys_are_rotated_and_withdrawn_while_everything_runs(
+async def test_a_running_gateway_accepts_new_keys_and_rejects_tokens_of_withdrawn_keys(
     live: LiveGateway, provider: IdentityProvider
 ) -> None:
     old = await provider.service_token("ES256")
-    assert (await ask(live, old, FOR_SERVICES))[0] == 200
-    await provider.do("rotate")
+    assert (await ask(live, old, SERVICE_ONLY_QUERY))[0] == 200
+    await provider.send_command("rotate")
     new = await provider.service_token("ES256")
     for token in (new, old):
-        assert (await ask(live, token, FOR_SERVICES))[0] == 200
-    await provider.do("withdraw")
+        assert (await ask(live, token, SERVICE_ONLY_QUERY))[0] == 200
+    await provider.send_command("withdraw")
 
     async def rejected() -> bool:
-        return (await ask(live, old, FOR_SERVICES))[0] == 401
+        return (await ask(live, old, SERVICE_ONLY_QUERY))[0] == 401
 
-    await until(rejected, "the old key is forgotten")
-    assert (await ask(live, new, FOR_SERVICES))[0] == 200
+    await until(rejected, "the gateway rejects the token of the withdrawn key")
+    assert (await ask(live, new, SERVICE_ONLY_QUERY))[0] == 200

@@ -1,6 +1,6 @@
-"""The commands of the image and compose.yaml, started by hand with the same variables and files.
+"""Run the commands of the image as processes, with the variables and files of compose.yaml.
 
-No container engine is needed. Hosts, ports and the folder of the secrets are those of the test.
+No container engine is needed. The tests replace hosts, ports and the folder of the secrets.
 """
 
 import signal
@@ -24,17 +24,17 @@ from tests.support.ports import free_ports
 
 
 @pytest.mark.plain("Citus fails when the schema public is dropped")
-def test_the_image_runs_the_whole_service_from_migration_to_stop(stack: Stack) -> None:
+def test_the_commands_of_the_image_migrate_serve_drain_and_stop(stack: Stack) -> None:
     in_database(stack.database_url, "DROP SCHEMA public CASCADE")
     migrate = stack.start("migrate")
     assert migrate.code() == 0, migrate.said()
 
-    first, second, metrics, *own = free_ports(5)
+    first, second, worker_metrics, *gateway_metrics = free_ports(5)
     gateways = [
-        # A container has an address of its own for its metrics.
-        stack.start(name, port, {"KITH_METRICS_ADDRESS": f"127.0.0.1:{own_metrics}"})
-        for name, port, own_metrics in zip(
-            ("gateway-1", "gateway-2"), (first, second), own, strict=True
+        # In containers, each gateway serves its metrics at an address of its own.
+        stack.start(name, port, {"KITH_METRICS_ADDRESS": f"127.0.0.1:{metrics}"})
+        for name, port, metrics in zip(
+            ("gateway-1", "gateway-2"), (first, second), gateway_metrics, strict=True
         )
     ]
     for port in (first, second):
@@ -48,11 +48,11 @@ def test_the_image_runs_the_whole_service_from_migration_to_stop(stack: Stack) -
     assert seen == [{"state": "FOLLOWING"}]
     assert in_database(stack.database_url, "SELECT count(*) FROM outbox") == 1
 
-    worker = stack.start("worker", metrics)
+    worker = stack.start("worker", worker_metrics)
     processes = [*gateways, worker]
-    wait_until(answers(f"http://127.0.0.1:{metrics}/metrics", "python_info"), processes)
-    drained = "SELECT count(*) = 0 FROM outbox"
-    wait_until(lambda: in_database(stack.database_url, drained) is True, processes)
+    wait_until(answers(f"http://127.0.0.1:{worker_metrics}/metrics", "python_info"), processes)
+    is_drained = "SELECT count(*) = 0 FROM outbox"
+    wait_until(lambda: in_database(stack.database_url, is_drained) is True, processes)
     expected = {"followerCount": 1, "followers": {"nodes": [{"id": "1"}]}}
     wait_until(lambda: asked(second, SEEN_BY_OTHERS, other)["user"] == expected, processes)
 
@@ -71,7 +71,7 @@ def test_migrating_again_changes_nothing(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "message"),
     [
         ({"KITH_JWT_SECRET_FILE": None}, "KITH_JWKS_URL must be set"),
         ({"KITH_JWT_SECRET_FILE": "/nowhere"}, "which cannot be read"),
@@ -82,10 +82,10 @@ def test_migrating_again_changes_nothing(stack: Stack) -> None:
     ],
     ids=["without a key", "without the key's file", "with the development secret"],
 )
-def test_a_gateway_rejects_to_start(
-    stack: Stack, changes: Mapping[str, str | None], sentence: str
+def test_a_gateway_does_not_start_without_a_usable_key(
+    stack: Stack, changes: Mapping[str, str | None], message: str
 ) -> None:
     gateway = stack.start("gateway-1", free_ports(1)[0], changes)
     assert gateway.code() == 2, gateway.said()
-    assert sentence in gateway.said()
+    assert message in gateway.said()
     assert "Traceback" not in gateway.said()

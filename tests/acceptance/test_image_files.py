@@ -1,4 +1,4 @@
-"""The image's files: what each container may do, and that the servers take theirs."""
+"""The files of the image: secrets, compose.yaml, and the configuration of both servers."""
 
 import asyncio
 import os
@@ -36,14 +36,16 @@ from tests.support.image_stack import (
 from tests.support.ports import free_ports, listens
 
 
-def test_the_secrets_belong_to_their_readers_and_a_second_run_keeps_them(secrets: Path) -> None:
+def test_each_secret_belongs_to_the_user_that_reads_it_and_a_second_run_keeps_it(
+    secrets: Path,
+) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
-    users = {"database_password": "postgres", "pgpass": "migrate", "jwt_secret": "gateway-1"}
-    users["citus_pgpass"] = "postgres"  # of compose.citus.yaml
+    readers = {"database_password": "postgres", "pgpass": "migrate", "jwt_secret": "gateway-1"}
+    readers["citus_pgpass"] = "postgres"  # of compose.citus.yaml
     before = {file.name: file.read_bytes() for file in secrets.iterdir()}
-    assert before.keys() == users.keys() > COMPOSE["secrets"].keys()
-    for name, service in users.items():
+    assert before.keys() == readers.keys() > COMPOSE["secrets"].keys()
+    for name, service in readers.items():
         found = (secrets / name).stat()
         assert SERVICES[service]["user"] == f"{found.st_uid}:{found.st_gid}"
         assert found.st_mode & 0o777 == 0o400
@@ -52,7 +54,7 @@ def test_the_secrets_belong_to_their_readers_and_a_second_run_keeps_them(secrets
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_container_can_do_no_more_than_it_must(name: str) -> None:
+def test_a_container_has_minimal_permissions_and_resource_limits(name: str) -> None:
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -62,13 +64,13 @@ def test_a_container_can_do_no_more_than_it_must(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_service_is_given_the_secrets_that_it_reads_and_no_other(name: str) -> None:
+def test_a_service_gets_only_the_secrets_that_its_variables_name(name: str) -> None:
     read = {secret for secret in COMPOSE["secrets"] if secret in str(environment(name))}
     assert read == set(SERVICES[name]["secrets"])
     assert SERVICES[name]["user"] == instruction("USER").strip()
 
 
-def test_the_image_bears_the_projects_version() -> None:
+def test_the_image_has_the_version_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     dockerfile = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
     assert f"ARG VERSION={project['version']}\n" in dockerfile
@@ -76,7 +78,7 @@ def test_the_image_bears_the_projects_version() -> None:
         assert SERVICES[name]["image"] == f"kith:${{KITH_VERSION:-{project['version']}}}"
 
 
-def test_only_gateways_are_published_and_only_on_this_machine() -> None:
+def test_only_gateways_publish_ports_and_only_on_127_0_0_1() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert published == {
         "gateway-1": ["127.0.0.1:8001:8000"],
@@ -87,12 +89,12 @@ def test_only_gateways_are_published_and_only_on_this_machine() -> None:
 
 @pytest.fixture
 def password_server(secrets: Path) -> Iterator[str]:
-    """PostgreSQL made and started as compose.yaml says: the address of its role, no password."""
+    """Start PostgreSQL with the options of compose.yaml. Yields its URL, without the password."""
     user = server_user(Path("/nonexistent"))
     binaries = asyncio.run(find_postgres(user)).file.parent
     service, (port,) = SERVICES["postgres"], free_ports(1)
     with tempfile.TemporaryDirectory(prefix="kith-image-") as name:
-        # A user that PostgreSQL can run as must reach its data and the files that it reads.
+        # The user that runs PostgreSQL must be able to read this folder.
         folder = private_folder(Path(name), user)
         for file in (DOCKER / "postgresql.conf", secrets / "database_password"):
             shutil.copyfile(file, folder / file.name)
@@ -120,14 +122,14 @@ def password_server(secrets: Path) -> Iterator[str]:
         assert server.wait(DEADLINE_S) == 0
 
 
-def accepts(database_url: str) -> bool:
+def accepts_connections(database_url: str) -> bool:
     try:
         return in_database(database_url, "SELECT true") is True
     except (OSError, asyncpg.CannotConnectNowError):
         return False
 
 
-def test_postgresql_takes_its_file_and_lets_in_who_has_the_password_in_a_file(
+def test_postgresql_uses_its_configuration_file_and_requires_the_password(
     tmp_path: Path, secrets: Path, password_server: str
 ) -> None:
     stack = Stack(tmp_path, secrets, password_server, "redis://127.0.0.1:1", [])
@@ -139,7 +141,7 @@ def test_postgresql_takes_its_file_and_lets_in_who_has_the_password_in_a_file(
     own(passfile)
 
     url = stack.environment("migrate", None)["DATABASE_URL"]
-    wait_until(lambda: accepts(url), [])
+    wait_until(lambda: accepts_connections(url), [])
     migrate = stack.start("migrate")
     assert migrate.code() == 0, migrate.said()
     for name in ("fsync", "full_page_writes", "synchronous_commit", "jit", "TimeZone"):
@@ -149,7 +151,7 @@ def test_postgresql_takes_its_file_and_lets_in_who_has_the_password_in_a_file(
         in_database(f"{password_server}?password=another", "SELECT 1")
 
 
-def test_valkey_takes_its_file(tmp_path: Path) -> None:
+def test_valkey_uses_its_configuration_file(tmp_path: Path) -> None:
     binary, (port,) = asyncio.run(find_valkey(None)).file, free_ports(1)
     _, file = SERVICES["valkey"]["command"]
     argv = [str(binary), file.replace("/etc/valkey", str(DOCKER)), "--port", str(port)]

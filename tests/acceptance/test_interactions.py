@@ -1,4 +1,4 @@
-"""Recording interactions, asked as services ask it, and as others may not."""
+"""`recordInteractions`: services record interactions, which raise affinities. Nobody else may."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,8 @@ from tests.support.gateway import Gateway
 from tests.support.interactions import RECORD, interaction, record, record_with
 
 
-async def strength(stores: Stores, user: int, other: int, now: datetime) -> float:
+async def affinity(stores: Stores, user: int, other: int, now: datetime) -> float:
+    """The affinity of `user` to `other` at that time, as a sum of decayed weights."""
     rank = (await stores.jobs.periodic.affinity.closest(UserId(user)))[UserId(other)]
     return DEFAULT_SCALE.strength(rank, Millis(int(now.timestamp() * 1000)))
 
@@ -28,7 +29,9 @@ def invalid_input(*path: str) -> dict[str, Any]:
     return {"__typename": "InvalidInput", "code": "INVALID_INPUT", "field": ["input", *path]}
 
 
-async def test_a_service_records_what_users_did(gateway: Gateway, stores: Stores) -> None:
+async def test_interactions_that_a_service_records_raise_affinities(
+    gateway: Gateway, stores: Stores
+) -> None:
     now = datetime.now(UTC)
     month = timedelta(days=DEFAULT_SCALE.half_life_days)
     given = [
@@ -45,11 +48,11 @@ async def test_a_service_records_what_users_did(gateway: Gateway, stores: Stores
         "clientMutationId": "c-1",
         "userErrors": [],
     }
-    assert isclose(await strength(stores, 1, 2, now), 3 * 2 + 8 / 2, rel_tol=1e-6)
-    assert isclose(await strength(stores, 2, 1, now), 1, rel_tol=1e-3)
+    assert isclose(await affinity(stores, 1, 2, now), 3 * 2 + 8 / 2, rel_tol=1e-6)
+    assert isclose(await affinity(stores, 2, 1, now), 1, rel_tol=1e-3)
 
 
-async def test_interactions_of_deleted_accounts_are_passed_over(
+async def test_interactions_with_deleted_accounts_are_ignored(
     gateway: Gateway, stores: Stores
 ) -> None:
     await stores.writes.account_states.change(UserId(3), AccountState.DELETED)
@@ -59,7 +62,7 @@ async def test_interactions_of_deleted_accounts_are_passed_over(
     assert set(await stores.jobs.periodic.affinity.closest(UserId(1))) == {4}
 
 
-async def test_a_service_may_record_while_it_asks_for_a_user(gateway: Gateway) -> None:
+async def test_a_service_that_acts_for_a_user_may_record(gateway: Gateway) -> None:
     data = await gateway.as_service.data(RECORD, viewer=9, interactions=[interaction(1, 2)])
     assert data["recordInteractions"]["recorded"] == 1
 
@@ -69,12 +72,14 @@ async def test_an_empty_batch_records_nothing(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("viewer", [None, 1])
-async def test_nobody_else_may_record(gateway: Gateway, stores: Stores, viewer: int | None) -> None:
+async def test_only_services_may_record(
+    gateway: Gateway, stores: Stores, viewer: int | None
+) -> None:
     error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 2)])
     assert error["extensions"] == {"code": "FORBIDDEN"}
     assert await stores.jobs.periodic.affinity.closest(UserId(1)) == {}
     error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 0)])
-    assert error["extensions"] == {"code": "FORBIDDEN"}, "whatever else is wrong with it"
+    assert error["extensions"] == {"code": "FORBIDDEN"}, "permission is checked before the input"
 
 
 @pytest.mark.parametrize(
@@ -99,34 +104,33 @@ async def test_a_batch_with_bad_input_is_rejected_as_a_whole(
     assert await stores.jobs.periodic.affinity.closest(UserId(1)) == {}
 
 
-async def test_a_repeat_with_its_key_is_answered_alike_and_counts_once(
+async def test_a_repeat_with_the_same_idempotency_key_returns_the_first_result_and_records_nothing(
     gateway: Gateway, stores: Stores
 ) -> None:
     given = [interaction(1, 2, count=2), interaction(1, 2), interaction(1, 1), interaction(1, 3)]
     first = await record_with(gateway, "k", *given)
     assert (first["outcome"], first["recorded"]) == ("RECORDED", 3)
     before = await stores.jobs.periodic.affinity.closest(UserId(1))
-    await stores.writes.account_states.change(
-        UserId(3), AccountState.DELETED
-    )  # and still the first answer
+    # A repeat returns the first number, although one of the accounts is deleted now.
+    await stores.writes.account_states.change(UserId(3), AccountState.DELETED)
     assert await record_with(gateway, "k", *given) == first
     assert await stores.jobs.periodic.affinity.closest(UserId(1)) == before
     assert (await record_with(gateway, "other", *given))["recorded"] == 2
     assert (await stores.jobs.periodic.affinity.closest(UserId(1)))[UserId(2)] > before[UserId(2)]
 
 
-async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Stores) -> None:
+async def test_concurrent_repeats_record_once(gateway: Gateway, stores: Stores) -> None:
     given = [interaction(1, user) for user in range(2, 30)]
-    at_once = await asyncio.gather(*(record_with(gateway, "k", *given) for _ in range(12)))
-    assert {payload["recorded"] for payload in at_once} == {28}
-    once = await stores.jobs.periodic.affinity.closest(UserId(1))
+    payloads = await asyncio.gather(*(record_with(gateway, "k", *given) for _ in range(12)))
+    assert {payload["recorded"] for payload in payloads} == {28}
+    concurrent = await stores.jobs.periodic.affinity.closest(UserId(1))
     await record(gateway, *(interaction(2, user) for user in range(3, 30)))
-    twice = await stores.jobs.periodic.affinity.closest(UserId(2))
-    assert isclose(once[UserId(3)], twice[UserId(3)], abs_tol=1e-3), "it was recorded once"
+    single = await stores.jobs.periodic.affinity.closest(UserId(2))
+    assert isclose(concurrent[UserId(3)], single[UserId(3)], abs_tol=1e-3), "it was recorded once"
 
 
 @pytest.mark.parametrize(
-    "other",
+    "other_batch",
     [
         [interaction(1, 2, "LIKED")],
         [interaction(2, 1)],
@@ -136,12 +140,12 @@ async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Sto
         [],
     ],
 )
-async def test_a_key_is_of_one_batch(
-    gateway: Gateway, stores: Stores, other: list[dict[str, Any]]
+async def test_an_idempotency_key_with_another_batch_is_rejected(
+    gateway: Gateway, stores: Stores, other_batch: list[dict[str, Any]]
 ) -> None:
     await record_with(gateway, "k", interaction(1, 2))
     before = await stores.jobs.periodic.affinity.closest(UserId(1))
-    rejected = await record_with(gateway, "k", *other)
+    rejected = await record_with(gateway, "k", *other_batch)
     assert (rejected["outcome"], rejected["recorded"]) == ("REJECTED", 0)
     assert rejected["userErrors"] == [
         {
@@ -154,7 +158,7 @@ async def test_a_key_is_of_one_batch(
     assert await stores.jobs.periodic.affinity.closest(UserId(2)) == {}
 
 
-async def test_services_share_their_keys_with_all_they_do(gateway: Gateway) -> None:
+async def test_all_mutations_of_a_service_share_its_idempotency_keys(gateway: Gateway) -> None:
     await record_with(gateway, "k", interaction(1, 2))
     limit = """mutation { setFollowingLimit(input: {userId: "1", limit: 5, idempotencyKey: "k"}) {
         outcome userErrors { code } } }"""
@@ -170,7 +174,7 @@ async def test_an_invalid_idempotency_key_is_rejected(gateway: Gateway, stores: 
     assert await stores.jobs.periodic.affinity.closest(UserId(1)) == {}
 
 
-async def test_a_full_batch_is_one_statement_or_on_citus_one_for_each_shard(
+async def test_a_full_batch_costs_one_statement_and_on_citus_one_more_per_shard(
     gateway: Gateway,
 ) -> None:
     before = await counters(gateway)

@@ -1,4 +1,4 @@
-"""The limits that a viewer can read before they are reached."""
+"""`viewer.limits`: what the viewer has used and has left of the limits of changes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,14 +18,16 @@ async def limits(gateway: Gateway, viewer: int) -> Any:
     return (await gateway.data(LIMITS, viewer))["viewer"]["limits"]
 
 
-async def change(gateway: Gateway, field: str, target: int) -> Any:
-    query = f'mutation {{ {field}(input: {{userId: "{target}"}}) {{ outcome }} }}'
-    return (await gateway.data(query, 1))[field]["outcome"]
+async def change(gateway: Gateway, mutation: str, target: int) -> Any:
+    query = f'mutation {{ {mutation}(input: {{userId: "{target}"}}) {{ outcome }} }}'
+    return (await gateway.data(query, 1))[mutation]["outcome"]
 
 
-async def test_every_change_uses_what_the_limits_say(storage_settings: StorageSettings) -> None:
-    chosen = Policy(following_max=2, blocks_max=1, pace=Pace(HOUR_US, 4))
-    async with running_gateway(storage_settings, chosen) as gateway:
+async def test_changes_reduce_the_remaining_limits_and_are_rejected_at_zero(
+    storage_settings: StorageSettings,
+) -> None:
+    policy = Policy(following_max=2, blocks_max=1, pace=Pace(HOUR_US, 4))
+    async with running_gateway(storage_settings, policy) as gateway:
         assert await limits(gateway, 1) == {
             "following": {"limit": 2, "used": 0, "remaining": 2},
             "blocks": {"limit": 1, "used": 0, "remaining": 1},
@@ -46,7 +48,9 @@ async def test_every_change_uses_what_the_limits_say(storage_settings: StorageSe
         assert await change(gateway, "muteUser", 6) == "REJECTED"
 
 
-async def test_a_lowered_limit_leaves_nothing_and_never_less(gateway: Gateway) -> None:
+async def test_remaining_is_zero_and_not_negative_after_the_limit_is_lowered_below_used(
+    gateway: Gateway,
+) -> None:
     for target in (2, 3):
         await change(gateway, "followUser", target)
     query = """mutation { setFollowingLimit(input: {userId: "1", limit: 1}) { outcome } }"""

@@ -1,4 +1,4 @@
-"""Every list, read by every kind of viewer, equals the result of plain rules, page by page."""
+"""Every list equals the list of a simple model, for every kind of viewer and page by page."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,8 +23,9 @@ from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 
 USERS = range(1, 9)
-NOBODY, SERVICE = None, -1
-VIEWERS = (NOBODY, SERVICE, *USERS, 99)
+ANONYMOUS, SERVICE = None, -1
+VIEWERS = (ANONYMOUS, SERVICE, *USERS, 99)
+"""User 99 has no edges."""
 
 LISTS = """
 query ($ids: [ID!]!, $other: ID!) { users(ids: $ids) {
@@ -41,7 +42,9 @@ fragment followers on FollowerConnection { access totalCount nodes { id } }
 """
 
 PAGE = """
-query ($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $way: OrderDirection!) {
+query (
+  $id: ID!, $first: Int, $after: String, $last: Int, $before: String, $direction: OrderDirection!
+) {
   user(id: $id) { page: %s(
     first: $first, after: $after, last: $last, before: $before, %s
   ) {
@@ -50,20 +53,21 @@ query ($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $way:
   } }
 }
 """
-ORDERED = "orderBy: {direction: $way}"
-PAGED = {
-    "following": ("following", ORDERED),
-    "followers": ("followers", ORDERED),
-    "friends": ("friends", ORDERED),
-    "known": ("followersYouKnow", ORDERED),
-    "common": ("commonFollowing", f'{ORDERED}, with: "2"'),
-    "strangers": ("followers", f"{ORDERED}, filter: {{viewerFollows: false}}"),
-    "since": ("followers", f'{ORDERED}, filter: {{since: "2001-01-01T00:00:00Z"}}'),
+ORDER_BY = "orderBy: {direction: $direction}"
+LISTS_WITH_PAGES = {
+    "following": ("following", ORDER_BY),
+    "followers": ("followers", ORDER_BY),
+    "friends": ("friends", ORDER_BY),
+    "followersYouKnow": ("followersYouKnow", ORDER_BY),
+    "commonFollowing": ("commonFollowing", f'{ORDER_BY}, with: "2"'),
+    "followers not followed": ("followers", f"{ORDER_BY}, filter: {{viewerFollows: false}}"),
+    "followers since": ("followers", f'{ORDER_BY}, filter: {{since: "2001-01-01T00:00:00Z"}}'),
 }
+"""The field and the other arguments of `PAGE` for each list."""
 
 
 @dataclass(frozen=True)
-class World:
+class GraphModel:
     """The relationships and privacy settings of all users."""
 
     kinds: Mapping[tuple[int, int], Kind]
@@ -72,8 +76,8 @@ class World:
     def kind(self, source: int, target: int) -> Kind:
         return self.kinds.get((source, target), Kind.NONE)
 
-    def blocked_counts(self, viewer: int | None, user: int) -> bool:
-        """Whether there is a block between a viewer and somebody."""
+    def has_block(self, viewer: int | None, user: int) -> bool:
+        """Whether one of the two blocks the other."""
         if viewer is None:
             return False
         return Kind.BLOCK in (self.kind(viewer, user), self.kind(user, viewer))
@@ -92,30 +96,31 @@ class World:
 
     def entries(self, kind: ListKind, viewer: int | None, owner: int) -> set[int]:
         """The users whom a list shows to this viewer."""
-        found = self.counted(kind, viewer, owner)
-        return {user for user in found if not self.blocked_counts(viewer, user)}
+        counted = self.counted_users(kind, viewer, owner)
+        return {user for user in counted if not self.has_block(viewer, user)}
 
-    def counted(self, kind: ListKind, viewer: int | None, owner: int) -> set[int]:
-        """The same for the count, which the viewer's blocks do not change."""
+    def counted_users(self, kind: ListKind, viewer: int | None, owner: int) -> set[int]:
+        """The users in the count of a list: its entries, and those hidden by a block between them
+        and the viewer."""
         if self.access(kind, viewer, owner) is not Access.VISIBLE:
             return set()
-        shown = FOLLOWS if viewer in (owner, SERVICE) else {Kind.FOLLOW}
+        visible = FOLLOWS if viewer in (owner, SERVICE) else {Kind.FOLLOW}
         match kind:
             case ListKind.FOLLOWING:
-                found = {u for u in USERS if self.kind(owner, u) in shown}
+                found = {u for u in USERS if self.kind(owner, u) in visible}
             case ListKind.FOLLOWERS:
-                found = {u for u in USERS if self.kind(u, owner) in shown}
+                found = {u for u in USERS if self.kind(u, owner) in visible}
             case ListKind.FRIENDS:
                 both = {Kind.FOLLOW}
                 found = {u for u in USERS if {self.kind(owner, u), self.kind(u, owner)} == both}
         return found
 
-    def followed(self, viewer: int | None, user: int) -> bool:
+    def follows(self, viewer: int | None, user: int) -> bool:
         return viewer is not None and self.kind(viewer, user) in FOLLOWS
 
 
-async def random_world(stores: Stores, seed: int) -> World:
-    """A small world with everything in it."""
+async def random_graph(stores: Stores, seed: int) -> GraphModel:
+    """Write a small graph with all kinds of edges, flags and privacy settings."""
     random = Random(seed)
     kinds: dict[tuple[int, int], Kind] = {}
     choices = [Kind.FOLLOW] * 8 + [Kind.WHISPER] * 3 + [Kind.REQUEST, Kind.BLOCK] + [Kind.NONE] * 6
@@ -124,16 +129,20 @@ async def random_world(stores: Stores, seed: int) -> World:
             kinds[source, target] = random.choice(choices)
     for (source, target), kind in kinds.items():
         if kind is Kind.BLOCK and kinds[target, source] is not Kind.BLOCK:
-            kinds[target, source] = Kind.NONE  # a block ends whatever there was
+            kinds[target, source] = Kind.NONE  # a block ends the edge in the other direction
     flags = [Flags.PLAIN, Flags.CLOSE_FOLLOW, Flags.MUTED, Flags.CLOSE_FOLLOW | Flags.MUTED]
     await edges(stores, {ends: (kind, random.choice(flags)) for ends, kind in kinds.items()})
     privacy = {user: Privacy() for user in USERS}
     for user in USERS[::2]:
-        said = random.random() < 0.3, random.choice(list(Audience)), random.choice(list(Audience))
-        privacy[user] = Privacy(*said)
-        await stores.writes.accounts.set_privacy(UserId(user), PrivacyChange(*said))
+        settings = (
+            random.random() < 0.3,
+            random.choice(list(Audience)),
+            random.choice(list(Audience)),
+        )
+        privacy[user] = Privacy(*settings)
+        await stores.writes.accounts.set_privacy(UserId(user), PrivacyChange(*settings))
     await drain_all(stores)
-    return World(kinds, privacy)
+    return GraphModel(kinds, privacy)
 
 
 async def ask(gateway: Gateway, viewer: int | None, query: str, **variables: Any) -> Any:
@@ -149,10 +158,10 @@ def ids(page: Any) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_everybody_finds_in_every_list_what_the_rules_say(
+async def test_every_list_and_count_equals_the_models_for_every_viewer(
     gateway: Gateway, stores: Stores, seed: int
 ) -> None:
-    world = await random_world(stores, seed)
+    model = await random_graph(stores, seed)
     other = 1 + seed
     fields = {
         "following": (ListKind.FOLLOWING, "followingCount"),
@@ -160,130 +169,138 @@ async def test_everybody_finds_in_every_list_what_the_rules_say(
         "friends": (ListKind.FRIENDS, "friendCount"),
     }
     for viewer in VIEWERS:
-        signed_in = viewer not in (NOBODY, SERVICE)
+        signed_in = viewer not in (ANONYMOUS, SERVICE)
         query = LISTS % {"known": "true" if signed_in else "null"}
         variables = {"ids": list(map(str, USERS)), "other": str(other)}
         for user in (await ask(gateway, viewer, query, **variables))["users"]:
             owner = int(user["id"])
             for field, (kind, count) in fields.items():
-                entries = world.entries(kind, viewer, owner)
-                seen = world.access(kind, viewer, owner)
-                assert user[field]["access"] == seen.name, (viewer, owner, field)
+                entries = model.entries(kind, viewer, owner)
+                expected = model.access(kind, viewer, owner)
+                assert user[field]["access"] == expected.name, (viewer, owner, field)
                 assert ids(user[field]) == entries, (viewer, owner, field)
-                counted = world.counted(kind, viewer, owner)
-                assert user[count] == (len(counted) if seen is Access.VISIBLE else None)
-            followers = world.entries(ListKind.FOLLOWERS, viewer, owner)
+                counted = model.counted_users(kind, viewer, owner)
+                assert user[count] == (len(counted) if expected is Access.VISIBLE else None)
+            followers = model.entries(ListKind.FOLLOWERS, viewer, owner)
             if signed_in:
-                known = {u for u in followers if world.followed(viewer, u)}
+                known = {u for u in followers if model.follows(viewer, u)}
                 assert ids(user["followersYouKnow"]) == ids(user["known"]) == known
             else:
                 assert user["followersYouKnow"] is None
-            common = world.entries(ListKind.FOLLOWING, viewer, owner)
-            common &= world.entries(ListKind.FOLLOWING, viewer, other)
+            common = model.entries(ListKind.FOLLOWING, viewer, owner)
+            common &= model.entries(ListKind.FOLLOWING, viewer, other)
             assert ids(user["commonFollowing"]) == common, (viewer, owner)
 
 
 @pytest.fixture(scope="module")
-def one_world(databases: Databases, caches: Caches) -> Iterator[str]:
-    with filled_database(databases, caches, partial(random_world, seed=7)) as url:
+def filled_database_url(databases: Databases, caches: Caches) -> Iterator[str]:
+    """The URL of a database with a random graph, shared by the tests of this module."""
+    with filled_database(databases, caches, partial(random_graph, seed=7)) as url:
         yield url
 
 
 @pytest.fixture
-async def gateway_of_one_world(
-    one_world: str, storage_settings: StorageSettings
+async def filled_gateway(
+    filled_database_url: str, storage_settings: StorageSettings
 ) -> AsyncIterator[Gateway]:
-    """Its caches are empty."""
-    async with running_gateway(replace(storage_settings, database_url=one_world)) as gateway:
+    """A gateway with empty caches and the filled database."""
+    settings = replace(storage_settings, database_url=filled_database_url)
+    async with running_gateway(settings) as gateway:
         yield gateway
 
 
-@pytest.mark.parametrize("what", list(PAGED))
-@pytest.mark.parametrize("way", ["ASC", "DESC"])
+@pytest.mark.parametrize("name", list(LISTS_WITH_PAGES))
+@pytest.mark.parametrize("direction", ["ASC", "DESC"])
 @pytest.mark.parametrize("backward", [False, True], ids=["first", "last"])
-async def test_every_list_ends_after_as_many_entries_as_it_says(
-    gateway_of_one_world: Gateway, what: str, way: str, backward: bool
+async def test_pages_of_two_entries_return_the_same_list_as_one_large_page(
+    filled_gateway: Gateway, name: str, direction: str, backward: bool
 ) -> None:
-    gateway = gateway_of_one_world
-    query = PAGE % PAGED[what]
-    for viewer in (1, 2, 99) if what in ("known", "strangers") else (SERVICE, 1, 2, 99):
+    query = PAGE % LISTS_WITH_PAGES[name]
+    needs_viewer = name in ("followersYouKnow", "followers not followed")
+    for viewer in (1, 2, 99) if needs_viewer else (SERVICE, 1, 2, 99):
         for owner in USERS:
-            whole = (await ask(gateway, viewer, query, id=str(owner), first=100, way=way))["user"]
+            given: dict[str, Any] = {"id": str(owner), "direction": direction}
+            whole = (await ask(filled_gateway, viewer, query, first=100, **given))["user"]
             expected = [edge["node"]["id"] for edge in whole["page"]["edges"]]
             assert len(expected) == whole["page"]["totalCount"]
-            walked: list[str] = []
+            entries: list[str] = []
             cursor: dict[str, Any] = {"last": 2} if backward else {"first": 2}
             while True:
-                data = await ask(gateway, viewer, query, id=str(owner), way=way, **cursor)
+                data = await ask(filled_gateway, viewer, query, **given, **cursor)
                 page = data["user"]["page"]
                 found = [edge["node"]["id"] for edge in page["edges"]]
-                walked = [*found, *walked] if backward else [*walked, *found]
+                entries = [*found, *entries] if backward else [*entries, *found]
                 info = page["pageInfo"]
-                more = info["hasPreviousPage"] if backward else info["hasNextPage"]
-                behind = info["hasNextPage"] if backward else info["hasPreviousPage"]
-                assert behind == (len(cursor) > 1)
-                if not more:
+                has_more = info["hasPreviousPage"] if backward else info["hasNextPage"]
+                has_earlier = info["hasNextPage"] if backward else info["hasPreviousPage"]
+                assert has_earlier == (len(cursor) > 1)
+                if not has_more:
                     break
-                assert len(found) == 2, "a page is short only at the end"
+                assert len(found) == 2, "only the last page may be shorter"
                 if backward:
                     cursor = {"last": 2, "before": info["startCursor"]}
                 else:
                     cursor = {"first": 2, "after": info["endCursor"]}
-            assert walked == expected, (viewer, owner)
+            assert entries == expected, (viewer, owner)
 
 
-async def test_a_user_who_is_asked_for_twice_is_answered_twice(
+async def test_followers_of_a_user_requested_twice_are_returned_twice(
     gateway: Gateway, stores: Stores
 ) -> None:
-    """Once this was an internal error, wherever the caches knew nothing yet."""
+    """Regression: with empty caches, this was an internal error."""
     await edges(stores, {(3, 7): Kind.FOLLOW})
     await drain_all(stores)
     query = 'query { users(ids: ["7", "7"]) { followers(first: 5) { nodes { id } } } }'
-    for viewer in (NOBODY, 5):
+    for viewer in (ANONYMOUS, 5):
         users = (await gateway.data(query, viewer))["users"]
         assert users == [{"followers": {"nodes": [{"id": "3"}]}}] * 2
 
 
 @pytest.mark.parametrize(
-    ("what", "kind"),
-    {"following": "following", "known": "followers", "common": "following"}.items(),
+    ("name", "cursor_list"),
+    {
+        "following": "following",
+        "followersYouKnow": "followers",
+        "commonFollowing": "following",
+    }.items(),
 )
-async def test_the_two_orders_are_each_others_reverse_and_share_no_cursor(
-    gateway: Gateway, stores: Stores, what: str, kind: str
+async def test_descending_order_is_the_reverse_of_ascending_which_rejects_its_cursors(
+    gateway: Gateway, stores: Stores, name: str, cursor_list: str
 ) -> None:
-    fans = {(user, 1): Kind.FOLLOW for user in range(3, 9)}
-    follows = {(source, user): Kind.FOLLOW for source in (1, 2) for user in range(3, 9)}
-    await edges(stores, fans | follows)
+    followers = {(user, 1): Kind.FOLLOW for user in range(3, 9)}
+    following = {(source, user): Kind.FOLLOW for source in (1, 2) for user in range(3, 9)}
+    await edges(stores, followers | following)
     await drain_all(stores)
-    query = PAGE % PAGED[what]
+    query = PAGE % LISTS_WITH_PAGES[name]
     newest, oldest = [
-        (await gateway.data(query, 2, id="1", first=100, way=way))["user"]["page"]
-        for way in ("DESC", "ASC")
+        (await gateway.data(query, 2, id="1", first=100, direction=direction))["user"]["page"]
+        for direction in ("DESC", "ASC")
     ]
     assert len(newest["nodes"]) == 6
     assert oldest["nodes"] == newest["nodes"][::-1]
-    error = await gateway.error(query, 2, id="1", way="ASC", after=newest["edges"][2]["cursor"])
-    assert f"does not belong to this {kind} list" in error["message"]
+    cursor = newest["edges"][2]["cursor"]
+    error = await gateway.error(query, 2, id="1", direction="ASC", after=cursor)
+    assert f"does not belong to this {cursor_list} list" in error["message"]
 
 
-async def test_a_user_who_is_requested_twice_is_in_the_response_twice(
+async def test_all_lists_of_a_user_requested_twice_are_returned_twice(
     gateway: Gateway, stores: Stores
 ) -> None:
-    """The caches have no list of theirs at first."""
-    await random_world(stores, 11)
-    some = USERS[:4]
+    """At first the caches hold no list of these users."""
+    await random_graph(stores, 11)
+    users_asked = USERS[:4]
     for viewer in VIEWERS:
-        query = LISTS % {"known": "null" if viewer in (NOBODY, SERVICE) else "false"}
-        variables = {"ids": list(map(str, [*some, *some])), "other": "1"}
+        query = LISTS % {"known": "null" if viewer in (ANONYMOUS, SERVICE) else "false"}
+        variables = {"ids": list(map(str, [*users_asked, *users_asked])), "other": "1"}
         users = (await ask(gateway, viewer, query, **variables))["users"]
-        assert users[: len(some)] == users[len(some) :]
+        assert users[: len(users_asked)] == users[len(users_asked) :]
 
 
-@pytest.mark.parametrize("asker", [NOBODY, SERVICE])
-async def test_without_a_viewer_no_follower_is_one_whom_the_viewer_follows(
-    gateway: Gateway, stores: Stores, asker: int | None
+@pytest.mark.parametrize("caller", [ANONYMOUS, SERVICE])
+async def test_without_a_viewer_the_filter_viewer_follows_matches_no_follower(
+    gateway: Gateway, stores: Stores, caller: int | None
 ) -> None:
-    """The filter is no error then, like `followersYouKnow` and `viewerIsFollowing`."""
+    """It is not an error. Likewise, `followersYouKnow` is null and `viewerIsFollowing` is false."""
     await follows(stores, (1, 9), (2, 9), (3, 9))
     await drain_all(stores)
     query = """{ user(id: "9") { followersYouKnow { totalCount }
@@ -292,12 +309,12 @@ async def test_without_a_viewer_no_follower_is_one_whom_the_viewer_follows(
       since: followers(filter: {viewerFollows: false, since: "2020-01-01T00:00:00Z"}) { ...page }
     } } fragment page on FollowerConnection {
       access totalCount nodes { id viewerIsFollowing } pageInfo { hasNextPage } }"""
-    user = (await ask(gateway, asker, query))["user"]
-    strangers = [{"id": str(fan), "viewerIsFollowing": False} for fan in (3, 2, 1)]
-    page = {"access": "VISIBLE", "totalCount": 3, "nodes": strangers}
+    user = (await ask(gateway, caller, query))["user"]
+    not_followed = [{"id": str(fan), "viewerIsFollowing": False} for fan in (3, 2, 1)]
+    page = {"access": "VISIBLE", "totalCount": 3, "nodes": not_followed}
     assert user == {
         "followersYouKnow": None,
         "known": {**page, "totalCount": 0, "nodes": [], "pageInfo": {"hasNextPage": False}},
-        "others": {**page, "nodes": strangers[:2], "pageInfo": {"hasNextPage": True}},
+        "others": {**page, "nodes": not_followed[:2], "pageInfo": {"hasNextPage": True}},
         "since": {**page, "pageInfo": {"hasNextPage": False}},
     }

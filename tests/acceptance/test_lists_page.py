@@ -1,4 +1,4 @@
-"""The queries of the page about lists return what it shows."""
+"""The queries in docs/lists.md return the data that the page shows."""
 
 import pytest
 
@@ -14,8 +14,8 @@ from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 
 
 @pytest.fixture
-async def world(stores: Stores) -> None:
-    """Create the graph of the page."""
+async def graph(stores: Stores) -> None:
+    """Write the graph that the page describes."""
     await follows(stores, (3, 1), (4, 1), (5, 1), (1, 7), (1, 2), (6, 4), (3, 2))
     await edges(
         stores,
@@ -31,9 +31,9 @@ async def world(stores: Stores) -> None:
     await drain_all(stores)
 
 
-@pytest.mark.usefixtures("world")
-async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> None:
-    shown = examples("lists")
-    assert len(shown) == 6
-    for example in shown:
+@pytest.mark.usefixtures("graph")
+async def test_every_query_returns_the_data_that_the_page_shows(gateway: Gateway) -> None:
+    queries = examples("lists")
+    assert len(queries) == 6
+    for example in queries:
         assert await example.ask(gateway) == example.data, example.document

@@ -1,4 +1,4 @@
-"""The costs of subscribers, counted in connections and round trips."""
+"""The costs of idle subscriptions, counted in connections and round trips to Redis."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -25,8 +25,8 @@ BLOCK_MS = 20
 
 @pytest.fixture
 async def stores(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
-    """With a longer time-out of Redis: on a busy machine, the start of a thousand subscriptions
-    occupies the event loop longer than the default."""
+    """Stores with a long timeout of Redis: on a busy machine, the start of a thousand
+    subscriptions occupies the event loop for longer than the default timeout."""
     connections = replace(storage_settings.connections, redis_timeout_s=10)
     async with open_stores(replace(storage_settings, connections=connections)) as opened:
         yield opened
@@ -36,16 +36,15 @@ def events_of(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]
     return live.relationship_events(Scope(stores, UserId(user), Policy()), None, None)
 
 
-async def readers(stores: Stores) -> int:
-    """The number of connections that wait for the change notifier of this database: other tests
-    run at the same time."""
+async def notifier_connections(stores: Stores) -> int:
+    """The number of connections of change notifiers to the Redis database of this test."""
     clients, own = await stores.servers.redis.pipe([("CLIENT", "LIST"), ("CLIENT", "INFO")])
     (database,) = [word for word in own.split() if word.startswith(b"db=")]
     words = [client.split() for client in clients.splitlines()]
     return sum(b"name=kith-notifier" in client and database in client for client in words)
 
 
-async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
+async def test_a_thousand_idle_subscriptions_use_one_connection_and_no_round_trips(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_notifier, "BLOCK_MS", BLOCK_MS)
@@ -55,14 +54,14 @@ async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
         for user in range(1, SUBSCRIBERS + 1):
             events = await stack.enter_async_context(aclosing(events_of(stores, user)))
             waiting.append(asyncio.ensure_future(anext(events)))
-            stack.push_async_callback(ended, waiting[-1])
-        await until(lambda: all_read(stores))
+            stack.push_async_callback(cancel_task, waiting[-1])
+        await until(lambda: all_idle(stores))
         reads.count = 0
         before, tasks = stores.servers.redis.round_trips, len(asyncio.all_tasks())
-        await until(lambda: has_waited_again(reads))
+        await until(lambda: has_read_again(reads))
         assert stores.servers.redis.round_trips == before
         assert len(asyncio.all_tasks()) == tasks
-        assert await readers(stores) == 1
+        assert await notifier_connections(stores) == 1
 
         await follows(stores, (5000, 77))
         await drain_all(stores)
@@ -73,14 +72,14 @@ async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
         assert sum(one.done() for one in waiting) == 1
 
 
-async def ended(waiting: "asyncio.Future[Any]") -> None:
-    """A generator can be closed only when no task waits for its next item."""
+async def cancel_task(waiting: "asyncio.Future[Any]") -> None:
+    """Cancel the task: a generator cannot be closed while a task waits for its next item."""
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
 
 
 class NotifierReads:
-    """Counts how often the reader has waited to the end."""
+    """Counts the blocking reads that the change notifier starts."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -93,15 +92,15 @@ class NotifierReads:
         monkeypatch.setattr(change_notifier.ChangeNotifier, "_wake_next", wake_next)
 
 
-async def has_waited_again(reads: NotifierReads) -> bool:
+async def has_read_again(reads: NotifierReads) -> bool:
     return reads.count > 5
 
 
-async def all_read(stores: Stores) -> bool:
-    """Whether everybody has looked once, and the reader is there."""
+async def all_idle(stores: Stores) -> bool:
+    """Whether all subscriptions have read once and wait, and the change notifier is connected."""
     subscriptions = stores.changes.subscriptions
     assert isinstance(subscriptions, Subscriptions)
-    waiting = subscriptions._waiting.values()
-    looked = not any(one._changed.is_set() for of_user in waiting for one in of_user)
+    by_user = subscriptions._waiting.values()
+    all_wait = not any(one._changed.is_set() for of_user in by_user for one in of_user)
     opened = (await stores.servers.redis.pipe([("EXISTS", f"kith:public:feed:{SUBSCRIBERS}")]))[0]
-    return bool(opened) and looked and await readers(stores) == 1
+    return bool(opened) and all_wait and await notifier_connections(stores) == 1

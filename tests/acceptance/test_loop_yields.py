@@ -1,6 +1,6 @@
-"""The most expensive allowed operations never delay the event loop for long.
+"""The most expensive allowed operations do bounded work in each iteration of the event loop.
 
-Counted in what one iteration of the loop does, not in seconds: docs/engine.md has the times.
+The tests count units of work, not seconds. docs/engine.md has the times.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ from tests.support.live_gateway import LiveGateway
 from tests.support.loop_ticks import LoopTicks, loop_ticks
 
 ROWS_MAX = 6_000
-"""The rows of one field that a slice of the engine builds."""
+"""The most rows that the engine may build in one iteration."""
 
 OTHERS = [str(user) for user in range(1, 1_001)]
 
-DEAREST: dict[str, tuple[str, int, int]] = {
+COSTLIEST: dict[str, tuple[str, int, int]] = {
     "relations": (
         "relationWith(ids: $others) { state following followedAt to { id } }",
         15,
@@ -52,28 +52,30 @@ DEAREST: dict[str, tuple[str, int, int]] = {
     "states": ("relationWith(ids: $others) { state }", 28, 28_000),
     "masks": ("relationMask(ids: $others)", 40, 40),
 }
+"""Fields of `users`, the number of users, and how many rows the engine builds at least."""
 
 
 @pytest.fixture
 async def graph(stores: Stores) -> None:
+    """Each of 80 users follows three others."""
     pairs = [(user, (user + step) % 80 + 1) for user in range(1, 81) for step in (0, 1, 5)]
     await follows(stores, *(pair for pair in pairs if pair[0] != pair[1]))
     await drain_all(stores)
 
 
 @pytest.mark.usefixtures("graph")
-@pytest.mark.parametrize("name", DEAREST)
-async def test_an_iteration_of_the_loop_does_a_bounded_part_of_the_work(
+@pytest.mark.parametrize("name", COSTLIEST)
+async def test_an_iteration_of_the_loop_does_bounded_work(
     name: str, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    selection, users, rows = DEAREST[name]
+    selection, users, rows_min = COSTLIEST[name]
     query = f"query($ids: [ID!]!, $others: [ID!]!) {{ users(ids: $ids) {{ {selection} }} }}"
     ids = [str(user) for user in range(1, users + 1)]
     async with loop_ticks() as ticks:
-        _count(ticks, monkeypatch)
+        _count_work(ticks, monkeypatch)
         data = await gateway.data(query, viewer=1, ids=ids, others=OTHERS)
     assert len(data["users"]) == users
-    assert ticks.total["rows"] + ticks.total["shared"] >= rows
+    assert ticks.total["rows"] + ticks.total["shared"] >= rows_min
     assert ticks.most["rows"] <= ROWS_MAX
     assert ticks.most["shared"] <= ROWS_MAX
     assert ticks.total["pairs"] == 1_000 * users
@@ -91,7 +93,7 @@ async def test_the_largest_response_of_a_service_is_built_and_written_in_slices(
     }"""
     ids = [str(user) for user in range(1, 99)]
     async with loop_ticks() as ticks:
-        _count(ticks, monkeypatch)
+        _count_work(ticks, monkeypatch)
         data = await gateway.as_service.data(query, viewer=None, ids=ids, others=OTHERS[:500])
     assert len(data["users"]) == 98
     assert ticks.total["rows"] + ticks.total["shared"] > 98_000
@@ -101,10 +103,10 @@ async def test_the_largest_response_of_a_service_is_built_and_written_in_slices(
 
 
 @pytest.mark.usefixtures("graph")
-async def test_mutes_and_notes_of_many_relations_are_found_by_few_tests(
+async def test_equal_relations_are_tested_once_for_mutes_and_looked_up_once_for_notes(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A response may show one relation many times."""
+    """A response may contain the same relation many times."""
     tested: list[int] = []
     looked_up: list[int] = []
     mutes, get_many = rules.mutes, PostgresPrivateNotes.get_many
@@ -129,7 +131,7 @@ async def test_mutes_and_notes_of_many_relations_are_found_by_few_tests(
 
 @pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize("transport", ["web socket", "event stream"])
-async def test_a_large_response_is_written_in_slices_whatever_carries_it(
+async def test_web_sockets_and_event_streams_write_a_large_response_in_slices(
     transport: str, live: LiveGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = """query($ids: [ID!]!, $others: [ID!]!) {
@@ -153,19 +155,19 @@ async def test_a_large_response_is_written_in_slices_whatever_carries_it(
     assert ticks.most["bytes"] <= 2 * json_parts.PART_BYTES
 
 
-async def test_references_are_resolved_in_slices(
+async def test_federation_references_are_resolved_in_slices(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = "query($r: [_Any!]!) { _entities(representations: $r) { ... on User { id } } }"
     references = [{"__typename": "User", "id": str(user)} for user in range(1, 10_001)]
     async with loop_ticks() as ticks:
-        _count(ticks, monkeypatch)
+        _count_work(ticks, monkeypatch)
         data = await gateway.data(query, viewer=1, r=references)
     assert len(data["_entities"]) == ticks.total["rows"] - 1 == 10_000
     assert ticks.most["rows"] <= ROWS_MAX
 
 
-async def test_large_bodies_that_arrive_together_are_parsed_in_turns(
+async def test_large_bodies_that_arrive_together_are_parsed_in_separate_iterations(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = "query($r: [_Any!]!) { _entities(representations: $r) { ... on User { id } } }"
@@ -184,7 +186,7 @@ async def test_large_bodies_that_arrive_together_are_parsed_in_turns(
 
 
 @pytest.mark.parametrize("condition", ["", "query($x: Boolean!) "], ids=["constant", "conditions"])
-async def test_a_new_document_is_prepared_in_turns(
+async def test_the_stages_of_preparing_a_document_run_in_separate_iterations(
     condition: str, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     included = "@include(if: $x)" if condition else ""
@@ -198,14 +200,16 @@ async def test_a_new_document_is_prepared_in_turns(
             (OperationCost, "compile"),
             (Compiler, "compiling"),
         ):
-            monkeypatch.setattr(module, name, _counted(ticks, getattr(module, name)))
+            monkeypatch.setattr(module, name, _counting_stage(ticks, getattr(module, name)))
         data = await gateway.data(f"{condition}{{ {selection} }}", viewer=1, x=True)
     assert len(data) == 189
     assert ticks.total["stages"] == 4
     assert ticks.most["stages"] == 1
 
 
-def _counted(ticks: LoopTicks, function: Any) -> Any:
+def _counting_stage(ticks: LoopTicks, function: Any) -> Any:
+    """The function, but each call counts as one of the stages."""
+
     def counting(*given: Any) -> Any:
         ticks.add("stages", 1)
         return function(*given)
@@ -213,34 +217,34 @@ def _counted(ticks: LoopTicks, function: Any) -> Any:
     return counting
 
 
-async def test_relations_of_many_users_to_one_are_shown_in_slices(
+async def test_the_visibility_of_relations_of_many_users_to_one_is_checked_in_slices(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A check of one pair takes as long as ten pairs of one check."""
+    """A check has a fixed cost, which counts as `PAIRS_PER_CHECK` pairs."""
     query = """query($r: [_Any!]!) {
         _entities(representations: $r) { ... on User { relationMask(ids: ["1"]) } }
     }"""
     references = [{"__typename": "User", "id": str(user)} for user in range(1, 3_001)]
     async with loop_ticks() as ticks:
-        _count(ticks, monkeypatch)
+        _count_work(ticks, monkeypatch)
         await gateway.data(query, viewer=1, r=references)
     assert ticks.total["checks"] == 3_000
     assert ticks.most["checks"] <= PAIRS_PER_TURN / PAIRS_PER_CHECK
 
 
-async def test_relations_that_no_cache_holds_are_made_in_slices(
+async def test_uncached_relations_are_built_from_rows_in_slices(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for statement in LONG_LISTS.split(";"):
         await postgres.fetch(statement)
-    followed, make = [UserId(user) for user in range(1001, 2501)], relations._relation
+    followed, build = [UserId(user) for user in range(1001, 2501)], relations._relation
     async with loop_ticks() as ticks:
 
-        def counting_make(*given: Any) -> Relation:
+        def counting_build(*given: Any) -> Relation:
             ticks.add("relations", 1)
-            return make(*given)
+            return build(*given)
 
-        monkeypatch.setattr(relations, "_relation", counting_make)
+        monkeypatch.setattr(relations, "_relation", counting_build)
         (column,) = await relations.PostgresRelations(postgres).between(
             [Check(UserId(500), followed)]
         )
@@ -249,8 +253,9 @@ async def test_relations_that_no_cache_holds_are_made_in_slices(
     assert ticks.most["relations"] <= relations.RELATIONS_PER_SLICE
 
 
-def _count(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count the rows that the engine builds, checked pairs of users, and the bytes of JSON."""
+def _count_work(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count rows that the engine builds, checks and their pairs of users, arguments of Redis
+    commands, and bytes of JSON."""
     execute, shared = FieldColumns.execute, SharedObjects.execute
     visible = visibility._visible_column
 
@@ -282,7 +287,7 @@ def _count(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _count_dumps(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count the bytes of JSON that are written at once. Copying those that are written is free."""
+    """Count the bytes of JSON that are serialized. Joining serialized fragments does not count."""
 
     def counting_dumps(value: Any) -> bytes:
         part = orjson.dumps(value)
@@ -296,19 +301,19 @@ def _count_dumps(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class CountedRows(list[Any]):
-    """Rows of PostgreSQL that count what reads them at once."""
+    """Rows of PostgreSQL that count how many of them each access reads."""
 
     def __init__(self, rows: Sequence[Any], ticks: LoopTicks) -> None:
         super().__init__(rows)
         self._ticks = ticks
 
     def __iter__(self) -> Iterator[Any]:
-        self._ticks.add("stored", len(self))
+        self._ticks.add("rows read", len(self))
         return super().__iter__()
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
-        self._ticks.add("stored", len(found) if isinstance(key, slice) else 1)
+        self._ticks.add("rows read", len(found) if isinstance(key, slice) else 1)
         return found
 
 
@@ -324,6 +329,7 @@ INSERT INTO following (from_user_id, to_user_id, since, version, kind)
 SELECT 500, 1000 + s, 1700000000000 + s, 1, 1 FROM generate_series(1, 1500) s;
 INSERT INTO following_count (user_id, follows) VALUES (500, 1500)
 """
+"""Users 1 to 20 have the same 1,500 followers. User 500 follows all of these."""
 
 
 @pytest.mark.parametrize(
@@ -336,7 +342,7 @@ INSERT INTO following_count (user_id, follows) VALUES (500, 1500)
     ],
     ids=["relations", "lists", "filtered totals", "overlaps"],
 )
-async def test_long_lists_that_no_cache_holds_are_read_in_slices(
+async def test_uncached_long_lists_are_read_in_slices(
     selection: str, gateway: Gateway, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for statement in LONG_LISTS.split(";"):
@@ -350,5 +356,5 @@ async def test_long_lists_that_no_cache_holds_are_read_in_slices(
 
         monkeypatch.setattr(Connection, "fetch", counting_fetch)
         await gateway.data(query, viewer=500, ids=[str(user) for user in range(1, 21)])
-    assert ticks.total["stored"] >= 30_000
-    assert ticks.most["stored"] <= 1.5 * ROWS_PER_SLICE
+    assert ticks.total["rows read"] >= 30_000
+    assert ticks.most["rows read"] <= 1.5 * ROWS_PER_SLICE

@@ -1,4 +1,4 @@
-"""No setting's secret is printed, neither by a failed start nor while a server is unavailable."""
+"""No command and no response prints the secret of a setting."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from tests.acceptance.test_cli import kith
 from tests.support.serve_process import Serve, started
 
 SECRET = "hunter2hunter2hunter2hunter2hunter2"
-UNAVAILABLE = {
+SECRET_SETTINGS = {
     "DATABASE_URL": f"postgresql://kith:{SECRET}@127.0.0.1:1/kith",
     "KITH_DIRECT_DATABASE_URL": f"postgresql://kith:{SECRET}@127.0.0.1:1/kith",
     "REDIS_URL": f"redis://kith:{SECRET}@127.0.0.1:1/0",
@@ -24,18 +24,19 @@ UNAVAILABLE = {
     "KITH_METRICS_TOKEN": SECRET,
     "KITH_WEBHOOKS_ENCRYPTION_KEYS": SECRET,
 }
-"""Every secret, in addresses at which nothing listens."""
+"""Every setting that contains a secret. Nothing listens at the addresses."""
 
 
-def secrets() -> Iterator[tuple[type[Group], str]]:
+def secret_variables() -> Iterator[tuple[type[Group], str]]:
+    """Each environment variable that contains a secret, with its group of settings."""
     for group in GROUPS:
         for field in group.model_fields.values():
             if is_secret(field):
                 yield group, variable_of(field)
 
 
-def test_every_secret_is_known_here_and_named_as_one() -> None:
-    assert {name for _, name in secrets()} == set(UNAVAILABLE)
+def test_secret_settings_is_complete_and_every_setting_named_like_a_secret_is_one() -> None:
+    assert {name for _, name in secret_variables()} == set(SECRET_SETTINGS)
     for group in GROUPS:
         for field in group.model_fields.values():
             name = variable_of(field)
@@ -43,9 +44,9 @@ def test_every_secret_is_known_here_and_named_as_one() -> None:
                 assert is_secret(field), name
 
 
-def test_no_group_shows_a_secret() -> None:
-    for group, name in secrets():
-        chosen = read(group, UNAVAILABLE)
+def test_the_text_and_the_dump_of_settings_contain_no_secret() -> None:
+    for group, name in secret_variables():
+        chosen = read(group, SECRET_SETTINGS)
         for text in (repr(chosen), str(chosen), str(chosen.model_dump())):
             assert SECRET not in text, name
 
@@ -62,10 +63,10 @@ def test_no_group_shows_a_secret() -> None:
 async def test_a_command_that_cannot_reach_its_servers_prints_no_secret(
     command: tuple[str, ...],
 ) -> None:
-    code, said = await kith(*command, **UNAVAILABLE)
+    code, output = await kith(*command, **SECRET_SETTINGS)
     assert code != 0
-    assert said
-    assert SECRET not in said
+    assert output
+    assert SECRET not in output
 
 
 @pytest.mark.parametrize(
@@ -85,20 +86,20 @@ async def test_a_command_that_cannot_reach_its_servers_prints_no_secret(
     ],
 )
 async def test_a_wrong_value_of_a_secret_is_not_printed(name: str, value: str) -> None:
-    _, said = await kith(
-        "migrate" if "DATABASE" in name else "worker", **UNAVAILABLE | {name: value}
+    _, output = await kith(
+        "migrate" if "DATABASE" in name else "worker", **SECRET_SETTINGS | {name: value}
     )
-    assert said
-    assert value not in said
-    assert SECRET not in said
+    assert output
+    assert value not in output
+    assert SECRET not in output
 
 
-async def test_a_gateway_without_its_servers_shows_no_secret(tmp_path: Path) -> None:
+async def test_a_gateway_whose_servers_are_unavailable_shows_no_secret(tmp_path: Path) -> None:
     path = tmp_path / "kith.sock"
     serve: Serve = await started(
         "--uds",
         str(path),
-        environment={**os.environ, **UNAVAILABLE},
+        environment={**os.environ, **SECRET_SETTINGS},
         socket=path,
         development=False,
     )
@@ -112,10 +113,10 @@ async def test_a_gateway_without_its_servers_shows_no_secret(tmp_path: Path) -> 
                 "/graphql", json={"query": '{ user(id: "1") { followerCount } }'}
             )
             assert answer.json()["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
-            shown = ready.text + answer.text
+            responses = ready.text + answer.text
     finally:
         await serve.end()
         await reading
-    for text in (shown, "\n".join(serve.lines)):
+    for text in (responses, "\n".join(serve.lines)):
         assert SECRET not in text
-    assert "127.0.0.1" not in shown
+    assert "127.0.0.1" not in responses

@@ -1,4 +1,4 @@
-"""The metrics of a gateway: Prometheus' conventions, and what they count."""
+"""The metrics of gateways and workers: they follow Prometheus' conventions and count correctly."""
 
 import re
 from dataclasses import replace
@@ -21,7 +21,7 @@ OTHER_UNITS = re.compile(r"_(ms|milliseconds|minutes|us|kb|mb|percent)(_|$)")
 
 
 async def families(gateway: Gateway) -> dict[str, Metric]:
-    """The families of a scrape, by the name without `_total`."""
+    """The metric families of a scrape, by name. Names of counters lack `_total`."""
     text = (await gateway.http.get("/metrics")).text
     return {one.name: one for one in text_string_to_metric_families(text)}
 
@@ -35,10 +35,10 @@ def value(family: Metric, suffix: str = "", **labels: str) -> float:
     )
 
 
-async def ours(settings: StorageSettings) -> dict[str, Metric]:
-    """All metrics of a gateway and a worker."""
+async def kith_metrics(settings: StorageSettings) -> dict[str, Metric]:
+    """All metrics of a gateway and a worker whose names begin with `kith_`, by name."""
     for module in (main, spaces):
-        assert module.__name__, "the metrics of all jobs are declared"
+        assert module.__name__, "the import declares the metrics of its jobs"
     jobs = job_metrics.JobMetrics()
     with jobs.measured("test"):
         pass
@@ -49,10 +49,10 @@ async def ours(settings: StorageSettings) -> dict[str, Metric]:
     return {name: family for name, family in found.items() if name.startswith("kith_")}
 
 
-async def test_counters_are_counters_and_units_are_base_units(
+async def test_metrics_have_standard_types_and_base_units(
     storage_settings: StorageSettings,
 ) -> None:
-    found = await ours(storage_settings)
+    found = await kith_metrics(storage_settings)
     assert len(found) > 30
     for name, family in found.items():
         assert family.type in ("counter", "gauge", "histogram"), name
@@ -65,13 +65,13 @@ async def test_counters_are_counters_and_units_are_base_units(
 
 
 async def test_the_page_of_metrics_lists_every_metric(storage_settings: StorageSettings) -> None:
-    found = await ours(storage_settings)
+    found = await kith_metrics(storage_settings)
     exported = {
         f"{name}_total" if family.type == "counter" else name for name, family in found.items()
     }
     page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    present, _, _ = page.partition("## Renamed metrics")
-    listed = set(re.findall(r"^\| `(kith_\w+)", present, re.MULTILINE))
+    current, _, _ = page.partition("## Renamed metrics")
+    listed = set(re.findall(r"^\| `(kith_\w+)", current, re.MULTILINE))
     assert sorted((listed - {"kith_process_up"}) ^ exported) == []
 
 
@@ -85,16 +85,16 @@ async def test_requests_count_by_operation_name_and_code(gateway: Gateway) -> No
     requests = found["kith_requests"]
     assert value(requests, "_total", operation="Named", code="OK") == 2
     assert value(requests, "_total", operation=ANONYMOUS, code="OK") == 1
-    assert value(requests, "_total", operation="Named") == 3, "also with a field error"
+    assert value(requests, "_total", operation="Named") == 3, "including the one with a field error"
     assert value(requests, "_total") == 5
     durations = found["kith_request_duration_seconds"]
     assert value(durations, "_count", operation="Named") == 3
     assert value(durations, "_bucket", operation="Named", le="+Inf") == 3
 
 
-async def test_clients_cannot_make_more_series_than_there_is_room_for(gateway: Gateway) -> None:
+async def test_at_most_50_operation_names_have_series_of_their_own(gateway: Gateway) -> None:
     for n in range(120):
-        await gateway.answer(f"query Made{n} {{ user(id: 1) {{ id }} }}")
+        await gateway.answer(f"query Named{n} {{ user(id: 1) {{ id }} }}")
     await gateway.answer(f"query {'N' * 65} {{ user(id: 1) {{ id }} }}")
     requests = (await families(gateway))["kith_requests"]
     operations = {sample.labels["operation"] for sample in requests.samples}
@@ -111,7 +111,9 @@ async def test_clients_cannot_make_more_series_than_there_is_room_for(gateway: G
         ('{ viewer { user { relationWith(ids: ["2"]) { state } } } }', "relations"),
     ],
 )
-async def test_reads_count_by_entry_and_layer(gateway: Gateway, query: str, entry: str) -> None:
+async def test_cache_reads_count_by_kind_of_value_and_by_layer(
+    gateway: Gateway, query: str, entry: str
+) -> None:
     async def read() -> tuple[float, float]:
         before = (await families(gateway))["kith_cache_reads"]
         await gateway.data(query, viewer=1)
@@ -127,7 +129,9 @@ async def test_reads_count_by_entry_and_layer(gateway: Gateway, query: str, entr
     assert await read() == (0, 1)
 
 
-async def test_statements_and_calls_of_redis_are_timed(gateway: Gateway, stores: Stores) -> None:
+async def test_postgresql_statements_and_redis_calls_are_timed(
+    gateway: Gateway, stores: Stores
+) -> None:
     before = await families(gateway)
     await gateway.data("{ user(id: 1) { followerCount } }")
     after = await families(gateway)
@@ -137,7 +141,7 @@ async def test_statements_and_calls_of_redis_are_timed(gateway: Gateway, stores:
     assert value(after["kith_redis_breakers_open"]) == 0
 
 
-async def test_the_outbox_is_shown_by_lane(gateway: Gateway) -> None:
+async def test_outbox_metrics_show_the_changes_and_the_age_of_one_lane(gateway: Gateway) -> None:
     await gateway.data('mutation { followUser(input: { userId: "2" }) { outcome } }', viewer=1)
     found = await families(gateway)
     assert value(found["kith_outbox_changes"]) == 1

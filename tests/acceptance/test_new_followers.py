@@ -1,4 +1,4 @@
-"""New followers: counted and marked for the viewer alone, and live."""
+"""New followers: their number, the mark in the list, marking them as seen, and live updates."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,11 +24,11 @@ from tests.support.graphs import as_pair, drain_all, follows
 from tests.support.live_gateway import LiveGateway
 from tests.support.relationships import change, protect
 
-NEW = """query ($id: ID!) {
+NEW_FOLLOWERS = """query ($id: ID!) {
   viewer { newFollowersCount }
   user(id: $id) { newFollowersCount followers { edges { isNew node { id } } } }
 }"""
-MARK = """mutation ($input: MarkFollowersSeenInput!) { markFollowersSeen(input: $input) {
+MARK_SEEN = """mutation ($input: MarkFollowersSeenInput!) { markFollowersSeen(input: $input) {
   outcome changed viewer { newFollowersCount } userErrors { code field } clientMutationId
 } }"""
 CURSORS = """query ($direction: OrderDirection!) { user(id: "1") {
@@ -38,67 +38,69 @@ CURSORS = """query ($direction: OrderDirection!) { user(id: "1") {
 
 
 async def follow(stores: Stores, *followers: int, kind: Kind = Kind.FOLLOW, to: int = 1) -> None:
-    """Each of these users follows a user since as many seconds after 1970 as their id says."""
+    """Each of these users follows `to`. User `n` has followed since `n` seconds after 1970."""
     for follower in followers:
         pair, since_ms = as_pair(follower, to), follower * 1000
         await stores.writes.edges.change(pair, becomes(kind, since=since_ms))
     await drain_all(stores)
 
 
-def seconds(second: float) -> str:
-    return datetime.fromtimestamp(second, UTC).isoformat()
+def date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-async def mark(gateway: Gateway, viewer: int = 1, **given: Any) -> tuple[str, Any]:
-    """The outcome, and the errors as pairs of a code and a field."""
-    payload = (await gateway.data(MARK, viewer, input=given))["markFollowersSeen"]
+async def mark_seen(gateway: Gateway, viewer: int = 1, **given: Any) -> tuple[str, Any]:
+    """Mark followers as seen. Returns the outcome, and each error as a pair of code and field."""
+    payload = (await gateway.data(MARK_SEEN, viewer, input=given))["markFollowersSeen"]
     assert payload["changed"] == (payload["outcome"] == "UPDATED")
     assert payload["clientMutationId"] == given.get("clientMutationId")
     errors = [(error["code"], error["field"]) for error in payload["userErrors"]]
     return payload["outcome"], errors
 
 
-async def new(caller: Any, viewer: int | None = 1, of: int = 1) -> tuple[int, list[str]]:
-    """The number of the viewer's new followers, and those that their list shows as new."""
-    data = await caller.data(NEW, viewer, id=str(of))
+async def read_new(caller: Any, viewer: int | None = 1, of: int = 1) -> tuple[int, list[str]]:
+    """The number of the viewer's new followers, and which followers of `of` are shown as new."""
+    data = await caller.data(NEW_FOLLOWERS, viewer, id=str(of))
     count = data["viewer"]["newFollowersCount"]
     assert data["user"]["newFollowersCount"] == count
     edges = data["user"]["followers"]["edges"]
     return count, [edge["node"]["id"] for edge in edges if edge["isNew"]]
 
 
-async def test_followers_are_new_until_they_are_marked(gateway: Gateway, stores: Stores) -> None:
-    assert await new(gateway) == (0, [])
-    assert await mark(gateway) == ("UNCHANGED", [])
+async def test_followers_are_new_until_they_are_marked_as_seen(
+    gateway: Gateway, stores: Stores
+) -> None:
+    assert await read_new(gateway) == (0, [])
+    assert await mark_seen(gateway) == ("UNCHANGED", [])
     await follow(stores, 2, 3)
-    assert await new(gateway) == (2, ["3", "2"])
-    assert await mark(gateway, clientMutationId="c") == ("UPDATED", [])
-    assert await new(gateway) == (0, [])
-    assert await mark(gateway) == ("UNCHANGED", [])
+    assert await read_new(gateway) == (2, ["3", "2"])
+    assert await mark_seen(gateway, clientMutationId="c") == ("UPDATED", [])
+    assert await read_new(gateway) == (0, [])
+    assert await mark_seen(gateway) == ("UNCHANGED", [])
     await follow(stores, 4)
-    assert await new(gateway) == (1, ["4"])
+    assert await read_new(gateway) == (1, ["4"])
 
 
 async def test_the_payload_has_the_new_count(gateway: Gateway, stores: Stores) -> None:
     await follow(stores, 2, 3, 4)
-    given = {"upTo": seconds(2)}
-    payload = (await gateway.data(MARK, 1, input=given))["markFollowersSeen"]
+    given = {"upTo": date(2)}
+    payload = (await gateway.data(MARK_SEEN, 1, input=given))["markFollowersSeen"]
     assert payload["viewer"] == {"newFollowersCount": 2}
 
 
-async def test_followers_are_marked_up_to_a_date_and_stay_marked(
+async def test_followers_are_marked_up_to_a_date_and_an_earlier_date_changes_nothing(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follow(stores, 2, 3, 4)
-    assert await mark(gateway, upTo=seconds(3)) == ("UPDATED", [])
-    assert await new(gateway) == (1, ["4"])
+    assert await mark_seen(gateway, upTo=date(3)) == ("UPDATED", [])
+    assert await read_new(gateway) == (1, ["4"])
     for earlier in (1, 2.5, 3):
-        assert await mark(gateway, upTo=seconds(earlier)) == ("UNCHANGED", [])
-    assert await new(gateway) == (1, ["4"])
-    assert await mark(gateway, upTo=seconds(3.999)) == ("UPDATED", [])
-    assert await new(gateway) == (1, ["4"])
-    assert await mark(gateway, upTo=seconds(4)) == ("UPDATED", [])
-    assert await new(gateway) == (0, [])
+        assert await mark_seen(gateway, upTo=date(earlier)) == ("UNCHANGED", [])
+    assert await read_new(gateway) == (1, ["4"])
+    assert await mark_seen(gateway, upTo=date(3.999)) == ("UPDATED", [])
+    assert await read_new(gateway) == (1, ["4"])
+    assert await mark_seen(gateway, upTo=date(4)) == ("UPDATED", [])
+    assert await read_new(gateway) == (0, [])
 
 
 @pytest.mark.parametrize("direction", ["ASC", "DESC"])
@@ -108,20 +110,20 @@ async def test_followers_are_marked_up_to_a_cursor(
     await follow(stores, 2, 3, 4)
     edges = (await gateway.data(CURSORS, 1, direction=direction))["user"]["followers"]["edges"]
     cursors = {edge["node"]["id"]: edge["cursor"] for edge in edges}
-    assert await mark(gateway, upToCursor=cursors["3"]) == ("UPDATED", [])
-    assert await new(gateway) == (1, ["4"])
-    assert await mark(gateway, upToCursor=cursors["2"]) == ("UNCHANGED", [])
+    assert await mark_seen(gateway, upToCursor=cursors["3"]) == ("UPDATED", [])
+    assert await read_new(gateway) == (1, ["4"])
+    assert await mark_seen(gateway, upToCursor=cursors["2"]) == ("UNCHANGED", [])
 
 
 @pytest.mark.parametrize("until", [None, "2999-01-01T00:00:00Z"])
-async def test_a_follow_that_has_not_reached_the_list_stays_new(
+async def test_a_follow_that_is_not_yet_in_the_list_stays_new_when_followers_are_marked(
     gateway: Gateway, stores: Stores, until: str | None
 ) -> None:
     await follow(stores, 2)
     await stores.writes.edges.change(as_pair(3, 1), becomes(Kind.FOLLOW, since=3000))
-    assert await mark(gateway, upTo=until) == ("UPDATED", [])
+    assert await mark_seen(gateway, upTo=until) == ("UPDATED", [])
     await drain_all(stores)
-    assert await new(gateway) == (1, ["3"])
+    assert await read_new(gateway) == (1, ["3"])
 
 
 async def test_invalid_input_is_rejected(gateway: Gateway, stores: Stores) -> None:
@@ -131,22 +133,24 @@ async def test_invalid_input_is_rejected(gateway: Gateway, stores: Stores) -> No
     (own,), (other,) = (data[of]["edges"] for of in ("followers", "following"))
     for given, field in (
         ({"upTo": "2026-01-01T00:00:00"}, "upTo"),
-        ({"upTo": seconds(2), "upToCursor": own["cursor"]}, "upToCursor"),
+        ({"upTo": date(2), "upToCursor": own["cursor"]}, "upToCursor"),
         ({"upToCursor": "nothing"}, "upToCursor"),
         ({"upToCursor": other["cursor"]}, "upToCursor"),
         ({"idempotencyKey": ""}, "idempotencyKey"),
     ):
         rejected = ("REJECTED", [("INVALID_INPUT", ["input", field])])
-        assert await mark(gateway, **given) == rejected
-    foreign = ("REJECTED", [("INVALID_INPUT", ["input", "upToCursor"])])
-    assert await mark(gateway, 2, upToCursor=own["cursor"]) == foreign
-    assert await new(gateway) == (1, ["2"])
+        assert await mark_seen(gateway, **given) == rejected
+    rejected = ("REJECTED", [("INVALID_INPUT", ["input", "upToCursor"])])
+    assert await mark_seen(gateway, 2, upToCursor=own["cursor"]) == rejected
+    assert await read_new(gateway) == (1, ["2"])
 
 
-async def test_nobody_else_learns_what_a_user_has_seen(gateway: Gateway, stores: Stores) -> None:
+async def test_only_the_user_sees_which_of_their_followers_are_new(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follow(stores, 2, 3)
     await follow(stores, 4, to=2)
-    await mark(gateway, upTo=seconds(2))
+    await mark_seen(gateway, upTo=date(2))
     query = """query ($ids: [ID!]!) { users(ids: $ids) {
         newFollowersCount followers { edges { isNew } } followersYouKnow { edges { isNew } } } }"""
 
@@ -164,101 +168,101 @@ async def test_nobody_else_learns_what_a_user_has_seen(gateway: Gateway, stores:
         assert await seen(caller, viewer) == [(None, {None}), (None, {None})]
 
 
-async def test_only_a_signed_in_user_marks_followers(gateway: Gateway) -> None:
+async def test_marking_requires_a_viewer(gateway: Gateway) -> None:
     for caller in (gateway, gateway.as_service):
-        error = await caller.error(MARK, None, input={})
+        error = await caller.error(MARK_SEEN, None, input={})
         assert error["extensions"]["code"] == "UNAUTHENTICATED"
 
 
 async def test_a_service_marks_for_a_user(gateway: Gateway, stores: Stores) -> None:
     await follow(stores, 2)
-    answer = await gateway.as_service.data(MARK, 1, input={})
+    answer = await gateway.as_service.data(MARK_SEEN, 1, input={})
     assert answer["markFollowersSeen"]["outcome"] == "UPDATED"
-    assert await new(gateway) == (0, [])
+    assert await read_new(gateway) == (0, [])
 
 
 async def test_hidden_followers_are_not_counted(gateway: Gateway, stores: Stores) -> None:
     await follow(stores, 2, 3, 4)
     await set_state(gateway, "deactivateAccount", 4)
-    assert await new(gateway) == (2, ["3", "2"])
+    assert await read_new(gateway) == (2, ["3", "2"])
     await change(gateway, 1, "blockUser", 3)
-    assert await new(gateway) == (1, ["2"])
-    assert await mark(gateway) == ("UPDATED", [])
-    assert await new(gateway) == (0, [])
+    assert await read_new(gateway) == (1, ["2"])
+    assert await mark_seen(gateway) == ("UPDATED", [])
+    assert await read_new(gateway) == (0, [])
     await set_state(gateway, "reactivateAccount", 4)
-    assert await new(gateway) == (1, ["4"]), "nobody has seen this one"
+    assert await read_new(gateway) == (1, ["4"]), "user 4 was hidden when the followers were marked"
 
 
 async def test_requests_are_not_followers_before_they_are_accepted(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follow(stores, 2)
-    await mark(gateway)
+    await mark_seen(gateway)
     await protect(stores, 1)
     await change(gateway, 3, "followUser", 1)
     await drain_all(stores)
-    assert await new(gateway) == (0, [])
+    assert await read_new(gateway) == (0, [])
     await change(gateway, 1, "acceptFollowRequest", 3)
-    assert await new(gateway) == (1, ["3"])
+    assert await read_new(gateway) == (1, ["3"])
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-async def test_whispers_count_if_their_target_sees_them(
+async def test_whispers_count_unless_they_are_hidden_from_their_targets(
     storage_settings: StorageSettings, stores: Stores, hidden: bool
 ) -> None:
     await follow(stores, 2)
     await follow(stores, 3, kind=Kind.WHISPER)
     async with running_gateway(storage_settings, policy=Policy(whispers_hidden=hidden)) as gateway:
-        assert await new(gateway) == ((1, ["2"]) if hidden else (2, ["3", "2"]))
-        await mark(gateway)
+        assert await read_new(gateway) == ((1, ["2"]) if hidden else (2, ["3", "2"]))
+        await mark_seen(gateway)
     (moment,) = (await stores.own_data.seen_followers.get_many([UserId(1)])).values()
     assert moment == (2000 if hidden else 3000)
 
 
-async def test_a_removal_that_is_undone_makes_no_follower_new(
+async def test_an_undo_does_not_make_a_follower_new_and_a_new_follow_does(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follow(stores, 2, 3)
-    await mark(gateway)
+    await mark_seen(gateway)
     token = (await change(gateway, 1, "removeFollower", 2))["undoToken"]
     await change(gateway, 1, "undoRelationshipChange", undoToken=token)
-    assert await new(gateway) == (0, [])
+    assert await read_new(gateway) == (0, [])
     token = (await change(gateway, 3, "unfollowUser", 1))["undoToken"]
     await change(gateway, 3, "undoRelationshipChange", undoToken=token)
     await drain_all(stores)
-    assert await new(gateway) == (0, [])
+    assert await read_new(gateway) == (0, [])
     await change(gateway, 3, "unfollowUser", 1)
     await change(gateway, 3, "followUser", 1)
     await drain_all(stores)
-    assert await new(gateway) == (1, ["3"]), "a new follow"
+    assert await read_new(gateway) == (1, ["3"]), "user 3 has followed again"
 
 
-async def test_counting_stops(
+async def test_the_count_of_new_followers_has_a_maximum(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(new_followers, "COUNTED_MAX", 3)
     await follow(stores, *range(2, 9))
-    assert (await new(gateway))[0] == 3
-    await mark(gateway, upTo=seconds(6))
-    assert await new(gateway) == (2, ["8", "7"])
+    assert (await read_new(gateway))[0] == 3
+    await mark_seen(gateway, upTo=date(6))
+    assert await read_new(gateway) == (2, ["8", "7"])
 
 
 async def test_a_repeated_request_returns_the_first_outcome(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follow(stores, 2, 3)
-    first: dict[str, Any] = {"upTo": seconds(2), "idempotencyKey": "a"}
-    assert await mark(gateway, **first) == ("UPDATED", [])
-    assert await mark(gateway, **first) == ("UPDATED", [])
+    first: dict[str, Any] = {"upTo": date(2), "idempotencyKey": "a"}
+    assert await mark_seen(gateway, **first) == ("UPDATED", [])
+    assert await mark_seen(gateway, **first) == ("UPDATED", [])
     reused = ("IDEMPOTENCY_KEY_REUSED", ["input", "idempotencyKey"])
-    assert await mark(gateway, idempotencyKey="a") == ("REJECTED", [reused])
-    assert await new(gateway) == (1, ["3"])
+    assert await mark_seen(gateway, idempotencyKey="a") == ("REJECTED", [reused])
+    assert await read_new(gateway) == (1, ["3"])
 
 
 async def test_an_inactive_user_marks_nothing(gateway: Gateway, stores: Stores) -> None:
     await follow(stores, 2)
     await stores.writes.account_states.change(UserId(1), AccountState.DEACTIVATED)
-    assert await mark(gateway) == ("REJECTED", [("ACCOUNT_NOT_ACTIVE", None)])
+    assert await mark_seen(gateway) == ("REJECTED", [("ACCOUNT_NOT_ACTIVE", None)])
 
 
 async def test_marks_are_rate_limited_and_repeats_are_free(stores: Stores) -> None:
@@ -279,9 +283,9 @@ async def test_every_gateway_sees_a_mark_immediately(
 ) -> None:
     await follow(stores, 2, 3)
     async with running_gateway(storage_settings) as other:
-        assert await new(other) == (2, ["3", "2"])
-        await mark(gateway)
-        assert await new(other) == (0, [])
+        assert await read_new(other) == (2, ["3", "2"])
+        await mark_seen(gateway)
+        assert await read_new(other) == (0, [])
 
 
 async def test_without_redis_followers_are_counted_and_marked(
@@ -290,12 +294,12 @@ async def test_without_redis_followers_are_counted_and_marked(
     await follow(stores, 2, 3)
     settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with running_gateway(settings) as gateway:
-        assert await new(gateway) == (2, ["3", "2"])
-        assert await mark(gateway, upTo=seconds(2)) == ("UPDATED", [])
-        assert await new(gateway) == (1, ["3"])
+        assert await read_new(gateway) == (2, ["3", "2"])
+        assert await mark_seen(gateway, upTo=date(2)) == ("UPDATED", [])
+        assert await read_new(gateway) == (1, ["3"])
 
 
-async def test_each_field_costs_one_statement(gateway: Gateway, stores: Stores) -> None:
+async def test_each_field_costs_at_most_one_statement(gateway: Gateway, stores: Stores) -> None:
     await follow(stores, *range(2, 60))
     for fields, statements in (
         ("viewer { user { followers { edges { cursor } } } }", 0),
@@ -311,10 +315,10 @@ async def test_each_field_costs_one_statement(gateway: Gateway, stores: Stores) 
         assert (await cost_since(gateway, before)).statements == statements, fields
 
 
-async def test_subscribers_learn_of_new_followers_and_of_marks(
+async def test_counts_changed_reports_new_followers_and_marking_them(
     live: LiveGateway, stores: Stores
 ) -> None:
-    """A follower in place of another changes no count but this one."""
+    """When one follower replaces another, only `newFollowersCount` changes."""
     query = 'subscription { countsChanged(userId: "1") { followerCount newFollowersCount } }'
     await follow(stores, 2)
     async with live.socket(viewer=1) as socket, live.socket(viewer=1) as device:
@@ -325,7 +329,7 @@ async def test_subscribers_learn_of_new_followers_and_of_marks(
 
         await socket.subscribe(query)
         assert await counts() == (1, 1)
-        await device.subscribe(MARK, input={})
+        await device.subscribe(MARK_SEEN, input={})
         marked = (await device.data())["markFollowersSeen"]
         assert marked["outcome"] == "UPDATED"
         assert await counts() == (1, 0)
@@ -333,5 +337,5 @@ async def test_subscribers_learn_of_new_followers_and_of_marks(
         await follows(stores, (3, 1))
         await drain_all(stores)
         while (seen := await counts()) != (1, 1):
-            # Between the two changes. A drain may come between the reads of the two fields.
+            # After one of the two changes, or a drain ran between the reads of the two fields.
             assert seen in {(0, 0), (0, 1), (1, 0), (2, 0), (2, 1)}

@@ -1,4 +1,4 @@
-"""Objects by their ids, as clients with a normalised cache refetch them."""
+"""`node` and `nodes` return objects by id. Clients with a normalized cache refetch with them."""
 
 from typing import Any
 
@@ -40,14 +40,14 @@ async def test_the_viewer_is_a_node_for_themselves_only(gateway: Gateway) -> Non
 async def test_settings_and_limits_are_nodes_for_their_owner_only(gateway: Gateway) -> None:
     query = """{ viewer { relationshipSettings { __typename id protected }
         limits { __typename id following { used } } } }"""
-    shown = (await gateway.data(query, 1))["viewer"]
-    assert shown["relationshipSettings"]["id"] == "settings:1"
-    assert shown["limits"]["id"] == "limits:1"
+    viewer_data = (await gateway.data(query, 1))["viewer"]
+    assert viewer_data["relationshipSettings"]["id"] == "settings:1"
+    assert viewer_data["limits"]["id"] == "limits:1"
     refetch = """query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id
         ... on RelationshipSettings { protected }
         ... on RelationshipLimits { following { used } } } }"""
     ids = ["settings:1", "limits:1"]
-    own = [shown["relationshipSettings"], shown["limits"]]
+    own = [viewer_data["relationshipSettings"], viewer_data["limits"]]
     assert (await gateway.data(refetch, 1, ids=ids))["nodes"] == own
     for viewer in (2, None):
         assert (await gateway.data(refetch, viewer, ids=ids))["nodes"] == [None, None]
@@ -59,13 +59,13 @@ async def test_settings_and_limits_are_nodes_for_their_owner_only(gateway: Gatew
 
 
 @pytest.mark.usefixtures("graph")
-async def test_a_relation_is_a_node_that_shows_what_relation_with_shows(gateway: Gateway) -> None:
+async def test_a_relation_as_a_node_equals_the_result_of_relation_with(gateway: Gateway) -> None:
     query = """{ user(id: "3") { relationWith(ids: ["1"]) {
         __typename id from { id } to { id } state } } }"""
     for viewer in (None, 1, 3, 9):
-        (shown,) = (await gateway.data(query, viewer))["user"]["relationWith"]
-        assert shown["id"] == "relation:3:1"
-        assert await node(gateway, shown["id"], viewer) == shown
+        (relation,) = (await gateway.data(query, viewer))["user"]["relationWith"]
+        assert relation["id"] == "relation:3:1"
+        assert await node(gateway, relation["id"], viewer) == relation
     assert (await node(gateway, "relation:1:1"))["state"] == "SELF"
 
 
@@ -82,7 +82,9 @@ async def test_a_suggestion_is_a_node_for_its_viewer_only(gateway: Gateway) -> N
         assert await node(gateway, followed_or_unknown, viewer=1) is None
 
 
-async def test_mixed_nodes_are_fetched_at_once_and_a_bad_id_is_one_null(gateway: Gateway) -> None:
+async def test_nodes_of_several_types_are_returned_in_order_and_an_invalid_id_is_null(
+    gateway: Gateway,
+) -> None:
     query = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }"
     ids = ["7", "relation:1:2", "bad", "viewer:1", "request:1:2", "viewer:2", "7", "relation:1"]
     answer = await gateway.answer(query, 1, ids=ids)
@@ -100,7 +102,7 @@ async def test_mixed_nodes_are_fetched_at_once_and_a_bad_id_is_one_null(gateway:
     assert {error["extensions"]["code"] for error in answer["errors"]} == {"BAD_USER_INPUT"}
 
 
-async def test_a_bad_id_among_users_is_one_null_with_one_error(gateway: Gateway) -> None:
+async def test_an_invalid_id_in_users_is_one_null_with_one_error(gateway: Gateway) -> None:
     answer = await gateway.answer('{ users(ids: ["1", "x", "2"]) { id followerCount } }')
     assert answer["data"]["users"] == [
         {"id": "1", "followerCount": 0},
@@ -111,7 +113,9 @@ async def test_a_bad_id_among_users_is_one_null_with_one_error(gateway: Gateway)
     assert (error["path"], error["extensions"]["argument"]) == (["users", 1], "ids")
 
 
-async def test_a_bad_id_spoils_no_other_entry_of_a_service(gateway: Gateway) -> None:
+async def test_an_invalid_id_in_service_only_fields_is_one_null_with_one_error(
+    gateway: Gateway,
+) -> None:
     query = """{ accounts(ids: ["1", "x"]) { state }
         relationsBetween(pairs: [{from: "1", to: "y"}, {from: "1", to: "2"}]) { id } }"""
     answer = await gateway.as_service.answer(query)
@@ -137,13 +141,15 @@ async def test_a_bad_id_spoils_no_other_entry_of_a_service(gateway: Gateway) -> 
         'user(id: "x") { id }',
     ],
 )
-async def test_a_field_that_fails_leaves_the_fields_beside_it(gateway: Gateway, field: str) -> None:
+async def test_a_field_that_fails_is_null_and_the_other_fields_are_returned(
+    gateway: Gateway, field: str
+) -> None:
     answer = await gateway.answer(f'{{ failed: {field} good: user(id: "1") {{ id }} }}', 1)
     assert answer["data"] == {"failed": None, "good": {"id": "1"}}
     assert [error["path"] for error in answer["errors"]] == [["failed"]]
 
 
-async def test_a_mutation_that_fails_does_not_hide_one_that_committed(gateway: Gateway) -> None:
+async def test_a_mutation_that_fails_does_not_hide_the_payloads_of_others(gateway: Gateway) -> None:
     query = """mutation {
         a: followUser(input: {userId: "2"}) { outcome consistencyToken undoToken }
         b: setFollowingLimit(input: {userId: "1", limit: 5}) { outcome }
@@ -182,7 +188,7 @@ fragment Result on RelationshipPayload {
 """
 
 
-async def test_one_fragment_serves_all_lists(gateway: Gateway, stores: Stores) -> None:
+async def test_one_fragment_can_be_used_for_all_lists(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, (1, 2), (2, 1))
     await drain_all(stores)
     query = f"""{{ user(id: "1") {{
@@ -212,7 +218,9 @@ async def test_one_fragment_serves_all_lists(gateway: Gateway, stores: Stores) -
     ]
 
 
-async def test_one_fragment_serves_all_changes_of_a_relationship(gateway: Gateway) -> None:
+async def test_one_fragment_can_be_used_for_all_payloads_of_relationship_changes(
+    gateway: Gateway,
+) -> None:
     query = f"""mutation {{
         followUser(input: {{userId: "2"}}) {{ ...Result }}
         muteUser(input: {{userId: "2"}}) {{ ...Result }}
@@ -238,7 +246,9 @@ async def test_one_fragment_serves_all_changes_of_a_relationship(gateway: Gatewa
     }
 
 
-async def test_many_changes_report_the_result_of_each(gateway: Gateway) -> None:
+async def test_the_outcome_of_change_relationships_depends_on_whether_all_inputs_are_valid(
+    gateway: Gateway,
+) -> None:
     query = """mutation ($changes: [RelationshipChangeInput!]!) {
         changeRelationships(input: {changes: $changes}) { outcome changed } }"""
     follow = {"action": "FOLLOW", "userId": "2"}

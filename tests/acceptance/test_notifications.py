@@ -1,4 +1,4 @@
-"""Followers who ask to be notified: a private flag of their follow."""
+"""`notify`: the flag of a follow by which the follower asks for notifications. It is private."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ async def notify(gateway: Gateway, viewer: int | None, source: int, target: int)
     return data["user"]["relationWith"][0]["notify"]
 
 
-async def test_a_follow_begins_without_notifications(gateway: Gateway) -> None:
+async def test_a_follow_is_created_without_notifications(gateway: Gateway) -> None:
     await change(gateway, 1, "followUser", 2)
     assert await notify(gateway, 1, 1, 2) == "NONE"
 
@@ -40,11 +40,13 @@ async def test_notifications_are_turned_on_and_off(gateway: Gateway, stores: Sto
     assert await notify(gateway, 1, 1, 2) == "NONE"
 
 
-async def test_a_stranger_is_not_followed_for_notifications(gateway: Gateway) -> None:
+async def test_turning_on_notifications_does_not_follow_the_user(gateway: Gateway) -> None:
     assert await outcome(gateway, 1, "updateFollow", 2, notify="ALL") == ("NOT_FOLLOWING", "NONE")
 
 
-async def test_only_the_follower_and_services_see_it(gateway: Gateway, stores: Stores) -> None:
+async def test_only_the_follower_and_services_see_the_flag(
+    gateway: Gateway, stores: Stores
+) -> None:
     await change(gateway, 1, "followUser", 2, notify="ALL")
     await change(gateway, 2, "followUser", 1)
     await drain_all(stores)
@@ -54,7 +56,7 @@ async def test_only_the_follower_and_services_see_it(gateway: Gateway, stores: S
         assert await notify(gateway, viewer, source, target) == "NONE"
 
 
-async def test_it_ends_with_the_follow_and_returns_by_an_undo(gateway: Gateway) -> None:
+async def test_the_flag_ends_with_the_follow_and_an_undo_restores_it(gateway: Gateway) -> None:
     await change(gateway, 1, "followUser", 2, notify="ALL")
     token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
     assert await notify(gateway, 1, 1, 2) == "NONE"
@@ -62,10 +64,12 @@ async def test_it_ends_with_the_follow_and_returns_by_an_undo(gateway: Gateway) 
     assert await notify(gateway, 1, 1, 2) == "ALL"
     await change(gateway, 1, "unfollowUser", 2)
     await change(gateway, 1, "followUser", 2)
-    assert await notify(gateway, 1, 1, 2) == "NONE", "a new follow begins anew"
+    assert await notify(gateway, 1, 1, 2) == "NONE", "a new follow does not restore the flag"
 
 
-async def test_it_is_kept_when_a_request_is_accepted(gateway: Gateway, stores: Stores) -> None:
+async def test_the_flag_of_a_request_is_visible_after_the_request_is_accepted(
+    gateway: Gateway, stores: Stores
+) -> None:
     await protect(stores, 2)
     await change(gateway, 1, "followUser", 2, notify="ALL")
     assert await notify(gateway, 1, 1, 2) == "NONE"
@@ -82,7 +86,7 @@ async def test_a_mute_and_notifications_are_independent(gateway: Gateway) -> Non
     assert await notify(gateway, 1, 1, 2) == "ALL"
 
 
-async def test_many_changes_ask_for_notifications(gateway: Gateway) -> None:
+async def test_change_relationships_sets_notifications(gateway: Gateway) -> None:
     await change_many(
         gateway,
         1,
@@ -95,7 +99,9 @@ async def test_many_changes_ask_for_notifications(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("mutation", ["followUser", "updateFollow"])
-async def test_a_key_is_of_one_choice(gateway: Gateway, mutation: str) -> None:
+async def test_an_idempotency_key_without_the_same_notify_value_is_rejected(
+    gateway: Gateway, mutation: str
+) -> None:
     if mutation == "updateFollow":
         await change(gateway, 1, "followUser", 2)
     first = await change(gateway, 1, mutation, 2, notify="ALL", idempotencyKey="k")

@@ -1,4 +1,4 @@
-"""Operations that cost too much are rejected before anything runs."""
+"""Costs of operations: the limit of one operation, the budgets of callers, and `rateLimit`."""
 
 import re
 import time
@@ -26,11 +26,11 @@ from tests.support.http_client import http_client
 from tests.support.live_gateway import LiveGateway, live_gateway
 from tests.support.redis_proxy import proxy_to
 
-NESTED = "{ id }"
+THREE_LEVELS = "{ id }"
 for _ in range(3):
-    NESTED = f"{{ followers(first: 100) {{ nodes {NESTED} }} }}"
-NESTED_USER = f'user(id: "1") {NESTED}'
-THREE_LEVELS = f"{{ {NESTED_USER} }}"
+    THREE_LEVELS = f"{{ followers(first: 100) {{ nodes {THREE_LEVELS} }} }}"
+COSTLY_FIELD = f'user(id: "1") {THREE_LEVELS}'
+COSTLY_QUERY = f"{{ {COSTLY_FIELD} }}"
 MASKS = (
     "query ($users: [ID!]!, $ids: [ID!]!) { "
     + " ".join(f"m{n}: users(ids: $users) {{ relationMask(ids: $ids) }}" for n in range(60))
@@ -47,8 +47,8 @@ IDS = [str(number) for number in range(1, 1_001)]
 @pytest.mark.parametrize(
     ("query", "variables"),
     [
-        (THREE_LEVELS, {}),
-        (f"{{ __schema {{ description }} {THREE_LEVELS[1:]}", {}),
+        (COSTLY_QUERY, {}),
+        (f"{{ __schema {{ description }} {COSTLY_QUERY[1:]}", {}),
         (MASKS, {"users": IDS[:100], "ids": IDS}),
         (RELATIONS, {"users": IDS[:98], "ids": IDS}),
     ],
@@ -57,7 +57,7 @@ async def test_an_operation_that_costs_too_much_is_rejected_before_anything_is_r
     gateway: Gateway, query: str, variables: dict[str, Any]
 ) -> None:
     await gateway.data('{ user(id: "1") { followerCount } }')
-    before = await reads(gateway)
+    before = await work_counts(gateway)
     for _ in range(2):  # also when its document is cached
         error = await gateway.error(query, viewer=1, **variables)
         extensions = error["extensions"]
@@ -65,8 +65,8 @@ async def test_an_operation_that_costs_too_much_is_rejected_before_anything_is_r
         assert extensions["cost"] > extensions["limit"]
         assert f"{extensions['cost']:,}" in error["message"]
         assert "data" not in await gateway.answer(query, viewer=1, **variables)
-    planned, round_trips = await reads(gateway)
-    assert (planned, round_trips - METRICS_COST.round_trips) == before
+    planned, round_trips = await work_counts(gateway)
+    assert (planned, round_trips - METRICS.round_trips) == before
 
 
 async def test_a_service_may_run_operations_that_cost_more(gateway: Gateway) -> None:
@@ -77,8 +77,8 @@ async def test_a_service_may_run_operations_that_cost_more(gateway: Gateway) -> 
     assert await gateway.as_service.data(RELATIONS, viewer=1, **variables)
 
 
-async def reads(gateway: Gateway) -> tuple[float, int]:
-    """The engine's operations and the round trips to Redis so far."""
+async def work_counts(gateway: Gateway) -> tuple[float, int]:
+    """The operations that the engine has planned and the round trips to Redis so far."""
     text = (await gateway.http.get("/metrics")).text
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     trips = [values[name] for name in values if name.startswith(REDIS_ROUND_TRIPS)]
@@ -86,15 +86,15 @@ async def reads(gateway: Gateway) -> tuple[float, int]:
 
 
 COUNTS = '{ user(id: "1") { followerCount } }'
-LIMIT = "rateLimit { cost limit remaining resetAt }"
-ASKS = {"kith-cost": "1"}
-SMALL = CostSettings(limit=2_000, budget=2_000, anonymous_budget=2_000)
-"""Budgets of a few operations."""
+RATE_LIMIT = "rateLimit { cost limit remaining resetAt }"
+COST_HEADER = {"kith-cost": "1"}
+SMALL_BUDGETS = CostSettings(limit=2_000, budget=2_000, anonymous_budget=2_000)
+"""Budgets that a few operations use up."""
 
 
-async def test_a_response_says_its_cost_if_asked(gateway: Gateway) -> None:
-    await gateway.data(COUNTS, viewer=9)  # the document is charged once
-    response = await gateway.http.post("/graphql", json={"query": COUNTS}, headers=ASKS)
+async def test_a_response_contains_its_cost_if_the_header_asks_for_it(gateway: Gateway) -> None:
+    await gateway.data(COUNTS, viewer=9)  # so that the new document is charged here
+    response = await gateway.http.post("/graphql", json={"query": COUNTS}, headers=COST_HEADER)
     cost = response.json()["extensions"]["cost"]
     assert set(cost) == {"requested", "limit", "remaining", "resetAt"}
     assert 0 < cost["requested"] < cost["limit"]
@@ -104,8 +104,8 @@ async def test_a_response_says_its_cost_if_asked(gateway: Gateway) -> None:
 
 
 async def test_a_query_can_ask_for_its_cost(gateway: Gateway) -> None:
-    query = f'{{ {LIMIT} user(id: "1") {{ followerCount }} }}'
-    await gateway.data(query, viewer=9)  # the document is charged once
+    query = f'{{ {RATE_LIMIT} user(id: "1") {{ followerCount }} }}'
+    await gateway.data(query, viewer=9)  # so that the new document is charged here
     first = await gateway.data(query, viewer=7)
     assert first["user"] == {"followerCount": 0}
     second = await gateway.data(query, viewer=7)
@@ -117,75 +117,77 @@ async def test_a_query_can_ask_for_its_cost(gateway: Gateway) -> None:
     assert limits[0]["resetAt"] <= limits[1]["resetAt"]
 
 
-async def test_a_dry_run_runs_nothing_else(gateway: Gateway) -> None:
+async def test_a_dry_run_returns_the_cost_and_reads_nothing(gateway: Gateway) -> None:
     await gateway.data(COUNTS)
-    _, before = await reads(gateway)
+    _, before = await work_counts(gateway)
     limit = "rateLimit(dryRun: $dry) { cost remaining limit }"
-    dry = f"query ($dry: Boolean!) {{ {limit} {NESTED_USER} }}"
-    await gateway.data(dry, viewer=9, dry=True)  # the document is charged once
+    dry = f"query ($dry: Boolean!) {{ {limit} {COSTLY_FIELD} }}"
+    await gateway.data(dry, viewer=9, dry=True)  # so that the new document is charged here
     answer = await gateway.data(dry, viewer=1, dry=True)
     assert set(answer) == {"rateLimit"}
     error = await gateway.error(dry, viewer=1, dry=False)
     assert answer["rateLimit"]["cost"] == error["extensions"]["cost"]
-    _, round_trips = await reads(gateway)
-    assert round_trips - METRICS_COST.round_trips == before
-    # It is charged for itself only.
+    _, round_trips = await work_counts(gateway)
+    assert round_trips - METRICS.round_trips == before
+    # The budget is charged for the dry run, not for the operation.
     assert answer["rateLimit"]["limit"] - answer["rateLimit"]["remaining"] < 1_000
 
 
 async def test_a_dry_run_can_be_asked_for_in_a_fragment(gateway: Gateway) -> None:
     query = f"""query {{ ...F a: rateLimit {{ cost }} }}
-    fragment F on Query {{ rateLimit(dryRun: true) {{ cost }} {NESTED_USER} }}"""
+    fragment F on Query {{ rateLimit(dryRun: true) {{ cost }} {COSTLY_FIELD} }}"""
     answer = await gateway.data(query)
     assert set(answer) == {"rateLimit", "a"}
     assert answer["rateLimit"]["cost"] == answer["a"]["cost"] > 1_000_000
 
 
-async def test_without_a_budget_only_the_cost_is_known(storage_settings: StorageSettings) -> None:
+async def test_without_budgets_rate_limit_returns_only_the_cost(
+    storage_settings: StorageSettings,
+) -> None:
     costs = CostSettings(budget=0, anonymous_budget=0, service_budget=0)
     async with running_gateway(storage_settings, costs=costs) as gateway:
-        for asking in (gateway, gateway.as_service):
-            found = (await asking.data(f"{{ {LIMIT} }}", viewer=1))["rateLimit"]
+        for caller in (gateway, gateway.as_service):
+            found = (await caller.data(f"{{ {RATE_LIMIT} }}", viewer=1))["rateLimit"]
             assert found.pop("cost") > 0
             assert found == {"limit": None, "remaining": None, "resetAt": None}
 
 
-async def used_up(gateway: Gateway, headers: dict[str, str]) -> httpx.Response:
-    """The first response after the budget is used up. The requests before it succeed."""
+async def first_rejected(gateway: Gateway, headers: dict[str, str]) -> httpx.Response:
+    """Send requests until the budget is used up. Returns the first response that is not 200."""
     for _ in range(100):
         body = {"query": COUNTS}
         response = await gateway.http.post("/graphql", json=body, headers=headers)
         if response.status_code != 200:
             return response
         assert response.json() == {"data": {"user": {"followerCount": 0}}}
-    raise AssertionError("the budget is never used up")
+    raise AssertionError("100 requests did not use up the budget")
 
 
 @pytest.mark.parametrize("headers", [{"x-viewer": "1"}, {}])
-async def test_a_used_up_budget_is_429_with_the_time_to_wait(
+async def test_a_request_over_budget_gets_429_with_the_time_to_wait(
     storage_settings: StorageSettings, headers: dict[str, str]
 ) -> None:
-    async with running_gateway(storage_settings, costs=SMALL) as gateway:
-        response = await used_up(gateway, headers)
+    async with running_gateway(storage_settings, costs=SMALL_BUDGETS) as gateway:
+        response = await first_rejected(gateway, headers)
         assert response.status_code == 429
         (error,) = response.json()["errors"]
         assert error["extensions"]["code"] == "RATE_LIMITED"
         wait_ms = error["extensions"]["retryAfterMs"]
         assert 0 < wait_ms <= 60_000
         assert response.headers["retry-after"] == str(-(-wait_ms // 1_000))
-        # Others are not affected, and another gateway knows.
+        # Other callers are not affected, and other gateways count the same budget.
         assert await gateway.data(COUNTS, viewer=2)
         assert await gateway.as_service.data(COUNTS, viewer=1)
-        async with running_gateway(storage_settings, costs=SMALL) as second:
-            assert (await used_up(second, headers)).status_code == 429
+        async with running_gateway(storage_settings, costs=SMALL_BUDGETS) as second:
+            assert (await first_rejected(second, headers)).status_code == 429
 
 
-async def test_addresses_behind_a_proxy_have_budgets_of_their_own(
+async def test_each_client_address_behind_a_proxy_has_its_own_budget(
     storage_settings: StorageSettings,
 ) -> None:
     proxies = parse_proxies("127.0.0.0/8")
-    async with running_gateway(storage_settings, costs=SMALL, proxies=proxies) as gateway:
-        response = await used_up(gateway, {"x-forwarded-for": "192.0.2.1"})
+    async with running_gateway(storage_settings, costs=SMALL_BUDGETS, proxies=proxies) as gateway:
+        response = await first_rejected(gateway, {"x-forwarded-for": "192.0.2.1"})
         assert response.status_code == 429
         response = await gateway.http.post(
             "/graphql", json={"query": COUNTS}, headers={"x-forwarded-for": "192.0.2.2"}
@@ -193,21 +195,21 @@ async def test_addresses_behind_a_proxy_have_budgets_of_their_own(
         assert response.status_code == 200
 
 
-async def test_budgets_hold_without_redis(
+async def test_budgets_are_enforced_without_redis(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, near):
-        settings = replace(storage_settings, redis_url=near)
-        async with running_gateway(settings, costs=SMALL) as gateway:
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, proxy_url):
+        settings = replace(storage_settings, redis_url=proxy_url)
+        async with running_gateway(settings, costs=SMALL_BUDGETS) as gateway:
             await proxy.cut()
-            response = await used_up(gateway, {"x-viewer": "1"})
+            response = await first_rejected(gateway, {"x-viewer": "1"})
             assert response.status_code == 429
 
 
-async def test_a_used_up_budget_is_a_typed_error_in_every_transport(
+async def test_web_sockets_and_event_streams_report_a_used_up_budget_as_rate_limited(
     storage_settings: StorageSettings,
 ) -> None:
-    async with live_gateway(storage_settings, costs=SMALL) as live:
+    async with live_gateway(storage_settings, costs=SMALL_BUDGETS) as live:
         async with live.socket(viewer=1) as socket:
             for _ in range(100):
                 await socket.subscribe(COUNTS)
@@ -232,36 +234,37 @@ async def test_a_used_up_budget_is_a_typed_error_in_every_transport(
         assert sum(map(float, counted)) >= 2  # a query of the web socket, and the event stream
 
 
-async def test_sockets_and_event_streams_say_the_cost_if_asked(live: LiveGateway) -> None:
+async def test_a_web_socket_sends_the_cost_if_the_header_asks_for_it(live: LiveGateway) -> None:
     async with live.socket(viewer=1, additional_headers=[("kith-cost", "1")]) as socket:
         await socket.subscribe(COUNTS)
         payload = (await socket.receive())["payload"]
         assert payload["extensions"]["cost"]["requested"] > 0
 
 
-async def test_each_client_of_a_service_has_a_budget_of_its_own(
+async def test_each_client_id_of_a_service_has_its_own_budget(
     storage_settings: StorageSettings,
 ) -> None:
-    def named(client: str | None) -> dict[str, str]:
+    def service_headers(client_id: str | None) -> dict[str, str]:
         claims = {"scope": SERVICE, "exp": int(time.time()) + 600}
-        named_claims = claims if client is None else {**claims, "client_id": client}
-        token = jwt.encode(named_claims, DEVELOPMENT_SECRET, algorithm="HS256")
+        if client_id is not None:
+            claims["client_id"] = client_id
+        token = jwt.encode(claims, DEVELOPMENT_SECRET, algorithm="HS256")
         return {"authorization": f"Bearer {token}"}
 
-    costs = replace(SMALL, service_limit=2_000, service_budget=2_000)
+    costs = replace(SMALL_BUDGETS, service_limit=2_000, service_budget=2_000)
     async with running_gateway(storage_settings, costs=costs) as gateway:
-        for client in ("feed", "mail", None):
-            body = {"query": COUNTS}
-            first = await gateway.http.post("/graphql", json=body, headers=named(client))
+        for client_id in ("feed", "mail", None):
+            body, headers = {"query": COUNTS}, service_headers(client_id)
+            first = await gateway.http.post("/graphql", json=body, headers=headers)
             assert first.status_code == 200
-            assert (await used_up(gateway, named(client))).status_code == 429
+            assert (await first_rejected(gateway, headers)).status_code == 429
 
 
 @pytest.mark.parametrize("template", ['{{ user(id: "{}") {{ id }} }}', "{{ nothing{} }}", "{{ {}"])
 async def test_new_documents_are_charged_also_if_they_are_rejected(
     storage_settings: StorageSettings, template: str
 ) -> None:
-    costs = replace(SMALL, budget=10_000)
+    costs = replace(SMALL_BUDGETS, budget=10_000)
     async with running_gateway(storage_settings, costs=costs) as gateway:
 
         async def code(document: str, viewer: str) -> str | None:
@@ -275,19 +278,19 @@ async def test_new_documents_are_charged_also_if_they_are_rejected(
         codes = [await code(template.format(number), "1") for number in range(2, 60)]
         assert codes[0] == expected
         assert codes[-1] == "RATE_LIMITED"
-        # Cached documents cost no more than their operations, and others are not affected.
+        # A cached document is charged for its operation only, and other users are not affected.
         assert await code(template.format(100), "2") == expected
         if expected is not None:
             assert await code(first, "1") == expected
 
 
-DEAR = """query ($n: Int = 100, $x: Boolean = true) {
+COSTLY_WITH_VARIABLES = """query ($n: Int = 100, $x: Boolean = true) {
     user(id: 1) { followers(first: $n) { nodes { followers(first: $n) { nodes {
         followers(first: $n) @include(if: $x) { nodes { id } } } } } } }
 }"""
 
 
-async def test_an_operation_that_is_too_costly_is_rejected_before_its_document_is_validated(
+async def test_an_operation_that_costs_too_much_is_rejected_before_its_document_is_validated(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []
@@ -303,54 +306,66 @@ async def test_an_operation_that_is_too_costly_is_rejected_before_its_document_i
 
     counted("parse")
     counted("validation")
-    expected = await gateway.data(DEAR.replace("{", "{ rateLimit(dryRun: true) { cost }", 1))
+    expected = await gateway.data(
+        COSTLY_WITH_VARIABLES.replace("{", "{ rateLimit(dryRun: true) { cost }", 1)
+    )
     assert steps == ["parse", "validation"]
     for _ in range(3):
-        error = await gateway.error(DEAR)
+        error = await gateway.error(COSTLY_WITH_VARIABLES)
         assert error["extensions"]["code"] == "COST_LIMIT_EXCEEDED"
         assert 0 < expected["rateLimit"]["cost"] - error["extensions"]["cost"] < 5  # `rateLimit`
     assert steps == ["parse", "validation", "parse"]
-    assert (await gateway.error(DEAR, n="many"))["extensions"]["code"] == "BAD_USER_INPUT"
+    assert (await gateway.error(COSTLY_WITH_VARIABLES, n="many"))["extensions"][
+        "code"
+    ] == "BAD_USER_INPUT"
     assert steps == ["parse", "validation", "parse", "validation"]
-    assert (await gateway.error(DEAR))["extensions"]["code"] == "COST_LIMIT_EXCEEDED"
-    assert "user" in await gateway.data(DEAR, n=1)
-    assert "user" in await gateway.data(DEAR, n=10, x=False)
+    assert (await gateway.error(COSTLY_WITH_VARIABLES))["extensions"][
+        "code"
+    ] == "COST_LIMIT_EXCEEDED"
+    assert "user" in await gateway.data(COSTLY_WITH_VARIABLES, n=1)
+    assert "user" in await gateway.data(COSTLY_WITH_VARIABLES, n=10, x=False)
     assert steps == ["parse", "validation", "parse", "validation"]
 
 
 @pytest.mark.parametrize(
     "document",
     [
-        DEAR.replace("id }", "stranger }"),
-        DEAR.replace("id }", "...Unknown }"),
-        DEAR.replace("nodes { id }", "nodes { id { id } }").replace("= 100", "= 1"),
-        DEAR.replace("id }", "...F }") + "fragment F on User { followers { nodes { ...F } } }",
-        DEAR.replace("$x: Boolean = true", "$x: Stranger = 7"),
-        DEAR.replace("query", "mutation"),
+        COSTLY_WITH_VARIABLES.replace("id }", "unknown }"),
+        COSTLY_WITH_VARIABLES.replace("id }", "...Unknown }"),
+        COSTLY_WITH_VARIABLES.replace("nodes { id }", "nodes { id { id } }").replace(
+            "= 100", "= 1"
+        ),
+        COSTLY_WITH_VARIABLES.replace("id }", "...F }")
+        + "fragment F on User { followers { nodes { ...F } } }",
+        COSTLY_WITH_VARIABLES.replace("$x: Boolean = true", "$x: Unknown = 7"),
+        COSTLY_WITH_VARIABLES.replace("query", "mutation"),
     ],
 )
-async def test_an_invalid_document_is_rejected_with_its_errors_if_its_cost_is_not_known(
+async def test_an_invalid_document_without_a_computable_cost_is_rejected_with_validation_errors(
     document: str, gateway: Gateway
 ) -> None:
     answer = await gateway.answer(document)
     assert answer["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
 
 
-@pytest.mark.parametrize("read", ["id", "followers(first: 100) { nodes { id } }"])
-async def test_each_other_combination_of_conditions_is_charged_as_a_new_document(
-    storage_settings: StorageSettings, read: str
+@pytest.mark.parametrize("selection", ["id", "followers(first: 100) { nodes { id } }"])
+async def test_each_new_combination_of_include_conditions_is_charged_as_a_new_document(
+    storage_settings: StorageSettings, selection: str
 ) -> None:
     names = [f"v{number}" for number in range(6)]
     query = (
         f"query ({', '.join(f'${name}: Boolean!' for name in names)}) {{ "
-        + " ".join(f'{name}: user(id: "1") @include(if: ${name}) {{ {read} }}' for name in names)
+        + " ".join(
+            f'{name}: user(id: "1") @include(if: ${name}) {{ {selection} }}' for name in names
+        )
         + " }"
     )
-    # Reading the lists is more than one operation may cost, so nothing but compiling is charged.
-    costs = replace(SMALL, budget=20_000, limit=1_000)
+    # An operation that reads lists is over the limit, so only compiling it is charged.
+    costs = replace(SMALL_BUDGETS, budget=20_000, limit=1_000)
     async with running_gateway(storage_settings, costs=costs) as gateway:
 
         async def code(number: int, viewer: str) -> str | None:
+            """The error code with the bits of `number` as the conditions."""
             chosen = {name: bool(number >> bit & 1) for bit, name in enumerate(names)}
             body = {"query": query, "variables": chosen}
             headers = {"x-viewer": viewer}
@@ -366,7 +381,7 @@ async def test_each_other_combination_of_conditions_is_charged_as_a_new_document
 
 
 @pytest.mark.parametrize("shown", ["true", "$shown"])
-async def test_variables_are_coerced_once(
+async def test_the_variables_of_a_request_are_coerced_once(
     live: LiveGateway, monkeypatch: pytest.MonkeyPatch, shown: str
 ) -> None:
     coerced: list[object] = []
@@ -399,7 +414,7 @@ OVERLAPS = {
 
 
 @pytest.mark.parametrize("name", OVERLAPS)
-async def test_an_overlap_of_long_lists_is_charged_by_its_length(
+async def test_an_overlap_of_long_lists_is_charged_by_the_number_of_lookups(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     others = range(100, 112)
@@ -408,7 +423,7 @@ async def test_an_overlap_of_long_lists_is_charged_by_its_length(
     await drain_all(stores)
     query = f"query ($id: ID!) {{ user(id: $id) {{ {OVERLAPS[name]} }} }}"
 
-    async def spent(user: int) -> int:
+    async def charged(user: int) -> int:
         response = await gateway.http.post(
             "/graphql",
             json={"query": query, "variables": {"id": user}},
@@ -419,14 +434,14 @@ async def test_an_overlap_of_long_lists_is_charged_by_its_length(
         left: int = cost["remaining"]
         return int(cost["limit"]) - left
 
-    assert await spent(3) < 1_000_000
+    assert await charged(3) < 1_000_000
     monkeypatch.setattr(overlap, "LOOKUPS_INCLUDED", 2)
     monkeypatch.setattr(overlap, "LOOKUP_COST", 1_000_000)
-    assert await spent(1) < 1_000_000
-    assert await spent(3) > 5_000_000  # of 10 lookups; the budget refills meanwhile
+    assert await charged(1) < 1_000_000
+    assert await charged(3) > 5_000_000  # 10 lookups, less what the budget refills meanwhile
 
 
-async def test_counting_many_entries_is_charged_by_their_number(
+async def test_a_filtered_total_is_charged_by_the_number_of_counted_entries(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, *((other, 3) for other in range(100, 112)))
@@ -434,7 +449,7 @@ async def test_counting_many_entries_is_charged_by_their_number(
     filtered = 'followers(filter: { since: "2000-01-01T00:00:00Z" }) { totalCount }'
     body = {"query": f'{{ user(id: "3") {{ {filtered} }} }}'}
 
-    async def spent() -> int:
+    async def charged() -> int:
         headers = {"x-viewer": "2", "kith-cost": "1"}
         response = await gateway.http.post("/graphql", json=body, headers=headers)
         assert response.json()["data"]["user"]["followers"]["totalCount"] == 12
@@ -442,13 +457,13 @@ async def test_counting_many_entries_is_charged_by_their_number(
         left: int = cost["remaining"]
         return int(cost["limit"]) - left
 
-    assert await spent() < 1_000_000
+    assert await charged() < 1_000_000
     monkeypatch.setattr(overlap, "COUNTED_INCLUDED", 2)
     monkeypatch.setattr(overlap, "COUNTED_COST", 1_000_000)
-    assert await spent() > 5_000_000  # of 10 entries; the budget refills meanwhile
+    assert await charged() > 5_000_000  # 10 entries, less what the budget refills meanwhile
 
 
-async def test_filters_cost_what_they_make_kith_read(gateway: Gateway) -> None:
+async def test_the_cost_of_a_filter_includes_the_entries_that_it_reads(gateway: Gateway) -> None:
     dry = "rateLimit(dryRun: true) { cost }"
     page = "{ nodes { id } }"
 
@@ -475,7 +490,7 @@ async def test_filters_cost_what_they_make_kith_read(gateway: Gateway) -> None:
     assert await cost(", filter: { since: $d }", d=None) < since
 
 
-async def test_an_overlap_costs_as_much_as_the_default_of_the_following_limit(
+async def test_the_cost_of_an_overlap_includes_as_many_lookups_as_the_default_following_limit(
     gateway: Gateway,
 ) -> None:
     dry = "query ($ids: [ID!]!) { rateLimit(dryRun: true) { cost } users(ids: $ids) { %s } }"
@@ -490,19 +505,20 @@ async def test_an_overlap_costs_as_much_as_the_default_of_the_following_limit(
 async def test_the_cost_of_preparing_a_document_is_as_documented(
     storage_settings: StorageSettings,
 ) -> None:
-    costs = replace(SMALL, budget=20_000, limit=20_000)
+    costs = replace(SMALL_BUDGETS, budget=20_000, limit=20_000)
     async with running_gateway(storage_settings, costs=costs) as gateway:
         body = {"query": '{ user(id: "1") { id } }'}
         headers = {"x-viewer": "1", "kith-cost": "1"}
-        left = []
+        costs_of_two = []
         for _ in range(2):
             response = await gateway.http.post("/graphql", json=body, headers=headers)
-            left.append(response.json()["extensions"]["cost"])
-        assert left[0]["requested"] == left[1]["requested"]
-        assert 20_000 - left[0]["remaining"] - left[0]["requested"] in range(610, 624)
+            costs_of_two.append(response.json()["extensions"]["cost"])
+        first, second = costs_of_two
+        assert first["requested"] == second["requested"]
+        assert 20_000 - first["remaining"] - first["requested"] in range(610, 624)
 
 
-async def test_groups_of_relations_are_charged_by_their_number(
+async def test_group_ids_of_relations_are_charged_by_the_number_of_groups(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 2))
@@ -518,7 +534,7 @@ async def test_groups_of_relations_are_charged_by_their_number(
     ids = ["2", "3", "2"]
     query = "query ($ids: [ID!]!) { user(id: 1) { relationWith(ids: $ids) { groupIds } } }"
 
-    async def spent() -> int:
+    async def charged() -> int:
         headers = {"x-viewer": "1", "kith-cost": "1"}
         body = {"query": query, "variables": {"ids": ids}}
         response = (await gateway.http.post("/graphql", json=body, headers=headers)).json()
@@ -528,6 +544,6 @@ async def test_groups_of_relations_are_charged_by_their_number(
         left: int = cost["remaining"]
         return int(cost["limit"]) - left
 
-    assert await spent() < 1_000_000
+    assert await charged() < 1_000_000
     monkeypatch.setattr(follow_groups, "GROUP_COST", 1_000_000)
-    assert await spent() > 5_000_000  # of 10 groups; the budget refills meanwhile
+    assert await charged() > 5_000_000  # 10 groups, less what the budget refills meanwhile

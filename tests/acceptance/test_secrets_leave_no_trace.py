@@ -25,7 +25,7 @@ from graph.pace import Pace
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_never_readable import CLOCKS, QUESTIONS, TYPES
+from tests.acceptance.test_never_readable import QUERIES, TIME_DEPENDENT, TYPES
 from tests.support.edges import Said, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
@@ -33,7 +33,7 @@ from tests.support.graphs import drain_all, follows
 ACTOR, TARGET, OTHER = 5, 1, 6
 """The user who acts, the user concerned, and an unconcerned one."""
 
-ASKED = [question for question in QUESTIONS if not question.startswith(("{ node(", "{ nodes("))]
+ASKED = [question for question in QUERIES if not question.startswith(("{ node(", "{ nodes("))]
 """Without those that reach the same fields by `node`."""
 
 Step = tuple[str, dict[str, Any]]
@@ -218,7 +218,7 @@ def leaves(of: GraphQLNamedType, depth: int) -> str:
         below = get_named_type(field.type)
         if is_leaf_type(below):
             parts.append(name)
-        elif depth and below.name not in CLOCKS and not below.name.endswith("Connection"):
+        elif depth and below.name not in TIME_DEPENDENT and not below.name.endswith("Connection"):
             parts.append(f"{name} {{ {leaves(below, depth - 1)} }}")
     return " ".join(parts)
 
