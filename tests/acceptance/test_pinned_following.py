@@ -20,21 +20,23 @@ from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.relationships import change, protect
 
-PIN = """mutation ($input: SetPinnedFollowingInput!) { setPinnedFollowing(input: $input) {
+SET_PINNED = """mutation ($input: SetPinnedFollowingInput!) { setPinnedFollowing(input: $input) {
   outcome changed viewer { pinnedFollowing { id } } userErrors { code field } clientMutationId
 } }"""
 PINNED = "{ viewer { pinnedFollowing { id } } }"
 
 
 async def pin(gateway: Gateway, viewer: int, *users: object, **given: Any) -> tuple[str, Any]:
-    """The outcome, and the errors as pairs of a code and a field."""
-    asked = {"userIds": list(map(str, users)), **given}
-    payload = (await gateway.data(PIN, viewer, input=asked))["setPinnedFollowing"]
+    """Replace the pins. Returns the outcome, and each error as a pair of code and field."""
+    mutation_input = {"userIds": list(map(str, users)), **given}
+    payload = (await gateway.data(SET_PINNED, viewer, input=mutation_input))["setPinnedFollowing"]
     assert payload["changed"] == (payload["outcome"] == "UPDATED")
     assert payload["clientMutationId"] == given.get("clientMutationId")
     if payload["changed"]:
-        assert payload["viewer"]["pinnedFollowing"] == [{"id": user} for user in asked["userIds"]]
-    return payload["outcome"], [(of["code"], of["field"]) for of in payload["userErrors"]]
+        assert payload["viewer"]["pinnedFollowing"] == [
+            {"id": user} for user in mutation_input["userIds"]
+        ]
+    return payload["outcome"], [(error["code"], error["field"]) for error in payload["userErrors"]]
 
 
 async def pinned(caller: Any, viewer: int = 1) -> list[int]:
@@ -86,40 +88,43 @@ async def test_ten_users_can_be_pinned(gateway: Gateway, stores: Stores) -> None
     assert await pinned(gateway) == [*ten]
 
 
-async def test_a_user_who_follows_nobody_pins_nobody(gateway: Gateway) -> None:
+async def test_a_user_who_is_not_followed_cannot_be_pinned(gateway: Gateway) -> None:
     assert await pin(gateway, 1) == ("UNCHANGED", [])
     rejected = ("REJECTED", [("INVALID_INPUT", ["input", "userIds", "0"])])
     assert await pin(gateway, 1, 2) == rejected
 
 
-async def test_nobody_else_reads_pins(gateway: Gateway, stores: Stores) -> None:
+async def test_only_the_viewer_reads_their_pins(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, (1, 2), (2, 1))
     await pin(gateway, 1, 2)
     assert await pinned(gateway.as_service, 1) == [2], "a service that acts for the viewer"
     assert await pinned(gateway, 2) == await pinned(gateway, 3) == []
     for caller in (gateway, gateway.as_service):
         assert (await caller.data(PINNED, None))["viewer"] is None
-        error = await caller.error(PIN, None, input={"userIds": ["2"]})
+        error = await caller.error(SET_PINNED, None, input={"userIds": ["2"]})
         assert error["extensions"]["code"] == "UNAUTHENTICATED"
 
 
-@pytest.mark.parametrize("ended", ["unfollowUser", "blockUser", "removeFollower"])
-async def test_a_pin_ends_with_the_follow_and_returns_by_an_undo(
-    gateway: Gateway, stores: Stores, ended: str
+@pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
+async def test_a_pin_ends_with_the_follow_and_an_undo_restores_it(
+    gateway: Gateway, stores: Stores, mutation: str
 ) -> None:
     await follows(stores, (1, 2), (1, 3))
     await pin(gateway, 1, 2, 3)
     await drain_all(stores)
-    actor, other = (2, 1) if ended == "removeFollower" else (1, 2)
-    token = (await change(gateway, actor, ended, other))["undoToken"]
+    actor, other = (2, 1) if mutation == "removeFollower" else (1, 2)
+    token = (await change(gateway, actor, mutation, other))["undoToken"]
     assert await pinned(gateway) == [3]
     await change(gateway, actor, "undoRelationshipChange", undoToken=token)
     assert await pinned(gateway) == [2, 3]
 
 
-async def test_a_new_follow_is_not_pinned(gateway: Gateway, stores: Stores) -> None:
+async def test_a_new_follow_of_a_user_who_was_pinned_is_not_pinned(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (1, 2))
     await pin(gateway, 1, 2)
+    # An older date, because the new follow may begin in the same millisecond.
     await stores.servers.postgres.fetch("UPDATE following SET since = since - 1")
     await stores.servers.postgres.fetch("UPDATE pinned_following SET since = since - 1")
     assert await pinned(gateway) == [2]
@@ -156,7 +161,7 @@ async def test_absent_users_are_hidden_and_cannot_be_pinned(
     assert await pinned(gateway) == [2, 3]
 
 
-async def test_an_inactive_user_pins_nobody(gateway: Gateway, stores: Stores) -> None:
+async def test_an_inactive_user_cannot_pin(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, (1, 2))
     await stores.writes.account_states.change(UserId(1), AccountState.DEACTIVATED)
     assert await pin(gateway, 1, 2) == ("REJECTED", [("ACCOUNT_NOT_ACTIVE", None)])
@@ -169,7 +174,7 @@ async def test_a_repeated_request_returns_the_first_outcome(
     assert await pin(gateway, 1, 2, idempotencyKey="a") == ("UPDATED", [])
     await pin(gateway, 1, 3)
     asked = {"userIds": ["2"], "idempotencyKey": "a"}
-    repeated = (await gateway.data(PIN, 1, input=asked))["setPinnedFollowing"]
+    repeated = (await gateway.data(SET_PINNED, 1, input=asked))["setPinnedFollowing"]
     assert (repeated["outcome"], repeated["viewer"]) == (
         "UPDATED",
         {"pinnedFollowing": [{"id": "3"}]},
@@ -183,8 +188,8 @@ async def test_pins_are_rate_limited_and_repeats_are_free(stores: Stores) -> Non
     scope = Scope(stores, UserId(1), Policy(pace=Pace(interval_us=60_000_000, burst=1)))
 
     async def set_pinned(*users: int) -> tuple[Outcome, bool]:
-        made = await pinned_following.set_pinned_following(scope, list(map(UserId, users)))
-        return made.outcome, made.retry_at is not None
+        result = await pinned_following.set_pinned_following(scope, list(map(UserId, users)))
+        return result.outcome, result.retry_at is not None
 
     assert await set_pinned(2) == (Outcome.UPDATED, False)
     assert await set_pinned(2) == (Outcome.UNCHANGED, False)
@@ -192,14 +197,14 @@ async def test_pins_are_rate_limited_and_repeats_are_free(stores: Stores) -> Non
     assert await pinned_following.pinned_by(scope, UserId(1)) == [2]
 
 
-async def test_of_concurrent_replacements_one_wins_as_a_whole(stores: Stores) -> None:
+async def test_concurrent_replacements_leave_one_of_the_lists_complete(stores: Stores) -> None:
     followed = [UserId(user) for user in range(2, 8)]
     await follows(stores, *((1, user) for user in followed))
-    lists = [followed[place:] + followed[:place] for place in range(6)]
-    made = await asyncio.gather(
+    lists = [followed[start:] + followed[:start] for start in range(6)]
+    results = await asyncio.gather(
         *(stores.own_data.pinned_following.replace(UserId(1), users) for users in lists)
     )
-    assert [change.outcome for change in made] == [Outcome.UPDATED] * 6
+    assert [result.outcome for result in results] == [Outcome.UPDATED] * 6
     assert await stores.own_data.pinned_following.pinned_by(UserId(1)) in lists
 
 
@@ -213,7 +218,7 @@ async def test_every_gateway_sees_a_change_immediately(
             assert await pinned(other) == [*users]
 
 
-async def test_pins_are_one_statement(gateway: Gateway, stores: Stores) -> None:
+async def test_reading_pins_costs_one_statement(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, *((1, user) for user in range(2, 12)))
     await pin(gateway, 1, *range(2, 12))
     await pinned(gateway)

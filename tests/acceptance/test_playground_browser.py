@@ -1,4 +1,4 @@
-"""The playground in a real browser, from a gateway that serves the sample graph."""
+"""The playground of a gateway with the sample graph, in a real browser."""
 
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterator
@@ -22,7 +22,7 @@ from tests.support.waiting import until
 
 STOP = '.graphiql-execute-button[aria-label^="Stop"]'
 SECRET = "a secret of sixty-four bytes, as a deployment has one for itself"
-WHO = "query Who { viewer { user { id } } }"
+VIEWER_ID = "query Who { viewer { user { id } } }"
 MASKS = (
     'query Masks ($ids: [ID!]! = ["401", "403"]) { users(ids: ["1", "2"]) { ...Mine } }'
     " fragment Mine on User { mine: relationMask(ids: $ids) }"
@@ -38,40 +38,42 @@ needs_bundle = pytest.mark.skipif(
 
 @pytest.fixture
 async def sampled(storage_settings: StorageSettings, tmp_path: Path) -> StorageSettings:
+    """The settings of a database with the sample graph."""
     await load_sample(Config(storage_settings, DEVELOPMENT, Policy()), tmp_path)
     return storage_settings
 
 
 @pytest.fixture
 async def url(sampled: StorageSettings) -> AsyncIterator[str]:
-    """The address of a gateway in development."""
+    """The URL of a gateway in development mode."""
     async with live_gateway(sampled) as live:
         yield live.http
 
 
 @pytest.fixture
 def playground(tmp_path: Path) -> Iterator[PlaygroundPage]:
-    """A browser of its own, which waits in threads: this one serves the gateway."""
+    """A page in a new browser. Its methods block, so the tests call them in another thread: the
+    event loop serves the gateway."""
     with browser_page(tmp_path / "browser") as page:
         page.show_as(WIDTH, HEIGHT)
         yield PlaygroundPage(page)
 
 
-def elsewhere(playground: PlaygroundPage, url: str) -> list[str]:
+def requests_to_other_hosts(playground: PlaygroundPage, url: str) -> list[str]:
     """The URLs that the page requested from other hosts."""
     known = (url.removesuffix("/graphql") + "/", "data:", "blob:")
     return [one for one in playground.page.requested() if not one.startswith(known)]
 
 
 @needs_bundle
-async def test_the_first_answer_is_there_without_a_click_and_without_another_host(
+async def test_the_first_query_runs_without_a_click_and_without_requests_to_other_hosts(
     url: str, playground: PlaygroundPage
 ) -> None:
     def visit() -> None:
         playground.open(url)
-        assert '"401"' in playground.answer('"401"')  # whom user 1 whispers to
+        assert '"401"' in playground.answer('"401"')  # user 1 follows 401 by a whisper
         assert playground.tabs() == ["Lists"]
-        assert elsewhere(playground, url) == []
+        assert requests_to_other_hosts(playground, url) == []
         assert playground.page.complaints() == []
 
     await to_thread(visit)
@@ -93,14 +95,14 @@ async def test_all_examples_fit_the_first_screen_and_each_opens(
             )
             assert str(name).startswith(title)
         assert len(playground.tabs()) == 1
-        assert elsewhere(playground, url) == []
+        assert requests_to_other_hosts(playground, url) == []
         assert playground.page.complaints() == []
 
     await to_thread(visit)
 
 
 @needs_bundle
-async def test_an_example_with_a_mutation_waits_for_its_run(
+async def test_an_example_with_a_mutation_does_not_run_when_it_is_opened(
     url: str, playground: PlaygroundPage
 ) -> None:
     def visit() -> None:
@@ -114,13 +116,13 @@ async def test_an_example_with_a_mutation_waits_for_its_run(
 
 
 @needs_bundle
-async def test_another_viewer_gets_another_answer_and_is_remembered(
+async def test_the_chosen_viewer_is_used_and_remembered(
     url: str, playground: PlaygroundPage
 ) -> None:
     def visit() -> None:
         playground.open(url)
         playground.answer()
-        playground.write(WHO)
+        playground.write(VIEWER_ID)
         assert '"id": "1"' in playground.run()
         playground.ask_as("User 409")
         playground.answer('"id": "409"')
@@ -138,7 +140,7 @@ async def test_another_viewer_gets_another_answer_and_is_remembered(
 
 
 @needs_bundle
-async def test_the_examples_of_services_ask_as_a_service(
+async def test_the_examples_for_services_run_as_a_service(
     url: str, playground: PlaygroundPage
 ) -> None:
     def visit() -> None:
@@ -160,7 +162,7 @@ async def test_the_examples_of_services_ask_as_a_service(
 
 
 @needs_bundle
-async def test_the_switcher_has_a_label_and_lists_the_users_of_the_sample(
+async def test_the_viewer_switcher_has_a_label_and_lists_the_users_of_the_sample(
     url: str, playground: PlaygroundPage
 ) -> None:
     def visit() -> None:
@@ -170,8 +172,8 @@ async def test_the_switcher_has_a_label_and_lists_the_users_of_the_sample(
         assert page.evaluate(f"{field}.labels[0].innerText") == "Ask as"
         page.evaluate(f"{field}.focus()")
         page.wait_for(f"{OPTIONS}.length > 20")
-        offered = page.evaluate(f"{OPTIONS}.map(option => option.innerText).join()")
-        assert all(part in offered for part in ("User 416", "protected", "Nobody", "A service"))
+        options = page.evaluate(f"{OPTIONS}.map(option => option.innerText).join()")
+        assert all(part in options for part in ("User 416", "protected", "Nobody", "A service"))
         page.press("Escape")
         page.wait_for(f"{OPTIONS}.length === 0")
 
@@ -179,7 +181,7 @@ async def test_the_switcher_has_a_label_and_lists_the_users_of_the_sample(
 
 
 @needs_bundle
-async def test_a_relation_mask_is_decoded_below_its_answer(
+async def test_a_relation_mask_is_decoded_below_the_response(
     url: str, playground: PlaygroundPage
 ) -> None:
     def visit() -> None:
@@ -188,12 +190,12 @@ async def test_a_relation_mask_is_decoded_below_its_answer(
         playground.choose("Mask")
         playground.answer("AAIJAAIABwWBABAAQAAAAA==")
         rows = playground.page.wait_for(f"{ROWS}.length === 8 && {ROWS}")
-        numbers = {row.split()[0]: int(row.split()[-1]) for row in rows}
-        assert numbers == {
+        masks = {row.split()[0]: int(row.split()[-1]) for row in rows}
+        assert masks == {
             "1": 512, "401": 9, "402": 2, "403": 1287, "405": 129, "407": 16, "411": 64, "399": 0
         }  # fmt: skip
         marks = {row.split()[0]: row.count("●") for row in rows}
-        assert marks == {user: number.bit_count() for user, number in numbers.items()}
+        assert marks == {user: mask.bit_count() for user, mask in masks.items()}
         playground.choose("Counts")
         playground.page.wait_for("!document.querySelector('.mask')")
         playground.write(MASKS)
@@ -207,7 +209,7 @@ async def test_a_relation_mask_is_decoded_below_its_answer(
 
 
 @needs_bundle
-async def test_the_explorer_the_docs_and_the_history_open(
+async def test_the_panels_explorer_documentation_and_history_open(
     url: str, playground: PlaygroundPage
 ) -> None:
     def visit() -> None:
@@ -239,7 +241,7 @@ async def test_a_subscription_shows_the_events_of_the_chosen_viewer(
     def switch() -> None:
         playground.ask_as("77")
 
-    def record() -> None:
+    def read_event() -> None:
         page = playground.page
         assert '"399"' in playground.answer("FOLLOWED")
         page.click(STOP)
@@ -252,18 +254,18 @@ async def test_a_subscription_shows_the_events_of_the_chosen_viewer(
     await until(lambda: has_feed(stores, 77))
     await follows(stores, (77, 399))
     await drain_all(stores)
-    await to_thread(record)
+    await to_thread(read_event)
 
 
 @needs_bundle
-async def test_outside_development_a_pasted_token_says_who_asks(
+async def test_outside_development_a_pasted_token_chooses_the_viewer(
     sampled: StorageSettings, playground: PlaygroundPage
 ) -> None:
     def visit(url: str) -> None:
         page = playground.page
         playground.open(url)
         playground.answer()
-        playground.write(WHO)
+        playground.write(VIEWER_ID)
         assert '"viewer": null' in playground.run()
         page.evaluate(f"document.querySelector('{VIEWER}').focus()")
         page.type(f"Bearer {mint(SECRET, 409)}")
@@ -303,7 +305,7 @@ async def test_on_a_phone_nothing_is_wider_than_the_screen(
     await to_thread(visit)
 
 
-async def test_without_the_bundle_a_plain_form_asks_and_gives_way_to_the_full_page(
+async def test_without_the_bundle_a_plain_form_is_shown_until_the_bundle_is_built(
     sampled: StorageSettings,
     playground: PlaygroundPage,
     tmp_path: Path,
@@ -326,14 +328,14 @@ async def test_without_the_bundle_a_plain_form_asks_and_gives_way_to_the_full_pa
         (bundle / "playground.js").write_text("document.title = 'The full page'")
         (bundle / "playground.css").touch()
         page.wait_for("document.title === 'The full page'")
-        assert elsewhere(playground, url) == []
+        assert requests_to_other_hosts(playground, url) == []
         assert page.complaints() == []
 
     async with live_gateway(sampled) as live:
         await to_thread(visit, live.http)
 
 
-async def test_the_plain_form_keeps_what_somebody_has_begun_to_write(
+async def test_the_plain_form_keeps_a_changed_query_when_the_bundle_is_built(
     sampled: StorageSettings,
     playground: PlaygroundPage,
     tmp_path: Path,
@@ -347,7 +349,7 @@ async def test_the_plain_form_keeps_what_somebody_has_begun_to_write(
         page.open(url)
         page.wait_for("!!document.querySelector('#query')?.value")
         page.evaluate("document.querySelector('#query').select()")
-        page.type(WHO)
+        page.type(VIEWER_ID)
         bundle.mkdir()
         (bundle / "playground.js").touch()
         page.wait_for("document.querySelector('#open').hidden === false")

@@ -1,4 +1,4 @@
-"""Every example of the playground runs on the sample graph, and shows its feature."""
+"""Every example of the playground runs on the sample graph and returns what it promises."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,42 +13,45 @@ from gateway.settings.config import Config
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.support.documentation import examples as readable
+from tests.support.documentation import examples as documented_examples
 from tests.support.documentation import found, promised
 from tests.support.gateway import DEVELOPMENT, Gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import has_feed, live_gateway
 from tests.support.waiting import until
 
-ME = 1
+VIEWER = 1
 UNDO, FRESH, IF_UNCHANGED = "Undo", "Fresh", "IfUnchanged"
 MEMBERS, ADD_MEMBERS = "Members", "AddMembers"
-GIVEN = {
+COPIED_VALUES = {
     UNDO: ("undoToken", '"…"', '"{}"'),
     FRESH: ("consistencyToken", "null", '"{}"'),
     IF_UNCHANGED: ("version", '"…"', '"{}"'),
     MEMBERS: ("id", '"…"', '"{}"'),
     ADD_MEMBERS: ("id", '"…"', '"{}"'),
 }
-"""The values that a person copies from the previous response, and the variables for them."""
+"""By operation: the field of the previous response whose value a person copies, the text of the
+operation that it replaces, and the format of the value."""
 
 
 @pytest.fixture
 async def sampled(storage_settings: StorageSettings, tmp_path: Path) -> None:
+    """Load the sample graph."""
     await load_sample(Config(storage_settings, DEVELOPMENT, Policy()), tmp_path)
 
 
-def operations(kind: str) -> Iterator[tuple[str, str, Example]]:
-    """(name, text, the tab's example) of all operations of a kind, in the order of the tabs."""
+def operations(keyword: str) -> Iterator[tuple[str, str, Example]]:
+    """(name, text, example) of all operations that begin with `keyword`, in the order of the
+    tabs."""
     for example in examples():
         for one in parse(example.document).definitions:
             assert one.loc is not None
             text = example.document[one.loc.start : one.loc.end]
-            if text.startswith(kind):
+            if text.startswith(keyword):
                 yield text.split()[1], text, example
 
 
-SHOWS: dict[str, Callable[[Any], bool]] = {
+SHOWS_FEATURE: dict[str, Callable[[Any], bool]] = {
     "Lists": lambda a: all(count > 5 for count in found(a, "totalCount")),
     "Relations": lambda a: (
         set(found(a, "state")) == {"NONE", "FOLLOWING", "FOLLOWED_BY", "FRIENDS"}
@@ -100,28 +103,28 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "Affinity": lambda a: found(a, "recorded") == [2],
     "Account": lambda a: found(a, "state") == ["DEACTIVATED"],
     "BulkProgress": lambda a: found(a, "lineCount") == [2],
-    "Fresh": lambda a: str(ME) in found(a, "id") and found(a, "degraded") == [False],
+    "Fresh": lambda a: str(VIEWER) in found(a, "id") and found(a, "degraded") == [False],
 }
-"""Texts that must be in the responses without an outcome."""
+"""By operation without an `outcome`: whether its response shows what the example is about."""
 
 
 @pytest.mark.usefixtures("sampled")
-async def test_every_query_and_mutation_comes_to_what_its_tab_shows(gateway: Gateway) -> None:
-    """In the order of the tabs, as a person goes through them."""
-    shown, before = set(), None
+async def test_every_query_and_mutation_returns_what_its_example_promises(gateway: Gateway) -> None:
+    """In the order of the tabs, because an operation may use a value of the response before it."""
+    checked, previous = set(), None
     for name, text, example in operations(""):
         if text.startswith("subscription"):
             continue
-        if name in GIVEN:
-            token, place, quoted = GIVEN[name]
-            text = text.replace(place, quoted.format(*found(before, token)))
-        asked = gateway.as_service if example.as_service else gateway
-        before = await asked.data(text, None if example.as_service else ME)
-        assert found(before, "outcome") == promised(text), name
+        if name in COPIED_VALUES:
+            field, placeholder, value_format = COPIED_VALUES[name]
+            text = text.replace(placeholder, value_format.format(*found(previous, field)))
+        caller = gateway.as_service if example.as_service else gateway
+        previous = await caller.data(text, None if example.as_service else VIEWER)
+        assert found(previous, "outcome") == promised(text), name
         if not promised(text):
-            shown.add(name)
-            assert SHOWS[name](before), (name, before)
-    assert shown == set(SHOWS)
+            checked.add(name)
+            assert SHOWS_FEATURE[name](previous), (name, previous)
+    assert checked == set(SHOWS_FEATURE)
 
 
 @pytest.mark.usefixtures("sampled")
@@ -129,14 +132,14 @@ async def test_every_subscription_receives_a_follow(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     received: dict[str, Any] = {}
-    async with live_gateway(storage_settings) as live, live.socket(viewer=ME) as socket:
+    async with live_gateway(storage_settings) as live, live.socket(viewer=VIEWER) as socket:
         for name, text, _ in operations("subscription"):
             await socket.subscribe(text, name)
-        firsts = {"LiveButtons", "LiveCounts"}
-        while firsts:
-            firsts.discard((await socket.receive())["id"])
-        await until(lambda: has_feed(stores, ME))
-        await follows(stores, (ME, 399))
+        without_first_result = {"LiveButtons", "LiveCounts"}
+        while without_first_result:
+            without_first_result.discard((await socket.receive())["id"])
+        await until(lambda: has_feed(stores, VIEWER))
+        await follows(stores, (VIEWER, 399))
         await drain_all(stores)
         while len(received) < 3:
             answer = await socket.receive()
@@ -147,8 +150,8 @@ async def test_every_subscription_receives_a_follow(
 
 
 @pytest.mark.usefixtures("sampled")
-async def test_the_readme_shows_what_can_be_asked(gateway: Gateway) -> None:
-    for example in readable("../README"):
+async def test_the_queries_of_the_readme_return_what_it_shows(gateway: Gateway) -> None:
+    for example in documented_examples("../README"):
         answer = await example.ask(gateway)
         assert example.data in (None, answer), example.document
         assert found(answer, "outcome") == promised(example.document)

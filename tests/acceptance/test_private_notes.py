@@ -23,7 +23,7 @@ NOTE = """query ($author: ID!, $others: [ID!]!) {
 async def set_note(
     gateway: Gateway, author: int, other: int | str, **given: Any
 ) -> tuple[Any, Any]:
-    """The outcome, and the errors as pairs of a code and a field."""
+    """Set a note. Returns the outcome, and each error as a pair of code and field."""
     payload = await change(gateway, author, "setNote", other, **given)
     errors = [(error["code"], error["field"]) for error in payload["userErrors"]]
     assert payload["changed"] == (payload["outcome"] == "UPDATED")
@@ -31,11 +31,13 @@ async def set_note(
 
 
 async def set_state(gateway: Gateway, mutation: str, user: int) -> None:
+    """Change the state of an account by a mutation such as `deactivateAccount`."""
     query = f'mutation {{ {mutation}(input: {{userId: "{user}"}}) {{ changed }} }}'
     assert (await gateway.as_service.data(query))[mutation]["changed"]
 
 
 async def notes(caller: Any, viewer: int | None, author: int, *others: int) -> list[str | None]:
+    """The notes that `viewer` reads in the relations of `author` to `others`."""
     given = {"author": str(author), "others": [str(other) for other in others]}
     data = await caller.data(NOTE, viewer, **given)
     return [relation["note"] for relation in data["user"]["relationWith"]]
@@ -71,10 +73,12 @@ async def test_the_payload_has_the_note_and_a_token(gateway: Gateway) -> None:
     }
 
 
-async def test_nobody_else_reads_a_note(gateway: Gateway) -> None:
+async def test_only_the_author_reads_a_note(gateway: Gateway) -> None:
     await set_note(gateway, 1, 2, note="Mine")
     assert await notes(gateway, 1, 1, 2) == ["Mine"]
-    assert await notes(gateway, 1, 2, 1) == [None], "of the relation in the other direction"
+    assert await notes(gateway, 1, 2, 1) == [None], (
+        "the relation in the other direction has no note"
+    )
     for viewer in (2, 3, None):
         assert await notes(gateway, viewer, 1, 2) == [None]
     assert await notes(gateway.as_service, None, 1, 2) == [None]
@@ -121,7 +125,7 @@ async def test_a_note_has_at_most_200_characters(gateway: Gateway) -> None:
     assert await notes(gateway, 1, 1, 2) == ["é" * 200]
 
 
-async def test_only_a_signed_in_user_sets_a_note(gateway: Gateway) -> None:
+async def test_setting_a_note_requires_a_viewer(gateway: Gateway) -> None:
     query = 'mutation { setNote(input: {userId: "2", note: "x"}) { outcome } }'
     for caller in (gateway, gateway.as_service):
         error = await caller.error(query, None)
@@ -138,7 +142,9 @@ async def test_a_repeated_request_returns_the_first_outcome(gateway: Gateway) ->
     assert await set_note(gateway, 1, 2, note="Other", idempotencyKey="a") == ("REJECTED", [reused])
 
 
-async def test_notes_do_not_tell_a_block_from_a_deactivation(gateway: Gateway) -> None:
+async def test_notes_behave_the_same_for_a_blocker_and_a_deactivated_account(
+    gateway: Gateway,
+) -> None:
     for other in (2, 3):
         await set_note(gateway, 1, other, note="Before")
     await gateway.data('mutation { blockUser(input: {userId: "1"}) { outcome } }', 2)
@@ -158,7 +164,7 @@ async def test_a_note_about_a_deleted_account_can_only_be_deleted(gateway: Gatew
     assert await set_note(gateway, 1, 2) == ("UPDATED", [])
 
 
-async def test_an_inactive_author_sets_no_note(gateway: Gateway, stores: Stores) -> None:
+async def test_an_inactive_author_cannot_set_a_note(gateway: Gateway, stores: Stores) -> None:
     await stores.writes.account_states.change(UserId(1), AccountState.DEACTIVATED)
     assert await set_note(gateway, 1, 2, note="x") == ("REJECTED", [("ACCOUNT_NOT_ACTIVE", None)])
 
@@ -179,16 +185,16 @@ async def test_notes_are_rate_limited_and_repeats_are_free(stores: Stores) -> No
     assert found == {UserId(2): "b"}
 
 
-async def test_many_notes_are_one_statement(gateway: Gateway) -> None:
+async def test_reading_many_notes_costs_one_statement(gateway: Gateway) -> None:
     for other in (2, 3):
         await set_note(gateway, 1, other, note="x")
     query = """query ($ids: [ID!]!) { user(id: "1") { relationWith(ids: $ids) { %s } } }"""
     ids = [str(other) for other in range(2, 60)]
     await gateway.data(query % "state", 1, ids=ids)
-    spent = []
+    costs = []
     for field in ("state", "state note"):
         before = await counters(gateway)
         await gateway.data(query % field, 1, ids=ids)
-        spent.append(await cost_since(gateway, before))
-    assert spent[1].statements == spent[0].statements + 1
-    assert spent[1].round_trips == spent[0].round_trips
+        costs.append(await since(gateway, before))
+    assert costs[1].statements == costs[0].statements + 1
+    assert costs[1].round_trips == costs[0].round_trips

@@ -1,4 +1,7 @@
-"""Real social graphs, loaded and read through GraphQL: every response is the expected one."""
+"""Real social graphs, loaded and read through GraphQL: every response equals the oracle's.
+
+The oracle is a separate program that computes the expected results from the files.
+"""
 
 import random
 from typing import Any
@@ -31,53 +34,52 @@ STATES = {
     "mutual": "FRIENDS",
     "self": "SELF",
 }
+"""`state` by the oracle's name for it."""
 
 pytestmark = needs_data
 
 
 @pytest.mark.parametrize("name", ["nostr_follows", "slashdot0902"])
-async def test_a_real_graph_answers_as_the_oracle_does(
+async def test_counts_lists_and_relations_of_a_real_graph_equal_the_oracles(
     gateway: Gateway, storage_settings: StorageSettings, name: str
 ) -> None:
     report = await bulk_load(storage_settings, graph(name))
     rows = list(edges(name))
     assert (report.loaded, report.bad) == (len(rows), 0)
-    chance = random.Random(11)
+    rng = random.Random(11)
     nodes = sorted({user for row in rows for user in row[:2]})
-    users = chance.sample(nodes, USERS)
-    pairs = [row[:2] for row in chance.sample(rows, PAIRS // 2)]
-    pairs += [(chance.choice(nodes), chance.choice(nodes)) for _ in range(PAIRS // 2)]
-    truth = oracle("neighbours")(rows, {*users, *(a for a, _ in pairs)})
-    await counts_are_true(gateway, users, truth)
+    users = rng.sample(nodes, USERS)
+    pairs = [row[:2] for row in rng.sample(rows, PAIRS // 2)]
+    pairs += [(rng.choice(nodes), rng.choice(nodes)) for _ in range(PAIRS // 2)]
+    neighbours = oracle("neighbours")(rows, {*users, *(a for a, _ in pairs)})
+    await check_counts(gateway, users, neighbours)
     for user in users:
-        following, followers = truth[user]
-        await list_is_true(gateway, user, "following", following)
-        await list_is_true(gateway, user, "followers", followers)
+        following, followers = neighbours[user]
+        await check_list(gateway, user, "following", following)
+        await check_list(gateway, user, "followers", followers)
         both = following.keys() & followers.keys()
         dates = {other: _later(following[other], followers[other]) for other in both}
-        await list_is_true(gateway, user, "friends", dates)
+        await check_list(gateway, user, "friends", dates)
     for a, b in pairs:
-        await relation_is_true(gateway, a, b, truth)
+        await check_relation(gateway, a, b, neighbours)
     assert not (await verify(storage_settings)).drifts
 
 
-async def counts_are_true(gateway: Gateway, users: list[int], truth: Any) -> None:
+async def check_counts(gateway: Gateway, users: list[int], neighbours: Any) -> None:
     for start in range(0, len(users), 100):
         asked = users[start : start + 100]
         answer = await gateway.data(PROFILES, ids=[str(user) for user in asked])
         for user, result in zip(asked, answer["users"], strict=True):
-            known = oracle("user")(user, truth)
+            expected = oracle("user")(user, neighbours)
             assert (result["followingCount"], result["followerCount"], result["friendCount"]) == (
-                known["following"],
-                known["followers"],
-                known["friends"],
+                expected["following"],
+                expected["followers"],
+                expected["friends"],
             )
 
 
-async def list_is_true(
-    gateway: Gateway, user: int, field: str, dates: dict[int, int | None]
-) -> None:
-    """Everybody in the list once, newest first, ties by id; and as many as it says."""
+async def check_list(gateway: Gateway, user: int, field: str, dates: dict[int, int | None]) -> None:
+    """The list contains each user of `dates` once, newest first, and its total is right."""
     result: list[int] = []
     after = None
     while True:
@@ -89,21 +91,23 @@ async def list_is_true(
             break
         after = page["pageInfo"]["endCursor"]
     if None in dates.values():
-        assert sorted(result) == sorted(dates)  # loaded without dates: they share the load's
+        # Edges loaded without a date have the date of the load, so their order is not compared.
+        assert sorted(result) == sorted(dates)
     else:
         assert result == sorted(dates, key=lambda other: (dates[other], other), reverse=True)
 
 
-async def relation_is_true(gateway: Gateway, a: int, b: int, truth: Any) -> None:
-    known = oracle("pair")(a, b, truth)
+async def check_relation(gateway: Gateway, a: int, b: int, neighbours: Any) -> None:
+    expected = oracle("pair")(a, b, neighbours)
     answer = await gateway.data(RELATION, id=str(a), others=[str(b)])
     (result,) = answer["user"]["relationWith"]
-    assert result["state"] == STATES[known["relation"]]
+    assert result["state"] == STATES[expected["relation"]]
     if a != b:
-        assert result["following"] == known["a_follows_b"]
-        assert result["followedBy"] == known["b_follows_a"]
-        assert (result["followedAt"] is None) == (not known["a_follows_b"])
+        assert result["following"] == expected["a_follows_b"]
+        assert result["followedBy"] == expected["b_follows_a"]
+        assert (result["followedAt"] is None) == (not expected["a_follows_b"])
 
 
 def _later(one: int | None, other: int | None) -> int | None:
+    """The later date, or None if a date is unknown."""
     return None if one is None or other is None else max(one, other)

@@ -29,6 +29,7 @@ async def version(gateway: Gateway, viewer: int | None, source: int, target: int
 async def conditional(
     gateway: Gateway, viewer: int, mutation: str, target: int | None, **given: Any
 ) -> Any:
+    """The payload of a mutation, with the version of the relation after it."""
     if target is not None:
         given["userId"] = str(target)
     kind = mutation[0].upper() + mutation[1:]
@@ -97,7 +98,9 @@ async def test_every_change_of_the_viewer_makes_a_new_version(
     assert len(seen) == len(first) + 2
 
 
-async def test_a_state_that_comes_back_has_another_version(gateway: Gateway) -> None:
+async def test_a_relation_that_returns_to_an_earlier_state_has_a_new_version(
+    gateway: Gateway,
+) -> None:
     before = await version(gateway, 1, 1, 2)
     await change(gateway, 1, "muteUser", 2)
     await change(gateway, 1, "unmuteUser", 2)
@@ -171,7 +174,7 @@ async def test_the_deletion_of_an_absent_user_makes_no_new_version(
     assert await version(gateway, 1, 1, 2) == seen
 
 
-async def test_only_the_viewer_has_versions(gateway: Gateway) -> None:
+async def test_only_the_viewers_own_relations_have_versions(gateway: Gateway) -> None:
     assert await version(gateway, 1, 1, 2) is not None
     assert await version(gateway, 1, 2, 1) is None
     assert await version(gateway, 3, 1, 2) is None
@@ -188,7 +191,7 @@ async def test_a_repeat_with_the_same_key_returns_the_first_result(gateway: Gate
     assert (again["outcome"], again["relation"]["state"]) == ("FOLLOWED", "NONE")
 
 
-async def test_a_conflict_leaves_the_key_unused(gateway: Gateway) -> None:
+async def test_a_conflict_does_not_use_up_the_idempotency_key(gateway: Gateway) -> None:
     old = await version(gateway, 1, 1, 2)
     await change(gateway, 1, "muteUser", 2)
     given = {"idempotencyKey": "k"}
@@ -199,7 +202,9 @@ async def test_a_conflict_leaves_the_key_unused(gateway: Gateway) -> None:
     assert made["outcome"] == "FOLLOWED"
 
 
-async def test_of_concurrent_changes_with_one_version_one_is_made(gateway: Gateway) -> None:
+async def test_only_one_of_concurrent_changes_with_the_same_version_is_made(
+    gateway: Gateway,
+) -> None:
     seen = await version(gateway, 1, 1, 2)
     mutations = ("followUser", "blockUser", "muteUser", "dismissSuggestion") * 2
     payloads = await asyncio.gather(
@@ -208,7 +213,7 @@ async def test_of_concurrent_changes_with_one_version_one_is_made(gateway: Gatew
     assert [is_conflict(payload) for payload in payloads].count(False) == 1
 
 
-async def test_an_undo_is_conditional_too(gateway: Gateway) -> None:
+async def test_an_undo_with_an_older_version_is_rejected(gateway: Gateway) -> None:
     await change(gateway, 1, "followUser", 2)
     before = await version(gateway, 1, 1, 2)
     token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
@@ -224,7 +229,7 @@ async def test_an_undo_is_conditional_too(gateway: Gateway) -> None:
     assert await conditional(gateway, 1, undo, None, **given) == undone
 
 
-async def test_each_of_many_changes_has_its_own_condition(gateway: Gateway) -> None:
+async def test_each_change_of_change_relationships_has_its_own_condition(gateway: Gateway) -> None:
     seen = await version(gateway, 1, 1, 2)
     await change(gateway, 1, "followUser", 2)
     other = await version(gateway, 1, 1, 3)
@@ -238,13 +243,13 @@ async def test_each_of_many_changes_has_its_own_condition(gateway: Gateway) -> N
 
 
 @pytest.mark.parametrize("text", ["", "7", "x" * 17, "é" * 16])
-async def test_a_text_that_is_no_version_is_invalid(gateway: Gateway, text: str) -> None:
+async def test_an_invalid_version_is_rejected(gateway: Gateway, text: str) -> None:
     payload = await change(gateway, 1, "followUser", 2, ifVersion=text)
     (error,) = payload["userErrors"]
     assert (error["code"], error["field"]) == ("INVALID_INPUT", ["input", "ifVersion"])
 
 
-async def test_a_request_and_its_answer_make_new_versions(gateway: Gateway, stores: Stores) -> None:
+async def test_requesting_and_declining_make_new_versions(gateway: Gateway, stores: Stores) -> None:
     await protect(stores, 2)
     seen = [await version(gateway, 1, 1, 2), await version(gateway, 2, 2, 1)]
     await change(gateway, 1, "followUser", 2)

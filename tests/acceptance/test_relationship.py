@@ -1,4 +1,4 @@
-"""Every change of a relationship, and every rejection, through GraphQL. No worker runs here."""
+"""Every change of a relationship, and every rejection, through GraphQL. No worker runs."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.relationships import change, deactivate, outcome, protect, say
 
-OWN = """
+OWN_LISTS_AND_RELATIONS = """
 { viewer { user {
   followingCount followerCount friendCount
   following { totalCount nodes { id } }
@@ -27,9 +27,11 @@ OWN = """
 """
 
 
-async def own(gateway: Gateway, viewer: int) -> tuple[list[list[str]], list[str]]:
+async def own_lists_and_relations(
+    gateway: Gateway, viewer: int
+) -> tuple[list[list[str]], list[str]]:
     """The viewer's own lists, whose totals must agree, and their relations to users 1, 2 and 3."""
-    user = (await gateway.data(OWN, viewer))["viewer"]["user"]
+    user = (await gateway.data(OWN_LISTS_AND_RELATIONS, viewer))["viewer"]["user"]
     lists = []
     for field, count in (("following",) * 2, ("followers", "follower"), ("friends", "friend")):
         page = user[field]
@@ -38,7 +40,9 @@ async def own(gateway: Gateway, viewer: int) -> tuple[list[list[str]], list[str]
     return lists, [relation["state"] for relation in user["relationWith"]]
 
 
-async def test_a_payload_returns_everything(gateway: Gateway) -> None:
+async def test_a_payload_contains_outcome_relation_users_and_client_mutation_id(
+    gateway: Gateway,
+) -> None:
     payload = await change(gateway, 1, "muteUser", 2, clientMutationId="c-1")
     assert payload == {
         "outcome": "MUTED",
@@ -88,7 +92,7 @@ async def test_a_repeated_change_changes_nothing(
         ("cancelFollowRequest", "NO_REQUEST"),
     ],
 )
-@pytest.mark.parametrize("target", [1, 2], ids=["oneself", "a stranger"])
+@pytest.mark.parametrize("target", [1, 2], ids=["oneself", "another user"])
 async def test_ending_a_missing_relation_changes_nothing(
     gateway: Gateway, mutation: str, result: str, target: int
 ) -> None:
@@ -96,7 +100,7 @@ async def test_ending_a_missing_relation_changes_nothing(
     assert (payload["outcome"], payload["changed"], payload["userErrors"]) == (result, False, [])
 
 
-async def test_a_follow_becomes_a_whisper_and_back_with_its_date(gateway: Gateway) -> None:
+async def test_changing_a_follow_to_a_whisper_and_back_keeps_its_date(gateway: Gateway) -> None:
     first = await change(gateway, 1, "followUser", 2)
     for visibility in ("WHISPER", "PUBLIC"):
         payload = await change(gateway, 1, "updateFollow", 2, visibility=visibility)
@@ -109,39 +113,47 @@ async def test_a_follow_becomes_a_whisper_and_back_with_its_date(gateway: Gatewa
     assert unchanged == ("UNCHANGED", "FOLLOWING")
 
 
-async def test_a_whisper_makes_no_friends(gateway: Gateway, stores: Stores) -> None:
+async def test_whispering_to_a_follower_does_not_make_friends(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (2, 1))
     result = await outcome(gateway, 1, "followUser", 2, visibility="WHISPER", closeFollow=True)
     assert result == ("FOLLOWED", "FOLLOWING")
 
 
-async def test_a_follower_is_removed_at_once(gateway: Gateway, stores: Stores) -> None:
+async def test_the_viewer_sees_immediately_that_a_follower_is_removed(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (2, 1), (1, 2))
     assert await outcome(gateway, 1, "removeFollower", 2) == ("FOLLOWER_REMOVED", "FOLLOWING")
-    lists, relations = await own(gateway, 1)
+    lists, relations = await own_lists_and_relations(gateway, 1)
     assert lists == [["2"], [], []]
     assert relations == ["SELF", "FOLLOWING", "NONE"]
     assert await outcome(gateway, 1, "removeFollower", 2) == ("NOT_FOLLOWED", "FOLLOWING")
 
 
-async def test_a_block_ends_everything_at_once(gateway: Gateway, stores: Stores) -> None:
+async def test_the_viewer_sees_immediately_that_a_block_ends_follows_in_both_directions(
+    gateway: Gateway, stores: Stores
+) -> None:
     await follows(stores, (2, 1), (1, 2), (1, 3), (3, 1))
     assert await outcome(gateway, 1, "blockUser", 2) == ("BLOCKED", "NONE")
-    lists, relations = await own(gateway, 1)
+    lists, relations = await own_lists_and_relations(gateway, 1)
     assert lists == [["3"], ["3"], ["3"]]
     assert relations == ["SELF", "NONE", "FRIENDS"]
 
 
-async def test_the_own_counts_of_a_viewer_with_a_block_agree_with_lists_that_lag(
+async def test_own_counts_of_a_viewer_with_a_block_agree_with_own_lists_before_a_drain(
     gateway: Gateway, stores: Stores
 ) -> None:
-    """The friend is no follower yet, so the response shows no friend, and counts none."""
+    """User 3 is not in the list of followers yet, so neither lists nor counts include a friend."""
     await change(gateway, 1, "blockUser", 2)
-    await follows(stores, (1, 3), (3, 1))  # not applied yet
-    assert (await own(gateway, 1))[0] == [["3"], [], []]
+    await follows(stores, (1, 3), (3, 1))  # not drained yet
+    assert (await own_lists_and_relations(gateway, 1))[0] == [["3"], [], []]
 
 
-async def test_a_protected_user_is_asked(gateway: Gateway, stores: Stores) -> None:
+async def test_following_a_protected_user_creates_a_request(
+    gateway: Gateway, stores: Stores
+) -> None:
     await protect(stores, 2)
     asked = await change(gateway, 1, "followUser", 2, message="It is me!", closeFollow=True)
     assert (asked["outcome"], asked["changed"]) == ("REQUESTED", True)
@@ -152,7 +164,7 @@ async def test_a_protected_user_is_asked(gateway: Gateway, stores: Stores) -> No
     assert row["message"] == "It is me!"
 
 
-async def test_a_request_keeps_its_message_when_its_owner_mutes(
+async def test_a_request_keeps_its_message_when_the_requester_mutes_the_target(
     gateway: Gateway, stores: Stores
 ) -> None:
     await protect(stores, 2)
@@ -163,13 +175,18 @@ async def test_a_request_keeps_its_message_when_its_owner_mutes(
     assert row["message"] == "It is me!"
 
 
-async def test_an_accepted_request_is_a_follow_at_once(gateway: Gateway, stores: Stores) -> None:
+async def test_both_users_see_an_accepted_request_immediately_as_a_follow(
+    gateway: Gateway, stores: Stores
+) -> None:
     await protect(stores, 2)
     await change(gateway, 1, "followUser", 2)
     accepted = await outcome(gateway, 2, "acceptFollowRequest", 1)
     assert accepted == ("REQUEST_ACCEPTED", "FOLLOWED_BY")
-    assert await own(gateway, 2) == ([[], ["1"], []], ["FOLLOWED_BY", "SELF", "NONE"])
-    assert (await own(gateway, 1))[0] == [["2"], [], []]
+    assert await own_lists_and_relations(gateway, 2) == (
+        [[], ["1"], []],
+        ["FOLLOWED_BY", "SELF", "NONE"],
+    )
+    assert (await own_lists_and_relations(gateway, 1))[0] == [["2"], [], []]
     assert (await outcome(gateway, 2, "acceptFollowRequest", 1))[0] == "NO_REQUEST"
 
 
@@ -180,7 +197,7 @@ async def test_an_accepted_request_is_a_follow_at_once(gateway: Gateway, stores:
         (1, "cancelFollowRequest", 2, "REQUEST_CANCELLED"),
     ],
 )
-async def test_a_request_can_end_from_either_side(
+async def test_the_target_can_decline_and_the_requester_can_cancel_a_request(
     gateway: Gateway, stores: Stores, viewer: int, mutation: str, other: int, result: str
 ) -> None:
     await protect(stores, 2)
@@ -189,7 +206,7 @@ async def test_a_request_can_end_from_either_side(
     assert (await outcome(gateway, 2, "acceptFollowRequest", 1))[0] == "NO_REQUEST"
 
 
-async def test_a_blocker_must_unblock_first(gateway: Gateway) -> None:
+async def test_following_a_user_whom_the_viewer_blocks_is_rejected(gateway: Gateway) -> None:
     await change(gateway, 1, "blockUser", 2)
     payload = await change(gateway, 1, "followUser", 2)
     (error,) = payload["userErrors"]
@@ -213,7 +230,7 @@ async def test_a_limit_error_has_the_limit_and_the_current_number(
             await change(gateway, 1, "unfollowUser", 2)
 
 
-async def test_a_user_above_the_rate_limit_learns_when_to_try_again(
+async def test_a_change_above_the_rate_limit_is_rejected_with_the_time_to_try_again(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     await follows(stores, (2, 1), (3, 1), (4, 1))
@@ -228,11 +245,11 @@ async def test_a_user_above_the_rate_limit_learns_when_to_try_again(
             assert (payload["outcome"], error["__typename"]) == ("REJECTED", "RateLimited")
             waits = datetime.fromisoformat(error["retryAt"]) - datetime.now(UTC)
             assert timedelta(seconds=50) < waits <= timedelta(seconds=61)
-        # What changes nothing is answered all the same.
+        # A change without effect is not limited.
         assert (await outcome(gateway, 1, "muteUser", 3))[0] == "ALREADY_MUTED"
 
 
-ALL = (
+MUTATIONS = (
     "followUser",
     "unfollowUser",
     "updateFollow",
@@ -248,9 +265,10 @@ ALL = (
     "unblockUser",
     "followUser",
 )
+"""All mutations of a relationship. `followUser` is repeated while the viewer blocks, and after."""
 
 
-async def test_a_block_looks_like_an_account_that_is_not_here(
+async def test_mutations_return_the_same_for_a_blocker_and_a_deactivated_account(
     gateway: Gateway, stores: Stores
 ) -> None:
     await change(gateway, 2, "blockUser", 1)
@@ -260,16 +278,17 @@ async def test_a_block_looks_like_an_account_that_is_not_here(
         payload = await change(gateway, 1, mutation, target)
         assert payload.pop("user") == {"id": str(target)}
         assert (payload.pop("undoToken") is None) == (mutation != "blockUser")
-        return payload, await own(gateway, 1)
+        return payload, await own_lists_and_relations(gateway, 1)
 
-    for mutation in ALL:
+    for mutation in MUTATIONS:
         assert await result(mutation, 2) == await result(mutation, 3), mutation
     (error,) = (await change(gateway, 1, "followUser", 2))["userErrors"]
     assert (error["code"], "block" in error["message"]) == ("NOT_ALLOWED", False)
 
 
-async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: Stores) -> None:
-    """The result of an action, and that of its repetition."""
+async def test_the_result_of_a_mute_and_of_its_repeat_hide_a_block_by_the_other_user(
+    gateway: Gateway, stores: Stores
+) -> None:
     await change(gateway, 2, "blockUser", 1)
     scope = Scope(stores, UserId(1), Policy())
     for _ in range(2):
@@ -279,7 +298,9 @@ async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: S
 
 
 @pytest.mark.parametrize("mutation", ["blockUser", "muteUser", "dismissSuggestion", "followUser"])
-async def test_nobody_does_it_to_themselves(gateway: Gateway, mutation: str) -> None:
+async def test_a_change_of_the_relation_to_oneself_is_rejected(
+    gateway: Gateway, mutation: str
+) -> None:
     payload = await change(gateway, 1, mutation, 1)
     code = "CANNOT_FOLLOW_SELF" if mutation == "followUser" else "CANNOT_DO_TO_SELF"
     assert [error["code"] for error in payload["userErrors"]] == [code]
@@ -301,7 +322,7 @@ async def test_nobody_does_it_to_themselves(gateway: Gateway, mutation: str) -> 
         ("undoRelationshipChange", {"undoToken": "", "idempotencyKey": ""}, "idempotencyKey"),
     ],
 )
-async def test_bad_input_is_rejected_by_name(
+async def test_invalid_input_is_rejected_with_the_name_of_its_field(
     gateway: Gateway, mutation: str, given: dict[str, Any], field: str
 ) -> None:
     user = {} if mutation == "undoRelationshipChange" else {"userId": "2"}
@@ -324,19 +345,19 @@ async def test_an_anonymous_viewer_can_change_nothing(gateway: Gateway, call: st
     assert error["extensions"]["code"] == "UNAUTHENTICATED"
 
 
-async def test_where_all_follows_are_mutual_accepting_makes_friends(
+async def test_with_mutual_approval_accepting_a_request_makes_friends(
     storage_settings: StorageSettings,
 ) -> None:
     async with running_gateway(storage_settings, Policy(mutual_approval=True)) as gateway:
         assert await outcome(gateway, 1, "followUser", 2) == ("REQUESTED", "NONE")
         accepted = await outcome(gateway, 2, "acceptFollowRequest", 1)
         assert accepted == ("REQUEST_ACCEPTED", "FRIENDS")
-        assert (await own(gateway, 2))[0] == [["1"], ["1"], ["1"]]
+        assert (await own_lists_and_relations(gateway, 2))[0] == [["1"], ["1"], ["1"]]
         assert await outcome(gateway, 2, "unfollowUser", 1) == ("UNFOLLOWED", "NONE")
-        assert (await own(gateway, 2))[0] == [[], [], []]
+        assert (await own_lists_and_relations(gateway, 2))[0] == [[], [], []]
 
 
-async def test_the_last_moment_of_all_can_be_formatted(gateway: Gateway) -> None:
+async def test_a_mute_can_end_at_the_latest_possible_time(gateway: Gateway) -> None:
     until = "9999-12-31T23:59:59.999Z"
     assert await outcome(gateway, 1, "muteUser", 2, until=until) == ("MUTED", "NONE")
     muted = "{ viewer { mutedUsers { edges { mutedUntil } } } }"
@@ -344,7 +365,7 @@ async def test_the_last_moment_of_all_can_be_formatted(gateway: Gateway) -> None
     assert edge["mutedUntil"].startswith("9999-12-31T23:59:59.99")
 
 
-async def test_where_all_follows_are_mutual_everybody_is_protected(
+async def test_with_mutual_approval_every_account_is_protected(
     storage_settings: StorageSettings,
 ) -> None:
     query = """{ user(id: "2") {
@@ -356,11 +377,11 @@ async def test_where_all_follows_are_mutual_everybody_is_protected(
         assert result["user"]["following"] == {"access": "PROTECTED"}
         assert result["user"]["followingCount"] is None
         assert result["viewer"]["relationshipSettings"] == {"protected": True}
-        said = await say(gateway, 1, protected=False)
-        assert said["settings"]["protected"]
+        payload = await say(gateway, 1, protected=False)
+        assert payload["settings"]["protected"]
 
 
-async def test_where_all_follows_are_mutual_to_ask_back_is_to_accept(
+async def test_with_mutual_approval_following_a_requester_accepts_the_request(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     query = '{ user(id: "1") { viewerFollowEligibility { code } } }'
@@ -370,14 +391,14 @@ async def test_where_all_follows_are_mutual_to_ask_back_is_to_accept(
         result = await gateway.data(query, 2)
         assert result["user"]["viewerFollowEligibility"] == {"code": "ALLOWED"}
         assert await outcome(gateway, 2, "followUser", 1) == ("FOLLOWED", "FRIENDS")
-        assert (await own(gateway, 2))[0] == [["1"], ["1"], ["1"]]
+        assert (await own_lists_and_relations(gateway, 2))[0] == [["1"], ["1"], ["1"]]
         token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
         undone = await change(gateway, 1, "undoRelationshipChange", undoToken=token)
         assert undone["relation"]["state"] == "FRIENDS"
 
 
 @pytest.mark.parametrize("mutation", ["followUser", "updateFollow"])
-async def test_where_all_follows_are_mutual_nobody_whispers(
+async def test_with_mutual_approval_whispers_are_rejected(
     storage_settings: StorageSettings, mutation: str
 ) -> None:
     async with running_gateway(storage_settings, Policy(mutual_approval=True)) as gateway:
@@ -389,7 +410,7 @@ async def test_where_all_follows_are_mutual_nobody_whispers(
         assert await outcome(gateway, 2, "unfollowUser", 1) == ("UNFOLLOWED", "NONE")
 
 
-async def test_an_accepted_request_makes_no_follower_whom_its_target_does_not_see(
+async def test_the_target_sees_an_accepted_whisper_request_although_whispers_are_hidden(
     storage_settings: StorageSettings,
 ) -> None:
     async with running_gateway(storage_settings, Policy(whispers_hidden=True)) as gateway:
@@ -401,7 +422,7 @@ async def test_an_accepted_request_makes_no_follower_whom_its_target_does_not_se
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-async def test_a_whisper_may_be_hidden_from_its_target(
+async def test_the_target_sees_a_whisper_unless_whispers_are_hidden(
     storage_settings: StorageSettings, hidden: bool
 ) -> None:
     async with running_gateway(storage_settings, Policy(whispers_hidden=hidden)) as gateway:

@@ -1,4 +1,4 @@
-"""A request that is repeated with its idempotency key is answered alike, and done once."""
+"""A mutation repeated with its idempotency key returns the first outcome and changes nothing."""
 
 import asyncio
 from dataclasses import replace
@@ -26,7 +26,7 @@ from tests.support.relationships import change, change_many, outcome, protect
         ("dismissSuggestion", {}),
     ],
 )
-async def test_a_repeat_is_answered_alike(
+async def test_a_repeat_returns_the_same_payload(
     gateway: Gateway, mutation: str, given: dict[str, object]
 ) -> None:
     first = await change(gateway, 1, mutation, 2, idempotencyKey="k", **given)
@@ -41,7 +41,9 @@ async def test_a_repeat_changes_nothing_and_returns_the_current_state(gateway: G
     assert (again["outcome"], again["relation"]["state"]) == (first["outcome"], "NONE")
 
 
-async def test_a_repeat_of_a_change_without_effect_has_no_effect_later(gateway: Gateway) -> None:
+async def test_a_repeat_of_a_change_without_effect_has_no_effect_in_another_state(
+    gateway: Gateway,
+) -> None:
     await change(gateway, 1, "followUser", 2)
     result = await outcome(gateway, 1, "followUser", 2, idempotencyKey="k")
     assert result == ("ALREADY_FOLLOWING", "FOLLOWING")
@@ -65,7 +67,7 @@ async def test_a_rejection_does_not_use_up_the_idempotency_key(gateway: Gateway)
         ("muteUser", 2, {}),
     ],
 )
-async def test_a_key_is_of_one_input(
+async def test_an_idempotency_key_with_another_input_is_rejected(
     gateway: Gateway, mutation: str, target: int, given: dict[str, object]
 ) -> None:
     await change(gateway, 1, "followUser", 2, idempotencyKey="k")
@@ -76,12 +78,12 @@ async def test_a_key_is_of_one_input(
     assert error["field"] == ["input", "idempotencyKey"]
 
 
-async def test_a_key_is_of_one_actor(gateway: Gateway) -> None:
+async def test_two_users_may_use_the_same_idempotency_key(gateway: Gateway) -> None:
     await change(gateway, 1, "followUser", 2, idempotencyKey="k")
     assert (await outcome(gateway, 3, "muteUser", 4, idempotencyKey="k"))[0] == "MUTED"
 
 
-async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Stores) -> None:
+async def test_concurrent_repeats_make_one_change(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, (1, 2))
     await drain_all(stores)
     payloads = await asyncio.gather(
@@ -92,7 +94,7 @@ async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Sto
     assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
 
 
-async def test_of_two_inputs_with_one_key_at_once_one_is_done(
+async def test_only_one_of_concurrent_inputs_with_the_same_key_is_executed(
     gateway: Gateway, stores: Stores
 ) -> None:
     payloads = await asyncio.gather(
@@ -105,7 +107,9 @@ async def test_of_two_inputs_with_one_key_at_once_one_is_done(
     assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
 
 
-async def test_many_changes_are_each_for_themselves(gateway: Gateway, stores: Stores) -> None:
+async def test_change_relationships_returns_a_result_for_each_change(
+    gateway: Gateway, stores: Stores
+) -> None:
     await protect(stores, 3)
     payload = await change_many(
         gateway,
@@ -144,7 +148,9 @@ async def test_many_changes_are_each_for_themselves(gateway: Gateway, stores: St
     assert payload["changes"][2]["userErrors"][0]["field"] == ["input", "changes", "2", "message"]
 
 
-async def test_many_changes_may_be_repeated_with_their_key(gateway: Gateway) -> None:
+async def test_a_repeat_of_change_relationships_returns_the_first_outcomes(
+    gateway: Gateway,
+) -> None:
     changes = [("FOLLOW", target) for target in range(2, 10)]
     first = await change_many(gateway, 1, *changes, ("UNFOLLOW", 2), key="k")
     assert await change_many(gateway, 1, *changes, ("UNFOLLOW", 2), key="k") == {
@@ -160,7 +166,7 @@ async def test_many_changes_may_be_repeated_with_their_key(gateway: Gateway) -> 
     }
 
 
-async def test_of_many_changes_none_is_made_if_the_key_was_used_for_another(
+async def test_change_relationships_makes_no_change_if_its_key_was_used_with_other_changes(
     gateway: Gateway,
 ) -> None:
     await change_many(gateway, 1, ("FOLLOW", 2), ("FOLLOW", 3), key="k")
@@ -173,7 +179,9 @@ async def test_of_many_changes_none_is_made_if_the_key_was_used_for_another(
     assert [one for one, _ in now] == ["UNFOLLOWED", "UNFOLLOWED", "NOT_FOLLOWING"]
 
 
-async def test_too_many_changes_are_rejected_as_a_whole(gateway: Gateway, stores: Stores) -> None:
+async def test_more_than_50_changes_are_rejected_as_a_whole(
+    gateway: Gateway, stores: Stores
+) -> None:
     payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 53)])
     assert payload["changes"] == []
     assert [error["field"] for error in payload["userErrors"]] == [["input", "changes"]]
@@ -182,7 +190,7 @@ async def test_too_many_changes_are_rejected_as_a_whole(gateway: Gateway, stores
     assert [one["outcome"] for one in payload["changes"]] == ["FOLLOWED"] * 50
 
 
-async def test_keys_are_paced_even_where_nothing_changes(
+async def test_changes_with_new_keys_are_rate_limited_even_without_effect(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     policy = Policy(pace=Pace(interval_us=60_000_000, burst=3))
@@ -203,7 +211,7 @@ async def test_keys_are_paced_even_where_nothing_changes(
     assert row["count"] == 3
 
 
-async def test_one_that_cannot_be_made_now_spoils_no_other(
+async def test_a_change_that_times_out_does_not_affect_the_other_changes(
     storage_settings: StorageSettings,
 ) -> None:
     settings = replace(
@@ -213,12 +221,12 @@ async def test_one_that_cannot_be_made_now_spoils_no_other(
         payload: changeRelationships(input: $input) { changes { outcome } userErrors { code } } }"""
     changes = [{"action": "FOLLOW", "userId": str(target)} for target in (2, 3, 4)]
     async with (
-        session(storage_settings, "test") as other,
-        other.transaction(),
+        session(storage_settings, "test") as blocking,
+        blocking.transaction(),
         running_gateway(settings) as gateway,
     ):
         key = locks.pair_key(as_pair(1, 3))
-        await other.execute("SELECT lock_at(1, $1, $2)", locks.PAIR, key)
+        await blocking.execute("SELECT lock_at(1, $1, $2)", locks.PAIR, key)
         answer = await gateway.answer(query, 1, input={"changes": changes})
     followed = {"outcome": "FOLLOWED"}
     assert answer["data"]["payload"]["changes"] == [followed, None, followed]

@@ -25,7 +25,7 @@ from tests.support.real_graphs import graph, needs_data, oracle
 from tests.support.waiting import until
 
 CLIENTS = 16
-EVENTS_A_REQUEST = 25
+EVENTS_PER_REQUEST = 25
 ATTEMPTS = 5
 
 Event = tuple[str, int, int]
@@ -33,7 +33,8 @@ Event = tuple[str, int, int]
 pytestmark = needs_data
 
 
-def events(first: int | None) -> list[Event]:
+def read_events(first: int | None) -> list[Event]:
+    """The first events of the log, or all: (operation, source, target)."""
     with gzip.open(graph("nostr_events"), "rt", newline="") as file:
         rows = csv.DictReader(file)
         return [
@@ -42,8 +43,9 @@ def events(first: int | None) -> list[Event]:
         ]
 
 
-def lines_of_clients(log: Sequence[Event]) -> list[dict[int, list[Event]]]:
-    """The events that each client sends, by viewer. One client sends a viewer's events in order."""
+def events_by_client(log: Sequence[Event]) -> list[dict[int, list[Event]]]:
+    """The events that each client sends, by viewer. One client sends all events of a viewer, in
+    order."""
     clients: list[dict[int, list[Event]]] = [{} for _ in range(CLIENTS)]
     for event in log:
         clients[event[1] % CLIENTS].setdefault(event[1], []).append(event)
@@ -51,25 +53,26 @@ def lines_of_clients(log: Sequence[Event]) -> list[dict[int, list[Event]]]:
 
 
 async def send(http: httpx.AsyncClient, viewer: int, mutation: str) -> None:
-    """Send a mutation until it succeeds: a busy gateway may reject it or not finish it."""
+    """Send a mutation until it succeeds: a busy gateway may reject or interrupt it."""
     for attempt in range(ATTEMPTS):
         headers = {"x-viewer": str(viewer)}
         response = await http.post("/graphql", json={"query": mutation}, headers=headers)
         answer = response.json()
         if "errors" not in answer:
             outcomes = {payload["outcome"] for payload in answer["data"].values()}
+            # An interrupted attempt may have made some of the changes.
             assert outcomes <= {"FOLLOWED", "UNFOLLOWED"} or attempt
             assert "REJECTED" not in outcomes
             return
         codes = {error["extensions"]["code"] for error in answer["errors"]}
         assert codes <= {"DEADLINE_EXCEEDED", "OVERLOADED", "UNAVAILABLE"}, answer
-    raise AssertionError("it was never finished")
+    raise AssertionError("no attempt succeeded")
 
 
-async def replay(http: httpx.AsyncClient, mine: dict[int, list[Event]]) -> None:
-    for viewer, log in mine.items():
-        for start in range(0, len(log), EVENTS_A_REQUEST):
-            part = log[start : start + EVENTS_A_REQUEST]
+async def replay(http: httpx.AsyncClient, by_viewer: dict[int, list[Event]]) -> None:
+    for viewer, log in by_viewer.items():
+        for start in range(0, len(log), EVENTS_PER_REQUEST):
+            part = log[start : start + EVENTS_PER_REQUEST]
             mutation = " ".join(
                 f'e{n}: {op}User(input: {{userId: "{target}"}}) {{ outcome }}'
                 for n, (op, _, target) in enumerate(part)
@@ -79,7 +82,8 @@ async def replay(http: httpx.AsyncClient, mine: dict[int, list[Event]]) -> None:
 
 @asynccontextmanager
 async def gateways_and_worker(settings: StorageSettings, count: int) -> AsyncIterator[list[str]]:
-    """Processes as operators run them, with room for the most eager account of the log."""
+    """Start a worker and gateways, with limits that no user of the log reaches. Yields the URLs of
+    the gateways."""
     environment = {
         **os.environ,
         "DATABASE_URL": settings.database_url,
@@ -113,35 +117,35 @@ async def _ready(url: str) -> bool:
 @pytest.mark.parametrize(
     "first",
     [
-        pytest.param(3_000, id="the beginning"),
-        pytest.param(None, id="all of it", marks=pytest.mark.long),
+        pytest.param(3_000, id="the first 3,000 events"),
+        pytest.param(None, id="all events", marks=pytest.mark.long),
     ],
 )
-async def test_a_replayed_log_ends_in_the_graph_that_it_describes(
+async def test_replaying_a_log_produces_the_graph_that_the_oracle_computes(
     storage_settings: StorageSettings, stores: Stores, first: int | None
 ) -> None:
-    log = events(first)
+    log = read_events(first)
     async with gateways_and_worker(storage_settings, 2) as urls:
         async with asyncio.TaskGroup() as group:
-            for number, mine in enumerate(lines_of_clients(log)):
-                group.create_task(_client(urls[number % len(urls)], mine))
-        await until(lambda: _nothing_waits(stores))
-    truth = {row[:2] for row in oracle("rows")(str(graph("nostr_events")), first=first)}
+            for number, by_viewer in enumerate(events_by_client(log)):
+                group.create_task(_client(urls[number % len(urls)], by_viewer))
+        await until(lambda: _is_drained(stores))
+    expected = {row[:2] for row in oracle("rows")(str(graph("nostr_events")), first=first)}
     for table in ("following", "follower"):
         rows = await stores.servers.postgres.fetch(
             f"SELECT from_user_id, to_user_id FROM {table} WHERE kind = 1"
         )
-        assert {tuple(row) for row in rows} == truth
+        assert {tuple(row) for row in rows} == expected
     if first is None:
-        assert truth == {row[:2] for row in oracle("rows")(str(graph("nostr_follows")))}
+        assert expected == {row[:2] for row in oracle("rows")(str(graph("nostr_follows")))}
     config = Config(storage_settings, DEVELOPMENT, Policy())
     assert await verify(config, repair=False, examples=5) == 0
 
 
-async def _client(url: str, mine: dict[int, list[Event]]) -> None:
+async def _client(url: str, by_viewer: dict[int, list[Event]]) -> None:
     async with http_client(base_url=url, timeout=60) as http:
-        await replay(http, mine)
+        await replay(http, by_viewer)
 
 
-async def _nothing_waits(stores: Stores) -> bool:
+async def _is_drained(stores: Stores) -> bool:
     return not await stores.jobs.lanes.progress.dirty()

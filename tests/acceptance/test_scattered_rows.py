@@ -1,7 +1,7 @@
-"""A cold read of a graph that was filled write by write.
+"""A read with empty caches from a graph whose edges were written one by one.
 
-Each row of a user is in a block of its own, and PostgreSQL reads none of them, because its indexes
-hold whole edges.
+The rows of one user are in different blocks of the tables. PostgreSQL reads none of these blocks,
+because its indexes contain whole edges.
 """
 
 import pytest
@@ -13,10 +13,11 @@ from tests.support.statement_costs import recorded_statements
 from tests.support.waiting import until
 
 USERS, FOLLOWS = 200, 200
-"""A block has room for fewer rows than there are users, each of whom has a row of each step."""
+"""Each step of `FILL` writes a row for every user. A block of 8 kB holds fewer rows than that, so
+no block holds two rows of the same user."""
 
 FILL = f"""
--- Other tests leave wide indexes and dead rows.
+-- Other tests leave bloated indexes and dead rows.
 TRUNCATE following, follower, following_count, follower_count, outbox;
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
 SELECT u, (u + step - 1) % {2 * USERS} + 1, 1000000 + step, 1, 1
@@ -30,7 +31,7 @@ INSERT INTO follower_count (user_id, follows)
 SELECT to_user_id, count(*) FROM following GROUP BY 1
 """
 
-MARKED = """
+ALL_VISIBLE = """
 SELECT bool_and(c.relallvisible = c.relpages) FROM pg_class c
 WHERE c.oid IN (
     SELECT relid FROM pg_partition_tree('following') WHERE isleaf
@@ -45,23 +46,23 @@ async def scattered(postgres: Postgres) -> None:
     for statement in FILL.split(";"):
         await postgres.fetch(statement)
 
-    async def is_marked() -> bool:
+    async def is_all_visible() -> bool:
         await postgres.fetch("VACUUM ANALYZE following, follower")
-        ((marked,),) = await postgres.fetch(MARKED)
-        return bool(marked)
+        ((all_visible,),) = await postgres.fetch(ALL_VISIBLE)
+        return bool(all_visible)
 
-    # A transaction that began before the rows were written leaves them unmarked: an ANALYZE of
-    # autovacuum, for example.
-    await until(is_marked, "VACUUM marks all blocks")
+    # VACUUM cannot mark the blocks while a transaction runs that began before the rows were
+    # written: an ANALYZE of autovacuum, for example.
+    await until(is_all_visible, "VACUUM marks all blocks as all-visible")
 
 
 @pytest.mark.plain("it adds up the plans of one machine")
 @pytest.mark.usefixtures("scattered")
-async def test_cold_relations_read_no_row_of_a_scattered_table(
+async def test_uncached_relations_are_read_from_indexes_alone(
     gateway: Gateway, postgres: Postgres, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [str(other) for other in range(2, 102)]
-    await gateway.data(RELATIONS, 1, id="1", ids=ids)  # absences
+    await gateway.data(RELATIONS, 1, id="1", ids=ids)  # reads the absent accounts
     async with recorded_statements(monkeypatch) as statements:
         await stores.servers.redis.pipe([("FLUSHDB",)])
         statements.sent.clear()

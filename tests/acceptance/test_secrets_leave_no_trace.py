@@ -1,7 +1,7 @@
-"""Secret changes of a user change no response to another user: every field is compared.
+"""Hidden changes by a user change no response to another user: every field is compared.
 
-The questions are those of `test_never_readable`, which lists every field of the schema. A field
-that is added to the schema is compared without a change of this module.
+The queries are those of `test_never_readable`, which select every field of the schema. So new
+fields are compared, too.
 """
 
 import re
@@ -31,10 +31,10 @@ from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 
 ACTOR, TARGET, OTHER = 5, 1, 6
-"""The user who acts, the user concerned, and an unconcerned one."""
+"""The user who makes a hidden change, the user whom it concerns, and another user."""
 
-ASKED = [question for question in QUERIES if not question.startswith(("{ node(", "{ nodes("))]
-"""Without those that reach the same fields by `node`."""
+COMPARED_QUERIES = [query for query in QUERIES if not query.startswith(("{ node(", "{ nodes("))]
+"""Without the queries that reach the same fields by `node` and `nodes`."""
 
 Step = tuple[str, dict[str, Any]]
 
@@ -48,23 +48,23 @@ FLAGS: list[Step] = [
     ("setNote", {**ON_TARGET, "note": "?"}),
     ("markFollowersSeen", {}),
 ]
-PUT: list[Step] = [
+FOLLOW_DETAILS: list[Step] = [
     ("updateFollow", {**ON_TARGET, "closeFollow": True, "notify": "ALL"}),
     ("setPinnedFollowing", {"userIds": [str(TARGET)]}),
 ]
-SECRETS: dict[str, tuple[list[Step], list[Step]]] = {
-    "flags of a stranger": ([], FLAGS),
-    "flags of a followed user": ([FOLLOW], [*FLAGS[:1], *FLAGS[2:], *PUT]),
-    "a whisper": ([], [WHISPER, *PUT]),
-    "the end of a whisper": ([WHISPER, *PUT], [UNFOLLOW]),
+HIDDEN_CHANGES: dict[str, tuple[list[Step], list[Step]]] = {
+    "flags of a user who is not followed": ([], FLAGS),
+    "flags of a followed user": ([FOLLOW], [*FLAGS[:1], *FLAGS[2:], *FOLLOW_DETAILS]),
+    "a whisper": ([], [WHISPER, *FOLLOW_DETAILS]),
+    "the end of a whisper": ([WHISPER, *FOLLOW_DETAILS], [UNFOLLOW]),
 }
-"""Secrets, each with what came before it."""
+"""By name: steps that prepare the state, and the steps that are hidden from others."""
 
 
 @pytest.fixture
 async def gateway(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
-    """A gateway that hides whispers, and answers questions about everything at once. Two responses
-    must not differ because a change has become possible again between them."""
+    """A gateway that hides whispers, without a limit of costs. The limits of changes refill slowly:
+    two responses must not differ because a limit has refilled between them."""
     policy = Policy(whispers_hidden=True, pace=Pace(interval_us=60_000_000, burst=300))
     async with running_gateway(storage_settings, policy, costs=ANY_COST) as running:
         yield running
@@ -77,7 +77,7 @@ async def graph(stores: Stores) -> None:
     await drain_all(stores)
 
 
-async def make(gateway: Gateway, stores: Stores, steps: Sequence[Step]) -> None:
+async def run_steps(gateway: Gateway, stores: Stores, steps: Sequence[Step]) -> None:
     for mutation, given in steps:
         kind = mutation[0].upper() + mutation[1:]
         query = (
@@ -87,30 +87,30 @@ async def make(gateway: Gateway, stores: Stores, steps: Sequence[Step]) -> None:
     await drain_all(stores)
 
 
-async def everything(gateway: Gateway) -> list[Any]:
-    """The responses to all others, including errors."""
+async def all_responses(gateway: Gateway) -> list[Any]:
+    """The responses to the other users about `ACTOR`, including errors."""
     return [
-        (viewer, user, question[:40], await gateway.answer(about(question, user), viewer))
+        (viewer, user, query[:40], await gateway.answer(for_user(query, user), viewer))
         for viewer, user in ((TARGET, ACTOR), (OTHER, ACTOR))
-        for question in ASKED
+        for query in COMPARED_QUERIES
     ]
 
 
-def about(question: str, user: int) -> str:
-    """The same question, about this user."""
-    return question.replace('user(id: "1")', f'user(id: "{user}")')
+def for_user(query: str, user: int) -> str:
+    """The same query, about this user."""
+    return query.replace('user(id: "1")', f'user(id: "{user}")')
 
 
 @pytest.mark.usefixtures("graph")
-@pytest.mark.parametrize("secret", SECRETS)
-async def test_a_secret_changes_no_answer_to_others(
-    gateway: Gateway, stores: Stores, secret: str
+@pytest.mark.parametrize("name", HIDDEN_CHANGES)
+async def test_a_hidden_change_changes_no_response_to_others(
+    gateway: Gateway, stores: Stores, name: str
 ) -> None:
-    first, then = SECRETS[secret]
-    await make(gateway, stores, first)
-    before = await everything(gateway)
-    await make(gateway, stores, then)
-    after = await everything(gateway)
+    preparation, hidden_steps = HIDDEN_CHANGES[name]
+    await run_steps(gateway, stores, preparation)
+    before = await all_responses(gateway)
+    await run_steps(gateway, stores, hidden_steps)
+    after = await all_responses(gateway)
     for old, new in zip(before, after, strict=True):
         assert new == old
 
@@ -133,7 +133,7 @@ MUTATIONS: dict[str, dict[str, Any]] = {
 """The mutations that name a user."""
 
 NOTHING, WHISPER_EDGE = (Kind.NONE, Flags.PLAIN), (Kind.WHISPER, Flags.CLOSE_FOLLOW)
-TWINS: list[tuple[Said, Said]] = [
+INDISTINGUISHABLE: list[tuple[Said, Said]] = [
     (NOTHING, WHISPER_EDGE),
     (NOTHING, (Kind.NONE, Flags.MUTED | Flags.DISMISSED)),
     ((Kind.FOLLOW, Flags.PLAIN), (Kind.FOLLOW, Flags.MUTED | Flags.CLOSE_FOLLOW | Flags.NOTIFY)),
@@ -143,17 +143,19 @@ TWINS: list[tuple[Said, Said]] = [
 
 TOKENS = {"undoToken", "version", "consistencyToken", "cursor"}
 
-OWN = (Kind.NONE, Kind.FOLLOW, Kind.BLOCK)
+OWN_KINDS = (Kind.NONE, Kind.FOLLOW, Kind.BLOCK)
 """The viewer's own edges to the same user."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A viewer who makes a change towards a user, in one of two worlds."""
+    """A mutation by which a viewer changes the relationship to the user with the next id."""
 
     mutation: str
     own: Kind
+    """The kind of the viewer's edge to the other user."""
     edge: Said
+    """The other user's edge to the viewer."""
     viewer: int
 
     @property
@@ -161,21 +163,22 @@ class Case:
         return self.viewer + 1
 
     async def result(self, gateway: Gateway) -> dict[str, Any]:
-        """The payload, without what differs between any two changes."""
+        """The leaves of the payload that can be compared between two viewers, by path."""
         given = {"userId": str(self.other), **MUTATIONS[self.mutation]}
         data = await gateway.data(document(self.mutation), self.viewer, input=given)
-        return dict(timeless(data["payload"], self.viewer))
+        return dict(comparable_leaves(data["payload"], self.viewer))
 
 
-def timeless(result: Any, viewer: int, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves with ids relative to the viewer's; of dates and tokens, whether they are there."""
+def comparable_leaves(result: Any, viewer: int, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, leaf) of a result. Ids are relative to the viewer's. Of dates and tokens, the leaf is
+    whether they are present."""
     name = path.rpartition(".")[2].partition("[")[0]
     if isinstance(result, Mapping):
         for key, value in result.items():
-            yield from timeless(value, viewer, f"{path}.{key}")
+            yield from comparable_leaves(value, viewer, f"{path}.{key}")
     elif isinstance(result, list):
-        for place, value in enumerate(result):
-            yield from timeless(value, viewer, f"{path}[{place}]")
+        for index, value in enumerate(result):
+            yield from comparable_leaves(value, viewer, f"{path}[{index}]")
     elif name in TOKENS or name.endswith(("At", "Since", "Cursor")):
         yield path, result is not None
     elif isinstance(result, str):
@@ -185,14 +188,14 @@ def timeless(result: Any, viewer: int, path: str = "") -> Iterator[tuple[str, An
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-async def test_a_secret_changes_no_result_of_a_mutation(
+async def test_a_hidden_edge_changes_no_result_of_a_mutation(
     gateway: Gateway, stores: Stores, name: str
 ) -> None:
     numbers = count(1_000, 10)
     pairs = [
         (Case(name, own, first, next(numbers)), Case(name, own, second, next(numbers)))
-        for own in OWN
-        for first, second in TWINS
+        for own in OWN_KINDS
+        for first, second in INDISTINGUISHABLE
         if own is not Kind.BLOCK or (first == NOTHING and second[0] is Kind.NONE)
     ]
     cases = [case for pair in pairs for case in pair]
@@ -204,12 +207,14 @@ async def test_a_secret_changes_no_result_of_a_mutation(
         assert not set(found[0].items()) ^ set(found[1].items()), second_case
 
 
-def leaves(of: GraphQLNamedType, depth: int) -> str:
-    """All fields of a type that need no arguments, and those below them; no lists of users, which
-    would all be read at once."""
+def argument_free_fields(of: GraphQLNamedType, depth: int) -> str:
+    """All fields of a type without required arguments, with their subfields to this depth. Without
+    connections, so that not all lists are read."""
     if is_abstract_type(of):
         possible = TYPES.get_possible_types(of)
-        return " ".join(f"... on {one.name} {{ {leaves(one, depth)} }}" for one in possible)
+        return " ".join(
+            f"... on {one.name} {{ {argument_free_fields(one, depth)} }}" for one in possible
+        )
     assert isinstance(of, GraphQLObjectType)
     parts = ["__typename"]
     for name, field in of.fields.items():
@@ -219,7 +224,7 @@ def leaves(of: GraphQLNamedType, depth: int) -> str:
         if is_leaf_type(below):
             parts.append(name)
         elif depth and below.name not in TIME_DEPENDENT and not below.name.endswith("Connection"):
-            parts.append(f"{name} {{ {leaves(below, depth - 1)} }}")
+            parts.append(f"{name} {{ {argument_free_fields(below, depth - 1)} }}")
     return " ".join(parts)
 
 
@@ -227,5 +232,5 @@ def document(name: str) -> str:
     assert TYPES.mutation_type is not None
     payload = get_named_type(TYPES.mutation_type.fields[name].type)
     kind = name[0].upper() + name[1:]
-    fields = leaves(payload, 3)
+    fields = argument_free_fields(payload, 3)
     return f"mutation ($input: {kind}Input!) {{ payload: {name}(input: $input) {{ {fields} }} }}"

@@ -1,4 +1,4 @@
-"""`kith serve` as operators run it: several processes, a socket file, a log for machines."""
+"""`kith serve` as operators run it: several processes, a unix socket, metrics and a JSON log."""
 
 import asyncio
 import json
@@ -16,7 +16,9 @@ from storage.settings import StorageSettings
 from tests.support.serve_process import DEADLINE_S, Serve, asked, rejected, serving
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc").exists(), reason="the tests find processes in /proc"
+)
 
 QUERY = '{ user(id: "1") { followerCount } }'
 EXPECTED = {"data": {"user": {"followerCount": 0}}}
@@ -24,7 +26,7 @@ EXPECTED = {"data": {"user": {"followerCount": 0}}}
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a gateway listens."""
+    """The unix socket of the gateway."""
     return tmp_path / "kith.sock"
 
 
@@ -43,22 +45,22 @@ async def test_a_killed_process_is_replaced_while_the_others_answer(
         before = serve.children()
         assert len(before) == 2
         replaced = asyncio.Event()
-        asking = [asyncio.create_task(ask_until(serve, replaced)) for _ in range(16)]
+        clients = [asyncio.create_task(request_until(serve, replaced)) for _ in range(16)]
         os.kill(before[0], signal.SIGKILL)
         await serve.says("Application startup complete", times=3)
         replaced.set()
         async with asyncio.timeout(DEADLINE_S):
-            lost = sum(await asyncio.gather(*asking))
-        assert lost <= len(asking)  # only what the killed process had accepted
+            unanswered = sum(await asyncio.gather(*clients))
+        assert unanswered <= len(clients)  # only what the killed process had accepted
         after = serve.children()
         assert len(after) == 2
         assert before[0] not in after
         assert before[1] in after
 
 
-async def ask_until(serve: Serve, end: asyncio.Event) -> int:
-    """Asks again and again, and once more after the end; returns how many got no answer."""
-    lost = 0
+async def request_until(serve: Serve, end: asyncio.Event) -> int:
+    """Send requests until `end` is set, and one more. Returns how many were not answered."""
+    unanswered = 0
     async with serve.http() as http:
         while True:
             is_last = end.is_set()
@@ -66,9 +68,9 @@ async def ask_until(serve: Serve, end: asyncio.Event) -> int:
                 assert await asked(http, QUERY) == EXPECTED
             except httpx.TransportError:
                 assert not is_last
-                lost += 1
+                unanswered += 1
             if is_last:
-                return lost
+                return unanswered
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -97,13 +99,15 @@ async def test_a_request_finishes_after_the_stop_signal(
         assert not [line for line in serve.lines if "Traceback" in line]
 
 
-async def test_a_hangup_renews_the_processes_and_loses_no_request(
+async def test_sighup_replaces_the_processes_without_losing_a_request(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     async with serving(storage_settings, path, "--workers", "2") as serve:
         before = set(serve.children())
         renewed = asyncio.Event()
-        asking = [asyncio.create_task(ask_alone_until(serve, renewed)) for _ in range(4)]
+        clients = [
+            asyncio.create_task(request_on_new_connections_until(serve, renewed)) for _ in range(4)
+        ]
         serve.process.send_signal(signal.SIGHUP)
 
         async def all_are_new() -> bool:
@@ -113,17 +117,17 @@ async def test_a_hangup_renews_the_processes_and_loses_no_request(
         await until(all_are_new, "both processes are new")
         renewed.set()
         async with asyncio.timeout(DEADLINE_S):
-            await asyncio.gather(*asking)
+            await asyncio.gather(*clients)
 
 
-async def ask_alone_until(serve: Serve, end: asyncio.Event) -> None:
-    """A connection for each request, as a load balancer's that keeps none open."""
+async def request_on_new_connections_until(serve: Serve, end: asyncio.Event) -> None:
+    """Send requests until `end` is set, each on a new connection."""
     while not end.is_set():
         async with serve.http() as http:
             assert await asked(http, QUERY) == EXPECTED
 
 
-async def test_a_hangup_with_a_wrong_setting_changes_nothing(
+async def test_sighup_with_an_invalid_setting_is_ignored(
     storage_settings: StorageSettings, path: Path, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
@@ -139,7 +143,7 @@ async def test_a_hangup_with_a_wrong_setting_changes_nothing(
         assert await serve.is_ready()
 
 
-async def test_one_scrape_answers_for_all_processes(
+async def test_one_scrape_returns_the_metrics_of_all_processes(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     async with serving(storage_settings, path, "--workers", "2") as serve:
@@ -158,7 +162,7 @@ async def test_one_scrape_answers_for_all_processes(
         assert re.search(r'^kith_outbox_changes{lane="0"} 0.0$', text, re.MULTILINE)
 
 
-async def test_a_scrape_says_which_process_does_not_answer(
+async def test_a_scrape_shows_which_process_does_not_respond(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     async with serving(storage_settings, path, "--workers", "2") as serve:
@@ -181,14 +185,16 @@ async def test_the_metrics_of_one_process_have_no_label_for_it(
     assert re.search(r'^kith_outbox_changes{lane="0"} 0.0$', text, re.MULTILINE)
 
 
-async def test_a_wrong_setting_is_said_once(storage_settings: StorageSettings, path: Path) -> None:
+async def test_an_invalid_setting_is_reported_once(
+    storage_settings: StorageSettings, path: Path
+) -> None:
     arguments = ("--workers", "3", "--uds", str(path))
     code, lines = await rejected(storage_settings, *arguments, KITH_POOL_MAX="0")
     assert code == 2
     assert lines == ["kith: KITH_POOL_MAX is '0'; it must be a whole number, 1 to 100."]
 
 
-async def test_a_socket_has_the_permissions_that_are_asked_for(
+async def test_a_socket_has_the_permissions_of_uds_mode(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     async with serving(storage_settings, path):
@@ -198,7 +204,7 @@ async def test_a_socket_has_the_permissions_that_are_asked_for(
     assert not is_socket(path)
 
 
-async def test_the_socket_of_a_killed_process_is_no_obstacle(
+async def test_the_socket_file_of_a_killed_process_is_replaced(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     async with serving(storage_settings, path) as serve:
@@ -219,7 +225,7 @@ async def test_a_socket_that_is_in_use_is_not_taken_over(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (("--uds", "{file}"), "--uds: {file} exists and is not a socket. It was left as it is."),
         (
@@ -233,8 +239,8 @@ async def test_a_socket_that_is_in_use_is_not_taken_over(
         (("--host", "no-such-host.invalid"), "cannot listen on no-such-host.invalid:8000: "),
     ],
 )
-async def test_an_address_that_cannot_be_had_is_rejected_in_a_sentence(
-    storage_settings: StorageSettings, tmp_path: Path, arguments: tuple[str, ...], sentence: str
+async def test_an_address_that_cannot_be_used_is_reported_in_one_line(
+    storage_settings: StorageSettings, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     file = tmp_path / "file"
     file.write_text("precious")
@@ -242,11 +248,11 @@ async def test_an_address_that_cannot_be_had_is_rejected_in_a_sentence(
     code, lines = await rejected(storage_settings, *(text.format(**names) for text in arguments))
     assert code == 2
     (line,) = lines
-    assert sentence.format(**names) in line
+    assert message.format(**names) in line
     assert file.read_text() == "precious"
 
 
-async def test_a_port_that_is_in_use_is_rejected_in_a_sentence(
+async def test_a_port_that_is_in_use_is_reported_in_one_line(
     storage_settings: StorageSettings,
 ) -> None:
     with socket.socket() as taken:
@@ -274,7 +280,7 @@ async def test_every_line_of_a_json_log_parses(
         assert {"level", "logger", "message", "process"} <= record.keys()
 
 
-async def test_a_wrong_setting_is_one_json_line_where_json_is_wanted(
+async def test_an_invalid_setting_is_one_json_line_in_a_json_log(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     arguments = ("--uds", str(path), "--log-format", "json", "--workers", "2")
