@@ -85,7 +85,7 @@ async def test_requests_count_by_operation_name_and_code(gateway: Gateway) -> No
     requests = found["kith_requests"]
     assert value(requests, "_total", operation="Named", code="OK") == 2
     assert value(requests, "_total", operation=ANONYMOUS, code="OK") == 1
-    assert value(requests, "_total", operation="Named") == 3, "including the one with a field error"
+    assert value(requests, "_total", operation="Named") == 3, "the one with an error counts, too"
     assert value(requests, "_total") == 5
     durations = found["kith_request_duration_seconds"]
     assert value(durations, "_count", operation="Named") == 3

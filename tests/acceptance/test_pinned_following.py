@@ -173,8 +173,8 @@ async def test_a_repeated_request_returns_the_first_outcome(
     await follows(stores, (1, 2), (1, 3))
     assert await pin(gateway, 1, 2, idempotencyKey="a") == ("UPDATED", [])
     await pin(gateway, 1, 3)
-    asked = {"userIds": ["2"], "idempotencyKey": "a"}
-    repeated = (await gateway.data(SET_PINNED, 1, input=asked))["setPinnedFollowing"]
+    mutation_input = {"userIds": ["2"], "idempotencyKey": "a"}
+    repeated = (await gateway.data(SET_PINNED, 1, input=mutation_input))["setPinnedFollowing"]
     assert (repeated["outcome"], repeated["viewer"]) == (
         "UPDATED",
         {"pinnedFollowing": [{"id": "3"}]},

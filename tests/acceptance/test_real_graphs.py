@@ -67,9 +67,9 @@ async def test_counts_lists_and_relations_of_a_real_graph_equal_the_oracles(
 
 async def check_counts(gateway: Gateway, users: list[int], neighbours: Any) -> None:
     for start in range(0, len(users), 100):
-        asked = users[start : start + 100]
-        answer = await gateway.data(PROFILES, ids=[str(user) for user in asked])
-        for user, result in zip(asked, answer["users"], strict=True):
+        batch = users[start : start + 100]
+        answer = await gateway.data(PROFILES, ids=[str(user) for user in batch])
+        for user, result in zip(batch, answer["users"], strict=True):
             expected = oracle("user")(user, neighbours)
             assert (result["followingCount"], result["followerCount"], result["friendCount"]) == (
                 expected["following"],
@@ -108,6 +108,6 @@ async def check_relation(gateway: Gateway, a: int, b: int, neighbours: Any) -> N
         assert (result["followedAt"] is None) == (not expected["a_follows_b"])
 
 
-def _later(one: int | None, other: int | None) -> int | None:
+def _later(first: int | None, second: int | None) -> int | None:
     """The later date, or None if a date is unknown."""
-    return None if one is None or other is None else max(one, other)
+    return None if first is None or second is None else max(first, second)

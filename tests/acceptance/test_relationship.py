@@ -155,9 +155,9 @@ async def test_following_a_protected_user_creates_a_request(
     gateway: Gateway, stores: Stores
 ) -> None:
     await protect(stores, 2)
-    asked = await change(gateway, 1, "followUser", 2, message="It is me!", closeFollow=True)
-    assert (asked["outcome"], asked["changed"]) == ("REQUESTED", True)
-    assert asked["relation"]["state"] == "NONE"
+    requested = await change(gateway, 1, "followUser", 2, message="It is me!", closeFollow=True)
+    assert (requested["outcome"], requested["changed"]) == ("REQUESTED", True)
+    assert requested["relation"]["state"] == "NONE"
     assert await outcome(gateway, 1, "followUser", 2) == ("ALREADY_REQUESTED", "NONE")
     row = await stores.servers.postgres.row("SELECT message FROM following WHERE from_user_id = 1")
     assert row is not None

@@ -1,4 +1,4 @@
-"""`kith space`: spaces are created, listed, changed and dropped while others are served."""
+"""`kith space`: create, list, change and drop spaces while other spaces are served."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ from tests.support.worker_process import Worker
 
 FOLLOWING = "{ user(id: 1) { following(first: 5) { totalCount } } }"
 FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
-EVERY = SpacesSettings(frozenset({ANY}))
+ALL_SPACES = SpacesSettings(frozenset({ANY}))
 PARTITIONS = 1
 
 
@@ -47,6 +47,7 @@ async def create(config: Config, name: str, **settings: str) -> None:
 
 
 async def keys_of(stores: Stores, space: str) -> list[bytes]:
+    """The keys of a space at the broker, including those of its queue."""
     broker = stores.servers.broker
     return [
         key
@@ -56,7 +57,7 @@ async def keys_of(stores: Stores, space: str) -> list[bytes]:
     ]
 
 
-async def schemas(settings: StorageSettings, name: str) -> int:
+async def count_schemas(settings: StorageSettings, name: str) -> int:
     found = await fetch(settings, f"SELECT 1 FROM pg_namespace WHERE nspname = '{name}'")
     return len(found)
 
@@ -80,14 +81,14 @@ async def test_spaces_are_created_listed_changed_and_dropped(
     assert shop.endswith(" KITH_FOLLOWING_LIMIT=6")
     for name in ("shop", "biz"):
         await space_commands.drop(config, name)
-        assert await schemas(config.storage, name) == 0
+        assert await count_schemas(config.storage, name) == 0
         assert await keys_of(stores, name) == []
     await space_commands.show(config)
     assert "shop: ready" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["public", "Shop", "pg_shop", "", "a" * 40, "a;b"])
-async def test_names_that_no_space_can_have(config: Config, name: str) -> None:
+async def test_an_invalid_name_of_a_space_is_rejected(config: Config, name: str) -> None:
     with pytest.raises(ValueError, match="space"):
         await create(config, name)
 
@@ -109,12 +110,12 @@ async def test_a_space_is_created_once(config: Config) -> None:
         {"KITH_CORS_ORIGINS": "x" * 3000},
     ],
 )
-def test_settings_that_no_space_can_have(settings: dict[str, str]) -> None:
+def test_a_setting_that_a_space_cannot_have_is_rejected(settings: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         check_variables(settings)
 
 
-async def test_commands_about_a_space_that_does_not_exist(config: Config) -> None:
+async def test_commands_about_an_unknown_space_fail(config: Config) -> None:
     for command in (
         space_commands.drop(config, "nowhere"),
         space_commands.set_settings(config, "nowhere", {}),
@@ -126,14 +127,14 @@ async def test_commands_about_a_space_that_does_not_exist(config: Config) -> Non
         await space_commands.set_settings(config, "public", {})
 
 
-async def test_an_interrupted_creation_is_finished(config: Config) -> None:
+async def test_the_next_create_finishes_an_interrupted_one(config: Config) -> None:
     async with directory_of(config) as directory:
         await directory.create("shop", {"KITH_BUDGET": "0"})
     await create(config, "shop")
     async with directory_of(config) as directory:
         record = (await directory.all())["shop"]
     assert (record.state, record.settings) == (SpaceState.READY, {"KITH_BUDGET": "0"})
-    assert await schemas(config.storage, "shop") == 1
+    assert await count_schemas(config.storage, "shop") == 1
 
 
 async def state_of(config: Config, name: str) -> SpaceState:
@@ -142,7 +143,7 @@ async def state_of(config: Config, name: str) -> SpaceState:
 
 
 class directory_of:  # noqa: N801
-    """The directory for a block."""
+    """A space directory with a connection of its own, for a block."""
 
     def __init__(self, config: Config) -> None:
         self._postgres = Postgres(config.storage)
@@ -155,7 +156,7 @@ class directory_of:  # noqa: N801
 
 
 @pytest.mark.parametrize("step", ["unlink_keys", "drop_tables", "remove"])
-async def test_a_drop_that_was_killed_is_finished(
+async def test_the_next_drop_finishes_a_killed_one(
     config: Config, stores: Stores, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     await create(config, "shop")
@@ -180,13 +181,13 @@ async def test_a_drop_that_was_killed_is_finished(
     with pytest.raises(ValueError, match="is being dropped"):
         await create(config, "shop")
     await space_commands.drop(config, "shop")
-    assert (await schemas(config.storage, "shop"), await keys_of(stores, "shop")) == (0, [])
+    assert (await count_schemas(config.storage, "shop"), await keys_of(stores, "shop")) == (0, [])
     await create(config, "shop")
     async with open_stores(in_space(config.storage, "shop")) as shop:
         assert await shop.is_empty()
 
 
-async def test_a_space_with_tables_of_others_stays_in_service(
+async def test_a_space_with_foreign_tables_is_not_dropped_and_stays_in_service(
     config: Config, stores: Stores
 ) -> None:
     await create(config, "shop")
@@ -203,10 +204,10 @@ async def test_a_space_with_tables_of_others_stays_in_service(
     await space_commands.drop(config, "shop")
 
 
-async def test_a_space_that_other_processes_use_stays_in_service(
+async def test_a_space_that_another_process_uses_is_not_dropped_and_stays_in_service(
     config: Config, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such a process has --space NAME, and does not follow the directory."""
+    """A process with `--space NAME` does not read the space directory and keeps the space open."""
     monkeypatch.setattr(space_commands, "RELEASE_S", 0.0)
     await create(config, "shop")
     async with open_stores(in_space(config.storage, "shop")) as shop:
@@ -224,7 +225,7 @@ async def test_a_space_that_is_named_like_a_job_can_be_dropped(config: Config) -
     await space_commands.drop(config, "drop")
 
 
-async def test_the_default_space_is_not_dropped_while_it_is_served(
+async def test_the_default_space_is_not_dropped_while_others_exist_or_it_is_served(
     config: Config, stores: Stores
 ) -> None:
     await create(config, "shop")
@@ -237,10 +238,10 @@ async def test_the_default_space_is_not_dropped_while_it_is_served(
     assert not await stores.is_empty()
 
 
-async def test_a_space_is_dropped_while_another_is_under_traffic(
+async def test_dropping_a_space_does_not_disturb_requests_to_another(
     config: Config, stores: Stores
 ) -> None:
-    """A gateway and a worker serve both. The other space answers each request rightly."""
+    """One gateway and one worker serve both spaces."""
     await create(config, "shop")
     await create(config, "biz")
     worker = Worker(config.storage, spaces="*")
@@ -251,19 +252,20 @@ async def test_a_space_is_dropped_while_another_is_under_traffic(
         return bool((await stores.servers.broker.pipe([health]))[0] == 2)
 
     await until(are_served)
-    async with serving(config.storage, EVERY) as client:
+    async with serving(config.storage, ALL_SPACES) as client:
         for space in ("shop", "biz"):
             await client.data(space, FOLLOW)
         stopped, answers = asyncio.Event(), 0
 
-        async def traffic() -> None:
+        async def read_biz() -> None:
             nonlocal answers
             while not stopped.is_set():
                 found = await client.data("biz", FOLLOWING)
                 assert found["user"]["following"]["totalCount"] == 1
                 answers += 1
 
-        async def writes_to_the_dropped() -> set[Any]:
+        async def write_to_shop() -> set[Any]:
+            """The error codes, and the HTTP statuses of responses without an error."""
             codes = set()
             while not stopped.is_set():
                 status, answer = await client.answer("shop", FOLLOW)
@@ -271,31 +273,33 @@ async def test_a_space_is_dropped_while_another_is_under_traffic(
                 codes.add(errors[0]["extensions"]["code"] if errors else status)
             return codes
 
-        beside = asyncio.create_task(traffic())
-        into_it = asyncio.create_task(writes_to_the_dropped())
+        reads = asyncio.create_task(read_biz())
+        writes = asyncio.create_task(write_to_shop())
         await space_commands.drop(config, "shop")
         before = answers
 
-        async def goes_on() -> bool:
+        async def has_more_answers() -> bool:
             return answers > before
 
-        await until(goes_on)
+        await until(has_more_answers)
         stopped.set()
-        await beside
-        assert "SPACE_UNKNOWN" in await into_it
-        assert "INTERNAL" not in await into_it
-        assert (await schemas(config.storage, "shop"), await keys_of(stores, "shop")) == (0, [])
+        await reads
+        assert "SPACE_UNKNOWN" in await writes
+        assert "INTERNAL" not in await writes
+        assert await count_schemas(config.storage, "shop") == 0
+        assert await keys_of(stores, "shop") == []
         await client.data("biz", FOLLOW)
     assert await worker.end(signal.SIGTERM) == 0
 
 
-def run_command(config: Config, *argv: str, given: str = "") -> tuple[int, str]:
+def run_command(config: Config, *argv: str, typed: str = "") -> tuple[int, str]:
+    """Run `kith space`. Returns the exit code and the output."""
     environ = {
         "DATABASE_URL": config.storage.database_url,
         "REDIS_URL": config.storage.redis_url,
         "KITH_JWT_SECRET": DEVELOPMENT.secrets[0],
     }
-    result = CliRunner().invoke(app, ["space", *argv], input=given, env=environ)
+    result = CliRunner().invoke(app, ["space", *argv], input=typed, env=environ)
     return result.exit_code, result.output
 
 
@@ -322,21 +326,21 @@ async def test_the_audit_log_has_the_names_of_settings_and_not_their_values(
     assert "TheSecret" not in line
 
 
-async def test_the_command_asks_for_the_name_again(config: Config) -> None:
+async def test_drop_asks_for_the_name_again_and_set_rejects_invalid_values(config: Config) -> None:
     await create(config, "shop")
     run = partial(run_command, config)
-    code, text = await asyncio.to_thread(run, "drop", "shop", given="shopp\n")
+    code, text = await asyncio.to_thread(run, "drop", "shop", typed="shopp\n")
     assert (code, "Nothing was dropped" in text) == (2, True)
-    assert await schemas(config.storage, "shop") == 1
+    assert await count_schemas(config.storage, "shop") == 1
     code, text = await asyncio.to_thread(run, "set", "shop", "KITH_FOLLOWING_LIMIT=many")
     assert (code, "KITH_FOLLOWING_LIMIT" in text) == (2, True)
     code, text = await asyncio.to_thread(run, "list")
     assert (code, "shop: ready" in text) == (0, True)
-    code, text = await asyncio.to_thread(run, "drop", "shop", given="shop\n")
+    code, text = await asyncio.to_thread(run, "drop", "shop", typed="shop\n")
     assert (code, "shop: dropped" in text) == (0, True)
 
 
-def test_a_printed_token_names_its_space() -> None:
+def test_a_printed_token_contains_the_claim_of_its_space() -> None:
     environ = {"KITH_JWT_SECRET": DEVELOPMENT.secrets[0], "KITH_JWT_SPACE_CLAIM": "$.app.graph"}
 
     def claims(*argv: str) -> dict[str, Any]:

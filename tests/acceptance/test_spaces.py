@@ -1,4 +1,4 @@
-"""Two spaces in one gateway, with the same user ids: nothing of one is ever seen in the other."""
+"""Several spaces in one gateway, with the same user ids: each shows only its own data."""
 
 import asyncio
 import json
@@ -53,6 +53,7 @@ ALL_SOURCES = NamedBy(frozenset(SpaceSource))
 
 @pytest.fixture
 async def directory(storage_settings: StorageSettings) -> AsyncIterator[SpaceDirectory]:
+    """The space directory, with the spaces shop and biz."""
     async with created_spaces(storage_settings, {"shop": {}, "biz": {}}) as created:
         yield created
 
@@ -76,7 +77,7 @@ def ids(data: Any) -> list[int]:
     return [int(edge["node"]["id"]) for edge in data["user"]["following"]["edges"]]
 
 
-async def test_the_same_ids_are_other_users_in_another_space(client: Client) -> None:
+async def test_each_space_has_its_own_follows_of_the_same_user_ids(client: Client) -> None:
     await client.data("shop", FOLLOW, to="2")
     await client.data("biz", FOLLOW, to="3")
     for _ in range(2):  # from the tables, and from the caches
@@ -85,7 +86,7 @@ async def test_the_same_ids_are_other_users_in_another_space(client: Client) -> 
         assert ids(await client.data("public", FOLLOWING)) == []
 
 
-async def test_the_caches_of_hot_users_are_apart(
+async def test_each_space_has_its_own_local_cache(
     storage_settings: StorageSettings, directory: SpaceDirectory
 ) -> None:
     del directory
@@ -97,7 +98,7 @@ async def test_the_caches_of_hot_users_are_apart(
             assert ids(await client.data("biz", FOLLOWING, viewer=9)) == []
 
 
-async def test_each_space_executes_a_key_of_its_own(client: Client) -> None:
+async def test_each_space_has_its_own_idempotency_keys(client: Client) -> None:
     for space in ("shop", "biz", "public", "shop"):
         first = (await client.data(space, FOLLOW, to="2", key="k"))["followUser"]
         assert first["outcome"] == "FOLLOWED", space
@@ -136,23 +137,21 @@ async def test_an_undo_token_of_one_space_is_rejected_in_another(client: Client)
 
 async def test_a_consistency_token_of_one_space_is_rejected_in_another(client: Client) -> None:
     done = (await client.data("shop", FOLLOW, to="2"))["followUser"]
-    fresh = {"x-consistency-token": done["consistencyToken"]}
-    assert await client.code("biz", FOLLOWING, fresh) == (200, "BAD_USER_INPUT")
-    assert await client.code("public", FOLLOWING, fresh) == (200, "BAD_USER_INPUT")
-    status, answer = await client.answer("shop", FOLLOWING, 1, fresh)
+    headers = {"x-consistency-token": done["consistencyToken"]}
+    assert await client.code("biz", FOLLOWING, headers) == (200, "BAD_USER_INPUT")
+    assert await client.code("public", FOLLOWING, headers) == (200, "BAD_USER_INPUT")
+    status, answer = await client.answer("shop", FOLLOWING, 1, headers)
     assert (status, ids(answer["data"])) == (200, [2])
 
 
-async def test_the_four_transports_reach_the_space_of_their_path(
-    client: Client, shop: Stores
-) -> None:
+async def test_all_transports_reach_the_space_of_their_path(client: Client, shop: Stores) -> None:
     await client.data("shop", FOLLOW, to="2")
     live = client.live.at("shop")
     query = {"query": FOLLOWING}
-    got = await client.http.get(live.http, params=query, headers={"x-viewer": "1"})
-    assert ids(got.json()["data"]) == [2]
-    elsewhere = await client.http.get(client.live.http, params=query, headers={"x-viewer": "1"})
-    assert ids(elsewhere.json()["data"]) == []
+    response = await client.http.get(live.http, params=query, headers={"x-viewer": "1"})
+    assert ids(response.json()["data"]) == [2]
+    response = await client.http.get(client.live.http, params=query, headers={"x-viewer": "1"})
+    assert ids(response.json()["data"]) == []
     async with live.socket(viewer=7) as socket, client.live.socket(viewer=7) as other:
         await socket.subscribe(FOLLOWING)
         assert ids(await socket.data()) == [2]
@@ -176,8 +175,8 @@ async def test_events_of_one_space_do_not_reach_another(
 ) -> None:
     live = client.live
     async with live.at("shop").socket(viewer=7) as socket, live.socket(viewer=7) as other:
-        for one in (socket, other):
-            await one.subscribe(EVENTS)
+        for each in (socket, other):
+            await each.subscribe(EVENTS)
 
         async def are_open() -> bool:
             keys = ("EXISTS", "kith:shop:feed:7", "kith:public:feed:7")
@@ -189,8 +188,8 @@ async def test_events_of_one_space_do_not_reach_another(
         await follows(stores, (2, 7))
         await drain_all(stores)
         received = (await socket.data())["relationshipEvents"]
-        received_there = (await other.data())["relationshipEvents"]
-    assert (received["from"]["id"], received_there["from"]["id"]) == ("1", "2")
+        received_by_other = (await other.data())["relationshipEvents"]
+    assert (received["from"]["id"], received_by_other["from"]["id"]) == ("1", "2")
     resync = EVENTS.replace("Events {", f'Events(after: "{received["cursor"]}") {{')
     async with live.socket(viewer=7) as other:
         await other.subscribe(resync)
@@ -200,11 +199,11 @@ async def test_events_of_one_space_do_not_reach_another(
 @pytest.mark.parametrize(
     "name", ["nowhere", "Shop", "pg_catalog", "information_schema", "a%2Fb", ""]
 )
-async def test_an_unknown_space_is_a_typed_404(client: Client, name: str) -> None:
+async def test_an_unknown_space_gets_404_with_a_code(client: Client, name: str) -> None:
     assert await client.code(name, FOLLOWING) == (404, "SPACE_UNKNOWN")
 
 
-async def test_a_space_that_is_not_on_the_list_is_unknown(
+async def test_a_space_outside_the_configured_list_is_unknown(
     storage_settings: StorageSettings, directory: SpaceDirectory
 ) -> None:
     del directory
@@ -239,11 +238,12 @@ async def test_a_header_names_the_space_and_must_agree_with_the_path(
             assert ids(await socket.data()) == [2]
 
 
-async def test_a_header_that_is_not_read_is_rejected(client: Client) -> None:
+async def test_a_space_header_is_rejected_if_the_gateway_does_not_read_it(client: Client) -> None:
     assert await client.code("public", FOLLOWING, {"kith-space": "shop"}) == (400, "BAD_REQUEST")
 
 
 def token(secret: str = DEVELOPMENT_SECRET, **claims: Any) -> dict[str, str]:
+    """The header with a token of user 1 with these claims."""
     signed = jwt.encode({"sub": "1", "exp": 2**40, **claims}, secret, algorithm="HS256")
     return {"authorization": f"Bearer {signed}"}
 
@@ -282,7 +282,7 @@ async def test_a_claim_names_the_space_and_binds_the_token_to_it(
 
 
 def space_configs(settings: StorageSettings, served: SpacesSettings) -> Any:
-    """Configurations of spaces, from their stored settings."""
+    """A function that returns the configuration of a space with its stored settings."""
     environ = {
         "DATABASE_URL": settings.database_url,
         "REDIS_URL": settings.redis_url,
@@ -301,7 +301,7 @@ def space_configs(settings: StorageSettings, served: SpacesSettings) -> Any:
     return config
 
 
-async def test_each_space_has_its_own_keys_and_limits(
+async def test_each_space_can_have_its_own_token_secret_and_limits(
     storage_settings: StorageSettings, directory: SpaceDirectory, tmp_path: Any
 ) -> None:
     secret = "the-secret-of-the-space-shop-alone"
@@ -319,14 +319,14 @@ async def test_each_space_has_its_own_keys_and_limits(
             assert answer["data"]["followUser"]["outcome"] == outcome
         shared = token(space="shop")
         assert await client.code("shop", FOLLOWING, shared) == (401, "UNAUTHENTICATED")
-        foreign = token(secret, space="biz")
-        assert await client.code("biz", FOLLOWING, foreign) == (401, "UNAUTHENTICATED")
+        of_biz = token(secret, space="biz")
+        assert await client.code("biz", FOLLOWING, of_biz) == (401, "UNAUTHENTICATED")
         for to in ("2", "3"):
             _, answer = await client.answer("biz", FOLLOW, None, token(space="biz"), to=to)
             assert answer["data"]["followUser"]["outcome"] == "FOLLOWED"
 
 
-async def test_changed_settings_hold_without_a_restart(
+async def test_changed_settings_take_effect_without_a_restart(
     storage_settings: StorageSettings, directory: SpaceDirectory
 ) -> None:
     config = space_configs(storage_settings, SERVED)
@@ -342,7 +342,7 @@ async def test_changed_settings_hold_without_a_restart(
         await until(is_limited)
 
 
-async def test_a_space_whose_settings_are_wrong_is_unavailable_and_no_other(
+async def test_invalid_settings_make_only_their_own_space_unavailable(
     storage_settings: StorageSettings, directory: SpaceDirectory
 ) -> None:
     await directory.set_settings("shop", {"KITH_FOLLOWING_LIMIT": "many"})
@@ -373,7 +373,7 @@ async def test_a_space_that_cannot_be_opened_is_not_opened_again_by_each_request
         await until(is_open)
 
 
-async def test_a_space_that_is_dropped_ends_for_its_clients_and_for_no_others(
+async def test_dropping_a_space_disconnects_its_clients_and_no_others(
     client: Client, directory: SpaceDirectory
 ) -> None:
     live = client.live
@@ -414,7 +414,7 @@ async def test_an_idle_space_is_closed_and_opened_again(
         assert ids(await client.data("shop", FOLLOWING)) == [2]
 
 
-async def test_more_spaces_than_may_be_open_take_turns(
+async def test_at_the_maximum_of_open_spaces_an_unused_one_is_closed_for_another(
     storage_settings: StorageSettings, directory: SpaceDirectory
 ) -> None:
     del directory
@@ -426,7 +426,7 @@ async def test_more_spaces_than_may_be_open_take_turns(
             assert await client.code("biz", FOLLOWING) == (503, "OVERLOADED")
 
 
-async def test_spaces_that_are_named_in_turn_are_not_opened_again_and_again(
+async def test_alternating_requests_to_two_spaces_reopen_them_a_limited_number_of_times(
     storage_settings: StorageSettings, directory: SpaceDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del directory
@@ -434,11 +434,11 @@ async def test_spaces_that_are_named_in_turn_are_not_opened_again_and_again(
     opened: list[str] = []
     open_space = spaces._Opened
 
-    def counted(record: Any, *given: Any) -> Any:
+    def counting_open(record: Any, *given: Any) -> Any:
         opened.append(record.name)
         return open_space(record, *given)
 
-    monkeypatch.setattr(spaces, "_Opened", counted)
+    monkeypatch.setattr(spaces, "_Opened", counting_open)
     async with serving(storage_settings, replace(SERVED, open_max=1)) as client:
         for name in ("shop", "biz", "shop", "biz"):
             assert (await client.answer(name, FOLLOWING))[0] == 200
@@ -449,7 +449,7 @@ async def test_spaces_that_are_named_in_turn_are_not_opened_again_and_again(
     assert opened == ["shop", "biz", "shop", "biz"]
 
 
-async def test_metrics_name_the_space(client: Client) -> None:
+async def test_metrics_have_a_label_for_the_space(client: Client) -> None:
     await client.data("shop", FOLLOW.replace("mutation", "mutation Named"), to="2")
     text = (await client.http.get(client.live.http.replace("graphql", "metrics"))).text
     assert 'kith_requests_total{code="OK",operation="Named",space="shop"} 1.0' in text
@@ -465,10 +465,10 @@ async def test_each_rejection_because_of_a_space_is_counted(
     await directory.set_settings("biz", {"KITH_FOLLOWING_LIMIT": "many"})
     served = replace(SERVED, named_by=NamedBy(frozenset({SpaceSource.HEADER, SpaceSource.PATH})))
     config = space_configs(storage_settings, served)
-    async with serving(storage_settings, served, make_space_config=config) as c:
+    async with serving(storage_settings, served, make_space_config=config) as client:
 
         async def rejections(code: str) -> float:
-            text = (await c.http.get(c.live.http.replace("graphql", "metrics"))).text
+            text = (await client.http.get(client.live.http.replace("graphql", "metrics"))).text
             head = f'kith_space_rejections_total{{code="{code}"}} '
             lines = (line for line in text.splitlines() if line.startswith(head))
             return sum(float(line.removeprefix(head)) for line in lines)
@@ -479,11 +479,11 @@ async def test_each_rejection_because_of_a_space_is_counted(
             ("biz", {}, "UNAVAILABLE"),  # it cannot be opened
         ):
             before = await rejections(code)
-            assert (await c.code(space, FOLLOWING, headers))[1] == code
+            assert (await client.code(space, FOLLOWING, headers))[1] == code
             assert await rejections(code) == before + 1
 
 
-async def test_budgets_of_one_space_are_not_spent_in_another(
+async def test_each_space_has_its_own_budgets(
     storage_settings: StorageSettings, directory: SpaceDirectory
 ) -> None:
     del directory
@@ -498,7 +498,7 @@ async def test_budgets_of_one_space_are_not_spent_in_another(
         assert (await client.answer("public", FOLLOWING))[0] == 200
 
 
-async def test_many_requests_open_a_space_once(
+async def test_concurrent_requests_open_a_space_once(
     storage_settings: StorageSettings, directory: SpaceDirectory
 ) -> None:
     del directory
@@ -511,15 +511,15 @@ async def test_many_requests_open_a_space_once(
         assert "kith_spaces_open 1.0" in text
 
 
-async def test_services_read_the_lists_and_changes_of_a_space(client: Client) -> None:
+async def test_services_export_the_lists_and_changes_of_one_space(client: Client) -> None:
     await client.data("shop", FOLLOW, to="2")
     root = client.live.http.removesuffix("/graphql")
     of_service = token(scope="service", sub=None)
     for space, lines in (("/spaces/shop", 1), ("", 0), ("/spaces/biz", 0)):
         found = await client.http.get(f"{root}{space}/export/following/1", headers=of_service)
         assert (found.status_code, len(found.text.splitlines())) == (200, lines)
-    now = f"{root}/spaces/shop/changes?follow=false"
-    found = await client.http.get(now, headers=of_service)
+    changes = f"{root}/spaces/shop/changes?follow=false"
+    found = await client.http.get(changes, headers=of_service)
     cursor = found.json()["cursor"]
     for space, status in (("/spaces/shop", 200), ("/spaces/biz", 400), ("", 400)):
         address = f"{root}{space}/changes?follow=false&after={cursor}"

@@ -1,4 +1,4 @@
-"""docs/tutorial.md as its reader follows it: every command, file and address as printed."""
+"""Every command, file and address of docs/tutorial.md works as printed."""
 
 import asyncio
 import json
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is no
 
 
 @dataclass(frozen=True)
-class Reader:
-    """Somebody who follows the tutorial in a folder of their own."""
+class Tutorial:
+    """The steps of the tutorial, with a running `kith dev` and a folder for the files."""
 
     dev: Dev
     folder: Path
-    pages: int
-    """The port that serves the folder."""
+    folder_port: int
+    """The port of the web server that serves the folder."""
 
     @property
     def terminal(self) -> Terminal:
@@ -44,20 +44,20 @@ class Reader:
         return Terminal(
             {
                 "localhost:8000": kith,
-                "localhost:5500": f"localhost:{self.pages}",
-                "http.server 5500": f"http.server {self.pages}",
+                "localhost:5500": f"localhost:{self.folder_port}",
+                "http.server 5500": f"http.server {self.folder_port}",
                 "../follow-button": str(self.folder),
                 ".venv/bin/kith": str(Path(sys.executable).with_name("kith")),
             }
         )
 
-    async def is_answered(self, command: str, answer: str) -> None:
-        """Run a command that answers as printed."""
+    async def check_command(self, command: str, answer: str) -> None:
+        """Run a command, which must return this JSON."""
         assert json.loads(await self.terminal.run(command)) == json.loads(answer), command
 
     async def serves_the_folder(self) -> bool:
         with suppress(OSError):
-            _, writer = await asyncio.open_connection("127.0.0.1", self.pages)
+            _, writer = await asyncio.open_connection("127.0.0.1", self.folder_port)
             writer.close()
             return True
         return False
@@ -73,81 +73,83 @@ class Reader:
         index.write_text(f"{before}{tag}{end}\n", encoding="utf-8")
 
     def address(self, path: str = "") -> str:
-        """An address that the tutorial links to."""
+        """The URL of an address that the tutorial links to."""
         assert path in LINK.findall(page("tutorial"))
-        return f"http://localhost:{self.pages}{path}"
+        return f"http://localhost:{self.folder_port}{path}"
 
-    async def follows(self, user: int) -> bool:
-        """Whether Kith says that user 1 follows the user."""
+    async def is_following(self, user: int) -> bool:
+        """Whether user 1 follows the user."""
         query = f'{{ user(id: "{user}") {{ viewerIsFollowing }} }}'
         answer = await self.dev.ask(query)
         return bool(answer["data"]["user"]["viewerIsFollowing"])
 
 
 @pytest.fixture
-async def reader(state: State, tmp_path: Path) -> AsyncIterator[Reader]:
-    """Somebody who has started Kith and made the folder."""
+async def tutorial(state: State, tmp_path: Path) -> AsyncIterator[Tutorial]:
+    """The tutorial after Kith has been started and the folder has been made."""
     folder = tmp_path / "follow-button"
     folder.mkdir()
     async with running(state) as dev:
-        yield Reader(dev, folder, free_port())
+        yield Tutorial(dev, folder, free_port())
 
 
-async def test_a_reader_ends_with_a_live_follow_button(reader: Reader, tmp_path: Path) -> None:
+async def test_the_tutorial_produces_a_live_follow_button(
+    tutorial: Tutorial, tmp_path: Path
+) -> None:
     (start, _), ask, (sign, _), (serve, _), follow = COMMAND.findall(page("tutorial"))
     assert start == "make dev\n"  # it runs already
-    await reader.is_answered(*ask)
-    await reader.terminal.run(sign)
-    token = (reader.folder / "token.js").read_text(encoding="utf-8")
+    await tutorial.check_command(*ask)
+    await tutorial.terminal.run(sign)
+    token = (tutorial.folder / "token.js").read_text(encoding="utf-8")
     assert re.fullmatch(r"export const token = '[\w.-]+';\n", token)
-    reader.save_files()
-    async with reader.terminal.started(serve):
-        await until(reader.serves_the_folder)
+    tutorial.save_files()
+    async with tutorial.terminal.started(serve):
+        await until(tutorial.serves_the_folder)
         if chromium_path() is None:
-            await reader.is_answered(*follow)
-            pytest.skip("the commands answer; the page was not tried: chromium is not installed")
+            await tutorial.check_command(*follow)
+            pytest.skip("the commands work; the page was not tested: chromium is not installed")
         with browser_page(tmp_path / "browser") as tab:
-            await follow_the_page(ButtonPage(tab), reader, follow)
+            await use_the_page(ButtonPage(tab), tutorial, follow)
             assert not [one for one in tab.complaints() if "favicon.ico" not in str(one)]
 
 
-async def follow_the_page(button: "ButtonPage", reader: Reader, follow: tuple[str, str]) -> None:
-    """Walk through the tutorial from its third section to its end."""
-    await to_thread(button.open, reader.address())
+async def use_the_page(button: "ButtonPage", tutorial: Tutorial, follow: tuple[str, str]) -> None:
+    """Use the page as the tutorial says, from its third section to its end."""
+    await to_thread(button.open, tutorial.address())
     assert button.followers() == 9
-    # In the same turn of the page's event loop: before any answer can have come.
+    # In the same turn of the browser's event loop, so before any response.
     assert button.click() == "Following"
     assert button.followers() == 10
-    await until(lambda: reader.follows(7))
-    await to_thread(button.becomes, "Following")
-    await to_thread(button.open, reader.address())
+    await until(lambda: tutorial.is_following(7))
+    await to_thread(button.wait_for_label, "Following")
+    await to_thread(button.open, tutorial.address())
     assert (button.label(), button.followers()) == ("Following", 10)
     assert button.click() == "Follow"
-    await to_thread(button.becomes, "Follow")
-    assert not await reader.follows(7)
+    await to_thread(button.wait_for_label, "Follow")
+    assert not await tutorial.is_following(7)
 
-    await to_thread(button.open, reader.address("/?user=412"))
+    await to_thread(button.open, tutorial.address("/?user=412"))
     assert button.click() == "Following"
-    await to_thread(button.complains)
+    await to_thread(button.wait_for_error)
     assert button.label() == "Follow"
-    await to_thread(button.open, reader.address("/?user=416"))
+    await to_thread(button.open, tutorial.address("/?user=416"))
     button.click()
-    await to_thread(button.becomes, "Requested")
+    await to_thread(button.wait_for_label, "Requested")
     button.click()
-    await to_thread(button.becomes, "Follow")
+    await to_thread(button.wait_for_label, "Follow")
 
-    reader.add_script_tag()
-    await to_thread(button.open, reader.address())
+    tutorial.add_script_tag()
+    await to_thread(button.open, tutorial.address())
     assert button.followers() == 9
-    await reader.is_answered(*follow)
-    await to_thread(button.counts, 10)
-    await reader.dev.ask('mutation { followUser(input: { userId: "7" }) { changed } }')
-    await to_thread(button.becomes, "Following")
+    await tutorial.check_command(*follow)
+    await to_thread(button.wait_for_followers, 10)
+    await tutorial.dev.ask('mutation { followUser(input: { userId: "7" }) { changed } }')
+    await to_thread(button.wait_for_label, "Following")
 
 
 @dataclass(frozen=True)
 class ButtonPage:
-    """The tutorial's page in a browser. Methods that wait run in a thread."""
+    """The tutorial's page in a browser. `open` and `wait_for_…` block, so they run in a thread."""
 
     tab: Page
 
@@ -164,14 +166,14 @@ class ButtonPage:
         return int(self.tab.evaluate("document.getElementById('count').value"))
 
     def click(self) -> str:
-        """Click, and return what the button says before anything else runs."""
+        """Click, and return the label in the same turn of the browser's event loop."""
         return str(self.tab.evaluate(f"{BUTTON}.click(), {BUTTON}.textContent"))
 
-    def becomes(self, label: str) -> None:
+    def wait_for_label(self, label: str) -> None:
         self.tab.wait_for(f"!{BUTTON}.disabled && {BUTTON}.textContent === '{label}'")
 
-    def complains(self) -> None:
+    def wait_for_error(self) -> None:
         self.tab.wait_for("document.getElementById('error').textContent")
 
-    def counts(self, followers: int) -> None:
+    def wait_for_followers(self, followers: int) -> None:
         self.tab.wait_for(f"document.getElementById('count').value === '{followers}'")

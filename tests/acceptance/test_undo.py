@@ -1,4 +1,5 @@
-"""An undo restores what a change removed: for its actor, for a while, if nothing is newer."""
+"""An undo restores what a change removed, for its actor, for a limited time, unless a newer change
+prevents it."""
 
 import asyncio
 from dataclasses import replace
@@ -22,15 +23,15 @@ async def undo(gateway: Gateway, viewer: int, token: str, **given: Any) -> Any:
 
 
 def reason(payload: Any) -> str:
-    """Why nothing was undone."""
+    """The reason of a `CANNOT_UNDO` rejection."""
     (error,) = payload["userErrors"]
     assert (payload["outcome"], payload["changed"]) == ("REJECTED", False)
     assert (error["code"], error["field"]) == ("CANNOT_UNDO", ["input", "undoToken"])
     return str(error["reason"])
 
 
-async def left(gateway: Gateway, viewer: int = 1, target: int = 2) -> str:
-    """The token of an unfollow."""
+async def unfollow_token(gateway: Gateway, viewer: int = 1, target: int = 2) -> str:
+    """Follow and unfollow a user. Returns the undo token of the unfollow."""
     await change(gateway, viewer, "followUser", target)
     return str((await change(gateway, viewer, "unfollowUser", target))["undoToken"])
 
@@ -48,15 +49,15 @@ async def test_an_undo_restores_the_relation_with_its_dates(
     await drain_all(stores)
     before = (await gateway.data(RELATION, 1, id="2"))["user"]["viewerRelation"]
     assert before["state"] == "FRIENDS"
-    taken = await change(gateway, 1, mutation, 2)
-    assert taken["relation"] != before
-    undone = await undo(gateway, 1, taken["undoToken"])
+    removal = await change(gateway, 1, mutation, 2)
+    assert removal["relation"] != before
+    undone = await undo(gateway, 1, removal["undoToken"])
     assert (undone["outcome"], undone["changed"]) == ("RESTORED", True)
     assert (undone["user"], undone["relation"]) == ({"id": "2"}, before)
     assert (await gateway.data(RELATION, 1, id="2"))["user"]["viewerRelation"] == before
     await drain_all(stores)
     assert (await gateway.data(RELATION, 1, id="2"))["user"]["viewerRelation"] == before
-    assert reason(await undo(gateway, 1, taken["undoToken"])) == "OVERTAKEN"
+    assert reason(await undo(gateway, 1, removal["undoToken"])) == "OVERTAKEN"
 
 
 REQUESTS = """
@@ -76,26 +77,26 @@ REQUESTS = """
         ("cancelFollowRequest", 1, 2),
     ],
 )
-async def test_a_request_that_was_taken_waits_again_with_its_date_and_message(
+async def test_an_undo_restores_a_removed_request_with_its_date_and_message(
     gateway: Gateway, stores: Stores, mutation: str, actor: int, target: int
 ) -> None:
     await say(gateway, 2, protected=True)
     await change(gateway, 1, "followUser", 2, message="Please!")
     await drain_all(stores)
     before = [await gateway.data(REQUESTS, viewer) for viewer in (1, 2)]
-    (asked,) = before[0]["viewer"]["outgoingFollowRequests"]["edges"]
-    assert asked["node"] == {"id": "request:1:2", "message": "Please!"}
-    taken = await change(gateway, actor, mutation, target)
+    (request,) = before[0]["viewer"]["outgoingFollowRequests"]["edges"]
+    assert request["node"] == {"id": "request:1:2", "message": "Please!"}
+    removal = await change(gateway, actor, mutation, target)
     assert (await gateway.data(REQUESTS, actor)) != before[actor - 1]
-    undone = await undo(gateway, actor, taken["undoToken"])
+    undone = await undo(gateway, actor, removal["undoToken"])
     assert undone["outcome"] == "RESTORED"
     await drain_all(stores)
     assert [await gateway.data(REQUESTS, viewer) for viewer in (1, 2)] == before
-    assert reason(await undo(gateway, actor, taken["undoToken"])) == "OVERTAKEN"
+    assert reason(await undo(gateway, actor, removal["undoToken"])) == "OVERTAKEN"
     assert (await outcome(gateway, 2, "acceptFollowRequest", 1))[0] == "REQUEST_ACCEPTED"
 
 
-async def test_a_request_that_was_made_anew_since_is_brought_back_by_no_undo(
+async def test_an_undo_of_a_removed_request_is_rejected_after_a_new_request_or_follow(
     gateway: Gateway,
 ) -> None:
     await say(gateway, 2, protected=True)
@@ -109,18 +110,25 @@ async def test_a_request_that_was_made_anew_since_is_brought_back_by_no_undo(
     assert reason(await undo(gateway, 1, cancelled)) == "OVERTAKEN"
 
 
-NOTHING = ("followUser", "muteUser", "unfollowUser", "removeFollower", "declineFollowRequest")
-
-
-@pytest.mark.parametrize("mutation", [*NOTHING, "cancelFollowRequest"])
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        "followUser",
+        "muteUser",
+        "unfollowUser",
+        "removeFollower",
+        "declineFollowRequest",
+        "cancelFollowRequest",
+    ],
+)
 async def test_a_change_that_removed_nothing_has_no_undo_token(
     gateway: Gateway, mutation: str
 ) -> None:
     assert (await change(gateway, 1, mutation, 2, idempotencyKey="k"))["undoToken"] is None
 
 
-async def test_a_token_is_its_actors_alone(gateway: Gateway) -> None:
-    token = await left(gateway)
+async def test_only_the_actor_of_a_change_can_use_its_undo_token(gateway: Gateway) -> None:
+    token = await unfollow_token(gateway)
     assert reason(await undo(gateway, 2, token)) == "UNKNOWN"
     assert (await undo(gateway, 1, token))["outcome"] == "RESTORED"
 
@@ -134,13 +142,15 @@ async def test_an_unknown_undo_token_restores_nothing(gateway: Gateway, token: s
     assert (payload["user"], payload["relation"]) == (None, None)
 
 
-async def test_a_token_in_another_spelling_is_none(gateway: Gateway) -> None:
-    token = await left(gateway)
+async def test_an_undo_token_in_another_encoding_is_unknown(gateway: Gateway) -> None:
+    token = await unfollow_token(gateway)
     for other in (token + "==", token.swapcase(), token[:-1], " " + token):
         assert reason(await undo(gateway, 1, other)) == "UNKNOWN"
 
 
-async def test_a_receipt_that_took_nothing_is_no_token(gateway: Gateway, stores: Stores) -> None:
+async def test_the_id_of_a_receipt_without_an_undo_record_is_not_an_undo_token(
+    gateway: Gateway, stores: Stores
+) -> None:
     await change(gateway, 1, "followUser", 2, idempotencyKey="k")
     row = await stores.servers.postgres.row(
         "SELECT translate(trim('=' FROM encode(uuid_send(id), 'base64')), '+/', '-_') AS token"
@@ -150,8 +160,8 @@ async def test_a_receipt_that_took_nothing_is_no_token(gateway: Gateway, stores:
     assert reason(await undo(gateway, 1, row["token"])) == "UNKNOWN"
 
 
-async def test_a_token_expires(gateway: Gateway, stores: Stores) -> None:
-    token = await left(gateway)
+async def test_an_undo_token_expires(gateway: Gateway, stores: Stores) -> None:
+    token = await unfollow_token(gateway)
     await stores.servers.postgres.fetch(
         "UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint"
     )
@@ -159,13 +169,13 @@ async def test_a_token_expires(gateway: Gateway, stores: Stores) -> None:
     assert (reason(payload), payload["user"]) == ("EXPIRED", {"id": "2"})
 
 
-async def test_a_later_change_of_the_viewer_is_not_undone(gateway: Gateway) -> None:
-    token = await left(gateway)
+async def test_an_undo_is_rejected_after_a_later_change_by_the_actor(gateway: Gateway) -> None:
+    token = await unfollow_token(gateway)
     await change(gateway, 1, "muteUser", 2)
     assert reason(await undo(gateway, 1, token)) == "OVERTAKEN"
 
 
-SECRETS = {
+HIDDEN_CHANGES = {
     "mute": ["muteUser"],
     "mute and unmute": ["muteUser", "unmuteUser"],
     "dismiss": ["dismissSuggestion"],
@@ -173,31 +183,33 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
+@pytest.mark.parametrize("hidden", HIDDEN_CHANGES.values(), ids=HIDDEN_CHANGES)
 @pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
-async def test_no_undo_reveals_what_the_other_user_did_unseen(
-    gateway: Gateway, stores: Stores, mutation: str, secret: list[str]
+async def test_the_result_of_an_undo_does_not_reveal_hidden_changes_by_the_other_user(
+    gateway: Gateway, stores: Stores, mutation: str, hidden: list[str]
 ) -> None:
-    """A mute by the other user stays, too."""
-    both = [(1, 2), (3, 4)] if mutation != "removeFollower" else []  # else a block is seen by it
+    """The undo also keeps a mute by the other user."""
+    # With `removeFollower` the viewer follows nobody: a block would visibly end such a follow.
+    both = [(1, 2), (3, 4)] if mutation != "removeFollower" else []
     await follows(stores, (2, 1), (4, 3), *both)
     result = []
     for viewer, target in ((1, 2), (3, 4)):
         token = (await change(gateway, viewer, mutation, target))["undoToken"]
-        for act in secret if viewer == 1 else []:
-            await change(gateway, target, act, viewer)
+        for hidden_mutation in hidden if viewer == 1 else []:
+            await change(gateway, target, hidden_mutation, viewer)
         payload = await undo(gateway, viewer, token)
         result.append((payload["outcome"], payload["relation"]["state"]))
-    if "blockUser" in secret and mutation == "unfollowUser":
-        assert result == [("RESTORED", "FOLLOWING"), ("RESTORED", "FRIENDS")]  # a follow has ended
+    if "blockUser" in hidden and mutation == "unfollowUser":
+        # The block has ended the other user's follow.
+        assert result == [("RESTORED", "FOLLOWING"), ("RESTORED", "FRIENDS")]
     else:
         assert result[0] == result[1] == ("RESTORED", "FRIENDS" if both else "FOLLOWED_BY")
-    if secret == ["muteUser"]:
+    if hidden == ["muteUser"]:
         assert (await outcome(gateway, 2, "muteUser", 1))[0] == "ALREADY_MUTED"
 
 
-async def test_a_follow_by_the_other_is_none_of_the_undos_business(gateway: Gateway) -> None:
-    token = await left(gateway)
+async def test_a_later_follow_by_the_other_user_does_not_prevent_an_undo(gateway: Gateway) -> None:
+    token = await unfollow_token(gateway)
     await change(gateway, 2, "followUser", 1)
     payload = await undo(gateway, 1, token)
     assert (payload["outcome"], payload["relation"]["state"]) == ("RESTORED", "FRIENDS")
@@ -213,7 +225,7 @@ async def test_a_second_undo_does_not_restore_a_follow_that_the_other_user_ended
     assert reason(await undo(gateway, 1, token)) == "OVERTAKEN"
 
 
-BROKEN = """
+FAILING_TRIGGER = """
 CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'as if the server went away' USING ERRCODE = 'admin_shutdown';
@@ -222,15 +234,15 @@ CREATE TRIGGER broken BEFORE UPDATE ON receipt FOR EACH ROW EXECUTE FUNCTION bro
 """
 
 
-@pytest.mark.plain("it plants a trigger, which distributed tables cannot have")
+@pytest.mark.plain("it creates a trigger, which distributed tables cannot have")
 @pytest.mark.parametrize("given", [{}, {"idempotencyKey": "k"}], ids=["no key", "a key"])
-async def test_an_undo_that_fails_has_neither_given_back_nor_spent(
+async def test_an_undo_that_fails_restores_nothing_and_can_be_repeated(
     gateway: Gateway, storage_settings: StorageSettings, given: dict[str, str]
 ) -> None:
     await say(gateway, 2, protected=True)
     await change(gateway, 1, "followUser", 2, message="Please!")
     token = (await change(gateway, 2, "declineFollowRequest", 1))["undoToken"]
-    await execute(storage_settings, BROKEN)
+    await execute(storage_settings, FAILING_TRIGGER)
     query = """mutation ($input: UndoRelationshipChangeInput!) {
         undoRelationshipChange(input: $input) { outcome } }"""
     error = await gateway.error(query, 2, input={"undoToken": token, **given})
@@ -242,18 +254,20 @@ async def test_an_undo_that_fails_has_neither_given_back_nor_spent(
     assert reason(await undo(gateway, 2, token)) == "OVERTAKEN"
 
 
-async def test_of_many_undos_at_once_one_restores_and_its_repeats_report_that(
+async def test_only_one_of_concurrent_undos_restores_unless_they_share_an_idempotency_key(
     gateway: Gateway,
 ) -> None:
     for given, restored in (({}, 1), ({"idempotencyKey": "k"}, 10)):
-        token = await left(gateway)
+        token = await unfollow_token(gateway)
         result = await asyncio.gather(*(undo(gateway, 1, token, **given) for _ in range(10)))
         assert sorted(one["outcome"] for one in result).count("RESTORED") == restored
         await change(gateway, 1, "unfollowUser", 2)
 
 
-async def test_an_undo_sends_a_request_to_an_account_protected_since(gateway: Gateway) -> None:
-    token = await left(gateway)
+async def test_an_undo_of_an_unfollow_sends_a_request_if_the_account_is_protected_now(
+    gateway: Gateway,
+) -> None:
+    token = await unfollow_token(gateway)
     await say(gateway, 2, protected=True)
     assert (await undo(gateway, 1, token))["relation"]["state"] == "NONE"
     assert await outcome(gateway, 2, "acceptFollowRequest", 1) == (
@@ -265,7 +279,7 @@ async def test_an_undo_sends_a_request_to_an_account_protected_since(gateway: Ga
 
 
 @pytest.mark.parametrize("mutation", ["removeFollower", "declineFollowRequest"])
-async def test_a_whisper_that_is_hidden_is_answered_as_a_full_limit(
+async def test_a_hidden_whisper_and_a_reached_limit_give_the_same_result_of_an_undo(
     storage_settings: StorageSettings, mutation: str
 ) -> None:
     policy = Policy(following_max=1, whispers_hidden=True)
@@ -286,7 +300,9 @@ async def test_a_whisper_that_is_hidden_is_answered_as_a_full_limit(
         assert result[0] == result[1]
 
 
-async def test_an_undo_lifts_the_other_over_no_limit(storage_settings: StorageSettings) -> None:
+async def test_an_undo_does_not_restore_a_follow_beyond_the_other_users_limit(
+    storage_settings: StorageSettings,
+) -> None:
     async with running_gateway(storage_settings, Policy(following_max=1)) as gateway:
         await change(gateway, 2, "followUser", 1)
         token = (await change(gateway, 1, "blockUser", 2))["undoToken"]
@@ -295,13 +311,13 @@ async def test_an_undo_lifts_the_other_over_no_limit(storage_settings: StorageSe
         assert (payload["outcome"], payload["relation"]["state"]) == ("RESTORED", "NONE")
 
 
-async def test_a_block_and_an_absent_account_look_the_same(
+async def test_an_undo_returns_the_same_for_a_blocker_and_a_deactivated_account(
     gateway: Gateway, stores: Stores
 ) -> None:
-    blocked, gone = await left(gateway, 1, 2), await left(gateway, 1, 3)
+    blocked, deactivated = await unfollow_token(gateway, 1, 2), await unfollow_token(gateway, 1, 3)
     await change(gateway, 2, "blockUser", 1)
     await deactivate(stores, 3)
-    result = [await undo(gateway, 1, token) for token in (blocked, gone)]
+    result = [await undo(gateway, 1, token) for token in (blocked, deactivated)]
     assert [payload.pop("user")["id"] for payload in result] == ["2", "3"]
     assert result[0] == result[1]
     assert [error["code"] for error in result[0]["userErrors"]] == ["NOT_ALLOWED"]
@@ -309,7 +325,7 @@ async def test_a_block_and_an_absent_account_look_the_same(
 
 @pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
 @pytest.mark.parametrize("state", [AccountState.DEACTIVATED, AccountState.DELETED])
-async def test_nothing_is_given_back_of_an_account_that_is_not_here(
+async def test_no_relation_to_an_absent_account_is_restored(
     storage_settings: StorageSettings, stores: Stores, mutation: str, state: AccountState
 ) -> None:
     await follows(stores, (1, 2), (2, 1))
@@ -325,14 +341,16 @@ async def test_nothing_is_given_back_of_an_account_that_is_not_here(
         await stores.writes.account_states.change(UserId(2), AccountState.ACTIVE)
         again = await undo(gateway, 1, token)
     if state is AccountState.DELETED:
-        assert again["userErrors"] == rejected["userErrors"], "for good"
+        assert again["userErrors"] == rejected["userErrors"], "a deletion is final"
     else:
         assert (again["outcome"], again["relation"]["state"]) == ("RESTORED", "FRIENDS")
 
 
-async def test_an_undo_is_held_to_the_limit(storage_settings: StorageSettings) -> None:
+async def test_an_undo_beyond_the_following_limit_is_rejected(
+    storage_settings: StorageSettings,
+) -> None:
     async with running_gateway(storage_settings, Policy(following_max=1)) as gateway:
-        token = await left(gateway)
+        token = await unfollow_token(gateway)
         await change(gateway, 1, "followUser", 3)
         (error,) = (await undo(gateway, 1, token))["userErrors"]
         assert error["code"] == "FOLLOWING_LIMIT_REACHED"
@@ -340,8 +358,10 @@ async def test_an_undo_is_held_to_the_limit(storage_settings: StorageSettings) -
         assert (await undo(gateway, 1, token))["outcome"] == "RESTORED"
 
 
-async def test_an_undo_may_be_repeated_with_its_key(gateway: Gateway, stores: Stores) -> None:
-    token = await left(gateway)
+async def test_a_repeat_of_an_undo_with_its_key_succeeds_after_the_token_has_expired(
+    gateway: Gateway, stores: Stores
+) -> None:
+    token = await unfollow_token(gateway)
     first = await undo(gateway, 1, token, idempotencyKey="k")
     await stores.servers.postgres.fetch(
         "UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint"
@@ -351,7 +371,7 @@ async def test_an_undo_may_be_repeated_with_its_key(gateway: Gateway, stores: St
     assert error["code"] == "IDEMPOTENCY_KEY_REUSED"
 
 
-async def test_a_note_that_was_made_before_survives_an_undo(gateway: Gateway) -> None:
+async def test_an_undo_keeps_an_earlier_mute(gateway: Gateway) -> None:
     await change(gateway, 1, "muteUser", 2)
-    await undo(gateway, 1, await left(gateway))
+    await undo(gateway, 1, await unfollow_token(gateway))
     assert await outcome(gateway, 1, "muteUser", 2) == ("ALREADY_MUTED", "FOLLOWING")

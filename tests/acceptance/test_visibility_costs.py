@@ -8,11 +8,11 @@ from tests.support.gateway import Gateway
 
 pytestmark = pytest.mark.usefixtures("circle")
 
-THIRD, NOBODY = 60, None
+UNINVOLVED, ANONYMOUS = 60, None
 
-WITH = "query ($ids: [ID!]!) { user(id: 1) { %s } }"
-STATES = WITH % "relationWith(ids: $ids) { state }"
-MASK = WITH % "relationMask(ids: $ids)"
+OF_USER_1 = "query ($ids: [ID!]!) { user(id: 1) { %s } }"
+STATES = OF_USER_1 % "relationWith(ids: $ids) { state }"
+MASK = OF_USER_1 % "relationMask(ids: $ids)"
 BUTTONS = """
 query ($ids: [ID!]!) { users(ids: $ids) {
   viewerIsFollowing isFollowingViewer viewerCanFollow viewerFollowEligibility { code message }
@@ -34,7 +34,7 @@ def ids(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("query", [STATES, MASK])
-async def test_a_viewers_own_relations_are_one_round_trip_and_read_no_account(
+async def test_own_relations_cost_one_round_trip_and_read_no_profile(
     query: str, gateway: Gateway, stores: Stores
 ) -> None:
     for count in (2, 1000):
@@ -44,32 +44,35 @@ async def test_a_viewers_own_relations_are_one_round_trip_and_read_no_account(
 
 
 @pytest.mark.parametrize("query", [STATES, MASK])
-async def test_relations_that_a_viewer_is_no_end_of_cost_two_batches_more(
+async def test_relations_between_other_users_cost_at_most_two_more_round_trips(
     query: str, gateway: Gateway
 ) -> None:
     for count in (2, 1000):
-        of_third = await warm_cost(gateway, query, THIRD, ids=ids(count))
-        of_nobody = await warm_cost(gateway, query, NOBODY, ids=ids(count))
-        of_service = await warm_cost(gateway.as_service, query, None, ids=ids(count))
-        assert (of_third.statements, of_nobody.statements, of_service.statements) == (0, 0, 0)
-        assert of_third.round_trips <= 3
-        assert of_nobody.round_trips <= 2
-        assert of_service.round_trips == 1
+        for_uninvolved = await warm_cost(gateway, query, UNINVOLVED, ids=ids(count))
+        for_anonymous = await warm_cost(gateway, query, ANONYMOUS, ids=ids(count))
+        for_service = await warm_cost(gateway.as_service, query, None, ids=ids(count))
+        assert for_uninvolved.statements == for_anonymous.statements == 0
+        assert for_service.statements == 0
+        assert for_uninvolved.round_trips <= 3
+        assert for_anonymous.round_trips <= 2
+        assert for_service.round_trips == 1
 
 
-async def test_strangers_need_no_account(gateway: Gateway, stores: Stores) -> None:
-    strangers = [str(user) for user in range(100, 1100)]
-    assert await warm_cost(gateway, STATES, THIRD, ids=strangers) == Cost(0, 1)
+async def test_empty_relations_between_other_users_read_no_profile(
+    gateway: Gateway, stores: Stores
+) -> None:
+    unrelated = [str(user) for user in range(100, 1100)]
+    assert await warm_cost(gateway, STATES, UNINVOLVED, ids=unrelated) == Cost(0, 1)
 
 
-async def test_a_hundred_buttons_cost_what_two_do(gateway: Gateway) -> None:
+async def test_a_hundred_follow_buttons_cost_as_much_as_two(gateway: Gateway) -> None:
     costs = [await warm_cost(gateway, BUTTONS, 1, ids=ids(count)) for count in (2, 100)]
     assert costs[0] == costs[1]
     assert costs[0].statements == 0
     assert costs[0].round_trips <= 2
 
 
-async def test_buttons_without_a_cache_are_a_constant_number_of_statements(
+async def test_follow_buttons_with_empty_caches_cost_at_most_five_statements(
     gateway: Gateway, stores: Stores
 ) -> None:
     await gateway.data(BUTTONS, 1, ids=["1"])
@@ -80,7 +83,7 @@ async def test_buttons_without_a_cache_are_a_constant_number_of_statements(
         assert (await cost_since(gateway, before)).statements <= 5
 
 
-async def test_five_hundred_pairs_cost_what_two_do(gateway: Gateway, stores: Stores) -> None:
+async def test_five_hundred_pairs_cost_as_much_as_two(gateway: Gateway, stores: Stores) -> None:
     for count in (2, 500):
         pairs = [{"from": str(u % 50 + 1), "to": str(50 - u % 7)} for u in range(count)]
         await stores.servers.redis.pipe([("FLUSHDB",)])

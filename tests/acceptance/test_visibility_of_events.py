@@ -40,7 +40,7 @@ class Subscriber:
         assert (await self.socket.receive())["type"] == "complete"
 
     async def next_event(self) -> str:
-        """The next event, in three words."""
+        """The next event: its type, source and target."""
         event = (await self.socket.data())["relationshipEvents"]
         return f"{event['type']} {event['from']['id']} {event['to']['id']}"
 
@@ -49,7 +49,7 @@ class Subscriber:
 async def subscribed_to_events(
     live: LiveGateway, stores: Stores, *users: int
 ) -> AsyncIterator[list[Subscriber]]:
-    """Subscribers to their own events."""
+    """A subscriber to the events of each user."""
     async with AsyncExitStack() as stack:
         opened = []
         for user in users:
@@ -68,7 +68,7 @@ async def subscribed_to_events(
 async def change(
     live: LiveGateway, stores: Stores, user: int, mutation: str, other: int, extra: str = ""
 ) -> None:
-    """A user sends a mutation on another socket, and a worker applies it."""
+    """A user sends a mutation on another socket, and a drain applies it."""
     async with live.socket(viewer=user) as socket:
         await Subscriber(socket, user).send(mutation, other, extra)
     await drain_all(stores)
@@ -78,15 +78,17 @@ async def received_by(subscriber: Subscriber, count: int) -> set[str]:
     return {await subscriber.next_event() for _ in range(count)}
 
 
-async def assert_no_event(live: LiveGateway, stores: Stores, *listeners: Subscriber) -> None:
-    """The next event of each subscriber is that of a new follow: there was no other before it."""
-    for subscriber in listeners:
+async def assert_no_event(live: LiveGateway, stores: Stores, *subscribers: Subscriber) -> None:
+    """Follow each subscriber, and assert that the event of this follow is the next one."""
+    for subscriber in subscribers:
         follower = 5_000 + subscriber.user
         await change(live, stores, follower, "followUser", subscriber.user)
         assert await subscriber.next_event() == f"FOLLOWED {follower} {subscriber.user}"
 
 
-async def test_a_block_is_an_event_for_the_blocker_alone(live: LiveGateway, stores: Stores) -> None:
+async def test_a_block_is_an_event_for_the_blocker_and_looks_like_unfollows_to_the_blocked_user(
+    live: LiveGateway, stores: Stores
+) -> None:
     await follows(stores, (ANNA, BEN), (BEN, ANNA))
     await drain_all(stores)
     async with subscribed_to_events(live, stores, ANNA, BEN, THIRD) as (anna, ben, third):
@@ -98,7 +100,7 @@ async def test_a_block_is_an_event_for_the_blocker_alone(live: LiveGateway, stor
         await assert_no_event(live, stores, anna, ben, third)
 
 
-async def test_the_blocked_see_relation_and_counts_as_if_they_were_strangers(
+async def test_a_block_hides_the_relation_and_the_counts_from_a_blocked_subscriber(
     live: LiveGateway, stores: Stores
 ) -> None:
     await follows(stores, (ANNA, BEN), (THIRD, BEN))
@@ -108,23 +110,23 @@ async def test_the_blocked_see_relation_and_counts_as_if_they_were_strangers(
         live.socket(viewer=ANNA) as counts,
         live.socket(viewer=THIRD) as others,
     ):
-        await subscribed(relation, RELATION, BEN)
+        await subscribe(relation, RELATION, BEN)
         assert (await relation.data())["relationChanged"][0]["state"] == "FOLLOWING"
         for socket in (counts, others):
-            await subscribed(socket, COUNTS, BEN)
-            assert await counted(socket) == (2, 0)
+            await subscribe(socket, COUNTS, BEN)
+            assert await next_counts(socket) == (2, 0)
         await change(live, stores, BEN, "blockUser", ANNA)
         seen = (await relation.data())["relationChanged"]
         assert seen == [{"state": "NONE", "blocking": False, "muted": False}]
         # The end of the follow and the block arrive one after the other, in either order.
-        result = [await counted(counts)]
+        result = [await next_counts(counts)]
         while result[-1] != (None, None):
-            result.append(await counted(counts))
+            result.append(await next_counts(counts))
         assert set(result) <= {(1, 0), (None, None)}
-        assert await counted(others) == (1, 0)
+        assert await next_counts(others) == (1, 0)
 
 
-async def test_an_account_is_gone_at_once_and_its_edges_send_their_end(
+async def test_a_deletion_hides_the_account_immediately_and_its_erasure_sends_unfollows(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     await follows(stores, (ANNA, BEN), (BEN, ANNA), (THIRD, BEN))
@@ -136,15 +138,17 @@ async def test_an_account_is_gone_at_once_and_its_edges_send_their_end(
         subscribed_to_events(live, stores, ANNA, THIRD) as (anna, third),
     ):
         async with live.socket(viewer=ANNA) as relation, live.socket(viewer=THIRD) as counts:
-            await subscribed(relation, RELATION, BEN)
+            await subscribe(relation, RELATION, BEN)
             assert (await relation.data())["relationChanged"][0]["state"] == "FRIENDS"
-            await subscribed(counts, COUNTS, ANNA)
-            assert await counted(counts) == (1, 1)
+            await subscribe(counts, COUNTS, ANNA)
+            assert await next_counts(counts) == (1, 1)
             await stores.writes.account_states.change(UserId(BEN), AccountState.DELETED)
             assert (await relation.data())["relationChanged"][0]["state"] == "NONE"
-            assert await counted(counts) == (0, 0)
+            assert await next_counts(counts) == (0, 0)
         erasing = [await stores.jobs.accounts.erasure.erase_batch(UserId(BEN)) for _ in range(3)]
-        assert erasing[-1] is BatchResult.WAIT, "nothing is left, but something may be under way"
+        assert erasing[-1] is BatchResult.WAIT, (
+            "no edge is left, but a concurrent change may still add one"
+        )
         await drain_all(stores)
         assert await received_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}
         assert await received_by(third, 1) == {"UNFOLLOWED 9 7"}
@@ -182,7 +186,7 @@ async def test_a_mute_is_an_event_for_the_user_who_mutes(live: LiveGateway, stor
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-async def test_a_whisper_is_an_event_for_its_two_ends_at_most(
+async def test_a_whisper_is_an_event_for_its_owner_and_for_its_target_unless_hidden(
     storage_settings: StorageSettings, stores: Stores, hidden: bool
 ) -> None:
     policy = replace(Policy(), counts_every_s=0.01, whispers_hidden=hidden)
@@ -193,21 +197,23 @@ async def test_a_whisper_is_an_event_for_its_two_ends_at_most(
         live.socket(viewer=BEN) as own,
     ):
         for socket in (others, own):
-            await subscribed(socket, COUNTS, BEN)
-            assert await counted(socket) == (0, 0)
+            await subscribe(socket, COUNTS, BEN)
+            assert await next_counts(socket) == (0, 0)
         await change(live, stores, ANNA, "followUser", BEN, ", visibility: WHISPER")
         assert await anna.next_event() == "FOLLOWED 1 7"
         if not hidden:
             assert await ben.next_event() == "FOLLOWED 1 7"
-            assert await counted(own) == (1, 0)
+            assert await next_counts(own) == (1, 0)
         await assert_no_event(live, stores, ben, third)
-        assert await counted(others) == (1, 0), "the follow of assert_no_event, and not the whisper"
+        assert await next_counts(others) == (1, 0), (
+            "the follow of assert_no_event, and not the whisper"
+        )
         await change(live, stores, ANNA, "updateFollow", BEN, ", visibility: PUBLIC")
         assert await ben.next_event() == ("FOLLOWED 1 7" if hidden else "FOLLOW_CHANGED 1 7")
-        assert await counted(others) == (2, 0)
+        assert await next_counts(others) == (2, 0)
 
 
-async def test_a_list_that_its_owner_hides_takes_its_count_along(
+async def test_hiding_a_list_hides_its_count_from_subscribers(
     live: LiveGateway, stores: Stores
 ) -> None:
     await follows(stores, (ANNA, BEN))
@@ -215,14 +221,14 @@ async def test_a_list_that_its_owner_hides_takes_its_count_along(
     hide = """mutation { updateRelationshipSettings(input: { followersAudience: ONLY_ME }) {
         settings { followersAudience } } }"""
     async with live.socket() as nobody, live.socket(viewer=BEN) as ben:
-        await subscribed(nobody, COUNTS, BEN)
-        assert await counted(nobody) == (1, 0)
+        await subscribe(nobody, COUNTS, BEN)
+        assert await next_counts(nobody) == (1, 0)
         await ben.subscribe(hide)
         await ben.data()
-        assert await counted(nobody) == (None, 0)
+        assert await next_counts(nobody) == (None, 0)
 
 
-async def test_an_account_deactivated_through_another_gateway_sends_no_more_events(
+async def test_an_account_deactivated_through_another_gateway_is_hidden_from_subscribers(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     """The process reads the set of absent accounts again before it sends an event."""
@@ -235,10 +241,10 @@ async def test_an_account_deactivated_through_another_gateway_sends_no_more_even
         live.socket(viewer=ANNA) as relation,
         live.socket() as counts,
     ):
-        await subscribed(relation, RELATION, BEN)
+        await subscribe(relation, RELATION, BEN)
         assert (await relation.data())["relationChanged"][0]["state"] == "FRIENDS"
-        await subscribed(counts, COUNTS, THIRD)
-        assert await counted(counts) == (1, 0)
+        await subscribe(counts, COUNTS, THIRD)
+        assert await next_counts(counts) == (1, 0)
         for mutation, state, followers in (
             ("deactivateAccount", "NONE", 0),
             ("reactivateAccount", "FRIENDS", 1),
@@ -246,26 +252,29 @@ async def test_an_account_deactivated_through_another_gateway_sends_no_more_even
         ):
             await change_state(other, mutation, BEN)
             assert (await relation.data())["relationChanged"][0]["state"] == state
-            assert await counted(counts) == (followers, 0)
+            assert await next_counts(counts) == (followers, 0)
 
 
-async def test_a_mute_wakes_no_subscriber_of_counts(live: LiveGateway, stores: Stores) -> None:
+async def test_mutes_and_blocks_without_a_follow_send_no_counts(
+    live: LiveGateway, stores: Stores
+) -> None:
     async with live.socket(viewer=THIRD) as others:
-        await subscribed(others, COUNTS, BEN)
-        assert await counted(others) == (0, 0)
+        await subscribe(others, COUNTS, BEN)
+        assert await next_counts(others) == (0, 0)
         await change(live, stores, ANNA, "muteUser", BEN)
         await change(live, stores, BEN, "blockUser", ANNA)
         await change(live, stores, 5000, "followUser", BEN)
-        assert await counted(others) == (1, 0)
+        assert await next_counts(others) == (1, 0)
 
 
-async def subscribed(socket: Socket, query: str, user: int) -> None:
+async def subscribe(socket: Socket, query: str, user: int) -> None:
+    """Send a subscription about `user`."""
     payload = {"query": query, "variables": {"id": str(user)}}
     await socket.send(type="subscribe", id="live", payload=payload)
 
 
-async def counted(socket: Socket) -> tuple[Any, Any]:
-    """The next counts that are sent."""
+async def next_counts(socket: Socket) -> tuple[Any, Any]:
+    """Wait for the next counts of followers and of followed users."""
     user = (await socket.data())["countsChanged"]
     return user["followerCount"], user["followingCount"]
 
@@ -273,11 +282,17 @@ async def counted(socket: Socket) -> tuple[Any, Any]:
 async def test_hidden_changes_by_others_are_not_in_a_feed(
     live: LiveGateway, stores: Stores
 ) -> None:
-    """They displaced events of the user, and the cursor of a RESYNC revealed their time."""
+    """There they would displace other events, and the cursor of a RESYNC would reveal them."""
     feed = f"kith:public:feed:{ANNA}"
     async with subscribed_to_events(live, stores, ANNA):
-        secrets = ("muteUser", "unmuteUser", "dismissSuggestion", "blockUser", "unblockUser")
-        for mutation in secrets:
+        hidden_mutations = (
+            "muteUser",
+            "unmuteUser",
+            "dismissSuggestion",
+            "blockUser",
+            "unblockUser",
+        )
+        for mutation in hidden_mutations:
             await change(live, stores, BEN, mutation, ANNA)
         assert await stores.servers.redis.pipe([("XLEN", feed)]) == [1]
         await change(live, stores, BEN, "followUser", ANNA)
@@ -285,7 +300,9 @@ async def test_hidden_changes_by_others_are_not_in_a_feed(
         assert await stores.servers.redis.pipe([("XLEN", feed)]) == [2]
 
 
-async def test_the_cursor_of_a_resync_is_of_no_event(live: LiveGateway, stores: Stores) -> None:
+async def test_the_cursor_of_a_resync_is_not_the_cursor_of_an_event(
+    live: LiveGateway, stores: Stores
+) -> None:
     feed = f"kith:public:feed:{ANNA}"
     resync = 'subscription { relationshipEvents(after: "1-0") { type cursor } }'
     async with subscribed_to_events(live, stores, ANNA), live.socket(viewer=ANNA) as socket:

@@ -1,4 +1,4 @@
-"""The statements of docs/privacy.md, docs/relations.md and docs/relation-mask.md are true."""
+"""The examples and tables of docs/privacy.md, docs/relations.md and docs/relation-mask.md."""
 
 import json
 import re
@@ -27,7 +27,7 @@ PAGES = ("privacy", "relations", "relation-mask")
 
 @pytest.fixture
 async def graph(stores: Stores) -> None:
-    """User 1 is a friend of 2, whom they are close to; blocks and mutes 3; and is asked by 4."""
+    """User 1 is a friend of 2 by a close follow, blocks and mutes 3, and has a request from 4."""
     await edges(
         stores,
         {
@@ -42,18 +42,20 @@ async def graph(stores: Stores) -> None:
 
 @pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_pages_examples_answer_what_it_says(name: str, gateway: Gateway) -> None:
-    shown = 0
+async def test_the_examples_of_a_page_return_the_data_that_it_shows(
+    name: str, gateway: Gateway
+) -> None:
+    with_data = 0
     for example in examples(name):
         data = await example.ask(gateway)
         assert data
         if example.data is not None:
-            shown += 1
+            with_data += 1
             assert data == example.data
-    assert shown
+    assert with_data
 
 
-def test_the_page_lists_who_may_open_lists() -> None:
+def test_the_page_lists_which_viewer_may_open_a_list_of_each_audience() -> None:
     *audiences, protected = rows("privacy", "audience")
     assert [name for name, *_ in audiences] == [audience.name for audience in Audience]
     for name, *cells in audiences:
@@ -63,17 +65,18 @@ def test_the_page_lists_who_may_open_lists() -> None:
 
 
 def _cells(privacy: Privacy) -> list[str]:
+    """The access of each viewer role to the list of followed users."""
     return [access(ListKind.FOLLOWING, privacy, viewer).value for viewer in ViewerRole]
 
 
-def test_the_page_lists_all_codes_of_a_button() -> None:
-    result = {code: can for code, can, _ in rows("privacy", "code")}
-    assert result == {
+def test_the_page_lists_all_codes_of_follow_eligibility() -> None:
+    listed = {code: can for code, can, _ in rows("privacy", "code")}
+    assert listed == {
         code.name: str(outcome in CHANGES).lower() for outcome, (code, _) in ELIGIBILITIES.items()
     }
 
 
-def test_the_page_lists_every_bit() -> None:
+def test_the_page_lists_every_bit_of_a_relation_mask() -> None:
     table = rows("relation-mask", "bit")
     assert [(int(bit), int(value)) for bit, value, *_ in table] == [
         (mark.value.bit_length() - 1, mark.value) for mark in Mark
@@ -83,7 +86,7 @@ def test_the_page_lists_every_bit() -> None:
 
 
 MASK: str = next(e for e in examples("relation-mask")).data["user"]["relationMask"]
-MEANS = [
+MARKS = [
     Mark.FOLLOWING | Mark.FOLLOWED_BY | Mark.FRIENDS | Mark.CLOSE_FOLLOW,
     Mark.BLOCKING | Mark.MUTED,
     Mark.REQUESTED_BY,
@@ -92,24 +95,24 @@ MEANS = [
 ]
 
 
-def test_the_pages_python_reads_a_mask() -> None:
+def test_the_python_decoder_of_the_page_reads_a_mask() -> None:
     (code,) = blocks("relation-mask", "python")
     scope: dict[str, Any] = {}
     exec(code, scope)
-    assert list(scope["relations"](MASK)) == MEANS
+    assert list(scope["relations"](MASK)) == MARKS
     assert scope["relations"]("") == ()
 
 
-def test_the_pages_decoders_are_six_lines() -> None:
+def test_the_decoders_of_the_page_have_at_most_six_lines() -> None:
     for language in ("python", "typescript"):
         (code,) = blocks("relation-mask", language)
         assert len([line for line in code.splitlines() if line.strip()]) <= 6
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
-def test_the_pages_typescript_reads_a_mask(tmp_path: Path) -> None:
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_typescript_decoder_of_the_page_reads_a_mask(tmp_path: Path) -> None:
     (code,) = blocks("relation-mask", "typescript")
-    # Node runs it once its few types are gone: only newer ones would take them away themselves.
+    # Remove the types, because only newer versions of Node do that themselves.
     for types in (": string", ": number[]", ": unknown", ": number"):
         assert types in code
         code = code.replace(types, "")
@@ -118,4 +121,4 @@ def test_the_pages_typescript_reads_a_mask(tmp_path: Path) -> None:
     ran = subprocess.run(
         ["node", str(module)], capture_output=True, text=True, timeout=60, check=True
     )
-    assert json.loads(ran.stdout) == MEANS
+    assert json.loads(ran.stdout) == MARKS

@@ -1,6 +1,6 @@
 """The visibility of relations between two users, for every viewer, over HTTP.
 
-The plain situations, with lists and buttons, are in `test_four_viewers`.
+The basic cases, with lists and follow buttons, are in `test_four_viewers`.
 """
 
 from base64 import b64decode
@@ -22,7 +22,7 @@ from tests.support.graphs import drain_all
 from tests.support.relation_fields import RELATION, said_of
 
 A, B, C = 1, 2, 3
-"""The two whom it is about, and somebody else."""
+"""The two users of the relation, and another user."""
 
 RELATIONS = f"""
 query ($from: ID!, $to: ID!) {{
@@ -42,31 +42,32 @@ query ($pairs: [UserPair!]!) { relationsBetween(pairs: $pairs) {
 
 
 @dataclass(frozen=True)
-class Asker:
-    """Somebody who asks."""
+class Caller:
+    """The viewer of a query, and whether a service sends it."""
 
     viewer: int | None = None
     service: bool = False
 
     def through(self, gateway: Gateway) -> Gateway:
+        """The gateway with this caller's kind of token."""
         return gateway.as_service if self.service else gateway
 
 
 VIEWERS = {
-    "A": Asker(A),
-    "B": Asker(B),
-    "third": Asker(C),
-    "nobody": Asker(),
-    "service": Asker(service=True),
-    "service for C": Asker(C, service=True),
+    "A": Caller(A),
+    "B": Caller(B),
+    "C": Caller(C),
+    "anonymous": Caller(),
+    "service": Caller(service=True),
+    "service for C": Caller(C, service=True),
 }
-OTHERS = ("third", "nobody", "service for C")
+OTHERS = ("C", "anonymous", "service for C")
 
 
-async def result(gateway: Gateway, asker: Asker, source: int, target: int) -> set[str]:
-    """The relation of two users. Every field and the mask must agree on it."""
-    asked = asker.through(gateway)
-    data = await asked.data(RELATIONS, asker.viewer, **{"from": str(source), "to": str(target)})
+async def result(gateway: Gateway, caller: Caller, source: int, target: int) -> set[str]:
+    """The fields that are true in a relation of two users. All fields and the mask must agree."""
+    client = caller.through(gateway)
+    data = await client.data(RELATIONS, caller.viewer, **{"from": str(source), "to": str(target)})
     (relation,), mask = data["user"]["relationWith"], data["user"]["relationMask"]
     assert (relation["from"]["id"], relation["to"]["id"]) == (str(source), str(target))
     first, second, itself = unpack("<3H", b64decode(mask))
@@ -83,9 +84,9 @@ REVERSED = {
 }
 
 
-def reversed_relation(said: set[str]) -> set[str]:
+def reversed_relation(names: set[str]) -> set[str]:
     """The relation in the other direction."""
-    return {REVERSED[name] for name in said if name in REVERSED}
+    return {REVERSED[name] for name in names if name in REVERSED}
 
 
 def words(*names: str) -> set[str]:
@@ -94,16 +95,20 @@ def words(*names: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Case:
-    """Edges between A and B, and what each viewer sees from A's side, and from B's."""
+    """Edges of A, B and C, and the fields that are true for each viewer: in the relation of A with
+    B, and in that of B with A."""
 
     edges: Edges
     result: dict[str, tuple[str, str]]
     privacy: PrivacyChange | None = None
-    """Of A and B both."""
+    """The privacy settings of both A and B."""
 
 
-def everybody(ahead: str, behind: str, **exceptions: tuple[str, str]) -> dict[str, tuple[str, str]]:
-    return dict.fromkeys(VIEWERS, (ahead, behind)) | exceptions
+def everybody(
+    from_a: str, from_b: str, **exceptions: tuple[str, str]
+) -> dict[str, tuple[str, str]]:
+    """The same result for all viewers, except for these."""
+    return dict.fromkeys(VIEWERS, (from_a, from_b)) | exceptions
 
 
 NOTHING = ("", "")
@@ -114,7 +119,7 @@ CASES = {
         {(A, B): Kind.FOLLOW, (B, A): Kind.FOLLOW},
         everybody("following followedBy", "following followedBy"),
     ),
-    "A's notes on B are A's": Case(
+    "A's flags on B are visible to A and services": Case(
         {(A, B): (Kind.FOLLOW, OWN)},
         everybody(
             "following",
@@ -123,7 +128,7 @@ CASES = {
             service=("following closeFollow muted", "followedBy"),
         ),
     ),
-    "A has muted B, and no more": Case(
+    "A has muted B without following": Case(
         {(A, B): (Kind.NONE, Flags.MUTED)},
         everybody("", "", A=("muted", ""), service=("muted", "")),
     ),
@@ -160,33 +165,33 @@ CASES = {
         everybody("following", "followedBy"),
         privacy=PrivacyChange(following=Audience.ONLY_ME),
     ),
-    "C follows A, who shows followers": Case(
+    "C follows A, whose list of followed users is open to followers": Case(
         {(A, B): Kind.FOLLOW, (C, A): Kind.FOLLOW},
-        everybody("following", "followedBy", nobody=NOTHING),
+        everybody("following", "followedBy", anonymous=NOTHING),
         privacy=PrivacyChange(following=Audience.FOLLOWERS, followers=Audience.FRIENDS),
     ),
-    "C whispers to A, who let them in": Case(
+    "C whispers to A, who is protected": Case(
         {(A, B): Kind.FOLLOW, (C, A): Kind.WHISPER},
-        everybody("following", "followedBy", nobody=NOTHING),
+        everybody("following", "followedBy", anonymous=NOTHING),
         privacy=PrivacyChange(protected=True),
     ),
-    "C is a friend of B's": Case(
+    "C is a friend of B, whose followers are visible to friends": Case(
         {(A, B): Kind.FOLLOW, (C, B): Kind.FOLLOW, (B, C): Kind.FOLLOW},
-        everybody("following", "followedBy", nobody=NOTHING),
+        everybody("following", "followedBy", anonymous=NOTHING),
         privacy=PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS),
     ),
-    "C is no friend of B's, whom C whispers to": Case(
+    "C whispers to B, who follows C but is not a friend": Case(
         {(A, B): Kind.FOLLOW, (C, B): Kind.WHISPER, (B, C): Kind.FOLLOW},
         everybody("following", "followedBy", **dict.fromkeys(OTHERS, NOTHING)),
         privacy=PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS),
     ),
     "C blocks A": Case(
         {(A, B): Kind.FOLLOW, (C, A): Kind.BLOCK},
-        everybody("following", "followedBy", third=NOTHING, **{"service for C": NOTHING}),
+        everybody("following", "followedBy", C=NOTHING, **{"service for C": NOTHING}),
     ),
     "B blocks C": Case(
         {(A, B): Kind.FOLLOW, (B, C): Kind.BLOCK},
-        everybody("following", "followedBy", third=NOTHING, **{"service for C": NOTHING}),
+        everybody("following", "followedBy", C=NOTHING, **{"service for C": NOTHING}),
     ),
 }
 
@@ -201,17 +206,19 @@ async def test_every_viewer_sees_the_relations_that_they_may_see(
     for user in (A, B) if case.privacy else ():
         await stores.writes.accounts.set_privacy(UserId(user), case.privacy or PrivacyChange())
     async with running_gateway(storage_settings) as gateway:
-        for asker, (ahead, behind) in case.result.items():
-            relation = await result(gateway, VIEWERS[asker], A, B)
-            assert relation == words(ahead), asker
-            reverse = await result(gateway, VIEWERS[asker], B, A)
-            assert reverse == words(behind), asker
+        for viewer, (from_a, from_b) in case.result.items():
+            relation = await result(gateway, VIEWERS[viewer], A, B)
+            assert relation == words(from_a), viewer
+            reverse = await result(gateway, VIEWERS[viewer], B, A)
+            assert reverse == words(from_b), viewer
             assert reversed_relation(relation) == {word for word in reverse if word in REVERSED}, (
-                asker
+                viewer
             )
 
 
-async def test_services_ask_about_pairs(gateway: Gateway, stores: Stores) -> None:
+async def test_services_read_the_relations_of_pairs_in_their_order(
+    gateway: Gateway, stores: Stores
+) -> None:
     await edges(stores, {(A, B): (Kind.BLOCK, Flags.MUTED), (C, A): Kind.FOLLOW})
     await drain_all(stores)
     asked = [(A, B), (C, A), (B, A), (A, A), (A, B)]
@@ -224,20 +231,20 @@ async def test_services_ask_about_pairs(gateway: Gateway, stores: Stores) -> Non
     assert [r["muted"] for r in found] == [True, False, False, False, True]
 
 
-async def test_only_services_ask_about_pairs(gateway: Gateway) -> None:
+async def test_only_services_read_the_relations_of_pairs(gateway: Gateway) -> None:
     for viewer in (None, A):
         error = await gateway.error(PAIRS, viewer, pairs=[])
         assert error["extensions"] == {"code": "FORBIDDEN"}
     assert await gateway.as_service.data(PAIRS, pairs=[]) == {"relationsBetween": []}
 
 
-async def test_too_many_pairs_are_rejected(gateway: Gateway) -> None:
+async def test_more_than_500_pairs_are_rejected(gateway: Gateway) -> None:
     pairs = [{"from": "1", "to": "2"}] * 501
     error = await gateway.as_service.error(PAIRS, pairs=pairs)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "pairs"}
 
 
-async def test_services_see_flags_from_whichever_side_is_read(
+async def test_services_see_the_flags_of_several_users_on_one_user(
     gateway: Gateway, stores: Stores
 ) -> None:
     await edges(stores, {(user, 9): (Kind.FOLLOW, Flags.MUTED) for user in (A, B, C)})

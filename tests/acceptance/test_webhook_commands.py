@@ -1,4 +1,4 @@
-"""`kith webhooks …` from adding an endpoint to removing it."""
+"""`kith webhooks`: all commands, from adding an endpoint to removing it."""
 
 import re
 from dataclasses import replace
@@ -37,49 +37,49 @@ def config(storage_settings: StorageSettings, empty_state: State) -> Config:
     return replace(read, webhooks=SETTINGS)
 
 
-async def test_an_endpoint_is_added_tried_replayed_and_removed(
+async def test_an_endpoint_is_added_tested_replayed_and_removed(
     stores: Stores, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def said() -> str:
+    def output() -> str:
         return capsys.readouterr().out
 
     async with receiving() as receiver:
         await command.add(config, "crm", receiver.url, ["FOLLOWED"])
-        (secret,) = re.findall(r"whsec_\S+", said())
+        (secret,) = re.findall(r"whsec_\S+", output())
         with pytest.raises(ValueError, match="There is an endpoint crm already"):
             await command.add(config, "crm", receiver.url, [])
         await command.show(config)
-        assert f"crm: active, {receiver.url}, FOLLOWED; 0 waiting" in said()
+        assert f"crm: active, {receiver.url}, FOLLOWED; 0 waiting" in output()
         assert await command.send_test(config, "crm") == 0
         assert receiver.received[-1].headers["kith-event-type"] == "TEST"
         receiver.answer = status(500)
         assert await command.send_test(config, "crm") == command.FAILED
-        assert "HTTP 500" in said()
+        assert "HTTP 500" in output()
         await command.rotate(config, "crm", 24)
-        (new,) = re.findall(r"whsec_\S+", said())
+        (new,) = re.findall(r"whsec_\S+", output())
         assert new != secret
         await command.pause(config, "crm")
         await command.show(config)
-        assert "crm: paused" in said()
+        assert "crm: paused" in output()
         await command.resume(config, "crm")
         await _park(stores)
         await command.show_log(config, "crm", "parked", 10)
         ended = r"^(\d+)  .*parked  FOLLOWED  \S+  1 attempts  HTTP 500$"
-        (number,) = re.findall(ended, said(), re.MULTILINE)
+        (number,) = re.findall(ended, output(), re.MULTILINE)
         assert await command.replay(config, "crm", [int(number) + 1], None) == command.FAILED
         assert await command.replay(config, "crm", [int(number)], None) == 0
-        assert "1 deliveries are queued again" in said()
+        assert "1 deliveries are queued again" in output()
         assert await command.replay(config, "crm", None, None) == 0
-        assert "0 deliveries are queued again" in said()
+        assert "0 deliveries are queued again" in output()
         await command.show_log(config, "crm", "", 10)
         await command.show(config)
-        shown = said()
-        assert "waiting" in shown
-        assert secret not in shown
-        assert new not in shown
+        listed = output()
+        assert "waiting" in listed
+        assert secret not in listed
+        assert new not in listed
     await command.remove(config, "crm")
     await command.show(config)
-    assert "No endpoints" in said()
+    assert "No endpoints" in output()
     assert await stores.servers.postgres.fetch("SELECT 1 FROM webhook_delivery") == []
     for missing in (
         command.rotate(config, "crm", 1),
@@ -92,7 +92,7 @@ async def test_an_endpoint_is_added_tried_replayed_and_removed(
 
 
 async def _park(stores: Stores) -> None:
-    """An event fails, and is parked at once."""
+    """Let the only delivery attempt of an event fail, which parks the delivery."""
     await follows(stores, (1, 2))
     await drain_all(stores)
 
@@ -112,7 +112,7 @@ async def test_the_number_of_endpoints_is_bounded(config: Config, stores: Stores
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "said"),
+    ("arguments", "environment", "message"),
     [
         (("add", "CRM", "https://crm.example/"), {}, "The name of an endpoint"),
         (("add", "crm", "http://crm.example/"), {}, "must begin with https://"),
@@ -131,15 +131,15 @@ async def test_the_number_of_endpoints_is_bounded(config: Config, stores: Stores
         (("log", "crm", "--only", "lost"), {}, "--only must be"),
     ],
 )
-def test_a_wrong_command_ends_with_a_sentence(
+def test_an_invalid_command_is_reported_without_its_secrets(
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[str, ...],
     environment: dict[str, str],
-    said: str,
+    message: str,
 ) -> None:
     for name, value in {**UNAVAILABLE, **environment}.items():
         monkeypatch.setenv(name, value)
-    code, shown = kith_in_process("webhooks", *arguments)
+    code, output = invoked("webhooks", *arguments)
     assert code == 2
-    assert said in shown
-    assert "brief" not in shown
+    assert message in output
+    assert "brief" not in output

@@ -1,4 +1,4 @@
-"""The arq worker as operators run it: a process of its own, that may be killed."""
+"""The arq worker as operators run it: as a process, which some tests kill."""
 
 import asyncio
 import contextlib
@@ -28,19 +28,19 @@ DEADLINE_S = 30
 
 @pytest.fixture
 async def worker(storage_settings: StorageSettings) -> AsyncIterator[Worker]:
-    made = Worker(storage_settings)
-    await made.start()
-    yield made
-    await made.end(signal.SIGKILL)
+    running = Worker(storage_settings)
+    await running.start()
+    yield running
+    await running.end(signal.SIGKILL)
 
 
-async def nothing_waits(stores: Stores) -> bool:
+async def is_drained(stores: Stores) -> bool:
     return not await stores.jobs.lanes.progress.dirty()
 
 
-async def test_a_worker_drains_what_is_written(stores: Stores, worker: Worker) -> None:
+async def test_a_worker_drains_committed_changes(stores: Stores, worker: Worker) -> None:
     await follows(stores, *((fan, 1) for fan in range(2, 40)))
-    await until(lambda: nothing_waits(stores))
+    await until(lambda: is_drained(stores))
     (profile,) = (await stores.reads.reader.read(None, ProfilesOf([1]))).values()  # type: ignore[list-item]
     assert profile.counts.followers == 38
 
@@ -71,19 +71,19 @@ async def test_every_line_of_a_json_log_parses(
     assert records[-1]["level"] == ("INFO" if redis is None else "CRITICAL")
 
 
-async def test_a_killed_worker_loses_nothing(stores: Stores, worker: Worker) -> None:
+async def test_killing_a_worker_loses_no_change(stores: Stores, worker: Worker) -> None:
     writing = asyncio.create_task(follows(stores, *((fan, 1) for fan in range(2, 300))))
     for _ in range(3):
         await asyncio.sleep(0.3)
         await worker.end(signal.SIGKILL)
         await worker.start()
     await writing
-    await until(lambda: nothing_waits(stores))
+    await until(lambda: is_drained(stores))
     (profile,) = (await stores.reads.reader.read(None, ProfilesOf([1]))).values()  # type: ignore[list-item]
     assert profile.counts.followers == 298
 
 
-async def test_the_sweep_finds_what_the_queue_has_lost(
+async def test_the_sweep_drains_lanes_whose_jobs_were_lost(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await follows(stores, (1, 2), (3, 4))
@@ -92,12 +92,12 @@ async def test_the_sweep_finds_what_the_queue_has_lost(
     worker = Worker(storage_settings)
     await worker.start()
     try:
-        await until(lambda: nothing_waits(stores))
+        await until(lambda: is_drained(stores))
     finally:
         await worker.end(signal.SIGKILL)
 
 
-async def test_a_mute_ends_by_itself(stores: Stores, worker: Worker) -> None:
+async def test_a_mute_with_an_end_expires(stores: Stores, worker: Worker) -> None:
     await stores.writes.edges.change(as_pair(1, 2), mute(Millis(int(time.time() * 1000) + 1_000)))
 
     async def has_ended() -> bool:
@@ -110,39 +110,39 @@ async def test_a_mute_ends_by_itself(stores: Stores, worker: Worker) -> None:
     await until(has_ended)
 
 
-async def test_the_queue_hides_jobs_of_a_killed_worker_for_half_a_minute_at_most(
+async def test_jobs_of_a_killed_worker_can_run_again_after_at_most_30_seconds(
     storage_settings: StorageSettings,
 ) -> None:
-    made = main.worker(storage_settings, 900)
+    arq_worker = main.worker(storage_settings, 900)
     try:
-        assert made.in_progress_timeout_s <= 30
+        assert arq_worker.in_progress_timeout_s <= 30
     finally:
-        await made.pool.aclose(close_connection_pool=True)
+        await arq_worker.pool.aclose(close_connection_pool=True)
 
 
-async def test_a_worker_ends_although_a_cancellation_is_lost(
+async def test_a_worker_stops_although_its_task_ignores_the_first_cancellation(
     storage_settings: StorageSettings,
 ) -> None:
-    async def lose_one() -> None:
+    async def ignore_first_cancellation() -> None:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
         await asyncio.Event().wait()
 
-    made = main.worker(storage_settings, 900)
+    arq_worker = main.worker(storage_settings, 900)
     try:
-        made.main_task = asyncio.create_task(lose_one())
+        arq_worker.main_task = asyncio.create_task(ignore_first_cancellation())
         await asyncio.sleep(0)  # the task waits
-        made.handle_sig(signal.SIGTERM)
+        arq_worker.handle_sig(signal.SIGTERM)
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(made.main_task, DEADLINE_S)
+            await asyncio.wait_for(arq_worker.main_task, DEADLINE_S)
     finally:
-        await made.pool.aclose(close_connection_pool=True)
+        await arq_worker.pool.aclose(close_connection_pool=True)
 
 
-async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
+async def test_a_deletion_continues_after_its_worker_is_killed(
     stores: Stores, worker: Worker, storage_settings: StorageSettings
 ) -> None:
-    fans = range(100, 1600)
+    followers = range(100, 1600)
     await stores.servers.postgres.fetch(
         "WITH made AS (INSERT INTO following (from_user_id, to_user_id, kind, since, version) "
         "    SELECT u, 1, 1, u, 1 FROM generate_series($1::bigint, $2::bigint) u RETURNING *), "
@@ -151,10 +151,10 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
         "sum AS (INSERT INTO follower_count (user_id, follows) SELECT 1, count(*) FROM made) "
         "INSERT INTO follower (to_user_id, from_user_id, kind, since, version) "
         "SELECT to_user_id, from_user_id, kind, since, version FROM made",
-        fans.start,
-        fans.stop - 1,
+        followers.start,
+        followers.stop - 1,
     )
-    await follows(stores, *((1, star) for star in range(2, 10)))
+    await follows(stores, *((1, followed) for followed in range(2, 10)))
     await stores.writes.account_states.change(UserId(1), AccountState.DELETED)
     await stores.broker.erasures.wake([UserId(1)])
 
@@ -163,10 +163,10 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
         assert status.deletion
         return status.deletion.edges_left
 
-    for most in (1400, 700):
+    for edges_below in (1400, 700):
 
-        async def is_under_way(most: int = most) -> bool:
-            return await edges_left() < most
+        async def is_under_way(edges_below: int = edges_below) -> bool:
+            return await edges_left() < edges_below
 
         await until(is_under_way)
         await worker.end(signal.SIGKILL)
@@ -181,7 +181,7 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
     assert report.clean, report.drifts
 
 
-async def test_a_worker_stops_at_a_signal(worker: Worker, stores: Stores) -> None:
+async def test_a_worker_stops_at_sigterm(worker: Worker, stores: Stores) -> None:
     await follows(stores, (1, 2))
-    await until(lambda: nothing_waits(stores))
+    await until(lambda: is_drained(stores))
     assert await worker.end(signal.SIGTERM) == 0

@@ -1,7 +1,7 @@
-"""`python -m tests.soak`: load, a random kill every few seconds, and every answer checked.
+"""`python -m tests.soak`: send load, kill a random process every few seconds, check every response.
 
-Exits with 1 if an answer was wrong, `verify` found drift, or the memory of a process grew. One
-gateway and one worker are never killed, so that their memory can be followed from start to end.
+Exits with 1 if a response was wrong, `verify` found drift, or the memory of a process grew. One
+gateway and one worker are never killed, so that their memory is measured from start to end.
 """
 
 import asyncio
@@ -27,9 +27,10 @@ from tests.support.faults.world import World
 
 USERS = 400
 REACH = 10
+"""The users form a circle. Each may follow this many neighbours on each side."""
 LAG_S = 30.0
-"""Others must see a write so long after its acknowledgement, whatever was killed meanwhile."""
-PROGRESS_S = 30
+"""A write must be visible to others this long after its acknowledgement, despite the kills."""
+PROGRESS_EVERY_S = 30
 
 
 def main(
@@ -43,7 +44,7 @@ def main(
 
 
 async def soak(seconds: float, rates: Rates, kill_every_s: float) -> int:
-    """The exit code."""
+    """Run load and kills, then compare and verify. Returns the exit code."""
     kills: Counter[str] = Counter()
     measures = Measures()
     async with running_stack(Sizes(), proxied=False) as stack:
@@ -52,24 +53,26 @@ async def soak(seconds: float, rates: Rates, kill_every_s: float) -> int:
         traffic = Traffic(stack.clients, world, delayed_s=LAG_S)
         load = Load(traffic, rates)
         began = time.monotonic()
-        beside = _beside(measures.sample_on(stack, traffic.tally), _show_progress(traffic, kills))
-        async with beside, load.running():
+        background = _in_background(
+            measures.sample_on(stack, traffic.tally), _show_progress(traffic, kills)
+        )
+        async with background, load.running():
             while time.monotonic() - began + kill_every_s < seconds:
                 await asyncio.sleep(kill_every_s)
                 await _kill(stack, traffic, kills)
             await asyncio.sleep(max(0.0, began + seconds - time.monotonic()))
-        took = time.monotonic() - began
+        run_s = time.monotonic() - began
         await drain_and_compare(stack, traffic)
         await verify_is_clean(stack, traffic)
         for text in report.growing(measures):
             traffic.tally.violation(text)
-    for line in report.lines(load, measures, kills, took):
+    for line in report.lines(load, measures, kills, run_s):
         typer.echo(line)
     return 1 if traffic.tally.violations else 0
 
 
 async def _kill(stack: Stack, traffic: Traffic, kills: Counter[str]) -> None:
-    """Kill a part with -9, and wait until it is back."""
+    """Kill a random server, gateway or worker with SIGKILL, and wait until it runs again."""
     part: Part = random.choice([stack.gateways[0], stack.workers[0], stack.postgres, stack.valkey])
     kills[part.name] += 1
     traffic.outage.began, traffic.outage.ended = time.monotonic(), inf
@@ -79,8 +82,12 @@ async def _kill(stack: Stack, traffic: Traffic, kills: Counter[str]) -> None:
 
 
 @asynccontextmanager
-async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run endless work until the block ends."""
+async def _in_background(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run endless coroutines until the block ends.
+
+    Raises:
+        RuntimeError: one of them has ended by itself.
+    """
     tasks = [asyncio.create_task(each) for each in work]
     try:
         yield
@@ -90,13 +97,13 @@ async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
     for each in ended:
         if not isinstance(each, asyncio.CancelledError):
-            raise RuntimeError("work beside the load has ended") from each
+            raise RuntimeError("a background task has ended") from each
 
 
 async def _show_progress(traffic: Traffic, kills: Counter[str]) -> None:
     began = time.monotonic()
     while True:
-        await asyncio.sleep(PROGRESS_S)
+        await asyncio.sleep(PROGRESS_EVERY_S)
         typer.echo(report.progress(traffic.tally, time.monotonic() - began, kills))
 
 

@@ -1,4 +1,4 @@
-"""Writes and reads at a steady rate, whether earlier ones are answered or not."""
+"""Send writes and reads at a steady rate, without waiting for earlier responses."""
 
 import asyncio
 import random
@@ -11,38 +11,38 @@ from tests.support.faults.histories import Arrow
 from tests.support.faults.traffic import Traffic
 
 IN_FLIGHT_MAX = 300
-"""Requests that are due while so many wait are left out, and counted."""
+"""While this many requests wait, further requests are skipped and counted."""
 CHECKS_SHARE = 5 / 7
-"""Of all reads: relation checks, as in the planned load."""
-USERS_READ = 2
-END_S = 60
+"""The share of relation checks in all reads, as in the planned load."""
+USERS_PER_READ = 2
+LAST_RESPONSES_S = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Requests a second. A write is followed by a read of its writer, one of these reads."""
+    """Requests a second. `reads` include the read that the writer sends after each write."""
 
     writes: int
     reads: int
 
     @property
     def other_reads(self) -> int:
-        """Reads that follow no write."""
+        """Reads that are not sent after a write."""
         return self.reads - self.writes
 
     @property
     def checks_share(self) -> float:
-        """The share of relation checks in the other reads. A writer reads whole lists."""
+        """The share of relation checks in `other_reads`. The read after a write is never one."""
         return min(1.0, CHECKS_SHARE * self.reads / self.other_reads)
 
 
 @dataclass
 class Load:
-    """Requests that are under way."""
+    """Sends requests about random follows, and counts those that it skips."""
 
     traffic: Traffic
     rates: Rates
-    left_out: int = 0
+    skipped: int = 0
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
     _being_written: set[Arrow] = field(default_factory=set)
     _arrows: list[Arrow] = field(init=False)
@@ -52,7 +52,7 @@ class Load:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Send requests while the block runs; then wait for the last answers."""
+        """Send requests while the block runs. Then wait for the last responses."""
         senders = [
             asyncio.create_task(self._send(self._write, self.rates.writes)),
             asyncio.create_task(self._send(self._read, self.rates.other_reads)),
@@ -63,7 +63,7 @@ class Load:
             for sender in senders:
                 sender.cancel()
             await asyncio.wait(senders)
-        async with asyncio.timeout(END_S):
+        async with asyncio.timeout(LAST_RESPONSES_S):
             await asyncio.gather(*self._tasks)
 
     async def _send(self, request: Callable[[], Coroutine[None, None, None]], per_s: int) -> None:
@@ -77,7 +77,7 @@ class Load:
 
     def _start(self, request: Callable[[], Coroutine[None, None, None]]) -> None:
         if len(self._tasks) >= IN_FLIGHT_MAX:
-            self.left_out += 1
+            self.skipped += 1
             return
         task = asyncio.create_task(request())
         self._tasks.add(task)
@@ -96,10 +96,10 @@ class Load:
     async def _read(self) -> None:
         arrow = random.choice(self._arrows)
         viewer = random.choice((None, arrow.source))
-        near = random.sample(self.traffic.world.targets[arrow.source], USERS_READ)
+        targets = random.sample(self.traffic.world.targets[arrow.source], USERS_PER_READ)
         if random.random() < self.rates.checks_share:
-            await self.traffic.check_relations(arrow.source, near)
+            await self.traffic.check_relations(arrow.source, targets)
         elif random.random() < 0.5:
             await self.traffic.read(viewer, random.choice(arrow))
         else:
-            await self.traffic.read_profiles(viewer, near)
+            await self.traffic.read_profiles(viewer, targets)

@@ -23,15 +23,15 @@ def lines(load: Load, measures: Measures, kills: Counter[str], seconds: float) -
         )
         yield f"{ended.total() / seconds:,.0f} {kind}s/s: {_counts(ended)}"
     yield _rates(measures.rates)
-    yield f"{load.left_out:,} requests left out, because too many waited"
+    yield f"{load.skipped:,} requests skipped, because too many waited"
     yield _waits(measures.waits_s)
-    yield from (_memory(memory) for memory in measures.memories.values() if _is_long(memory))
+    yield from (_memory(memory) for memory in measures.memories.values() if _has_growth(memory))
     yield f"{tally.answers['violation']} violations"
     yield from (f"  {text}" for text in tally.violations)
 
 
 def growing(measures: Measures) -> list[str]:
-    """The processes whose memory is not flat."""
+    """A line for each process whose memory has grown by more than `GROWTH_MB_MAX`."""
     return [
         f"{memory.name} (process {memory.pid}) grew by {growth:.1f} MB"
         for memory in measures.memories.values()
@@ -40,7 +40,7 @@ def growing(measures: Measures) -> list[str]:
 
 
 def progress(tally: Tally, seconds: float, kills: Counter[str]) -> str:
-    """One line while the soak runs."""
+    """A line that shows the progress of the soak."""
     return f"{seconds:4.0f} s, {kills.total()} kills: {_counts(tally.answers)}"
 
 
@@ -68,7 +68,8 @@ def _waits(waits: list[float]) -> str:
     )
 
 
-def _is_long(memory: Memory) -> bool:
+def _has_growth(memory: Memory) -> bool:
+    """Whether the process has run long enough to measure its growth."""
     return memory.growth_mb() is not None
 
 
