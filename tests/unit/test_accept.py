@@ -17,15 +17,15 @@ APOLLO_SUBSCRIPTION = f'multipart/mixed;boundary="graphql";subscriptionSpec="1.0
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
 
-def single(accept: str | None) -> str | None:
-    """The type of the answer to a query."""
+def query_media_type(accept: str | None) -> str | None:
+    """The media type of the response to a query; None if the client accepts none."""
     reads = accepted(None if accept is None else accept.encode())
     if not reads.anything:
         return None
     return EVENT_STREAM if reads.prefers_streams else reads.json
 
 
-def streams(accept: str) -> bool:
+def accepts_streams(accept: str) -> bool:
     return accepted(accept.encode()).streams
 
 
@@ -66,7 +66,7 @@ def streams(accept: str) -> bool:
         ("application/json;q=0.4;extension=1, text/event-stream;q=0.3", PLAIN_JSON),
         ('text/x;a="application/json, text/event-stream"', None),
         (r'text/x;a="\",", application/json', PLAIN_JSON),
-        # malformed entries are as if they were not there
+        # malformed entries are ignored
         ("application/json;q=nan, */*;q=0.1", GRAPHQL_JSON),
         ("application/json;q=1.1", None),
         ("application/json;q=-0", None),
@@ -78,10 +78,10 @@ def streams(accept: str) -> bool:
         ("image/png", None),
     ],
 )
-def test_the_answer_to_a_query_has_the_type_that_is_wanted_most(
+def test_the_response_to_a_query_has_the_media_type_with_the_greatest_weight(
     accept: str | None, expected: str | None
 ) -> None:
-    assert single(accept) == expected
+    assert query_media_type(accept) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_the_answer_to_a_query_has_the_type_that_is_wanted_most(
         ("*/*, text/event-stream;q=0", False),
     ],
 )
-def test_a_subscription_streams_where_event_streams_are_read_at_all(
+def test_a_subscription_streams_to_a_client_that_accepts_event_streams_at_any_weight(
     accept: str, expected: bool
 ) -> None:
-    assert streams(accept) is expected
+    assert accepts_streams(accept) is expected
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_subscription_streams_where_event_streams_are_read_at_all(
         ("application/json, text/html", False),
     ],
 )
-def test_a_browser_that_opens_a_page_says_so(accept: str, expected: bool) -> None:
+def test_only_a_client_that_names_and_prefers_html_gets_a_page(accept: str, expected: bool) -> None:
     assert accepted(accept.encode()).page is expected
 
 
@@ -126,26 +126,26 @@ def test_a_header_of_ten_kilobytes_is_rejected() -> None:
         assert (rejected.value.status, rejected.value.code) == (406, "NOT_ACCEPTABLE")
 
 
-def test_the_longest_header_is_read() -> None:
-    assert single("application/json".ljust(HEADER_CHARS_MAX)) == PLAIN_JSON
-    assert single('"\\' * (HEADER_CHARS_MAX // 2)) is None
-    assert single("a/b;  " * (HEADER_CHARS_MAX // 6)) is None
+def test_a_header_of_the_maximum_length_is_read() -> None:
+    assert query_media_type("application/json".ljust(HEADER_CHARS_MAX)) == PLAIN_JSON
+    assert query_media_type('"\\' * (HEADER_CHARS_MAX // 2)) is None
+    assert query_media_type("a/b;  " * (HEADER_CHARS_MAX // 6)) is None
 
 
 TYPES = (GRAPHQL_JSON, PLAIN_JSON, EVENT_STREAM, HTML)
 NAMES = st.sampled_from([*TYPES, "application/*", "text/*", "*/*", "image/png"])
 THOUSANDTHS = st.integers(0, 1000)
-SPACE = st.sampled_from(["", " ", "\t"])
+PADDING = st.sampled_from(["", " ", "\t"])
 
 
-@given(st.lists(st.tuples(NAMES, THOUSANDTHS, SPACE), min_size=1, max_size=8))
+@given(st.lists(st.tuples(NAMES, THOUSANDTHS, PADDING), min_size=1, max_size=8))
 def test_weights_are_those_of_the_most_specific_ranges(
     entries: list[tuple[str, int, str]],
 ) -> None:
     header = ",".join(f"{space}{name}{space};{space}q={q / 1000:.3f}" for name, q, space in entries)
 
     def weight(name: str) -> int:
-        """By the rule's own words; of equal ranges the first counts."""
+        """The weight of a type by the RFC. Of equal ranges the first one counts."""
         for named in (name, name.split("/")[0] + "/*", "*/*"):
             for entry, q, _ in entries:
                 if entry == named:
@@ -161,12 +161,12 @@ def test_weights_are_those_of_the_most_specific_ranges(
 
 
 @given(st.text(st.characters(max_codepoint=255), max_size=100))
-def test_no_header_fails(header: str) -> None:
+def test_no_header_raises_an_error(header: str) -> None:
     reads = accepted(header.encode("latin-1"))
     assert reads.anything or reads != UNSTATED
 
 
-def test_a_range_knows_its_parameters() -> None:
+def test_a_media_range_has_a_weight_and_whether_it_has_parameters() -> None:
     assert list(media_ranges("text/x ; a=1 ;q=0.5, b/*")) == [
         MediaRange("text/x", 0.5, True),
         MediaRange("b/*", 1.0, False),

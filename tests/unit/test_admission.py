@@ -1,4 +1,4 @@
-"""How many operations run at once, and who waits for how long."""
+"""How many operations run at once, and how long others wait."""
 
 import asyncio
 from typing import Any
@@ -12,33 +12,35 @@ from gateway.graphql.settings import AdmissionSettings
 from tests.support.garbage import counting_cycles
 from tests.support.waiting import until
 
+# Costs.
 BUDGET = 1_000
 LARGE = 400
 SMALL = 50
 SMALL_BUDGET = 375
+"""The budget of small operations, and that of events: 3/8 of `BUDGET`."""
 WAIT_MS = 60_000
 
 
-def admission(**changes: int) -> Admission:
+def new_admission(**changes: int) -> Admission:
     settings = AdmissionSettings(**{"cost_max": BUDGET, "wait_ms": WAIT_MS, **changes})
     return Admission(settings, caller_of=lambda context: context)
 
 
-async def entered(bound: Admission, cost: int, caller: str = "one") -> None:
-    waiting = bound.enter(cost, caller)
+async def entered(admission: Admission, cost: int, caller: str = "one") -> None:
+    waiting = admission.enter(cost, caller)
     if waiting is not None:
         await waiting
 
 
-async def begun(bound: Admission, *costs: int, caller: str = "one") -> list[asyncio.Task[None]]:
-    """Operations that enter in this order."""
-    tasks = [asyncio.create_task(entered(bound, cost, caller)) for cost in costs]
-    await turns()
+async def begun(admission: Admission, *costs: int, caller: str = "one") -> list[asyncio.Task[None]]:
+    """Start operations with these costs, which enter in this order."""
+    tasks = [asyncio.create_task(entered(admission, cost, caller)) for cost in costs]
+    await run_ready_tasks()
     return tasks
 
 
-async def turns() -> None:
-    """Let everything run that can."""
+async def run_ready_tasks() -> None:
+    """Let every task run that has nothing to wait for."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -57,40 +59,40 @@ def states(tasks: list[asyncio.Task[None]]) -> list[str]:
 
 
 async def test_operations_run_up_to_the_budget_and_the_next_waits() -> None:
-    bound = admission()
-    tasks = await begun(bound, LARGE, LARGE, LARGE)
+    admission = new_admission()
+    tasks = await begun(admission, LARGE, LARGE, LARGE)
     assert states(tasks) == ["runs", "runs", "waits"]
-    bound.leave(LARGE)
-    await turns()
+    admission.leave(LARGE)
+    await run_ready_tasks()
     assert states(tasks) == ["runs", "runs", "runs"]
 
 
 async def test_a_small_operation_does_not_wait_for_large_ones() -> None:
-    bound = admission()
-    await begun(bound, LARGE, LARGE)
-    (waiting,) = await begun(bound, LARGE)
-    assert states(await begun(bound, SMALL)) == ["runs"]
+    admission = new_admission()
+    await begun(admission, LARGE, LARGE)
+    (waiting,) = await begun(admission, LARGE)
+    assert states(await begun(admission, SMALL)) == ["runs"]
     waiting.cancel()
 
 
 async def test_an_operation_that_costs_more_than_the_budget_runs_alone() -> None:
-    bound = admission()
-    await begun(bound, LARGE)
-    tasks = await begun(bound, BUDGET * 3, LARGE)
+    admission = new_admission()
+    await begun(admission, LARGE)
+    tasks = await begun(admission, BUDGET * 3, LARGE)
     assert states(tasks) == ["waits", "waits"]
-    bound.leave(LARGE)
-    await turns()
+    admission.leave(LARGE)
+    await run_ready_tasks()
     assert states(tasks) == ["runs", "waits"]
-    bound.leave(BUDGET * 3)
-    await turns()
+    admission.leave(BUDGET * 3)
+    await run_ready_tasks()
     assert states(tasks) == ["runs", "runs"]
 
 
-async def test_operations_beyond_the_queue_are_rejected_with_retry_after() -> None:
-    bound = admission()
-    waiting = (await begun(bound, LARGE, LARGE, LARGE, LARGE))[2:]
+async def test_operations_that_do_not_fit_into_the_queue_are_rejected_with_retry_after() -> None:
+    admission = new_admission()
+    waiting = (await begun(admission, LARGE, LARGE, LARGE, LARGE))[2:]
     with pytest.raises(RequestRejected) as caught:
-        await entered(bound, LARGE)
+        await entered(admission, LARGE)
     assert states(waiting) == ["waits", "waits"]
     assert caught.value.code == "OVERLOADED"
     assert caught.value.status == 503
@@ -99,9 +101,9 @@ async def test_operations_beyond_the_queue_are_rejected_with_retry_after() -> No
         task.cancel()
 
 
-async def test_the_number_of_those_that_wait_is_bounded() -> None:
-    bound = admission(queue_max=3)
-    tasks = await begun(bound, *[SMALL] * 7, *[1] * 30)
+async def test_the_number_of_waiting_operations_is_bounded() -> None:
+    admission = new_admission(queue_max=3)
+    tasks = await begun(admission, *[SMALL] * 7, *[1] * 30)
     await until_rejected(tasks, len(tasks) - 7 - 25 - 3)
     assert states(tasks).count("waits") == 3
     for task in tasks:
@@ -109,183 +111,183 @@ async def test_the_number_of_those_that_wait_is_bounded() -> None:
 
 
 async def test_a_greedy_caller_does_not_fill_the_queue_for_others() -> None:
-    bound = admission(queue_max=4)
-    greedy = await begun(bound, *[SMALL] * 20, caller="greedy")
+    admission = new_admission(queue_max=4)
+    greedy = await begun(admission, *[SMALL] * 20, caller="greedy")
     await until_rejected(greedy, 20 - 7 - 4)
     assert states(greedy).count("waits") == 4
-    polite = await begun(bound, SMALL, caller="polite")
+    polite = await begun(admission, SMALL, caller="polite")
     assert states(polite) == ["waits"]
     await until_rejected(greedy, 20 - 7 - 3)
     assert states(greedy).count("waits") == 3  # the latest of them was rejected
-    bound.leave(SMALL)
-    bound.leave(SMALL)
-    await turns()
+    admission.leave(SMALL)
+    admission.leave(SMALL)
+    await run_ready_tasks()
     assert states(polite) == ["runs"]  # after one of the greedy caller's four
     for task in greedy:
         task.cancel()
 
 
-async def test_an_operation_waits_for_a_bounded_time() -> None:
-    bound = admission(wait_ms=20)
-    *_, last = await begun(bound, LARGE, LARGE, LARGE)
+async def test_an_operation_that_waits_for_too_long_is_rejected() -> None:
+    admission = new_admission(wait_ms=20)
+    *_, last = await begun(admission, LARGE, LARGE, LARGE)
     with pytest.raises(RequestRejected):
         await last
-    bound.leave(LARGE)
-    assert states(await begun(bound, LARGE)) == ["runs"]
+    admission.leave(LARGE)
+    assert states(await begun(admission, LARGE)) == ["runs"]
 
 
-async def test_a_client_that_leaves_makes_room_for_the_next() -> None:
-    bound = admission()
-    await begun(bound, 600, 400)
-    tasks = await begun(bound, 600, 400)
-    bound.leave(400)
-    await turns()
+async def test_if_the_first_waiting_operation_is_cancelled_the_next_one_runs() -> None:
+    admission = new_admission()
+    await begun(admission, 600, 400)
+    tasks = await begun(admission, 600, 400)
+    admission.leave(400)
+    await run_ready_tasks()
     assert states(tasks) == ["waits", "waits"]
     tasks[0].cancel()
-    await turns()
+    await run_ready_tasks()
     assert states(tasks[1:]) == ["runs"]
 
 
-async def test_a_client_that_leaves_when_it_is_admitted_releases_its_part() -> None:
-    bound = admission()
-    tasks = await begun(bound, BUDGET, LARGE)
-    bound.leave(BUDGET)
+async def test_an_operation_that_is_cancelled_just_after_its_admission_releases_its_cost() -> None:
+    admission = new_admission()
+    tasks = await begun(admission, BUDGET, LARGE)
+    admission.leave(BUDGET)
     tasks[1].cancel()  # admitted, but not yet resumed
-    await turns()
-    assert states(await begun(bound, BUDGET)) == ["runs"]
+    await run_ready_tasks()
+    assert states(await begun(admission, BUDGET)) == ["runs"]
 
 
-async def test_events_wait_in_any_number_and_cancelled_ones_are_forgotten() -> None:
-    bound = admission(queue_max=1)
+async def test_any_number_of_events_can_wait_and_cancelled_ones_leave_the_queue() -> None:
+    admission = new_admission(queue_max=1)
 
     async def event() -> None:
-        waiting = bound.events.enter(SMALL_BUDGET, "one")
+        waiting = admission.events.enter(SMALL_BUDGET, "one")
         if waiting is not None:
             await waiting
 
     tasks: list[asyncio.Task[Any]] = [asyncio.create_task(event()) for _ in range(1_000)]
-    await turns()
+    await run_ready_tasks()
     assert states(tasks).count("waits") == 999
     for task in tasks[1:-1]:
         task.cancel()
-    await turns()
-    assert len(bound.events.waiting) <= REBUILD + 2
-    bound.events.leave(SMALL_BUDGET)
-    await turns()
+    await run_ready_tasks()
+    assert len(admission.events.waiting) <= REBUILD + 2
+    admission.events.leave(SMALL_BUDGET)
+    await run_ready_tasks()
     assert states(tasks[-1:]) == ["runs"]
-    assert not bound.events.waiting
+    assert not admission.events.waiting
 
 
 @pytest.mark.parametrize("live", [1, 5])
 async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: int) -> None:
-    bound = admission()
-    await begun(bound, BUDGET)
-    tasks = await begun(bound, *[SMALL + 10] * live)
+    admission = new_admission()
+    await begun(admission, BUDGET)
+    tasks = await begun(admission, *[SMALL + 10] * live)
     for _ in range(REBUILD + live - 1):  # as many as may have given up before a rebuild
-        (gone,) = await begun(bound, SMALL + 10, caller="two")
-        gone.cancel()
-        await turns()
-    bound.leave(BUDGET)
-    await turns()
+        (cancelled,) = await begun(admission, SMALL + 10, caller="two")
+        cancelled.cancel()
+        await run_ready_tasks()
+    admission.leave(BUDGET)
+    await run_ready_tasks()
     assert states(tasks) == ["runs"] * live
 
 
 async def test_a_request_of_unknown_cost_reserves_a_quarter_until_its_operation_enters() -> None:
-    bound = admission()
-    reservation = await bound.reserve("one")
-    tasks = await begun(bound, LARGE, LARGE)
+    admission = new_admission()
+    reservation = await admission.reserve("one")
+    tasks = await begun(admission, LARGE, LARGE)
     assert states(tasks) == ["runs", "waits"]
     assert reservation.enter(60, "one") is None
-    await turns()
+    await run_ready_tasks()
     assert states(tasks) == ["runs", "runs"]
-    bound.leave(60)
+    admission.leave(60)
     reservation.release()
-    assert states(await begun(bound, BUDGET - 2 * LARGE)) == ["runs"]
+    assert states(await begun(admission, BUDGET - 2 * LARGE)) == ["runs"]
 
 
 async def test_an_operation_that_fits_into_its_reservation_runs_before_those_that_wait() -> None:
-    bound = admission()
-    reservation = await bound.reserve("one")
-    tasks = await begun(bound, BUDGET, LARGE, caller="two")
+    admission = new_admission()
+    reservation = await admission.reserve("one")
+    tasks = await begun(admission, BUDGET, LARGE, caller="two")
     assert reservation.enter(BUDGET // 4, "one") is None
     assert states(tasks) == ["waits", "waits"]
-    bound.leave(BUDGET // 4)
-    await turns()
+    admission.leave(BUDGET // 4)
+    await run_ready_tasks()
     assert states(tasks) == ["runs", "waits"]
     for task in tasks:
         task.cancel()
 
 
 @pytest.mark.parametrize("cost", [SMALL, LARGE])
-async def test_an_operation_that_its_reservation_is_not_for_enters_as_any_other(cost: int) -> None:
-    """A small one, or one that costs more than was reserved."""
-    bound = admission()
-    reservation = await bound.reserve("one")
-    assert states(await begun(bound, BUDGET - BUDGET // 4)) == ["runs"]
+async def test_an_operation_that_cannot_use_its_reservation_enters_without_it(cost: int) -> None:
+    """Because it is small, or costs more than was reserved."""
+    admission = new_admission()
+    reservation = await admission.reserve("one")
+    assert states(await begun(admission, BUDGET - BUDGET // 4)) == ["runs"]
     waiting = reservation.enter(cost, "one")
     assert (waiting is None) == (cost == SMALL)
     entering = None if waiting is None else asyncio.ensure_future(waiting)
-    bound.leave(BUDGET - BUDGET // 4)
+    admission.leave(BUDGET - BUDGET // 4)
     if entering is not None:
         await entering
-    bound.leave(cost)
-    assert states(await begun(bound, BUDGET)) == ["runs"]
+    admission.leave(cost)
+    assert states(await begun(admission, BUDGET)) == ["runs"]
 
 
 async def test_a_request_of_unknown_cost_is_rejected_if_it_would_run_last() -> None:
-    bound = admission()
-    greedy = await begun(bound, *[LARGE] * 4, caller="greedy")
+    admission = new_admission()
+    greedy = await begun(admission, *[LARGE] * 4, caller="greedy")
     with pytest.raises(RequestRejected):
-        await bound.reserve("greedy")
-    polite = asyncio.create_task(bound.reserve("polite"))
+        await admission.reserve("greedy")
+    polite = asyncio.create_task(admission.reserve("polite"))
     await until_rejected(greedy, 1)
-    bound.leave(LARGE)
-    bound.leave(LARGE)
+    admission.leave(LARGE)
+    admission.leave(LARGE)
     await polite
     for task in greedy:
         task.cancel()
 
 
-async def test_a_message_that_cannot_be_rejected_enters_again() -> None:
-    bound = admission(queue_max=0)
-    await begun(bound, BUDGET)
-    patient = asyncio.create_task(bound.reserve_with_retries("one"))
-    with pytest.raises(RequestRejected):  # after the first rejection of the other one
-        await bound.reserve("two")
-    await turns()
-    assert not patient.done()
-    bound.leave(BUDGET)
-    (await patient).release()
-    assert states(await begun(bound, BUDGET)) == ["runs"]
+async def test_a_reservation_with_retries_waits_while_the_queue_is_full() -> None:
+    admission = new_admission(queue_max=0)
+    await begun(admission, BUDGET)
+    retrying = asyncio.create_task(admission.reserve_with_retries("one"))
+    with pytest.raises(RequestRejected):  # after the first try of the other request
+        await admission.reserve("two")
+    await run_ready_tasks()
+    assert not retrying.done()
+    admission.leave(BUDGET)
+    (await retrying).release()
+    assert states(await begun(admission, BUDGET)) == ["runs"]
 
 
-async def test_those_that_wait_outside_of_a_full_queue_try_again_ever_more_rarely(
+async def test_the_pauses_between_retries_at_a_full_queue_grow_up_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bound = admission(queue_max=0)
-    await begun(bound, BUDGET)
+    admission = new_admission(queue_max=0)
+    await begun(admission, BUDGET)
     pauses: list[float] = []
     sleep = asyncio.sleep
 
     async def recorded(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) == 40:
-            bound.leave(BUDGET)
+            admission.leave(BUDGET)
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", recorded)
-    (await bound.reserve_with_retries("one")).release()
+    (await admission.reserve_with_retries("one")).release()
     assert sum(pauses) > 5
     assert max(pauses) <= RETRY_PAUSE_S
 
 
 async def test_rejected_operations_leave_no_cycles() -> None:
-    bound = admission(wait_ms=1)
-    await begun(bound, LARGE, LARGE)
+    admission = new_admission(wait_ms=1)
+    await begun(admission, LARGE, LARGE)
 
     async def rejected(cost: int) -> None:
         with pytest.raises(RequestRejected):
-            await entered(bound, cost)
+            await entered(admission, cost)
 
     await rejected(LARGE)
     with counting_cycles() as cycles:

@@ -1,4 +1,4 @@
-"""A column of ids is read as each of them would be."""
+"""A list of ids is read with the same results and errors as each id alone."""
 
 import gc
 
@@ -11,18 +11,20 @@ from graph.errors import BadInput
 from schema.arguments import each_user_id, user_id, user_ids
 from schema.federation import Representation, users_of
 
-good = st.integers(1, MAX_USER_ID).map(str)
-odd = st.sampled_from(
+valid_ids = st.integers(1, MAX_USER_ID).map(str)
+invalid_ids = st.sampled_from(
     ("", "0", "01", "-1", "+1", " 1", "1 ", "1.0", "1e3", "1,2", "1_0", "٣", "x", "null", "[1]")
 ) | st.sampled_from((MAX_USER_ID + 1, 2**64, 10**30, 10**400)).map(str)
 
 
-@given(texts=st.lists(good, max_size=5))
-def test_ids_are_read_in_their_order(texts: list[str]) -> None:
+@given(texts=st.lists(valid_ids, max_size=5))
+def test_the_ids_of_a_list_are_returned_in_its_order(texts: list[str]) -> None:
     assert user_ids("ids", texts, 5) == [user_id("ids", text) for text in texts]
 
 
-@given(before=st.lists(good, max_size=3), bad=odd, after=st.lists(good, max_size=3))
+@given(
+    before=st.lists(valid_ids, max_size=3), bad=invalid_ids, after=st.lists(valid_ids, max_size=3)
+)
 def test_an_invalid_id_has_the_same_message_alone_and_in_a_list(
     before: list[str], bad: str, after: list[str]
 ) -> None:

@@ -31,40 +31,40 @@ def signed(payload: dict[str, Any], secret: str = SECRET) -> str:
     return jwt.encode(payload, secret, algorithm="HS256")
 
 
-def sent(headers: dict[str, str]) -> Headers:
+def headers_of(headers: dict[str, str]) -> Headers:
     return Headers([(name.encode(), value.encode()) for name, value in headers.items()])
 
 
 def bearer(token: str) -> Headers:
-    return sent({"authorization": f"Bearer {token}"})
+    return headers_of({"authorization": f"Bearer {token}"})
 
 
 def with_secret(**changes: Any) -> Authentication:
     return Authentication(AuthenticationSettings(secrets=(SECRET,), **changes))
 
 
-def rejection(authentication: Authentication, headers: Headers) -> HttpRejection:
+def assert_rejected(authentication: Authentication, headers: Headers) -> HttpRejection:
     with pytest.raises(HttpRejection) as caught:
         authentication.identify(headers)
     assert caught.value.status == 401
     assert caught.value.code == "UNAUTHENTICATED"
     assert caught.value.headers["www-authenticate"].startswith('Bearer error="invalid_token"')
-    # The two quoted strings, and no quote of the reason's own that would end one early.
+    # Those of two quoted strings. A quote within the reason would end its string early.
     assert caught.value.headers["www-authenticate"].count('"') == 4
     return caught.value
 
 
-def test_without_credentials_nobody_is_asking() -> None:
+def test_a_request_without_credentials_is_anonymous() -> None:
     assert with_secret().identify(Headers([])) == ANONYMOUS
 
 
 @pytest.mark.parametrize("sub", ["1", "42", str(2**63 - 1)])
-def test_a_token_names_its_user(sub: str) -> None:
+def test_the_subject_of_a_token_is_the_user(sub: str) -> None:
     assert with_secret().identify(bearer(signed(claims(sub=sub)))) == Identity(int(sub))
 
 
-def test_the_scheme_is_read_in_any_case() -> None:
-    headers = sent({"authorization": f"bearer   {signed(claims())}"})
+def test_the_scheme_is_read_in_upper_and_lower_case() -> None:
+    headers = headers_of({"authorization": f"bearer   {signed(claims())}"})
     assert with_secret().identify(headers) == Identity(42)
 
 
@@ -72,7 +72,7 @@ def test_a_minted_token_is_accepted() -> None:
     assert with_secret().identify(bearer(mint(SECRET, 7))) == Identity(7)
 
 
-def test_a_service_needs_no_user_and_may_have_one() -> None:
+def test_the_token_of_a_service_may_lack_a_user() -> None:
     authentication = with_secret()
     service = mint(SECRET, None, "service")
     assert authentication.identify(bearer(service)) == Identity(None, service=True)
@@ -80,7 +80,7 @@ def test_a_service_needs_no_user_and_may_have_one() -> None:
     assert authentication.identify(bearer(for_user)) == Identity(7, service=True)
 
 
-def test_a_scope_that_only_contains_the_word_is_no_service() -> None:
+def test_a_scope_that_merely_contains_the_word_service_makes_no_service() -> None:
     token = signed(claims(scope="services self-service"))
     assert with_secret().identify(bearer(token)) == Identity(42)
 
@@ -102,8 +102,8 @@ def test_a_scope_that_only_contains_the_word_is_no_service() -> None:
         "9" * 5_000,
     ],
 )
-def test_a_subject_that_is_no_user_id_is_rejected(sub: str) -> None:
-    rejection(with_secret(), bearer(signed(claims(sub=sub))))
+def test_a_subject_that_is_not_a_user_id_is_rejected(sub: str) -> None:
+    assert_rejected(with_secret(), bearer(signed(claims(sub=sub))))
 
 
 @pytest.mark.parametrize(
@@ -126,23 +126,23 @@ def test_a_subject_that_is_no_user_id_is_rejected(sub: str) -> None:
     ],
     ids=[
         "no exp",
-        "exp of words",
-        "sub of a fraction",
-        "sub of a truth",
-        "sub of nothing",
+        "exp is a text",
+        "sub is a float",
+        "sub is a boolean",
+        "sub is null",
         "no sub",
-        "scope of an object",
-        "scope of a mixed list",
+        "scope is an object",
+        "scope is a list with a number",
         "expired",
-        "exp of nothing",
-        "exp of infinity",
-        "exp of a list",
+        "exp is null",
+        "exp is infinite",
+        "exp is a list",
         "issued in the future",
         "not yet valid",
     ],
 )
-def test_claims_that_do_not_hold_are_rejected(payload: dict[str, Any]) -> None:
-    rejection(with_secret(), bearer(signed(payload)))
+def test_tokens_with_invalid_claims_are_rejected(payload: dict[str, Any]) -> None:
+    assert_rejected(with_secret(), bearer(signed(payload)))
 
 
 @pytest.mark.parametrize("sub", [1, 2**63 - 1])
@@ -151,27 +151,30 @@ def test_a_user_id_may_be_a_number(sub: int) -> None:
 
 
 @pytest.mark.parametrize("scope", ["read service", ["read", "service"], ["service"]])
-def test_scopes_are_words_or_a_list(scope: object) -> None:
+def test_scopes_are_a_text_with_spaces_or_a_list(scope: object) -> None:
     token = signed(claims(scope=scope))
     assert with_secret().identify(bearer(token)) == Identity(42, service=True)
 
 
-def test_any_of_several_secrets_signs_tokens() -> None:
+def test_tokens_signed_with_any_of_several_secrets_are_accepted() -> None:
     new, old = "the new secret of thirty-two bytes!!!", SECRET
     authentication = Authentication(AuthenticationSettings(secrets=(new, old)))
     for secret in (new, old):
         assert authentication.identify(bearer(signed(claims(), secret))) == Identity(42)
-    rejection(authentication, bearer(signed(claims(), "another secret of thirty-two bytes!")))
+    assert_rejected(authentication, bearer(signed(claims(), "another secret of thirty-two bytes!")))
 
 
 def test_a_longer_hash_needs_a_longer_secret() -> None:
-    for algorithm, least in (("HS384", 48), ("HS512", 64)):
-        for length in (least - 1, least):
+    for algorithm, bytes_min in (("HS384", 48), ("HS512", 64)):
+        for length in (bytes_min - 1, bytes_min):
             secret = SECRET.ljust(length, "x")
             settings = AuthenticationSettings(secrets=(secret,))
             token = bearer(_hmac_token(secret, algorithm))
-            if length < least:
-                assert "its algorithm must be" in rejection(Authentication(settings), token).message
+            if length < bytes_min:
+                assert (
+                    "its algorithm must be"
+                    in assert_rejected(Authentication(settings), token).message
+                )
             else:
                 assert Authentication(settings).identify(token) == Identity(42)
 
@@ -182,20 +185,20 @@ def _hmac_token(secret: str, algorithm: str) -> str:
 
 
 @pytest.mark.parametrize("leeway_s", [0, 300])
-def test_how_much_clocks_may_differ_is_set(leeway_s: int) -> None:
+def test_the_leeway_for_expiry_is_configured(leeway_s: int) -> None:
     authentication = with_secret(accepted=AcceptedTokens(leeway_s=leeway_s))
     now = int(time.time())
     token = bearer(signed(claims(exp=now + 1 - leeway_s)))
     assert authentication.identify(token).expires_at == now + 1
-    rejection(authentication, bearer(signed(claims(exp=now - leeway_s - 1))))
+    assert_rejected(authentication, bearer(signed(claims(exp=now - leeway_s - 1))))
 
 
 def test_a_token_with_an_unknown_critical_header_is_rejected() -> None:
     token = jwt.encode(claims(), SECRET, headers={"crit": ["x"], "x": 1})
-    assert "critical" in rejection(with_secret(), bearer(token)).message
+    assert "critical" in assert_rejected(with_secret(), bearer(token)).message
 
 
-def test_clocks_may_differ_by_half_a_minute() -> None:
+def test_the_default_leeway_covers_clocks_that_differ_by_20_seconds() -> None:
     now = int(time.time())
     token = signed(claims(exp=now - 20, nbf=now + 20))
     assert with_secret().identify(bearer(token)) == Identity(42)
@@ -228,19 +231,19 @@ def test_clocks_may_differ_by_half_a_minute() -> None:
         "nested",
     ],
 )
-def test_a_token_that_does_not_hold_is_never_anonymous(token: str) -> None:
-    rejection(with_secret(), Headers([(b"authorization", b"Bearer " + token.encode())]))
+def test_an_invalid_token_is_rejected_and_not_treated_as_anonymous(token: str) -> None:
+    assert_rejected(with_secret(), Headers([(b"authorization", b"Bearer " + token.encode())]))
 
 
 @pytest.mark.parametrize("authorization", ["", "Basic eDp5", "Bearer", "Token x"])
-def test_other_credentials_are_never_anonymous(authorization: str) -> None:
+def test_other_credentials_are_rejected_and_not_treated_as_anonymous(authorization: str) -> None:
     with pytest.raises(HttpRejection, match="401 UNAUTHENTICATED"):
-        with_secret().identify(sent({"authorization": authorization}))
+        with_secret().identify(headers_of({"authorization": authorization}))
 
 
-def test_a_good_token_under_another_scheme_is_rejected_without_an_error_code() -> None:
+def test_a_valid_token_under_another_scheme_is_rejected_without_an_error_code() -> None:
     with pytest.raises(HttpRejection, match="401 UNAUTHENTICATED") as caught:
-        with_secret().identify(sent({"authorization": f"Basic {signed(claims())}"}))
+        with_secret().identify(headers_of({"authorization": f"Basic {signed(claims())}"}))
     assert caught.value.headers == {"www-authenticate": "Bearer"}
 
 
@@ -251,45 +254,45 @@ def test_two_authorization_headers_are_a_bad_request() -> None:
     assert caught.value.headers["www-authenticate"].startswith('Bearer error="invalid_request"')
 
 
-def test_the_longest_token_is_read_and_nothing_of_a_longer_one() -> None:
+def test_a_token_of_the_maximum_length_is_read_and_a_longer_header_is_rejected() -> None:
     token = signed(claims())
     padded = Headers([(b"authorization", b"Bearer " + token.encode() + b" " * 17_000 + b"x")])
-    assert "at most 16384 characters" in rejection(with_secret(), padded).message
+    assert "at most 16384 characters" in assert_rejected(with_secret(), padded).message
     overhead = len(signed(claims(padding="")))
     longest = signed(claims(padding="x" * ((TOKEN_CHARS_MAX - overhead) * 3 // 4 - 3)))
     assert TOKEN_CHARS_MAX - 10 < len(longest) <= TOKEN_CHARS_MAX
     assert with_secret().identify(bearer(longest)) == Identity(42)
 
 
-def test_audience_and_issuer_are_checked_where_they_are_set() -> None:
+def test_audience_and_issuer_are_checked_if_they_are_configured() -> None:
     authentication = with_secret(accepted=AcceptedTokens(("other", "kith"), ("old", "platform")))
-    good = signed(claims(aud="kith", iss="platform"))
-    assert authentication.identify(bearer(good)) == Identity(42)
+    valid = signed(claims(aud="kith", iss="platform"))
+    assert authentication.identify(bearer(valid)) == Identity(42)
     for wrong in (
         claims(aud="another", iss="platform"),
         claims(aud="kith", iss="x"),
         claims(),
     ):
-        rejection(authentication, bearer(signed(wrong)))
+        assert_rejected(authentication, bearer(signed(wrong)))
 
 
-def test_an_audience_is_of_no_interest_where_none_is_set() -> None:
+def test_the_audience_is_ignored_if_none_is_configured() -> None:
     assert with_secret().identify(bearer(signed(claims(aud="other")))) == Identity(42)
 
 
-def test_the_viewer_header_counts_only_where_it_is_allowed() -> None:
-    headers = sent({"x-viewer": "42"})
+def test_the_viewer_header_is_read_only_in_development() -> None:
+    headers = headers_of({"x-viewer": "42"})
     assert with_secret().identify(headers) == ANONYMOUS
     assert with_secret(development=True).identify(headers) == Identity(42)
-    rejection(with_secret(development=True), sent({"x-viewer": "me"}))
+    assert_rejected(with_secret(development=True), headers_of({"x-viewer": "me"}))
 
 
-def test_a_token_outranks_the_viewer_header() -> None:
-    headers = sent({"x-viewer": "7", "authorization": f"Bearer {signed(claims())}"})
+def test_a_token_takes_precedence_over_the_viewer_header() -> None:
+    headers = headers_of({"x-viewer": "7", "authorization": f"Bearer {signed(claims())}"})
     assert with_secret(development=True).identify(headers) == Identity(42)
 
 
-def test_a_minted_token_has_the_claims_that_are_configured() -> None:
+def test_a_minted_token_has_the_configured_claims() -> None:
     settings = AuthenticationSettings(
         secrets=(SECRET,),
         accepted=AcceptedTokens(("kith",), ("platform",)),
@@ -299,14 +302,14 @@ def test_a_minted_token_has_the_claims_that_are_configured() -> None:
     assert Authentication(settings).identify(headers) == Identity(42, service=True)
 
 
-def test_no_token_is_minted_for_what_is_no_user_id() -> None:
+def test_no_token_is_minted_for_an_invalid_user_id() -> None:
     with pytest.raises(HttpRejection):
         mint(SECRET, 0)
 
 
 @pytest.fixture
 def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tokens whose signatures were looked at."""
+    """The tokens whose signatures were verified."""
     seen: list[str] = []
     decode = jwt.decode
 
@@ -318,14 +321,14 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_the_signature_of_a_token_that_holds_is_verified_once(verified: list[str]) -> None:
+def test_the_signature_of_a_valid_token_is_verified_once(verified: list[str]) -> None:
     authentication, token = with_secret(), signed(claims())
     for _ in range(3):
         assert authentication.identify(bearer(token)) == Identity(42)
     assert verified == [token]
 
 
-def test_a_token_is_verified_anew_once_it_has_expired(
+def test_a_token_is_verified_again_after_its_expiry(
     monkeypatch: pytest.MonkeyPatch, verified: list[str]
 ) -> None:
     expiry = int(time.time()) + 100
@@ -336,18 +339,18 @@ def test_a_token_is_verified_anew_once_it_has_expired(
     assert verified == [token]
     monkeypatch.setattr(time, "time", lambda: expiry + 30.0)
     authentication.identify(bearer(token))
-    # PyJWT has a clock of its own and may still let it pass: it is the one to say.
+    # PyJWT reads another clock and may still accept the token, so it must decide.
     assert verified == [token, token]
 
 
-def test_a_token_that_does_not_hold_is_never_remembered(verified: list[str]) -> None:
+def test_an_invalid_token_is_verified_each_time(verified: list[str]) -> None:
     authentication, forged = with_secret(), signed(claims(), "another secret of thirty-two bytes!")
     for _ in range(2):
-        rejection(authentication, bearer(forged))
+        assert_rejected(authentication, bearer(forged))
     assert verified == [forged, forged]
 
 
-def test_only_so_many_tokens_are_remembered(
+def test_the_number_of_remembered_tokens_is_limited(
     monkeypatch: pytest.MonkeyPatch, verified: list[str]
 ) -> None:
     monkeypatch.setattr("gateway.authentication.identify.TOKENS_HELD_MAX", 1)

@@ -1,4 +1,4 @@
-"""The report of the bench about its goals."""
+"""The figures that the bench prints beside its goals."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from bench.goals import Verdict, formatted
 
 
 @pytest.mark.parametrize(
-    ("verdict", "shown"),
+    ("verdict", "printed"),
     [
         (Verdict("ratio", 0.7, 0.7), "0.70"),
         (Verdict("ratio", 0.7, 0.698), "0.698"),
@@ -17,5 +17,5 @@ from bench.goals import Verdict, formatted
         (Verdict("a second", 500_000, 499_999.6), "499,999.6"),
     ],
 )
-def test_the_printed_figure_does_not_contradict_the_verdict(verdict: Verdict, shown: str) -> None:
-    assert formatted(verdict.goal, verdict.reached, verdict.met) == shown
+def test_the_printed_figure_does_not_contradict_the_verdict(verdict: Verdict, printed: str) -> None:
+    assert formatted(verdict.goal, verdict.reached, verdict.met) == printed

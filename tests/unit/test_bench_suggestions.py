@@ -13,19 +13,19 @@ from bench.suggestions import measure
 from graph.edge import UserId
 from graph.suggestion import CHOSEN
 
-EVERYBODY = [UserId(user) for user in range(1, 41)]
+ALL_USERS = [UserId(user) for user in range(1, 41)]
 
 
 def split_of(hidden: dict[int, set[int]]) -> Split:
-    """40 users who all follow each other, except for the hidden follows and their own."""
+    """40 users who all follow each other, except for the hidden follows."""
     following = {
         user: [
-            other for other in EVERYBODY if other != user and other not in hidden.get(user, set())
+            other for other in ALL_USERS if other != user and other not in hidden.get(user, set())
         ]
-        for user in EVERYBODY
+        for user in ALL_USERS
     }
     followers = {
-        user: [other for other in EVERYBODY if user in following[other]] for user in EVERYBODY
+        user: [other for other in ALL_USERS if user in following[other]] for user in ALL_USERS
     }
     return Split(
         "complete",
@@ -37,7 +37,7 @@ def split_of(hidden: dict[int, set[int]]) -> Split:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_a_method_finds_the_only_users_who_are_not_followed(method: object) -> None:
+def test_each_method_finds_the_hidden_follows(method: object) -> None:
     split = split_of({1: {2, 3}})
     figures = measure(split, method, [UserId(1)], [UserId(1)])  # type: ignore[arg-type]
     assert figures.precision.mean == pytest.approx(0.2)
@@ -46,7 +46,7 @@ def test_a_method_finds_the_only_users_who_are_not_followed(method: object) -> N
     assert figures.coverage == 2
 
 
-def test_follows_and_former_follows_are_not_suggested() -> None:
+def test_users_who_are_or_were_followed_are_not_suggested() -> None:
     split = Split("small", {UserId(1): [UserId(2)]}, {}, {}, {UserId(1): {UserId(3)}})
     scores = {UserId(user): float(user) for user in range(1, 6)}
     assert best(split, UserId(1), scores) == [5, 4]
@@ -65,17 +65,17 @@ def test_a_log_is_replayed_and_the_last_tenth_of_each_user_is_hidden(tmp_path: P
     assert len(split.hidden[UserId(1)]) == HIDDEN * 20
 
 
-def test_an_interval_holds_the_mean() -> None:
+def test_a_confidence_interval_contains_the_mean() -> None:
     figures = interval([0.0, 1.0] * 50)
     assert figures.low < figures.mean == 0.5 < figures.high
 
 
-def test_weights_are_chosen_on_the_graphs_that_are_not_left_out() -> None:
+def test_the_best_weights_depend_on_the_given_graphs_only() -> None:
     first, second, third = GRID[:3]
-    tried = {first: [9.0, 1.0, 1.0], second: [1.0, 3.0, 10.0], third: [2.0, 4.0, 4.0]}
-    assert best_of(tried, [1, 2]) == second
-    assert best_of(tried, [0, 1]) == first
-    assert best_of(tried, [0, 2]) == second
+    scores_of_graphs = {first: [9.0, 1.0, 1.0], second: [1.0, 3.0, 10.0], third: [2.0, 4.0, 4.0]}
+    assert best_of(scores_of_graphs, [1, 2]) == second
+    assert best_of(scores_of_graphs, [0, 1]) == first
+    assert best_of(scores_of_graphs, [0, 2]) == second
 
 
 def test_each_graph_is_left_out_in_turn() -> None:

@@ -1,4 +1,4 @@
-"""Capacity is planned from figures with a source, and the page of capacity says the same."""
+"""Capacity plans: their figures, their inputs, and the pages of the docs that quote them."""
 
 from copy import deepcopy
 from pathlib import Path
@@ -54,7 +54,7 @@ RESULTS: dict[str, Any] = {
     "cluster": {"gateway_us_ratio": {"page": 1.5, "check": 1.25, "write": 2}, "shapes": {}},
     "citus": {"postgres_us_ratio": {"miss": 2, "write": 4}, "operations": {}},
 }
-ROUND = (
+NEUTRAL = (
     *(
         "bloat=1",
         "disk_full=1",
@@ -80,32 +80,32 @@ def content(tmp_path: Path) -> dict[str, Any]:
 
 
 def planned(content: dict[str, Any], *changes: str, **demand: int) -> Plan:
-    return plan(Demand(**demand), measured_inputs(content), assumptions([*ROUND, *changes]))
+    return plan(Demand(**demand), measured_inputs(content), assumptions([*NEUTRAL, *changes]))
 
 
 def default_plan() -> Plan:
     return plan(Demand(), measured_inputs(read_measured()), assumptions())
 
 
-def test_the_page_of_capacity_is_up_to_date() -> None:
+def test_docs_capacity_md_is_up_to_date() -> None:
     result = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
     assert result == page(), "run python -m bench.capacity_page > docs/capacity.md"
 
 
-def test_the_figures_are_those_of_the_results(content: dict[str, Any]) -> None:
-    found = {one.name: one.value for one in measured_inputs(content)}
-    assert (found["page_gateway_us"], found["check_valkey_us"]) == (100, 10)
-    assert (found["miss_postgres_us"], found["write_worker_us"]) == (50, 3)
-    assert (found["edge_bytes"], found["user_bytes"]) == (6, 60)
-    assert (found["edges_per_user"], found["cached_user_bytes"]) == (10, 20)
-    assert (found["miss_blocks"], found["page_cluster_ratio"]) == (15, 1.5)
+def test_the_inputs_are_computed_from_the_results_of_the_bench(content: dict[str, Any]) -> None:
+    inputs = {one.name: one.value for one in measured_inputs(content)}
+    assert (inputs["page_gateway_us"], inputs["check_valkey_us"]) == (100, 10)
+    assert (inputs["miss_postgres_us"], inputs["write_worker_us"]) == (50, 3)
+    assert (inputs["edge_bytes"], inputs["user_bytes"]) == (6, 60)
+    assert (inputs["edges_per_user"], inputs["cached_user_bytes"]) == (10, 20)
+    assert (inputs["miss_blocks"], inputs["page_cluster_ratio"]) == (15, 1.5)
 
 
-def test_the_file_in_git_is_what_taking_over_writes(content: dict[str, Any]) -> None:
-    kept = read_measured()
-    assert content.keys() == kept.keys()
-    assert all(content[part].keys() == kept[part].keys() for part in content)
-    assert content["reads"]["cpu_us"].keys() == kept["reads"]["cpu_us"].keys()
+def test_the_file_of_measured_figures_has_the_current_format(content: dict[str, Any]) -> None:
+    stored = read_measured()
+    assert content.keys() == stored.keys()
+    assert all(content[part].keys() == stored[part].keys() for part in content)
+    assert content["reads"]["cpu_us"].keys() == stored["reads"]["cpu_us"].keys()
 
 
 def test_a_missing_result_is_reported_with_its_command(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_missing_result_is_reported_with_its_command(tmp_path: Path) -> None:
         taken(list(Part), folder)
 
 
-def test_disks_are_the_bytes_of_edges_and_users(content: dict[str, Any]) -> None:
+def test_disk_space_is_computed_from_the_bytes_of_edges_and_users(content: dict[str, Any]) -> None:
     made = planned(content, edges=10**9)
-    # 6 bytes an edge, and 60 for each of a tenth as many users.
+    # 6 bytes for each edge, and 60 for each user. There is one user for 10 edges.
     assert made.value("PostgreSQL", "tables and indexes, freshly loaded") == 12
     assert made.value("PostgreSQL", "disk of all copies") == 24
     with_bloat = planned(content, "bloat=1.5", "disk_full=0.5", edges=10**9)
@@ -133,7 +133,9 @@ def test_ended_relations_leave_tombstones_that_are_kept_for_days(content: dict[s
     assert added == pytest.approx(500 * 86_400 * 10 * 100 / 10**9)
 
 
-def test_misses_are_read_from_disk_unless_memory_has_them(content: dict[str, Any]) -> None:
+def test_cache_misses_are_read_from_disk_except_for_the_share_in_memory(
+    content: dict[str, Any],
+) -> None:
     demand = {"edges": 10**9, "writes": 0, "lists": 1_000, "checks": 0}
     made = planned(content, "hits=0.9", **demand)
     assert made.value("PostgreSQL", "blocks read from disk") == pytest.approx(100 * 15)
@@ -148,7 +150,7 @@ def test_postgresql_needs_more_cores_where_one_machine_is_not_enough(
     demand = {"edges": 10**9, "writes": 100_000, "lists": 100_000, "checks": 0}
     shared = ("hits=0", "busy=1", "memory_share=1", "disk_iops=1e9", "disk_gb=1e9")
     one = planned(content, *shared, "cores=16", **demand)
-    # 100,000 misses at 50 µs, and as many writes at 2 µs.
+    # Per second: 100,000 misses at 50 µs, and as many writes at 2 µs.
     assert one.value("PostgreSQL", "cores") == pytest.approx(5.2)
     assert one.value("PostgreSQL", "machines for one copy") == 1
     many = planned(content, *shared, "cores=5", **demand)
@@ -156,14 +158,16 @@ def test_postgresql_needs_more_cores_where_one_machine_is_not_enough(
     assert many.value("PostgreSQL", "machines for one copy") == 3
 
 
-def test_wal_has_the_images_of_pages(content: dict[str, Any]) -> None:
+def test_wal_includes_full_page_images(content: dict[str, Any]) -> None:
     made = planned(content, "image_share=0.5", "image_ratio=0.5", writes=1_000)
     assert made.value("PostgreSQL", "WAL") == pytest.approx(2 + 81.92 / 4)
     without = planned(content, "image_share=0", writes=1_000)
     assert without.value("PostgreSQL", "WAL") == pytest.approx(2)
 
 
-def test_caches_have_replicas_and_room_for_fragmentation(content: dict[str, Any]) -> None:
+def test_the_machines_for_caches_include_replicas_and_fragmentation(
+    content: dict[str, Any],
+) -> None:
     # 2e9 users at 20 bytes are 37.25 GiB, which do not fit 10 machines of 4 GiB.
     sizes = ("cached_users=1", "memory_gib=4", "redis_memory=1", "fragmentation=1.2", "replicas=1")
     made = planned(content, *sizes, edges=2 * 10**10, lists=0, checks=0, writes=0)
@@ -171,12 +175,12 @@ def test_caches_have_replicas_and_room_for_fragmentation(content: dict[str, Any]
     assert made.value("caches", "machines, with replicas") == 24
 
 
-def test_a_gateway_needs_more_where_the_caches_are_a_cluster(content: dict[str, Any]) -> None:
+def test_gateways_need_more_cores_if_the_caches_are_a_cluster(content: dict[str, Any]) -> None:
     demand = {"edges": 1_000, "writes": 0, "lists": 10_000, "checks": 0}
     one = planned(content, "hits=1", "busy=1", **demand)
     assert one.value("caches", "primaries") == 1
     assert one.value("gateways", "cores, a process on each") == pytest.approx(1)
-    # Valkey works on one core: at half the planned load it takes more than one server.
+    # Valkey uses one core. If that may be busy for 5% of the time only, one is not enough.
     many = planned(content, "hits=1", "busy=0.05", **demand)
     assert many.value("caches", "primaries") == 3
     assert many.value("gateways", "cores, a process on each") == pytest.approx(1 * 1.5 / 0.05)
@@ -191,23 +195,23 @@ def test_cores_limit_the_reads_that_a_region_serves_with_empty_caches(
     machines = disks.value("PostgreSQL", "machines for one copy")
     assert disks.value(*title) == pytest.approx(machines * 150_000 / 15)
     cores = planned(content, "hits=0", "cores=1", "disk_iops=1e9", "disk_gb=1e9", **demand)
-    # A cold read takes 50 µs, and twice that on Citus.
+    # A read with an empty cache takes 50 µs of CPU time, and twice that on Citus.
     machines = cores.value("PostgreSQL", "machines for one copy")
     assert machines > 1
     assert cores.value(*title) == pytest.approx(machines * 1e6 / 100)
 
 
-def test_a_failed_region_takes_what_its_standby_lacks(content: dict[str, Any]) -> None:
+def test_a_failed_region_loses_the_writes_that_its_standby_lacks(content: dict[str, Any]) -> None:
     made = planned(content, "region_lag_s=3", writes=1_000)
     assert made.value("a region that fails", "acknowledged writes that are lost") == 3_000
 
 
-def test_every_quantity_names_the_inputs_that_change_it() -> None:
+def test_every_quantity_names_its_inputs_and_every_input_is_used() -> None:
     made = default_plan()
     names = {one.name for one in made.inputs}
     assert all(one.sources and names.issuperset(one.sources) for one in made.planned)
     used = {name for one in made.planned for name in one.sources}
-    assert used == names, "an input is of no use"
+    assert used == names, "an input is not used"
 
 
 @pytest.mark.parametrize("one", ASSUMPTIONS, ids=lambda one: one.name)
@@ -215,7 +219,7 @@ def test_no_quantity_depends_on_an_assumption_that_it_does_not_name(one: Any) ->
     before = default_plan()
     change = f"{one.name}={one.value / 2 if one.unit == 'share' else one.value * 3 + 1}"
     after = plan(Demand(), measured_inputs(read_measured()), assumptions([change]))
-    changed = [then for then, now in zip(before.planned, after.planned, strict=True) if now != then]
+    changed = [old for old, new in zip(before.planned, after.planned, strict=True) if new != old]
     assert all(one.name in quantity.sources for quantity in changed)
 
 
@@ -241,7 +245,7 @@ def test_the_plan_of_five_billion_edges_has_headroom() -> None:
         (["--from", "/nowhere.json"], "/nowhere.json cannot be read: No such file or directory."),
     ],
 )
-def test_a_wrong_option_is_a_sentence(arguments: list[str], text: str) -> None:
+def test_the_error_for_an_invalid_option_names_it(arguments: list[str], text: str) -> None:
     result = CliRunner().invoke(app, ["capacity", *arguments])
     assert result.exit_code == 2
     assert text in " ".join(result.output.replace("│", " ").split())
@@ -281,7 +285,7 @@ def test_the_command_prints_text_and_json(tmp_path: Path, content: dict[str, Any
     assert set(tables["sources"]) == {"edges", "edge_bytes", "edges_per_user", "user_bytes"}
 
 
-def test_the_page_of_deployment_has_the_machines_of_the_plan() -> None:
+def test_docs_deployment_md_has_the_machines_of_the_default_plan() -> None:
     made = default_plan()
     postgres = made.value("PostgreSQL", "machines for one copy")
     caches = made.value("caches", "machines, with replicas")

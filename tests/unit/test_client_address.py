@@ -15,7 +15,7 @@ def address(peer: str | None, headers: dict[str, str], proxies: frozenset[str] =
 
 
 @pytest.mark.parametrize(
-    ("peer", "headers", "found"),
+    ("peer", "headers", "expected"),
     [
         ("192.0.2.1", {}, "192.0.2.1"),
         ("192.0.2.1", {"x_forwarded_for": "198.51.100.7"}, "192.0.2.1"),
@@ -35,18 +35,18 @@ def address(peer: str | None, headers: dict[str, str], proxies: frozenset[str] =
         (None, {"x_forwarded_for": "198.51.100.7"}, "unknown"),
     ],
 )
-def test_the_last_address_that_no_proxy_has_counts(
-    peer: str | None, headers: dict[str, str], found: str
+def test_the_client_is_the_last_address_that_is_not_a_trusted_proxy(
+    peer: str | None, headers: dict[str, str], expected: str
 ) -> None:
-    assert address(peer, headers) == found
+    assert address(peer, headers) == expected
 
 
-def test_headers_count_only_from_trusted_proxies() -> None:
+def test_headers_are_read_only_from_trusted_proxies() -> None:
     assert address("10.0.0.1", HEADERS, frozenset()) == "10.0.0.1"
 
 
 @pytest.mark.parametrize(
-    ("x_forwarded_for", "forwarded", "found"),
+    ("x_forwarded_for", "forwarded", "expected"),
     [
         ("198.51.100.7", "for=203.0.113.9", "10.0.0.1"),
         ("203.0.113.9", "for=198.51.100.7", "10.0.0.1"),
@@ -55,22 +55,22 @@ def test_headers_count_only_from_trusted_proxies() -> None:
     ],
 )
 def test_a_client_cannot_choose_its_address_by_the_header_that_the_proxy_does_not_write(
-    x_forwarded_for: str, forwarded: str, found: str
+    x_forwarded_for: str, forwarded: str, expected: str
 ) -> None:
     headers = {"x_forwarded_for": x_forwarded_for, "forwarded": forwarded}
-    assert address("10.0.0.1", headers) == found
+    assert address("10.0.0.1", headers) == expected
 
 
 def test_a_proxy_can_connect_by_a_unix_socket() -> None:
     assert address(None, HEADERS, parse_proxies("unix")) == "198.51.100.7"
 
 
-def test_a_long_chain_is_not_followed_to_its_end() -> None:
+def test_a_long_chain_of_proxies_is_read_only_in_part() -> None:
     chain = ", ".join(["198.51.100.7", *["10.0.0.2"] * 1_000])
     assert address("10.0.0.1", {"x_forwarded_for": chain}) == "10.0.0.2"
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "proxy.example.com", "unix, 10.0.0.0/33"])
-def test_networks_of_proxies_are_checked(text: str) -> None:
+def test_an_invalid_network_of_proxies_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="which is no network"):
         parse_proxies(text)

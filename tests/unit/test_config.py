@@ -1,4 +1,4 @@
-"""Settings: read once; a wrong or unknown one stops the start with a sentence that names it."""
+"""Settings from the environment. An invalid or unknown one prevents the start with an error."""
 
 from pathlib import Path
 
@@ -26,77 +26,77 @@ from graph.pace import Pace
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 
-NOWHERE = Path("/nonexistent/state")
+NO_STATE = Path("/nonexistent/state")
 SERVERS = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
 
 
 def test_the_servers_are_taken_from_the_environment() -> None:
-    config = read_config(NOWHERE, "shop", environ=SERVERS)
+    config = read_config(NO_STATE, "shop", environ=SERVERS)
     assert config.storage.database_url == "postgresql://db/kith"
     assert config.storage.redis_url == "redis://cache"
     assert config.storage.space == "shop"
 
 
-def test_the_caches_may_have_servers_of_their_own() -> None:
-    assert read_config(NOWHERE, "shop", environ=SERVERS).storage.cache.url is None
+def test_the_caches_may_have_a_separate_server() -> None:
+    assert read_config(NO_STATE, "shop", environ=SERVERS).storage.cache.url is None
     environ = {**SERVERS, "KITH_CACHE_URL": "redis+cluster://caches:7000"}
-    assert read_config(NOWHERE, "shop", environ=environ).storage.cache.url == (
+    assert read_config(NO_STATE, "shop", environ=environ).storage.cache.url == (
         "redis+cluster://caches:7000"
     )
 
 
 @pytest.mark.parametrize("name", ["REDIS_URL", "KITH_CACHE_URL"])
 @pytest.mark.parametrize("url", ["caches:7000", "http://caches"])
-def test_an_invalid_redis_url_stops_the_start_and_is_named(name: str, url: str) -> None:
+def test_an_invalid_redis_url_is_an_error_that_names_the_variable(name: str, url: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} begins with .* redis, rediss, unix"):
-        read_config(NOWHERE, "shop", environ={**SERVERS, name: url})
+        read_config(NO_STATE, "shop", environ={**SERVERS, name: url})
 
 
 @pytest.mark.parametrize("tail", ["/1", "?db=1", "/caches", "/0?db=2"])
 @pytest.mark.parametrize("scheme", ["redis+cluster", "rediss+cluster"])
-def test_a_cluster_has_one_database(scheme: str, tail: str) -> None:
+def test_the_url_of_a_cluster_may_not_name_another_database_than_0(scheme: str, tail: str) -> None:
     url = f"{scheme}://:secret@caches:7000{tail}"
-    with pytest.raises(ConfigurationError, match="KITH_CACHE_URL names the database") as refused:
-        read_config(NOWHERE, "shop", environ={**SERVERS, "KITH_CACHE_URL": url})
-    assert "secret" not in str(refused.value)
-    for none in ("", "/", "/0", "?db=0", "/0?ssl_ca_certs=/ca.pem"):
-        url = f"{scheme}://:secret@caches:7000{none}"
+    with pytest.raises(ConfigurationError, match="KITH_CACHE_URL names the database") as rejected:
+        read_config(NO_STATE, "shop", environ={**SERVERS, "KITH_CACHE_URL": url})
+    assert "secret" not in str(rejected.value)
+    for database_0 in ("", "/", "/0", "?db=0", "/0?ssl_ca_certs=/ca.pem"):
+        url = f"{scheme}://:secret@caches:7000{database_0}"
         environ = {**SERVERS, "KITH_CACHE_URL": url}
-        assert read_config(NOWHERE, "shop", environ=environ).storage.cache.url == url
+        assert read_config(NO_STATE, "shop", environ=environ).storage.cache.url == url
     single = {**SERVERS, "KITH_CACHE_URL": "redis://caches:7000/1"}
-    assert read_config(NOWHERE, "shop", environ=single).storage.cache.url
+    assert read_config(NO_STATE, "shop", environ=single).storage.cache.url
 
 
 @pytest.mark.parametrize(
     "url", ["redis://caches:70000", "redis://:hunter/2@caches", "redis://[::1"]
 )
-def test_an_address_that_cannot_be_read_stops_the_start_and_is_not_shown(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="REDIS_URL cannot be read") as refused:
-        read_config(NOWHERE, "shop", environ={**SERVERS, "REDIS_URL": url})
-    assert "hunter" not in str(refused.value)
+def test_the_error_for_a_malformed_url_does_not_show_it(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="REDIS_URL cannot be read") as rejected:
+        read_config(NO_STATE, "shop", environ={**SERVERS, "REDIS_URL": url})
+    assert "hunter" not in str(rejected.value)
 
 
-def test_the_queue_is_on_one_server() -> None:
+def test_the_server_of_the_queue_may_not_be_a_cluster() -> None:
     environ = {**SERVERS, "REDIS_URL": "redis+cluster://caches:7000"}
     with pytest.raises(ConfigurationError, match="REDIS_URL begins with 'redis\\+cluster'"):
-        read_config(NOWHERE, "shop", environ=environ)
+        read_config(NO_STATE, "shop", environ=environ)
 
 
 @pytest.mark.parametrize("missing", ["DATABASE_URL", "REDIS_URL"])
-def test_a_missing_server_is_named(missing: str) -> None:
+def test_a_missing_server_is_an_error_that_names_the_variable(missing: str) -> None:
     environ = {name: url for name, url in SERVERS.items() if name != missing}
     with pytest.raises(ConfigurationError, match=f"{missing} is not set"):
-        read_config(NOWHERE, "public", environ=environ)
+        read_config(NO_STATE, "public", environ=environ)
 
 
 def test_a_value_may_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "url"
     file.write_text("postgresql://db/from-a-file\n")
     environ = {"DATABASE_URL_FILE": str(file)}
-    assert direct_database(NOWHERE, environ).url == "postgresql://db/from-a-file"
+    assert direct_database(NO_STATE, environ).url == "postgresql://db/from-a-file"
 
 
-def test_a_file_that_cannot_be_read_is_named() -> None:
+def test_the_error_for_an_unreadable_file_names_it() -> None:
     with pytest.raises(ConfigurationError, match="KITH_JWT_SECRET_FILE is /nonexistent"):
         signing({"KITH_JWT_SECRET_FILE": "/nonexistent"})
 
@@ -122,24 +122,24 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
         ("KITH_JWKS_KEPT_S", "-1"),
     ],
 )
-def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> None:
+def test_an_invalid_number_is_an_error_that_names_the_variable(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} is '{value}'; it must be a whole number"):
-        read_config(NOWHERE, "public", environ={**SERVERS, name: value})
+        read_config(NO_STATE, "public", environ={**SERVERS, name: value})
 
 
 def test_local_cache_settings_are_in_milliseconds_and_megabytes() -> None:
     environ = {**SERVERS, "KITH_HOT_TTL_MS": "0", "KITH_HOT_MB": "3"}
-    storage = read_config(NOWHERE, "public", environ=environ).storage
+    storage = read_config(NO_STATE, "public", environ=environ).storage
     assert (storage.local.ttl_ms, storage.local.bytes_max) == (0, 3_000_000)
 
 
-def test_the_weights_of_interactions_are_given_one_by_one() -> None:
+def test_weights_of_interactions_that_are_not_set_keep_their_defaults() -> None:
     environ = {
         **SERVERS,
         "KITH_AFFINITY_WEIGHTS": "LIKED=3, MESSAGED=7.5",
         "KITH_AFFINITY_HALF_LIFE_DAYS": "7",
     }
-    scale = read_config(NOWHERE, "public", environ=environ).affinity
+    scale = read_config(NO_STATE, "public", environ=environ).affinity
     assert scale.half_life_days == 7
     assert scale.weights == {
         **DEFAULT_WEIGHTS,
@@ -151,27 +151,27 @@ def test_the_weights_of_interactions_are_given_one_by_one() -> None:
 @pytest.mark.parametrize(
     "text", ["LIKED", "LIKED=", "LIKED=0", "LIKED=-1", "LIKED=1e9", "HUGGED=1"]
 )
-def test_a_weight_that_cannot_be_stops_the_start_with_what_can(text: str) -> None:
+def test_an_invalid_weight_is_an_error_that_lists_the_interactions(text: str) -> None:
     with pytest.raises(ConfigurationError, match=f"KITH_AFFINITY_WEIGHTS holds '{text}'.*MESSAGED"):
-        read_config(NOWHERE, "public", environ={**SERVERS, "KITH_AFFINITY_WEIGHTS": text})
+        read_config(NO_STATE, "public", environ={**SERVERS, "KITH_AFFINITY_WEIGHTS": text})
 
 
 @pytest.mark.parametrize("space", ["", "Shop", "1shop", "pg_shop", "shop;drop", "s" * 32])
-def test_a_space_has_a_plain_name(space: str) -> None:
+def test_an_invalid_name_of_a_space_is_an_error(space: str) -> None:
     with pytest.raises(ConfigurationError, match="--space"):
-        read_config(NOWHERE, space, environ=SERVERS)
+        read_config(NO_STATE, space, environ=SERVERS)
 
 
-def test_the_development_secret_is_for_development_alone() -> None:
-    development = read_config(NOWHERE, "public", development=True, environ=SERVERS)
+def test_the_development_secret_is_rejected_outside_development() -> None:
+    development = read_config(NO_STATE, "public", development=True, environ=SERVERS)
     assert development.authentication.secrets == (DEVELOPMENT_SECRET,)
     Authentication(development.authentication)
     for environ in (SERVERS, {**SERVERS, "KITH_JWT_SECRET": DEVELOPMENT_SECRET}):
         with pytest.raises(ValueError, match="KITH_JWT"):
-            Authentication(read_config(NOWHERE, "public", environ=environ).authentication)
+            Authentication(read_config(NO_STATE, "public", environ=environ).authentication)
 
 
-def test_how_tokens_are_checked_is_configured(tmp_path: Path) -> None:
+def test_every_setting_of_tokens_is_read(tmp_path: Path) -> None:
     secrets = tmp_path / "secrets"
     secrets.write_text("the new secret\n\nthe old secret\n")
     environ = {
@@ -189,7 +189,7 @@ def test_how_tokens_are_checked_is_configured(tmp_path: Path) -> None:
         "KITH_JWT_SCOPE_CLAIM": "roles",
         "KITH_JWT_SERVICE_SCOPE": "back-end",
     }
-    settings = read_config(NOWHERE, "public", environ={**SERVERS, **environ}).authentication
+    settings = read_config(NO_STATE, "public", environ={**SERVERS, **environ}).authentication
     assert settings == AuthenticationSettings(
         secrets=("the new secret", "the old secret"),
         public_key_files=(Path("new.pem"), Path("old.pem")),
@@ -209,23 +209,23 @@ def test_how_tokens_are_checked_is_configured(tmp_path: Path) -> None:
     ],
 )
 def test_the_development_secret_is_not_added_to_keys_that_are_set(environ: dict[str, str]) -> None:
-    config = read_config(NOWHERE, "public", development=True, environ={**SERVERS, **environ})
+    config = read_config(NO_STATE, "public", development=True, environ={**SERVERS, **environ})
     assert DEVELOPMENT_SECRET not in config.authentication.secrets
 
 
-def test_a_token_needs_a_secret_to_be_signed_with() -> None:
+def test_signing_a_token_requires_a_secret() -> None:
     assert signing({})[0] == DEVELOPMENT_SECRET
     assert signing({"KITH_JWT_SECRET": "new\nold"})[0] == "new"
     with pytest.raises(ConfigurationError, match="KITH_JWT_SECRET is not set"):
         signing({"KITH_JWKS_FILE": "jwks.json"})
 
 
-def test_the_servers_of_two_graphs_are_not_mixed() -> None:
+def test_setting_only_one_of_two_servers_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="REDIS_URL is not set, but the other"):
-        read_config(NOWHERE, "public", environ={"DATABASE_URL": "postgresql://db/kith"})
+        read_config(NO_STATE, "public", environ={"DATABASE_URL": "postgresql://db/kith"})
 
 
-def test_how_relationships_change_is_configured() -> None:
+def test_every_setting_of_the_policy_is_read() -> None:
     environ = {
         "KITH_FOLLOWING_LIMIT": "5",
         "KITH_BLOCK_LIMIT": "6",
@@ -236,7 +236,7 @@ def test_how_relationships_change_is_configured() -> None:
         "KITH_UNDO_S": "60",
         "KITH_FRESHNESS_WAIT_MS": "0",
     }
-    policy = read_config(NOWHERE, "public", environ={**SERVERS, **environ}).policy
+    policy = read_config(NO_STATE, "public", environ={**SERVERS, **environ}).policy
     assert policy == Policy(
         following_max=5,
         blocks_max=6,
@@ -246,16 +246,16 @@ def test_how_relationships_change_is_configured() -> None:
         undo_s=60,
         freshness_wait_ms=0,
     )
-    assert read_config(NOWHERE, "public", environ=SERVERS).policy == Policy()
+    assert read_config(NO_STATE, "public", environ=SERVERS).policy == Policy()
 
 
-def test_a_switch_is_on_or_off() -> None:
+def test_a_switch_must_be_on_or_off() -> None:
     environ = {**SERVERS, "KITH_MUTUAL_APPROVAL": "yes"}
     with pytest.raises(ConfigurationError, match="KITH_MUTUAL_APPROVAL is 'yes'; it must be on"):
-        read_config(NOWHERE, "public", environ=environ)
+        read_config(NO_STATE, "public", environ=environ)
 
 
-def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
+def test_origins_are_stored_as_browsers_send_them() -> None:
     environ = {
         **SERVERS,
         "KITH_CORS_ORIGINS": "https://App.example:443, http://localhost:5173,capacitor://localhost,"
@@ -263,7 +263,7 @@ def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
         "KITH_CORS_HEADERS": "X-Tenant",
         "KITH_CORS_CREDENTIALS": "on",
     }
-    assert read_config(NOWHERE, "public", environ=environ).clients.browsers == BrowserSettings(
+    assert read_config(NO_STATE, "public", environ=environ).clients.browsers == BrowserSettings(
         frozenset(
             {
                 "https://app.example",
@@ -275,8 +275,10 @@ def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
         credentials=True,
         headers=frozenset({"x-tenant"}),
     )
-    assert read_config(NOWHERE, "public", environ=SERVERS).clients.browsers == BrowserSettings()
-    development = read_config(NOWHERE, "public", development=True, environ=SERVERS).clients.browsers
+    assert read_config(NO_STATE, "public", environ=SERVERS).clients.browsers == BrowserSettings()
+    development = read_config(
+        NO_STATE, "public", development=True, environ=SERVERS
+    ).clients.browsers
     assert development == BrowserSettings(headers=frozenset({"x-viewer"}), local=True)
 
 
@@ -299,22 +301,22 @@ def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
         "x" * 5_000,
     ],
 )
-def test_an_invalid_origin_stops_the_start_with_a_valid_example(origin: str) -> None:
+def test_an_invalid_origin_is_an_error_with_a_valid_example(origin: str) -> None:
     environ = {**SERVERS, "KITH_CORS_ORIGINS": f"https://other.example,{origin}"}
     with pytest.raises(
         ConfigurationError, match=r"KITH_CORS_ORIGINS holds .* http://localhost:5173"
     ):
-        read_config(NOWHERE, "public", environ=environ)
+        read_config(NO_STATE, "public", environ=environ)
 
 
-def test_any_origin_with_credentials_stops_the_start() -> None:
+def test_credentials_for_any_origin_are_an_error() -> None:
     environ = {**SERVERS, "KITH_CORS_ORIGINS": "*"}
-    assert read_config(NOWHERE, "public", environ=environ).clients.browsers.origins == {"*"}
+    assert read_config(NO_STATE, "public", environ=environ).clients.browsers.origins == {"*"}
     with pytest.raises(ConfigurationError, match=r"KITH_CORS_ORIGINS is \*, but KITH_CORS_CREDENT"):
-        read_config(NOWHERE, "public", environ={**environ, "KITH_CORS_CREDENTIALS": "on"})
+        read_config(NO_STATE, "public", environ={**environ, "KITH_CORS_CREDENTIALS": "on"})
 
 
-def test_too_many_origins_and_wrong_headers_stop_the_start() -> None:
+def test_too_many_origins_and_other_invalid_client_settings_are_errors() -> None:
     many = ",".join(f"https://app{number}.example" for number in range(101))
     for name, value in (
         ("KITH_CORS_ORIGINS", many),
@@ -324,17 +326,17 @@ def test_too_many_origins_and_wrong_headers_stop_the_start() -> None:
         ("KITH_PERSISTED_QUERIES", "yes"),
     ):
         with pytest.raises(ConfigurationError, match=name):
-            read_config(NOWHERE, "public", environ={**SERVERS, name: value})
+            read_config(NO_STATE, "public", environ={**SERVERS, name: value})
 
 
-def test_persisted_queries_are_on_and_may_be_switched_off() -> None:
-    assert read_config(NOWHERE, "public", environ=SERVERS).clients.documents == DocumentSettings()
+def test_persisted_queries_are_on_by_default_and_may_be_switched_off() -> None:
+    assert read_config(NO_STATE, "public", environ=SERVERS).clients.documents == DocumentSettings()
     environ = {**SERVERS, "KITH_PERSISTED_QUERIES": "off"}
-    assert not read_config(NOWHERE, "public", environ=environ).clients.documents.automatic
+    assert not read_config(NO_STATE, "public", environ=environ).clients.documents.automatic
 
 
-def test_the_defaults_of_the_settings_are_those_of_the_objects_they_fill() -> None:
-    assert read_config(NOWHERE, "public", environ=SERVERS) == Config(
+def test_settings_have_the_defaults_of_the_objects_that_they_fill() -> None:
+    assert read_config(NO_STATE, "public", environ=SERVERS) == Config(
         StorageSettings(SERVERS["DATABASE_URL"], SERVERS["REDIS_URL"]),
         AuthenticationSettings(),
         Policy(),
@@ -342,7 +344,7 @@ def test_the_defaults_of_the_settings_are_those_of_the_objects_they_fill() -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"),
+    ("name", "hint"),
     [
         ("KITH_POOLMAX", "Did you mean KITH_POOL_MAX?"),
         ("KITH_JWT_SECRETS_FILE", "Did you mean KITH_JWT_SECRET_FILE?"),
@@ -351,19 +353,21 @@ def test_the_defaults_of_the_settings_are_those_of_the_objects_they_fill() -> No
         ("KITH_XYZZY", "docs/settings.md lists all settings."),
     ],
 )
-def test_an_unknown_variable_stops_the_start_with_the_nearest_name(name: str, advice: str) -> None:
+def test_an_unknown_variable_is_an_error_that_suggests_the_nearest_name(
+    name: str, hint: str
+) -> None:
     environ = {**SERVERS, name: "1"}
     for command in (
-        lambda: read_config(NOWHERE, "public", environ=environ),
+        lambda: read_config(NO_STATE, "public", environ=environ),
         lambda: signing(environ),
-        lambda: direct_database(NOWHERE, environ),
+        lambda: direct_database(NO_STATE, environ),
     ):
         with pytest.raises(ConfigurationError) as rejected:
             command()
-        assert str(rejected.value) == f"{name} is not a setting. {advice}"
+        assert str(rejected.value) == f"{name} is not a setting. {hint}"
 
 
-def test_variables_of_kubernetes_and_of_other_programs_are_no_settings() -> None:
+def test_variables_of_kubernetes_and_of_other_programs_are_ignored() -> None:
     environ = {
         "KITH_PORT": "tcp://10.0.0.7:8000",
         "KITH_PORT_8000_TCP": "tcp://10.0.0.7:8000",
@@ -376,27 +380,29 @@ def test_variables_of_kubernetes_and_of_other_programs_are_no_settings() -> None
         "KITH_TOKEN": "x.y.z",
         "KITHARA": "1",
     }
-    config = read_config(NOWHERE, "public", environ={**SERVERS, **environ})
-    assert config == read_config(NOWHERE, "public", environ=SERVERS)
+    config = read_config(NO_STATE, "public", environ={**SERVERS, **environ})
+    assert config == read_config(NO_STATE, "public", environ=SERVERS)
 
 
 @pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL", "KITH_CACHE_URL", "KITH_JWT_SECRET"])
-def test_every_secret_may_come_from_a_file_and_is_never_shown(name: str, tmp_path: Path) -> None:
+def test_every_secret_may_come_from_a_file_and_is_not_in_the_repr(
+    name: str, tmp_path: Path
+) -> None:
     file = tmp_path / "secret"
     file.write_text("redis://:hunter2hunter2hunter2hunter2@host\n")
     environ = {key: value for key, value in SERVERS.items() if key != name}
-    config = read_config(NOWHERE, "public", environ={**environ, f"{name}_FILE": str(file)})
-    held = (
+    config = read_config(NO_STATE, "public", environ={**environ, f"{name}_FILE": str(file)})
+    values = (
         *(config.storage.database_url, config.storage.redis_url, config.storage.cache.url),
         *config.authentication.secrets,
     )
-    assert "redis://:hunter2hunter2hunter2hunter2@host" in held
+    assert "redis://:hunter2hunter2hunter2hunter2@host" in values
     assert "hunter" not in repr(config)
     for group in GROUPS:
         assert "hunter" not in repr(read(group, {name: file.read_text().strip()}))
 
 
-def test_a_secret_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+def test_the_error_for_a_secret_file_that_is_not_text_names_the_variable(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigurationError, match=r"KITH_JWT_SECRET_FILE is .* it is not UTF-8"):
@@ -405,12 +411,12 @@ def test_a_secret_file_that_is_no_text_is_named(tmp_path: Path) -> None:
 
 def test_an_empty_variable_counts_as_not_set() -> None:
     empty = dict.fromkeys(names(), "")
-    assert read_config(NOWHERE, "public", environ=empty | SERVERS) == read_config(
-        NOWHERE, "public", environ=SERVERS
+    assert read_config(NO_STATE, "public", environ=empty | SERVERS) == read_config(
+        NO_STATE, "public", environ=SERVERS
     )
 
 
-def test_the_environment_is_read_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_read_only_by_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KITH_POOL_MAX", "3")
     assert read(Postgres).pool_max == 3
     assert read(Postgres, {}).pool_max == 8

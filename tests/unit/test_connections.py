@@ -1,4 +1,4 @@
-"""Long connections: a client that does not read is disconnected, and nothing is kept for it."""
+"""Web sockets and event streams: their limits, and how they end."""
 
 import asyncio
 
@@ -13,46 +13,47 @@ LIMITS = StreamLimits(connections_max=2, send_deadline_ms=20)
 MESSAGE = {"type": "websocket.send", "text": "{}"}
 
 
-async def never(_: Message) -> None:
+async def blocked(_: Message) -> None:
+    """A send to a client that does not read."""
     await asyncio.Event().wait()
 
 
-async def taken(_: Message) -> None:
+async def accepted(_: Message) -> None:
     return None
 
 
-async def test_a_client_that_does_not_read_in_time_is_too_slow() -> None:
-    with Connections(LIMITS).opened("websocket", never) as connection:
+async def test_a_connection_whose_client_does_not_read_in_time_is_ended_as_slow() -> None:
+    with Connections(LIMITS).opened("websocket", blocked) as connection:
         await connection.send(MESSAGE)
         assert connection.ended.result() is SLOW
-        await connection.send(MESSAGE)  # is not even tried
+        await connection.send(MESSAGE)  # returns at once
 
 
-async def test_the_first_reason_counts() -> None:
+async def test_a_connection_keeps_the_first_reason_for_its_end() -> None:
     connections = Connections(LIMITS)
-    with connections.opened("websocket", never) as connection:
+    with connections.opened("websocket", blocked) as connection:
         connection.end(GOING_AWAY)
         await connection.send(MESSAGE)
         assert connection.ended.result() is GOING_AWAY
 
 
-async def test_no_more_connections_than_allowed_and_none_while_stopping() -> None:
+async def test_connections_beyond_the_limit_or_while_stopping_are_rejected() -> None:
     connections = Connections(LIMITS)
     with (
-        connections.opened("sse", taken),
-        connections.opened("sse", taken),
+        connections.opened("sse", accepted),
+        connections.opened("sse", accepted),
         pytest.raises(HttpRejection),
-        connections.opened("sse", taken),
+        connections.opened("sse", accepted),
     ):
         raise AssertionError
     await connections.hang_up()
-    with pytest.raises(HttpRejection), connections.opened("sse", taken):
+    with pytest.raises(HttpRejection), connections.opened("sse", accepted):
         raise AssertionError
 
 
 async def test_a_server_that_stops_closes_all_connections_and_waits_for_them() -> None:
     connections = Connections(StreamLimits())
-    with connections.opened("sse", taken) as connection:
+    with connections.opened("sse", accepted) as connection:
         hanging_up = asyncio.create_task(connections.hang_up())
         assert await connection.ended is GOING_AWAY
         assert not hanging_up.done()

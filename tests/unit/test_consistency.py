@@ -1,4 +1,4 @@
-"""Tokens contain their moment and nothing else, and are never taken for another token."""
+"""Consistency tokens: what they contain, and which ones are rejected."""
 
 from base64 import urlsafe_b64encode
 from binascii import crc32
@@ -27,17 +27,17 @@ lanes = st.frozensets(st.integers(0, LANES - 1).map(Lane))
 moments = st.builds(Moment, lanes, st.integers(1, AT_MAX), st.booleans())
 user_ids = st.integers(1, MAX_USER_ID).map(UserId)
 
-SOME = Moment(frozenset({Lane(1), Lane(7)}), 1_700_000_000_123_456)
+MOMENT = Moment(frozenset({Lane(1), Lane(7)}), 1_700_000_000_123_456)
 
 
 def forged(version: int, lanes: int, at: int, of_lanes: int = LANES) -> str:
-    """A token whose check is right, whatever it says."""
+    """A token with these contents and a valid checksum."""
     body = pack(">BHQ", version, lanes, at)
     return urlsafe_b64encode(body + crc32(body, of_lanes).to_bytes(4, "big")).decode()
 
 
 @given(moment=moments)
-def test_a_token_gives_back_its_moment(moment: Moment) -> None:
+def test_a_token_returns_its_moment(moment: Moment) -> None:
     token = write_token(moment)
     assert read_tokens("atLeastAsFresh", [token]) == [moment]
     assert len(token) == LENGTH
@@ -45,7 +45,7 @@ def test_a_token_gives_back_its_moment(moment: Moment) -> None:
 
 
 @given(several=st.lists(moments, min_size=1, max_size=50))
-def test_one_moment_stands_for_many(several: list[Moment]) -> None:
+def test_the_merged_moment_includes_all_moments(several: list[Moment]) -> None:
     one = merge_moments(several)
     assert one is not None
     assert all(
@@ -59,12 +59,12 @@ def test_one_moment_stands_for_many(several: list[Moment]) -> None:
 
 
 @given(one=user_ids, other=user_ids)
-def test_a_moment_is_the_same_from_both_sides(one: UserId, other: UserId) -> None:
+def test_a_moment_has_the_lanes_of_both_users_of_a_pair(one: UserId, other: UserId) -> None:
     assert moment_of(Pair(one, other), 5) == moment_of(Pair(other, one), 5)
     assert moment_of(Pair(one, other), 5).lanes == {lane_of(one), lane_of(other)}
 
 
-def test_each_lane_has_to_come_as_far_as_the_latest_of_its_moments() -> None:
+def test_for_each_lane_the_latest_of_its_moments_counts() -> None:
     early, late = Moment(frozenset({Lane(0), Lane(1)}), 5), Moment(frozenset({Lane(1)}), 9)
     assert by_lane([late, early]) == {Lane(0): 5, Lane(1): 9}
 
@@ -77,11 +77,11 @@ def test_each_lane_has_to_come_as_far_as_the_latest_of_its_moments() -> None:
         "not-a-token-at-all--",
         "é" * LENGTH,
         "\ud800" * LENGTH,
-        write_token(SOME)[:-1],
-        write_token(SOME) + "A",
-        write_token(SOME) * 1000,
-        " " + write_token(SOME)[1:],
-        "+" + write_token(SOME)[1:],
+        write_token(MOMENT)[:-1],
+        write_token(MOMENT) + "A",
+        write_token(MOMENT) * 1000,
+        " " + write_token(MOMENT)[1:],
+        "+" + write_token(MOMENT)[1:],
         forged(VERSION + 1, 2, 5),
         forged(VERSION, 1 << LANES, 5),
         forged(VERSION, 2, 0),
@@ -89,20 +89,20 @@ def test_each_lane_has_to_come_as_far_as_the_latest_of_its_moments() -> None:
         forged(VERSION, 2, 5, of_lanes=LANES * 8),
     ],
 )
-def test_an_invalid_token_names_its_argument(token: str) -> None:
+def test_the_error_for_an_invalid_token_names_the_argument(token: str) -> None:
     with pytest.raises(
         BadToken, match="`atLeastAsFresh` is not a valid consistency token"
     ) as rejected:
-        read_tokens("atLeastAsFresh", [write_token(SOME), token])
+        read_tokens("atLeastAsFresh", [write_token(MOMENT), token])
     assert rejected.value.argument == "atLeastAsFresh"
     assert len(str(rejected.value)) < 200
 
 
-@given(place=st.integers(0, LENGTH - 1), letter=st.sampled_from("ABab019-_"))
-def test_a_bent_token_is_rejected(place: int, letter: str) -> None:
-    token = write_token(SOME)
-    bent = token[:place] + letter + token[place + 1 :]
-    if bent == token:
+@given(index=st.integers(0, LENGTH - 1), character=st.sampled_from("ABab019-_"))
+def test_a_token_with_a_changed_character_is_rejected(index: int, character: str) -> None:
+    token = write_token(MOMENT)
+    changed = token[:index] + character + token[index + 1 :]
+    if changed == token:
         return
     with pytest.raises(BadToken):
-        read_tokens("X-Consistency-Token", [bent])
+        read_tokens("X-Consistency-Token", [changed])

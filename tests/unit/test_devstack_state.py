@@ -22,7 +22,7 @@ def state(tmp_path: Path) -> State:
     return State(tmp_path / "state")
 
 
-def test_an_empty_folder_runs_nothing(state: State) -> None:
+def test_no_run_is_found_in_an_empty_folder(state: State) -> None:
     assert find_running(state) is None
 
 
@@ -38,7 +38,7 @@ def test_an_announced_run_is_found_with_its_urls(state: State) -> None:
     )
 
 
-def test_a_later_process_with_the_same_number_is_not_taken_for_the_run(state: State) -> None:
+def test_another_process_with_the_same_pid_is_not_the_run(state: State) -> None:
     with state.held():
         announce(state, DATABASE, REDIS, None)
         found = json.loads(state.run_file.read_text())
@@ -47,13 +47,13 @@ def test_a_later_process_with_the_same_number_is_not_taken_for_the_run(state: St
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"other": true}'])
-def test_a_damaged_run_file_is_no_run(state: State, text: str) -> None:
+def test_no_run_is_found_with_a_damaged_run_file(state: State, text: str) -> None:
     with state.held():
         state.run_file.write_text(text)
     assert find_running(state) is None
 
 
-def test_a_held_folder_cannot_be_held_or_erased_again(state: State) -> None:
+def test_a_folder_in_use_cannot_be_erased(state: State) -> None:
     with state.held():
         announce(state, DATABASE, REDIS, GATEWAY)
         with pytest.raises(StateInUse, match=f"process {os.getpid()}.* answers at {GATEWAY}"):
@@ -62,7 +62,7 @@ def test_a_held_folder_cannot_be_held_or_erased_again(state: State) -> None:
     assert not state.folder.exists()
 
 
-def test_a_state_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_the_error_for_a_state_folder_that_cannot_be_made_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(StateUnusable, match=r"Cannot make the state folder .*/file/state"),
@@ -71,7 +71,7 @@ def test_a_state_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         pass
 
 
-def test_an_overgrown_log_is_rotated(state: State) -> None:
+def test_a_log_of_more_than_10_mib_is_rotated(state: State) -> None:
     with state.held():
         log = state.log("postgres")
         os.truncate(os.open(log, os.O_CREAT | os.O_WRONLY), 11 * 1024 * 1024)
@@ -79,25 +79,29 @@ def test_an_overgrown_log_is_rotated(state: State) -> None:
         assert [file.name for file in log.parent.iterdir()] == ["postgres.log.old"]
 
 
-async def test_data_that_was_elsewhere_and_is_gone_is_not_replaced_silently(state: State) -> None:
+async def test_a_data_folder_outside_of_the_state_folder_that_is_missing_is_an_error(
+    state: State,
+) -> None:
     with state.held():
-        remembered = {"folder": str(state.folder), "home": "/no/such/home"}
-        state.directories_file.write_text(json.dumps(remembered))
+        directories = {"folder": str(state.folder), "home": "/no/such/home"}
+        state.directories_file.write_text(json.dumps(directories))
         with pytest.raises(StateUnusable, match="was in /no/such/home, which is gone"):
             await find_directories(state)
 
 
-def test_erasing_touches_only_folders_that_a_start_has_made(state: State, tmp_path: Path) -> None:
+def test_erasing_does_not_remove_a_folder_that_no_start_has_made(
+    state: State, tmp_path: Path
+) -> None:
     precious = tmp_path / "kith-precious"
     precious.mkdir()
     with state.held():
-        remembered = {"folder": str(state.folder), "home": str(precious)}
-        state.directories_file.write_text(json.dumps(remembered))
+        directories = {"folder": str(state.folder), "home": str(precious)}
+        state.directories_file.write_text(json.dumps(directories))
     state.erase()
     assert precious.exists()
 
 
-async def test_a_short_folder_for_sockets_is_remembered_while_it_is_private(
+async def test_the_folder_for_sockets_is_used_again_while_only_its_owner_can_open_it(
     reachable: Path,
 ) -> None:
     deep = State(reachable / ("d" * 100))
@@ -114,7 +118,7 @@ async def test_a_short_folder_for_sockets_is_remembered_while_it_is_private(
 
 @pytest.fixture
 def reachable() -> Iterator[Path]:
-    """Where every user can look: pytest's own folder is closed to the servers' user."""
+    """A folder that every system user can open. Those of pytest are closed to the servers' user."""
     folder = Path(tempfile.mkdtemp(prefix="kith-test-", dir="/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -125,6 +129,6 @@ def open_to_all(folder: Path) -> None:
     folder.chmod(0o777)
 
 
-def test_a_process_has_one_identity_and_a_missing_one_has_none() -> None:
+def test_the_identity_of_a_process_is_stable_and_a_missing_process_has_none() -> None:
     assert identity_of(os.getpid()) == identity_of(os.getpid())
     assert identity_of(2**22 + 1) is None

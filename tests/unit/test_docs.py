@@ -1,4 +1,4 @@
-"""The pages of the documentation hang together: links lead somewhere, and nothing is left out."""
+"""The documentation: its links and file names exist, and its index is complete."""
 
 import re
 from pathlib import Path
@@ -26,17 +26,17 @@ def links(page: Path) -> list[tuple[Path, str]]:
     """(file, anchor) of every link to this checkout."""
     targets = [link for link in _LINK.findall(prose(page)) if "://" not in link]
     parts = [target.partition("#") for target in targets]
-    return [((page.parent / file).resolve() if file else page, to) for file, _, to in parts]
+    return [((page.parent / file).resolve() if file else page, anchor) for file, _, anchor in parts]
 
 
 def anchors(page: Path) -> set[str]:
-    """Of every headline, as they are made where the pages are read."""
+    """The anchors of all headlines, in the form that GitHub generates."""
     heads = _HEAD.findall(prose(page))
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_to_a_page_and_a_headline_that_are_there(page: Path) -> None:
+def test_every_link_leads_to_a_file_and_a_headline_that_exist(page: Path) -> None:
     for file, anchor in links(page):
         assert file.exists(), file
         assert not anchor or anchor in anchors(file), f"{file}#{anchor}"
@@ -53,15 +53,15 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_prose_is_wrapped(page: Path) -> None:
-    """Tables, images and generated pages are not."""
+def test_prose_is_wrapped_at_100_columns(page: Path) -> None:
+    """Except for tables, images and generated pages."""
     if page.name == "settings.md":
         return
     lines = [line for line in prose(page).splitlines() if not line.startswith(("|", "![", "<"))]
     assert [line for line in lines if len(line) > 100] == []
 
 
-def test_the_guide_for_contributors_names_files_that_are_there() -> None:
+def test_the_files_in_the_guide_for_contributors_exist() -> None:
     guide = prose(ROOT / "CONTRIBUTING.md")
     named = re.findall(r"`((?:\w+/)+(?:[\w.]+)?)`", guide)
     assert len(named) > 30
@@ -69,7 +69,7 @@ def test_the_guide_for_contributors_names_files_that_are_there() -> None:
         assert (ROOT / name).exists(), name
 
 
-def test_the_index_names_every_page() -> None:
+def test_the_index_links_every_page() -> None:
     linked = {file for file, _ in links(INDEX)}
     assert linked >= set((ROOT / "docs").glob("*.md")) - {INDEX}
 

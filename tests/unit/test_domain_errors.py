@@ -20,12 +20,12 @@ from storage.postgres.connection.domain_errors import TransactionRolledBack, dom
         "could not commit transaction for shard 102033 on at least one active node",
     ],
 )
-def test_a_machine_of_citus_that_is_lost_in_a_statement_is_unavailable(text: str) -> None:
+def test_the_loss_of_a_machine_of_citus_becomes_unavailable(text: str) -> None:
     with pytest.raises(Unavailable), domain_errors():
         raise asyncpg.InternalServerError(text)
 
 
-def test_a_deadlock_on_another_machine_of_citus_can_be_repeated() -> None:
+def test_a_deadlock_on_another_machine_of_citus_becomes_a_rollback() -> None:
     with pytest.raises(TransactionRolledBack), domain_errors():
         raise asyncpg.InternalServerError("deadlock detected")
 

@@ -13,7 +13,7 @@ from storage.files import edge_file
 from storage.files.edge_file import Batch, EdgeFile
 
 HEADER = b"from_user_id,to_user_id,created_at_ms\n"
-BIG = 2**63 - 1
+MAX_ID = 2**63 - 1
 
 
 def written(folder: Path, content: bytes, name: str = "edges.csv") -> Path:
@@ -47,7 +47,7 @@ def read(path: Path, after_line: int = 0) -> Batch:
         (HEADER.replace(b"\n", b"\r\n") + b"1,2,5\r\n3,4,6\r\n", b"1,2,5\n3,4,6\n"),
         (b'"from_user_id","to_user_id"\n"1","2"\n 3 , 4\n', b"1,2\n3,4\n"),
         (HEADER + b"1,2,5\n\n3,4,6\n\n", b"1,2,5\n3,4,6\n"),
-        (HEADER + b"%d,%d,7\n" % (BIG, BIG - 1), b"%d,%d,7\n" % (BIG, BIG - 1)),
+        (HEADER + b"%d,%d,7\n" % (MAX_ID, MAX_ID - 1), b"%d,%d,7\n" % (MAX_ID, MAX_ID - 1)),
         (
             HEADER + b"1234567890123456789,1,253402300799999\n",
             b"1234567890123456789,1,253402300799999\n",
@@ -57,7 +57,7 @@ def read(path: Path, after_line: int = 0) -> Batch:
         (b"", b""),
     ],
 )
-def test_a_good_line_is_taken_as_it_stands(tmp_path: Path, content: bytes, rows: bytes) -> None:
+def test_the_rows_of_valid_files_are_read(tmp_path: Path, content: bytes, rows: bytes) -> None:
     batch = read(written(tmp_path, content))
     assert (batch.rows, batch.good, batch.bad) == (rows, rows.count(b"\n"), 0)
 
@@ -74,7 +74,7 @@ def test_a_good_line_is_taken_as_it_stands(tmp_path: Path, content: bytes, rows:
         (b"1,2", "2 of 3 fields"),
         (b"1,2,3,4", "4 of 3 fields"),
         (b"0,2,3", "a user id is not between 1 and 2^63 - 1"),
-        (b"1,%d,3" % (BIG + 1), "a user id is not between 1 and 2^63 - 1"),
+        (b"1,%d,3" % (MAX_ID + 1), "a user id is not between 1 and 2^63 - 1"),
         (b"7,7,3", "a user cannot follow themselves"),
         (b"07,7,3", "a user cannot follow themselves"),
         (b"1,2,253402300800000", "created_at_ms is not a time before the year 10000"),
@@ -98,7 +98,7 @@ def test_a_file_with_other_columns_is_rejected(tmp_path: Path, first: bytes) -> 
         EdgeFile(written(tmp_path, first + b"\n1,2\n"))
 
 
-def test_a_file_that_is_not_there_is_rejected(tmp_path: Path) -> None:
+def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is not a file"):
         EdgeFile(tmp_path / "nowhere.csv")
 
@@ -108,7 +108,7 @@ def gz(content: bytes) -> bytes:
 
 
 def zst(content: bytes) -> bytes:
-    """Two frames, as of two files that were put together."""
+    """Two frames, as in two files that were concatenated."""
     middle = len(content) // 2
     compress = zstandard.ZstdCompressor().compress
     return compress(content[:middle]) + compress(content[middle:])
@@ -128,7 +128,7 @@ def test_a_packed_file_reads_like_a_plain_one(
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gz), (".zst", zst)])
-def test_a_packed_file_that_was_cut_off_is_damaged(
+def test_a_truncated_packed_file_is_an_error(
     tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
 ) -> None:
     path = written(tmp_path, pack(MANY_LINES)[:-1000], f"edges.csv{suffix}")
@@ -136,7 +136,7 @@ def test_a_packed_file_that_was_cut_off_is_damaged(
         read(path)
 
 
-def test_a_huge_line_is_bad_and_never_held_in_memory(tmp_path: Path) -> None:
+def test_a_huge_line_is_bad_and_is_not_kept_in_memory(tmp_path: Path) -> None:
     huge = b"1" * (64 << 20)
     path = written(tmp_path, gz(HEADER + b"1,2,3\n" + huge + b"\n4,5,6\n"), "edges.csv.gz")
     del huge
@@ -149,7 +149,7 @@ def test_a_huge_line_is_bad_and_never_held_in_memory(tmp_path: Path) -> None:
     assert peak < 16 << 20
 
 
-def test_reading_goes_on_behind_any_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_can_resume_after_any_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edge_file, "BLOCK_BYTES", 100)
     lines = [b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 60)]
     lines[40] = b"bad\n"
@@ -161,12 +161,12 @@ def test_reading_goes_on_behind_any_line(tmp_path: Path, monkeypatch: pytest.Mon
         assert [bad.number for bad in batch.bad_lines] == ([42] if after < 42 else [])
 
 
-def test_only_so_many_bad_lines_are_described_but_all_are_counted(tmp_path: Path) -> None:
+def test_all_bad_lines_are_counted_but_only_the_first_are_described(tmp_path: Path) -> None:
     batch = read(written(tmp_path, HEADER + b"bad\n" * 1000))
     assert (batch.bad, len(batch.bad_lines)) == (1000, edge_file.BAD_LINES_MAX)
 
 
-def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:
+def test_files_with_the_same_content_have_the_same_fingerprint(tmp_path: Path) -> None:
     one, same, other = (
         EdgeFile(written(tmp_path, content, f"{name}.csv")).fingerprint()
         for name, content in enumerate([b"1,2\n", b"1,2\n", b"1,3\n"])

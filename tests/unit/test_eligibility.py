@@ -1,4 +1,4 @@
-"""A follow button has a code for each outcome of following, from any state of two users."""
+"""The eligibility codes match the outcomes of a follow in every state of two users."""
 
 from itertools import product
 
@@ -19,7 +19,9 @@ def _edge(kind: Kind) -> Edge:
 
 
 @pytest.mark.parametrize(("kind", "reverse_kind"), list(product(Kind, Kind)))
-def test_an_eligible_follow_changes_the_relation(kind: Kind, reverse_kind: Kind) -> None:
+def test_the_code_allows_a_follow_if_the_follow_would_change_the_relation(
+    kind: Kind, reverse_kind: Kind
+) -> None:
     for protected, both_active, following in product((True, False), (True, False), (0, LIMIT)):
         state = PairState(
             _edge(kind),
@@ -34,7 +36,7 @@ def test_an_eligible_follow_changes_the_relation(kind: Kind, reverse_kind: Kind)
         assert (code is FollowEligibilityCode.APPROVAL_NEEDED) <= protected
 
 
-def test_every_code_has_one_outcome() -> None:
+def test_every_code_belongs_to_one_outcome() -> None:
     assert sorted(code.name for code, _ in ELIGIBILITIES.values()) == sorted(
         code.name for code in FollowEligibilityCode
     )

@@ -16,7 +16,7 @@ def test_the_table_of_rejections_is_up_to_date() -> None:
     assert page == updated(page), "run make rejections"
 
 
-def test_every_rejected_outcome_has_one_type() -> None:
+def test_every_rejected_outcome_belongs_to_one_user_error_type() -> None:
     outcomes = [outcome for rejection in USER_ERRORS for outcome in rejection.messages]
     assert len(outcomes) == len(set(outcomes))
     assert set(outcomes) == REJECTIONS
@@ -24,9 +24,9 @@ def test_every_rejected_outcome_has_one_type() -> None:
 
 def test_the_page_lists_the_codes_of_all_errors() -> None:
     listed = {code for codes, *_ in rows("errors", "code") for code in re.findall(r"\w+", codes)}
-    ours = {error.code for error in _tree(KithError)}
-    assert listed >= ours | set(ErrorCode) | set(_CODES.values())
+    own = {error.code for error in with_subclasses(KithError)}
+    assert listed >= own | set(ErrorCode) | set(_CODES.values())
 
 
-def _tree(error: type[KithError]) -> list[type[KithError]]:
-    return [error, *(below for one in error.__subclasses__() for below in _tree(one))]
+def with_subclasses(error: type[KithError]) -> list[type[KithError]]:
+    return [error, *(below for one in error.__subclasses__() for below in with_subclasses(one))]

@@ -15,14 +15,14 @@ from tests.support.relationship_states import ACTIONS, of_kind
 
 SOURCE, TARGET, THIRD = UserId(1), UserId(2), UserId(3)
 CHANGES = [change for change in product(Kind, Kind, (SOURCE, TARGET)) if change[0] is not change[1]]
-"""Of kinds. Of flags see below."""
+"""All changes of a kind, each by either user: (kind before, kind after, actor)."""
 
 
 def event(before: Kind, after: Kind, actor: UserId = SOURCE) -> Event:
     return Event(Version(5), actor, SOURCE, TARGET, before, after, Millis(0))
 
 
-def test_an_events_id_is_of_one_change_of_one_edge() -> None:
+def test_the_id_of_an_event_has_the_version_and_both_users_of_the_edge() -> None:
     assert event(Kind.NONE, Kind.FOLLOW).id == "5-1-2"
 
 
@@ -47,11 +47,11 @@ def test_an_events_id_is_of_one_change_of_one_edge() -> None:
         (Kind.BLOCK, Kind.FOLLOW, SOURCE, "UNBLOCKED", "FOLLOWED"),
     ],
 )
-def test_each_end_gets_events_of_the_edge_that_it_sees(
+def test_source_and_target_get_events_of_the_edge_as_each_sees_it(
     before: Kind, after: Kind, actor: UserId, source_sees: str | None, target_sees: str | None
 ) -> None:
-    happened = event(before, after, actor)
-    seen = [event_type_for(happened, viewer) for viewer in (SOURCE, TARGET)]
+    changed = event(before, after, actor)
+    seen = [event_type_for(changed, viewer) for viewer in (SOURCE, TARGET)]
     assert [kind.name if kind else None for kind in seen] == [source_sees, target_sees]
 
 
@@ -60,7 +60,7 @@ def test_nobody_else_receives_an_event() -> None:
         assert event_type_for(event(*change), THIRD, whispers=whispers) is None, change
 
 
-def test_a_block_looks_like_an_end_to_the_blocked() -> None:
+def test_the_target_of_a_block_sees_the_event_of_an_edge_that_ends() -> None:
     for before, after, actor in CHANGES:
         was, became = (Kind.NONE if kind is Kind.BLOCK else kind for kind in (before, after))
         seen = event_type_for(event(before, after, actor), TARGET)
@@ -70,23 +70,23 @@ def test_a_block_looks_like_an_end_to_the_blocked() -> None:
 
 
 @pytest.mark.parametrize("before", [Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST])
-def test_to_the_removed_a_block_looks_like_a_removal(before: Kind) -> None:
-    """A block ends the other's follow in a step of its own, which is that of a removal."""
+def test_a_follower_who_is_removed_by_a_block_sees_the_event_of_a_removal(before: Kind) -> None:
+    """A block ends the other user's follow or request in a separate step, like a removal."""
     removed = event_type_for(event(before, Kind.NONE, TARGET), SOURCE)
     assert removed in (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED)
 
 
-def test_a_hidden_whisper_is_no_event_for_its_target() -> None:
+def test_a_hidden_whisper_causes_no_event_for_its_target() -> None:
     for before, after, actor in CHANGES:
         was, became = (Kind.NONE if kind is Kind.WHISPER else kind for kind in (before, after))
         expected = event_type_for(event(was, became, actor), TARGET)
         if before is Kind.REQUEST and after is Kind.WHISPER and actor == TARGET:
-            expected = EventType.REQUEST_ACCEPTED  # by this very viewer
+            expected = EventType.REQUEST_ACCEPTED  # the target has accepted it
         seen = event_type_for(event(before, after, actor), TARGET, whispers=False)
         assert seen == expected, (before, after, actor)
 
 
-def test_a_visible_change_is_an_event() -> None:
+def test_a_viewer_gets_an_event_exactly_if_the_visible_kind_changes() -> None:
     for (before, after, actor), viewer in product(CHANGES, (SOURCE, TARGET)):
         sees = [Kind.NONE if viewer == TARGET and k is Kind.BLOCK else k for k in (before, after)]
         seen = event_type_for(event(before, after, actor), viewer)
@@ -113,18 +113,22 @@ def test_a_visible_change_is_an_event() -> None:
         (Flags.PLAIN, Flags.PLAIN, None),
     ],
 )
-def test_a_note_is_an_event_for_its_author_alone(
+def test_a_change_of_flags_is_an_event_for_the_owner_of_the_edge_alone(
     before: Flags, after: Flags, seen_type: str | None
 ) -> None:
     for kind in Kind:
-        noted = replace(event(kind, kind), flags_before=before, flags_after=after)
-        assert event_type_for(noted, SOURCE) is (EventType[seen_type] if seen_type else None), kind
-        assert event_type_for(noted, TARGET) is event_type_for(noted, THIRD) is None, kind
+        flags_changed = replace(event(kind, kind), flags_before=before, flags_after=after)
+        assert event_type_for(flags_changed, SOURCE) is (
+            EventType[seen_type] if seen_type else None
+        ), kind
+        assert (
+            event_type_for(flags_changed, TARGET) is event_type_for(flags_changed, THIRD) is None
+        ), kind
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
-    """Of several changes at once one is an event, and never one that did not happen."""
+def test_several_flags_changed_at_once_are_one_event_of_a_change_that_happened(kind: Kind) -> None:
+    """There is no event if no flag with an event has changed."""
     conditions: dict[EventType, Callable[[Flags, Flags], bool]] = {
         EventType.FOLLOW_CHANGED: lambda was, now: bool(
             (was ^ now) & (Flags.CLOSE_FOLLOW | Flags.NOTIFY)
@@ -137,12 +141,12 @@ def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
     }
     for was, now in product(map(Flags, range(32)), repeat=2):
         seen = event_type_for(replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE)
-        may_be = [event_type for event_type, holds in conditions.items() if holds(was, now)]
-        assert seen in may_be if seen else not may_be, (was, now)
+        possible = [event_type for event_type, holds in conditions.items() if holds(was, now)]
+        assert seen in possible if seen else not possible, (was, now)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_the_other_user_receives_the_events_of_what_their_relation_shows(action: str) -> None:
+def test_each_user_gets_an_event_exactly_if_their_visible_relation_changes(action: str) -> None:
     for kind, reverse_kind, whispers in product(Kind, Kind, (True, False)):
         assert_events_match_relations(action, kind, reverse_kind, whispers=whispers)
 
@@ -150,7 +154,7 @@ def test_the_other_user_receives_the_events_of_what_their_relation_shows(action:
 def assert_events_match_relations(
     action: str, kind: Kind, reverse_kind: Kind, *, whispers: bool
 ) -> None:
-    """A viewer gets an event if and only if they could see the edge."""
+    """Each user gets an event exactly if the kinds change that they see of the relation."""
     rule, protected = ACTIONS[action]
     before = PairState(of_kind(kind), of_kind(reverse_kind), 1, 5, protected=protected)
     decision = rule(before)

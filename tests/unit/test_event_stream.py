@@ -1,4 +1,4 @@
-"""Event streams of clients that do not read, and of connections that end before they begin."""
+"""Event streams of clients that do not read, and of connections that end before the stream."""
 
 import asyncio
 from typing import Any
@@ -19,25 +19,25 @@ from schema.errors import formatted
 from tests.support.small_schema import Context, executor
 from tests.support.waiting import until
 
-ASKED = GraphQLRequest("{ who }")
+REQUEST = GraphQLRequest("{ who }")
 SCOPE: dict[str, Any] = {"type": "http", "method": "POST", "headers": []}
-ALL = AdmissionSettings().cost_max
 
 
 class Client:
-    """An HTTP client that reads nothing until `reads` is set. `late`: a message was given up."""
+    """An HTTP client that reads nothing until `reads` is set. `gave_up` is set when the server has
+    given up sending it a message."""
 
     def __init__(self) -> None:
-        self.reads, self.late = asyncio.Event(), asyncio.Event()
-        self.got: list[Message] = []
+        self.reads, self.gave_up = asyncio.Event(), asyncio.Event()
+        self.received: list[Message] = []
 
     async def send(self, message: Message) -> None:
         try:
             await self.reads.wait()
         except asyncio.CancelledError:
-            self.late.set()
+            self.gave_up.set()
             raise
-        self.got.append(message)
+        self.received.append(message)
 
     async def receive(self) -> Message:
         await asyncio.Event().wait()
@@ -45,13 +45,13 @@ class Client:
 
     @property
     def statuses(self) -> list[int]:
-        return [one["status"] for one in self.got if one["type"] == "http.response.start"]
+        return [one["status"] for one in self.received if one["type"] == "http.response.start"]
 
 
 def stream(
     admission: Admission, connections: SpaceConnections, codes: list[str] | None = None
 ) -> GraphQLEventStream:
-    """`codes` gets the code of each request that is counted."""
+    """A handler that appends the code of each counted request to `codes`."""
     context = Context()
 
     def ended(_operation: object, _request: object, code: str, _seconds: float) -> None:
@@ -64,34 +64,34 @@ def stream(
     return GraphQLEventStream(lambda _: Identity(), streams, connections, ended)
 
 
-async def test_a_client_that_does_not_read_holds_no_reservation() -> None:
+async def test_a_stream_whose_client_does_not_read_holds_no_reservation() -> None:
     admission, client = Admission(AdmissionSettings()), Client()
     events = stream(admission, SpaceConnections(Connections(StreamLimits())))
     reservation = await admission.reserve(None)
     answering = asyncio.create_task(
-        events.answer(ASKED, SCOPE, NO_HEADERS, client.receive, client.send, reservation)
+        events.answer(REQUEST, SCOPE, NO_HEADERS, client.receive, client.send, reservation)
     )
 
     async def nothing_is_reserved() -> bool:
         return admission._large.in_flight == 0
 
     await until(nothing_is_reserved, "nothing is reserved")
-    assert client.got == []
+    assert client.received == []
     client.reads.set()
     await answering
     assert client.statuses == [200]
-    body = b"".join(one.get("body", b"") for one in client.got)
+    body = b"".join(one.get("body", b"") for one in client.received)
     assert body == b'event: next\ndata: {"data":{"who":"None"}}\n\nevent: complete\ndata: \n\n'
-    assert client.got[-1]["more_body"] is False
+    assert client.received[-1]["more_body"] is False
 
 
-async def test_a_stream_that_ended_before_it_began_gets_a_rejection() -> None:
+async def test_a_stream_whose_connection_ended_before_it_began_gets_a_rejection() -> None:
     admission, client = Admission(AdmissionSettings()), Client()
     connections = SpaceConnections(Connections(StreamLimits()))
     connections.end()
     client.reads.set()
     await stream(admission, connections).answer(
-        ASKED, SCOPE, NO_HEADERS, client.receive, client.send
+        REQUEST, SCOPE, NO_HEADERS, client.receive, client.send
     )
     assert client.statuses == [503]
 
@@ -101,9 +101,9 @@ async def test_a_client_that_reads_too_late_gets_a_rejection() -> None:
     limits = StreamLimits(send_deadline_ms=20)
     events = stream(admission, SpaceConnections(Connections(limits)), codes)
     answering = asyncio.create_task(
-        events.answer(ASKED, SCOPE, NO_HEADERS, client.receive, client.send)
+        events.answer(REQUEST, SCOPE, NO_HEADERS, client.receive, client.send)
     )
-    await client.late.wait()
+    await client.gave_up.wait()
     client.reads.set()
     await answering
     assert client.statuses == [503]

@@ -12,7 +12,7 @@ MODULE = runpy.run_path(
 )
 
 
-def test_every_bit_has_the_name_that_it_has_in_kith() -> None:
+def test_the_bits_of_the_example_have_the_names_that_kith_uses() -> None:
     assert {bit.name: bit.value for bit in MODULE["RelationBits"]} == {
         mark.name: mark.value for mark in Mark
     }
@@ -28,7 +28,7 @@ def test_a_mask_that_kith_writes_is_decoded() -> None:
     ]
 
 
-def test_a_bit_of_a_newer_kith_is_kept_and_has_no_name() -> None:
+def test_an_unknown_bit_is_kept_and_has_no_name() -> None:
     (bits,) = MODULE["decoded"]("AYA=")
     assert bits.names == ("FOLLOWING",)
     assert int(bits) == 0x8001

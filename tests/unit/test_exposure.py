@@ -1,4 +1,4 @@
-"""Messages without the names that graphql-core suggests."""
+"""Error messages without the names of the schema that graphql-core suggests."""
 
 import re
 
@@ -10,23 +10,23 @@ from gateway.graphql.exposure import without_suggestions
 from gateway.graphql.request import MESSAGE_CHARS_MAX
 
 
-def shown(message: str) -> str:
+def message_without_suggestions(message: str) -> str:
     (error,) = without_suggestions([GraphQLError(message)])
     return error.message
 
 
-def test_a_suggestion_is_left_out() -> None:
+def test_a_suggestion_is_removed() -> None:
     text = "Cannot query field 'nmae' on type 'User'."
-    assert shown(f"{text} Did you mean 'name' or 'named'?") == text
+    assert message_without_suggestions(f"{text} Did you mean 'name' or 'named'?") == text
 
 
-def test_a_suggestion_that_is_cut_off_is_left_out() -> None:
+def test_a_suggestion_that_is_cut_off_is_removed() -> None:
     quoted = "x" * (MESSAGE_CHARS_MAX - 20)
-    assert shown(f"{quoted} Did you mean 'name' or 'named'?") == quoted
+    assert message_without_suggestions(f"{quoted} Did you mean 'name' or 'named'?") == quoted
 
 
-def test_a_message_is_cut_before_it_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message may quote a megabyte of the request, which took minutes to search."""
+def test_a_message_is_shortened_before_it_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message may quote a megabyte of the request, whose search took minutes."""
     searched: list[int] = []
 
     class Pattern:
@@ -35,5 +35,5 @@ def test_a_message_is_cut_before_it_is_searched(monkeypatch: pytest.MonkeyPatch)
             return re.sub(" ?Did you mean .*", new, text)
 
     monkeypatch.setattr(exposure, "_SUGGESTION", Pattern())
-    shown("Did you mean " * 80_000)
+    message_without_suggestions("Did you mean " * 80_000)
     assert searched == [MESSAGE_CHARS_MAX + 1]

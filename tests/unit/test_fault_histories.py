@@ -17,9 +17,7 @@ def history(*writes: tuple[bool, float, float]) -> History:
     return made
 
 
-def test_a_write_may_be_seen_from_its_start_and_must_be_seen_by_its_writer_once_acknowledged() -> (
-    None
-):
+def test_a_writer_may_see_a_write_from_its_start_and_must_see_it_once_acknowledged() -> None:
     followed = history((True, 10, 20))
     assert followed.fresh(5, 9) == May.BE_ABSENT
     assert followed.fresh(5, 11) == May.BE_BOTH
@@ -27,14 +25,14 @@ def test_a_write_may_be_seen_from_its_start_and_must_be_seen_by_its_writer_once_
     assert followed.fresh(20, 30) == May.BE_PRESENT
 
 
-def test_others_may_miss_a_write_until_the_lag_has_passed() -> None:
+def test_other_users_may_miss_a_write_until_the_lag_has_passed() -> None:
     followed = history((True, 10, 20))
     assert followed.lagging(100, 101, inf) == May.BE_BOTH
     assert followed.lagging(24, 25, lag_s=5) == May.BE_BOTH
     assert followed.lagging(26, 27, lag_s=5) == May.BE_PRESENT
 
 
-def test_a_write_without_an_answer_may_have_happened_until_its_writer_sees_it() -> None:
+def test_a_write_without_a_response_is_uncertain_until_its_writer_sees_it() -> None:
     followed = history((True, 10, inf))
     assert followed.fresh(50, 51) == May.BE_BOTH
     followed.seen(50, 51, present=False)
@@ -43,7 +41,7 @@ def test_a_write_without_an_answer_may_have_happened_until_its_writer_sees_it() 
     assert followed.fresh(62, 63) == May.BE_PRESENT
 
 
-def test_a_state_that_two_writes_explain_proves_neither() -> None:
+def test_a_state_that_two_uncertain_writes_explain_proves_neither() -> None:
     twice = history((True, 10, inf), (False, 20, inf), (True, 30, inf))
     twice.seen(40, 41, present=True)
     assert twice.fresh(50, 51) == May.BE_BOTH

@@ -1,4 +1,4 @@
-"""Full garbage collections, which stop a process for long, wait until it is idle."""
+"""Full garbage collections, which stop a process for a long time, wait until it is idle."""
 
 import gc
 import subprocess
@@ -37,7 +37,7 @@ def thresholds() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("thresholds")
-def test_no_number_of_objects_causes_a_full_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_objects_cause_no_full_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage, "ALLOCATIONS_PER_COLLECTION", 50)
     collect_young_objects_only()
     full_before = gc.get_stats()[2]["collections"]
@@ -54,14 +54,14 @@ def test_a_full_collection_waits_until_the_process_is_idle() -> None:
     assert full.is_due(3, 2.001, MIDDLE_PER_FULL)
 
 
-def test_a_process_that_is_never_idle_makes_one_after_a_while() -> None:
+def test_a_process_that_is_never_idle_makes_a_full_collection_after_10_minutes() -> None:
     full = FullCollections(now_s=0, cpu_s=0)
     assert not full.is_due(LONGEST_S - 1, 100, MIDDLE_PER_FULL)
     assert full.is_due(LONGEST_S, 200, MIDDLE_PER_FULL)
     assert not full.is_due(LONGEST_S + 1, 300, MIDDLE_PER_FULL)
 
 
-def test_an_idle_process_without_new_objects_makes_none() -> None:
+def test_an_idle_process_without_new_objects_makes_no_full_collection() -> None:
     full = FullCollections(now_s=0, cpu_s=0)
     assert not full.is_due(2 * LONGEST_S, 0, MIDDLE_PER_FULL - 1)
 
@@ -72,7 +72,7 @@ def test_a_busy_process_collects_its_young_objects_often() -> None:
     assert young.due(1.001) is None
 
 
-async def test_the_gateway_makes_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_collections_that_are_due_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     monkeypatch.setattr(FullCollections, "is_due", lambda *_: True)
     monkeypatch.setattr(YoungCollections, "due", lambda *_: 1)
@@ -84,7 +84,7 @@ async def test_the_gateway_makes_collections(monkeypatch: pytest.MonkeyPatch) ->
         await until(both)
 
 
-def test_collections_are_stopped_for_the_imports_of_a_command_only() -> None:
+def test_collections_are_stopped_only_while_a_command_is_imported() -> None:
     done = subprocess.run(
         [sys.executable, "-c", FAILING_COMMAND], env={}, stdout=subprocess.PIPE, text=True
     )

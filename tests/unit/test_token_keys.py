@@ -21,7 +21,7 @@ from gateway.authentication.settings import AcceptedTokens
 from gateway.authentication.token_claims import ClaimMapping
 from gateway.http.headers import Headers
 from tests.support.jwks import PrivateKey, jwk
-from tests.unit.test_authentication import SECRET, bearer, claims, rejection
+from tests.unit.test_authentication import SECRET, assert_rejected, bearer, claims
 
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -51,7 +51,7 @@ def test_a_public_key_checks_tokens(tmp_path: Path) -> None:
     authentication = Authentication(AuthenticationSettings(public_key_files=(path,)))
     good = jwt.encode(claims(), RSA_KEY, algorithm="RS256", headers={"kid": "any"})
     assert authentication.identify(bearer(good)) == Identity(42)
-    rejection(authentication, bearer(jwt.encode(claims(), OTHER_KEY, algorithm="RS256")))
+    assert_rejected(authentication, bearer(jwt.encode(claims(), OTHER_KEY, algorithm="RS256")))
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
@@ -72,7 +72,9 @@ def test_each_kind_of_key_checks_tokens_of_its_algorithms_alone(
             if signer is key:
                 assert authentication.identify(token) == Identity(42)
             else:
-                assert "its algorithm must be one of" in rejection(authentication, token).message
+                assert (
+                    "its algorithm must be one of" in assert_rejected(authentication, token).message
+                )
 
 
 def test_a_key_of_a_set_may_name_its_only_algorithm(tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_a_key_of_a_set_may_name_its_only_algorithm(tmp_path: Path) -> None:
     authentication = Authentication(AuthenticationSettings(jwks_file=path))
     good = jwt.encode(claims(), RSA_KEY, "RS512", headers={"kid": "one"})
     assert authentication.identify(bearer(good)) == Identity(42)
-    rejection(
+    assert_rejected(
         authentication, bearer(jwt.encode(claims(), RSA_KEY, "RS256", headers={"kid": "one"}))
     )
 
@@ -101,7 +103,7 @@ def test_secrets_and_several_public_keys_check_tokens_side_by_side(tmp_path: Pat
     ):
         assert authentication.identify(bearer(token)) == Identity(42)
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    rejection(authentication, bearer(jwt.encode(claims(), stranger, "RS256")))
+    assert_rejected(authentication, bearer(jwt.encode(claims(), stranger, "RS256")))
 
 
 def test_a_public_key_is_never_taken_for_a_secret(tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_a_public_key_is_never_taken_for_a_secret(tmp_path: Path) -> None:
     encode = jwt.utils.base64url_encode
     unsigned = encode(b'{"alg":"HS256"}') + b"." + encode(json.dumps(claims()).encode())
     forged = unsigned + b"." + encode(signer.sign(unsigned, public_pem(RSA_KEY)))
-    rejection(authentication, bearer(forged.decode()))
+    assert_rejected(authentication, bearer(forged.decode()))
 
 
 def test_a_key_set_is_looked_up_by_key_id(tmp_path: Path) -> None:
@@ -127,9 +129,9 @@ def test_a_key_set_is_looked_up_by_key_id(tmp_path: Path) -> None:
 
     assert authentication.identify(token(RSA_KEY, kid="one")) == Identity(42)
     assert authentication.identify(token(OTHER_KEY, kid="two")) == Identity(42)
-    rejection(authentication, token(RSA_KEY, kid="two"))
-    rejection(authentication, token(RSA_KEY, kid="three"))
-    rejection(authentication, token(RSA_KEY))
+    assert_rejected(authentication, token(RSA_KEY, kid="two"))
+    assert_rejected(authentication, token(RSA_KEY, kid="three"))
+    assert_rejected(authentication, token(RSA_KEY))
 
 
 def test_a_key_set_of_one_key_needs_no_key_id(tmp_path: Path) -> None:
