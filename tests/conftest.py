@@ -1,4 +1,4 @@
-"""Servers that the first test starts which needs them, and what most tests begin with."""
+"""Servers, each started by the first test that needs it, and the fixtures that most tests use."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ gc.disable()  # until all tests are collected, which creates millions of objects
 settings.register_profile(
     "suite",
     deadline=None,
-    derandomize=True,  # a failure is of this tree, and not of this run
+    derandomize=True,  # the same examples in every run, so that a failure can be repeated
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
@@ -84,7 +84,7 @@ def databases(servers: Servers) -> Iterator[Databases]:
 @pytest.fixture(scope="session", autouse=citus.prefix() is not None)
 def _long_drain_deadline() -> Iterator[None]:
     """On Citus, let responses wait for a drain longer: four servers share this machine, and a first
-    drain opens connections between them. Else a write is answered DELAYED, as it is documented."""
+    drain opens connections between them. Otherwise a write would return DELAYED."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(write_through_edges, "DRAIN_S_MAX", 30)
         yield
@@ -117,14 +117,14 @@ def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster
 
 @pytest.fixture
 def cluster(shared_cluster: Cluster) -> Cluster:
-    """A Redis Cluster that is empty, and is to stay whole."""
+    """An empty Redis Cluster, which other tests use too: its servers must not be stopped."""
     asyncio.run(shared_cluster.empty())
     return shared_cluster
 
 
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """A Redis Cluster to take apart."""
+    """A Redis Cluster for one test, which may stop its servers."""
     with running_cluster(tmp_path) as cluster:
         yield cluster
 
@@ -152,7 +152,7 @@ async def postgres(storage_settings: StorageSettings) -> AsyncIterator[Postgres]
 
 @pytest.fixture
 async def stores(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
-    """All stores of a fresh graph. No worker runs; `graphs.drain_all` applies what waits."""
+    """All stores of a fresh graph. No worker runs; `graphs.drain_all` applies pending changes."""
     async with open_stores(storage_settings) as opened:
         yield opened
 

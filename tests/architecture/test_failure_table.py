@@ -1,4 +1,4 @@
-"""docs/operations.md names a test for each failure, and every failure that is tested."""
+"""The table of failures in docs/operations.md names a test for each, and all tested faults."""
 
 import re
 from fnmatch import fnmatchcase
@@ -17,7 +17,7 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def named() -> list[str]:
+def names_in_the_table() -> list[str]:
     """The scenarios, as patterns, and the files in the last column."""
     return [name for row in rows() for name in re.findall(r"`([^`]+)`", row[-1])]
 
@@ -27,7 +27,7 @@ def test_each_failure_has_a_test_that_exists() -> None:
     for row in rows():
         assert len(row) == COLUMNS
         assert "`" in row[-1], row
-    for name in named():
+    for name in names_in_the_table():
         if name.startswith("tests/"):
             assert (DOCS.parent / name).is_file(), name
         else:
@@ -35,6 +35,6 @@ def test_each_failure_has_a_test_that_exists() -> None:
 
 
 def test_each_scenario_is_in_the_table() -> None:
-    patterns = named()
+    patterns = names_in_the_table()
     missing = [fault for fault in FAULTS if not any(fnmatchcase(fault, name) for name in patterns)]
     assert missing == []

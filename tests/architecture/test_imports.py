@@ -1,11 +1,11 @@
-"""What a process imports before it begins to work."""
+"""The modules that a process imports at its start."""
 
 import subprocess
 import sys
 
 import pytest
 
-LIST = "import sys, {module}; print(*sorted(sys.modules))"
+PRINT_MODULES = "import sys, {module}; print(*sorted(sys.modules))"
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ LIST = "import sys, {module}; print(*sorted(sys.modules))"
         "storage.postgres.migrate",
     ],
 )
-def test_a_process_without_graphql_does_not_import_it(module: str) -> None:
-    """Importing it would take half of the time of the start."""
-    argv = [sys.executable, "-c", LIST.format(module=module)]
+def test_a_process_that_runs_no_graphql_does_not_import_it(module: str) -> None:
+    """The import would take half of the time of the start."""
+    argv = [sys.executable, "-c", PRINT_MODULES.format(module=module)]
     listed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
     assert "storage" in listed
     assert not {"graphql", "strawberry", "engine", "schema"} & set(listed)

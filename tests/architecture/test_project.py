@@ -36,21 +36,21 @@ MODULES = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_name_of_a_package_means_this_tree(package: str) -> None:
-    """`schema`, `storage` and `workers` are also the names of packages in the index."""
+def test_packages_are_imported_from_this_tree(package: str) -> None:
+    """`schema`, `storage` and `workers` are also the names of packages on PyPI."""
     module = importlib.import_module(package)
     assert module.__file__ is not None
     assert Path(module.__file__).parent == ROOT / package
 
 
-def test_a_modules_first_line_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     for file in MODULES:
         docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
         assert docstring, file
         assert docstring.splitlines()[0].strip(), file
 
 
-def test_the_environment_is_read_in_one_place() -> None:
+def test_the_environment_is_read_in_one_module() -> None:
     reading = [
         str(file.relative_to(ROOT))
         for file in MODULES
@@ -59,7 +59,7 @@ def test_the_environment_is_read_in_one_place() -> None:
     assert reading == ["gateway/settings/environment.py"]
 
 
-def test_the_printed_contract_is_the_contract() -> None:
+def test_the_schema_file_is_up_to_date() -> None:
     assert (ROOT / "schema" / "schema.graphql").read_text(encoding="utf-8") == sdl()
 
 
@@ -74,12 +74,12 @@ def test_every_variable_in_the_documentation_is_a_setting() -> None:
         assert found - {"KITH_POOLMAX"} <= known, file.name
 
 
-def test_the_contract_breaks_nothing_that_is_released() -> None:
+def test_the_schema_has_no_breaking_changes_since_its_release() -> None:
     released = (ROOT / "schema" / "released.graphql").read_text(encoding="utf-8")
     assert find_breaking_changes(build_schema(released), build_schema(sdl())) == []
 
 
-def test_everything_in_the_contract_is_described() -> None:
+def test_everything_in_the_schema_is_described() -> None:
     missing = []
     for name, kind in schema._schema.type_map.items():
         if name.startswith("__"):
@@ -109,14 +109,14 @@ def test_no_lock_file_names_a_host() -> None:
 
 
 def test_the_lock_of_the_benchmark_has_node_for_every_platform() -> None:
-    """npm 11 rejects a lock in which one is missing, and npm leaves out what it cannot find."""
+    """npm leaves out a package that it cannot find, and npm 11 rejects such a lock file."""
     peers = ROOT / "bench" / "peers"
     wanted = json.loads((peers / "package.json").read_text())["optionalDependencies"]
     locked = json.loads((peers / "package-lock.json").read_text())["packages"]
     assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
 
 
-def test_the_locks_agree() -> None:
+def test_the_lock_files_have_the_same_versions() -> None:
     """`make dev` installs a part of the packages of the tests, in the same versions."""
     locks = [ROOT / name for name in ("requirements.txt", "requirements-embedded.txt")]
     tested = set(pinned(ROOT / "requirements-dev.txt"))

@@ -54,11 +54,11 @@ SELECT a.state FROM receipt r LEFT JOIN account a ON a.user_id = r.other_id WHER
 
 
 @pytest.mark.parametrize("sql", [ONE_USER, MANY_USERS, INSERTS, TWO_USERS, REFERENCES])
-def test_a_statement_on_its_shards_is_accepted(sql: str) -> None:
+def test_a_statement_that_stays_on_its_shards_is_accepted(sql: str) -> None:
     assert check_query("q", sql) == []
 
 
-PLANTED = [
+VIOLATIONS = [
     ("SELECT kind FROM following WHERE from_user_id = $1", "declaration", "`-- shard: $1`"),
     ("-- shard: mine\nSELECT 1", "declaration", "`-- shard: $1`"),
     ("-- shard: local\nSELECT kind FROM following", "shard", "`-- shard: fan-out`"),
@@ -152,7 +152,7 @@ PLANTED = [
 ]
 
 
-REFUSED_CHANGES = [
+REJECTED_CHANGES = [
     (
         "-- shard: $1\nUPDATE following_count"
         " SET paced_until = extract(epoch FROM clock_timestamp()) WHERE user_id = $1::bigint",
@@ -220,7 +220,7 @@ REFUSED_CHANGES = [
         "`CASE WHEN x = ...`",
     ),
 ]
-"""Changes that Citus refuses: tests/integration/test_citus_tasks.py runs them there."""
+"""Changes that Citus rejects: tests/integration/test_citus_tasks.py runs them there."""
 
 ACCEPTED_CHANGES = [
     "-- shard: $1\nUPDATE following_count SET follows = follows + 1,"
@@ -240,7 +240,7 @@ ACCEPTED_CHANGES = [
     "-- shard: local\nUPDATE account SET state = CASE state WHEN 1 THEN 0 ELSE 2 END"
     " WHERE user_id = $1::bigint",
 ]
-"""Changes like these that Citus runs."""
+"""Similar changes, which Citus runs."""
 
 
 @pytest.mark.parametrize("sql", ACCEPTED_CHANGES)
@@ -248,29 +248,27 @@ def test_a_change_that_citus_runs_is_accepted(sql: str) -> None:
     assert check_query("q", sql) == []
 
 
-@pytest.mark.parametrize(("sql", "rule", "advice"), [*PLANTED, *REFUSED_CHANGES])
-def test_a_planted_violation_is_refused_with_what_to_write(
-    sql: str, rule: str, advice: str
-) -> None:
+@pytest.mark.parametrize(("sql", "rule", "advice"), [*VIOLATIONS, *REJECTED_CHANGES])
+def test_a_violation_is_reported_with_a_remedy(sql: str, rule: str, advice: str) -> None:
     found = [violation for violation in check_query("q", sql) if violation.rule == rule]
     assert found, check_query("q", sql)
     assert advice in found[0].text
 
 
-def test_a_statement_for_plain_postgresql_needs_one_that_replaces_it() -> None:
+def test_a_statement_for_plain_postgresql_needs_a_replacement_for_citus() -> None:
     sql = "-- shard: plain\nSELECT 1 FROM following a JOIN following b USING (since)"
-    other = "-- shard: fan-out\nSELECT 1 FROM following"
+    replacement = "-- shard: fan-out\nSELECT 1 FROM following"
     assert not check_query("q", sql)
-    assert not list(check_replacement("q", sql, {"q": sql, "q_on_citus": other}))
+    assert not list(check_replacement("q", sql, {"q": sql, "q_on_citus": replacement}))
     (violation,) = check_replacement("q", sql, {"q": sql})
     assert "q_on_citus" in violation.text
 
 
-def test_a_statement_for_plain_postgresql_may_name_the_one_that_replaces_it() -> None:
+def test_a_statement_for_plain_postgresql_may_name_its_replacement() -> None:
     sql = "-- shard: plain (file.other)\nSELECT waits FROM read_ends($1, $2)"
-    other = "-- shard: $1\nSELECT 1 FROM outbox WHERE from_user_id = $1"
+    replacement = "-- shard: $1\nSELECT 1 FROM outbox WHERE from_user_id = $1"
     assert not check_query("q", sql)
-    assert not list(check_replacement("q", sql, {"q": sql, "file.other": other}))
+    assert not list(check_replacement("q", sql, {"q": sql, "file.other": replacement}))
     (violation,) = check_replacement("q", sql, {"q": sql})
     assert "file.other" in violation.text
     (violation,) = check_replacement("q", sql, {"q": sql, "file.other": "-- shard: plain"})
@@ -295,18 +293,18 @@ END $$;
         ("PERFORM waits FROM read_ends(ARRAY[a], ARRAY[b]);", "plain_function"),
     ],
 )
-def test_a_planted_violation_in_a_function_is_refused(statement: str, rule: str) -> None:
+def test_a_violation_in_a_function_is_reported(statement: str, rule: str) -> None:
     assert not list(check_function("f", FUNCTION.format(statement="")))
     found = list(check_function("f", FUNCTION.format(statement=statement)))
     assert rule in {violation.rule for violation in found}
 
 
-def test_a_table_without_a_place_is_refused() -> None:
+def test_a_table_without_a_placement_is_reported() -> None:
     (violation,) = check_tables("0099", "CREATE TABLE badge (user_id bigint PRIMARY KEY)")
     assert "storage/postgres/citus/placement.py" in violation.text
 
 
-def test_a_unique_key_without_the_distribution_column_is_refused() -> None:
+def test_a_unique_key_without_the_distribution_column_is_reported() -> None:
     text = "CREATE TABLE receipt (actor_id bigint, id uuid UNIQUE, PRIMARY KEY (actor_id, id))"
     (violation,) = check_tables("0099", text)
     assert "unique key of receipt (id)" in violation.text

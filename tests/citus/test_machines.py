@@ -26,15 +26,15 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: make citus-test")
 
 DATABASE = "faults"
-IDENTITIES = """
+CHANGED_REPLICA_IDENTITIES = """
 SELECT count(*) FROM pg_class
 WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relreplident <> 'd'
 """
-TRIGGERS = "SELECT count(*) FROM pg_event_trigger WHERE evtname LIKE 'kith%'"
+KITH_TRIGGERS = "SELECT count(*) FROM pg_event_trigger WHERE evtname LIKE 'kith%'"
 
 
 @dataclass(frozen=True)
-class World:
+class Deployment:
     citus: Citus
     folder: Path
     urls: list[str]
@@ -49,10 +49,10 @@ class World:
     @asynccontextmanager
     async def draining(self) -> AsyncIterator[None]:
         """Drain all lanes again and again, as the workers do."""
-        over = asyncio.Event()
+        stopping = asyncio.Event()
 
         async def drain() -> None:
-            while not over.is_set():
+            while not stopping.is_set():
                 for lane in await self.traffic.stores.jobs.lanes.progress.dirty():
                     await self.traffic.stores.jobs.lanes.drain.lane(lane)
 
@@ -60,19 +60,19 @@ class World:
         try:
             yield
         finally:
-            over.set()
+            stopping.set()
             await task
 
 
 @pytest.fixture
-async def world(redis_url: str) -> AsyncIterator[World]:
+async def deployment(redis_url: str) -> AsyncIterator[Deployment]:
     installation = citus.prefix()
     assert installation is not None
     folder = Path(tempfile.mkdtemp(prefix="kith-citus-", dir="/tmp"))
     folder.chmod(0o755)  # noqa: ASYNC240 - at once
     try:
         async with running_citus(installation, folder / "nodes") as running:
-            urls = [await created(node.url) for node in running.nodes]
+            urls = [await create_database(node.url) for node in running.nodes]
             await connect_nodes(urls)
             await migrate(urls[0], "public", 0, shards=6)
             settings = StorageSettings(
@@ -82,19 +82,19 @@ async def world(redis_url: str) -> AsyncIterator[World]:
                 local=LocalSettings(ttl_ms=0),
             )
             async with open_stores(settings) as stores:
-                yield World(running, folder, urls, settings, Traffic(stores))
+                yield Deployment(running, folder, urls, settings, Traffic(stores))
     finally:
         shutil.rmtree(folder)
 
 
-async def created(server_url: str) -> str:
+async def create_database(server_url: str) -> str:
     connection = await asyncpg.connect(server_url)
     await connection.execute(f"CREATE DATABASE {DATABASE}")
     await connection.close()
     return of_database(server_url, DATABASE)
 
 
-async def fetched(url: str, query: str) -> object:
+async def fetch_value(url: str, query: str) -> object:
     connection = await asyncpg.connect(url)
     # Shards are usually hidden.
     await connection.execute("SET citus.show_shards_for_app_name_prefixes = '*'")
@@ -103,70 +103,72 @@ async def fetched(url: str, query: str) -> object:
     return value
 
 
-async def test_without_a_worker_only_its_users_are_unavailable(world: World) -> None:
-    hosts = await hosts_of_users(world.urls[0])
-    dead = world.citus.workers[1]
-    theirs = [user for user, host in hosts.items() if host == str(dead.sockets)][:3]
-    others = [user for user, host in hosts.items() if host != str(dead.sockets)][:3]
+async def test_while_a_worker_is_down_only_its_users_are_unavailable(
+    deployment: Deployment,
+) -> None:
+    hosts = await hosts_of_users(deployment.urls[0])
+    dead = deployment.citus.workers[1]
+    users_of_dead = [user for user, host in hosts.items() if host == str(dead.sockets)][:3]
+    users_of_others = [user for user, host in hosts.items() if host != str(dead.sockets)][:3]
     reachable = [user for user, host in hosts.items() if host != str(dead.sockets)][10:15]
-    traffic = world.traffic
-    async with traffic.running([*theirs, *others]):
-        await traffic.is_served([*theirs, *others])
+    traffic = deployment.traffic
+    async with traffic.running([*users_of_dead, *users_of_others]):
+        await traffic.is_served([*users_of_dead, *users_of_others])
         await dead.kill()
-        for user in theirs:
+        for user in users_of_dead:
             assert not await traffic.write(user)
             assert traffic.rejected[user] == "UNAVAILABLE"
-        for user in others:
+        for user in users_of_others:
             for target in reachable:
                 assert await traffic.write(user, target), traffic.rejected
         await start_node(dead, OPTIONS)
-        for user in theirs:
+        for user in users_of_dead:
             await until(partial(traffic.write, user), "its users are served again")
-    await world.traffic.assert_exact()
+    await deployment.traffic.assert_exact()
 
 
-async def test_a_worker_joins_and_takes_shards_under_writes(world: World) -> None:
+async def test_a_worker_joins_and_takes_shards_under_writes(deployment: Deployment) -> None:
     installation = citus.prefix()
     assert installation is not None
-    node = citus_node(installation, world.folder / "nodes" / "worker4")
+    node = citus_node(installation, deployment.folder / "nodes" / "worker4")
     sources = list(range(1, 7))
-    async with world.traffic.running(sources):
-        await world.traffic.is_served(sources)
+    async with deployment.traffic.running(sources):
+        await deployment.traffic.is_served(sources)
         await node.initialize()
         await start_node(node, OPTIONS)
         try:
-            url = await created(node.url)
+            url = await create_database(node.url)
             connection = await asyncpg.connect(url)
             await connection.execute("CREATE EXTENSION citus")
             await connection.close()
-            await world.execute(f"SELECT citus_add_node('{node.sockets}', 5432)")
-            await world.execute("SELECT citus_rebalance_start()")
-            await world.execute("SELECT citus_rebalance_wait()")
-            assert str(node.sockets) in (await hosts_of_users(world.urls[0])).values()
-            await world.traffic.is_served(sources)
+            await deployment.execute(f"SELECT citus_add_node('{node.sockets}', 5432)")
+            await deployment.execute("SELECT citus_rebalance_start()")
+            await deployment.execute("SELECT citus_rebalance_wait()")
+            assert str(node.sockets) in (await hosts_of_users(deployment.urls[0])).values()
+            await deployment.traffic.is_served(sources)
         finally:
-            if world.traffic.rejected:
-                print(world.traffic.rejected)
-    await world.traffic.assert_exact()
+            if deployment.traffic.rejected:
+                print(deployment.traffic.rejected)
+    await deployment.traffic.assert_exact()
     await node.kill()
 
 
-async def test_a_user_is_isolated_under_writes(world: World) -> None:
+async def test_a_user_is_isolated_under_writes(deployment: Deployment) -> None:
     star, sources = UserId(100_000), list(range(1, 7))
-    async with world.traffic.running(sources), world.draining():
+    async with deployment.traffic.running(sources), deployment.draining():
         for source in sources:
-            assert await world.traffic.write(source, star)
-        await world.traffic.is_served(sources)
-        shard = await shards.isolate(world.settings, star)
+            assert await deployment.traffic.write(source, star)
+        await deployment.traffic.is_served(sources)
+        shard = await shards.isolate(deployment.settings, star)
         for source in sources:
-            assert await world.traffic.write(source + 10, star)
-        await world.traffic.is_served(sources)
-    groups = {group.shard_id: group for group in await shards.shard_groups(world.settings)}
+            assert await deployment.traffic.write(source + 10, star)
+        await deployment.traffic.is_served(sources)
+    groups = {group.shard_id: group for group in await shards.shard_groups(deployment.settings)}
     assert shard is not None
     assert groups[shard].is_of_one
-    assert not world.traffic.rejected
-    assert world.traffic.codes <= {"UNAVAILABLE"}
-    await world.traffic.assert_exact()
-    for url in world.urls:
-        assert await fetched(url, IDENTITIES) == 0
-        assert await fetched(url, TRIGGERS) == 0
+    assert not deployment.traffic.rejected
+    assert deployment.traffic.codes <= {"UNAVAILABLE"}
+    await deployment.traffic.assert_exact()
+    for url in deployment.urls:
+        assert await fetch_value(url, CHANGED_REPLICA_IDENTITIES) == 0
+        assert await fetch_value(url, KITH_TRIGGERS) == 0

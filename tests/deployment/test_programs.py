@@ -16,8 +16,7 @@ ROOT = Path(__file__).parents[2]
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 COMPOSE = [ROOT / "docker" / name for name in ("compose.yaml", "compose.citus.yaml")]
-VERSIONS = ("1.29", "1.32", "1.34")
-"""Of Kubernetes."""
+KUBERNETES_VERSIONS = ("1.29", "1.32", "1.34")
 TIMEOUT_S = 120
 
 
@@ -40,7 +39,7 @@ def run(*argv: str | Path, cwd: Path = ROOT) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
 def test_kubernetes_accepts_what_kustomize_builds(version: str, tmp_path: Path) -> None:
     validate, kubectl = program("kubernetes-validate"), program("kubectl")
     built = run(kubectl, "kustomize", KUBERNETES)
@@ -55,19 +54,21 @@ def test_kubernetes_accepts_what_kustomize_builds(version: str, tmp_path: Path) 
 
 
 def test_kubernetes_rejects_an_unknown_field(tmp_path: Path) -> None:
-    """The check above can fail."""
+    """The test above can fail."""
     validate, kubectl = program("kubernetes-validate"), program("kubectl")
     built = run(kubectl, "kustomize", KUBERNETES)
     file = tmp_path / "built.yaml"
     file.write_text(built.replace("livenessProbe:", "liveProbe:"))
-    done = subprocess.run([validate, "--strict", "-k", VERSIONS[0], file], capture_output=True)
+    done = subprocess.run(
+        [validate, "--strict", "-k", KUBERNETES_VERSIONS[0], file], capture_output=True
+    )
     assert done.returncode != 0
 
 
 def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     analyze = program("systemd-analyze")
     for unit in UNITS:
-        # It looks for the command, and for the user.
+        # The command and the user must exist.
         text = unit.read_text("utf-8").replace("/opt/kith/bin/kith", "/bin/true")
         (tmp_path / unit.name).write_text(
             re.sub("^(User|Group)=kith$", r"\1=nobody", text, flags=re.M)
@@ -76,14 +77,14 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     run(analyze, "verify", "--man=no", "--recursive-errors=no", *names, cwd=tmp_path)
 
 
-def test_compose_resolves_the_files(tmp_path: Path) -> None:
+def test_compose_accepts_the_files(tmp_path: Path) -> None:
     compose = program("docker-compose")
     version = run(compose, "version", "--short").strip()
     arguments: list[str | Path] = []
     for file in COMPOSE:
         text = file.read_text("utf-8")
         if version.startswith("1."):
-            # The last version in Python does not know these.
+            # Version 1 rejects these, and requires `version`.
             text = re.sub(r", pids: \d+", "", re.sub("^name: kith$", "", text, flags=re.M))
             text = 'version: "3.9"\n' + text
         (tmp_path / file.name).write_text(text)

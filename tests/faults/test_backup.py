@@ -1,4 +1,4 @@
-"""A database is restored to a point in time: caches and graph are those of that time."""
+"""A database is restored to a point in time: tables and caches then have the data of that time."""
 
 import shutil
 import tempfile
@@ -30,30 +30,30 @@ IN_BACKUP, IN_ARCHIVE, MISTAKE = 2, 3, 4
 
 
 @dataclass(frozen=True)
-class Backed:
-    """A server, its archive, and the folder of another one that its backup is restored to."""
+class BackupServers:
+    """A server, its WAL archive, and another server that its backup is restored to."""
 
     server: Node
     archive: Archive
-    other: Node
+    restored: Node
 
 
 @pytest.fixture
-async def backed() -> AsyncIterator[Backed]:
+async def backup_servers() -> AsyncIterator[BackupServers]:
     folder = Path(tempfile.mkdtemp(prefix="kith-backup-", dir="/tmp"))
     user = server_user(folder / "server")
     private_folder(folder, user)
     binary = await find_postgres(user)
     archive = Archive(folder / "archive", user)
-    server, other = (Node(binary, user, folder / name) for name in ("server", "restored"))
+    server, restored = (Node(binary, user, folder / name) for name in ("server", "restored"))
     try:
         await server.initialize()
         await server.start(**archive.options)
         await migrate(server.url, "public", 4)
-        yield Backed(server, archive, other)
+        yield BackupServers(server, archive, restored)
     finally:
         await server.kill()
-        await other.kill()
+        await restored.kill()
         shutil.rmtree(folder)
 
 
@@ -75,21 +75,21 @@ async def followers(stores: Stores, user: int) -> int:
     return counts[UserId(user)].followers
 
 
-async def test_a_restore_to_a_point_in_time_leaves_nothing_of_later(
-    backed: Backed, redis_url: str
+async def test_after_a_restore_to_a_point_in_time_no_later_change_is_visible(
+    backup_servers: BackupServers, redis_url: str
 ) -> None:
-    async with open_stores(StorageSettings(backed.server.url, redis_url)) as stores:
+    async with open_stores(StorageSettings(backup_servers.server.url, redis_url)) as stores:
         await stores.jobs.failover.check()
         await follow(stores, IN_BACKUP)
-        await backed.other.copy(backed.server, standby=False)
+        await backup_servers.restored.copy(backup_servers.server, standby=False)
         await follow(stores, IN_ARCHIVE)
-        await mark_point(backed.server)
+        await mark_point(backup_servers.server)
         await follow(stores, MISTAKE)
         assert await followers(stores, MISTAKE) == 1
-        await backed.archive.holds_everything(backed.server)
-    await backed.server.kill()
-    await restore(backed.other, backed.archive)
-    restored = StorageSettings(backed.other.url, redis_url)
+        await backup_servers.archive.wait_until_archived(backup_servers.server)
+    await backup_servers.server.kill()
+    await restore(backup_servers.restored, backup_servers.archive)
+    restored = StorageSettings(backup_servers.restored.url, redis_url)
     async with open_stores(restored) as stores:
         assert await stores.jobs.failover.check()
         assert await following(stores) == {IN_BACKUP, IN_ARCHIVE}
@@ -99,20 +99,24 @@ async def test_a_restore_to_a_point_in_time_leaves_nothing_of_later(
     assert report.clean, report
 
 
-async def test_a_gateway_without_a_worker_notices_a_restore(backed: Backed, redis_url: str) -> None:
-    """Its connections lead to the server with the restored backup afterwards."""
-    hosts = f"{backed.server.sockets},{backed.other.sockets}"
+async def test_a_gateway_without_a_worker_notices_a_restore(
+    backup_servers: BackupServers, redis_url: str
+) -> None:
+    """After the restore, its connections go to the restored server."""
+    hosts = f"{backup_servers.server.sockets},{backup_servers.restored.sockets}"
     url = f"postgresql://kith@/postgres?host={hosts}&port=5432,5432"
     opened = open_stores(StorageSettings(url, redis_url))
     async with opened as stores, stores.jobs.failover.watching():
         await follow(stores, IN_BACKUP)
-        await backed.other.copy(backed.server, standby=False)
-        await mark_point(backed.server)
+        await backup_servers.restored.copy(backup_servers.server, standby=False)
+        await mark_point(backup_servers.server)
         await follow(stores, MISTAKE)
-        await backed.archive.holds_everything(backed.server)
-        await backed.server.kill()
-        await restore(backed.other, backed.archive)
-        assert await following(stores) == {IN_BACKUP, MISTAKE}, "the caches still hold it"
+        await backup_servers.archive.wait_until_archived(backup_servers.server)
+        await backup_servers.server.kill()
+        await restore(backup_servers.restored, backup_servers.archive)
+        assert await following(stores) == {IN_BACKUP, MISTAKE}, (
+            "the caches still have the lost follow"
+        )
 
         async def is_noticed() -> bool:
             with suppress(Unavailable):

@@ -21,7 +21,7 @@ async def applied(stores: Stores) -> int:
 async def test_each_line_is_applied_once_although_the_worker_is_killed(
     gateway: Gateway, stores: Stores, storage_settings: StorageSettings
 ) -> None:
-    # A follow that was applied again after its unfollow would be left in the end.
+    # If a follow were applied again after its unfollow, its edge would remain.
     lines = [
         line(user, action, user + 1_000_000)
         for user in range(1, PAIRS + 1)
@@ -49,5 +49,5 @@ async def test_each_line_is_applied_once_although_the_worker_is_killed(
     found = await results(gateway.http, "killed")
     assert [each["line"] for each in found] == list(range(1, len(lines) + 1))
     assert [each["outcome"] for each in found] == ["FOLLOWED", "UNFOLLOWED"] * PAIRS
-    left = await stores.servers.postgres.fetch("SELECT 1 FROM following WHERE kind <> 0")
-    assert not left
+    remaining = await stores.servers.postgres.fetch("SELECT 1 FROM following WHERE kind <> 0")
+    assert not remaining

@@ -40,7 +40,7 @@ class Machines:
         return self.citus.workers[0]
 
     @property
-    def present(self) -> tuple[Node, ...]:
+    def after_promotion(self) -> tuple[Node, ...]:
         """The machines after the standby has taken the worker's place."""
         return (self.citus.coordinator, self.standby, *self.citus.workers[1:])
 
@@ -78,7 +78,7 @@ async def execute(node: Node, statement: str) -> object:
 
 
 async def promote_standby(machines: Machines) -> None:
-    """The standby takes the place of the worker, which is lost."""
+    """Promote the standby, and register it in place of the lost worker."""
     await machines.standby.promote()
     connection = await asyncpg.connect(machines.citus.coordinator.url)
     try:
@@ -92,10 +92,10 @@ async def promote_standby(machines: Machines) -> None:
 @asynccontextmanager
 async def draining(stores: Stores) -> AsyncIterator[None]:
     """Drain all lanes, and compare the generations, again and again, as a worker does."""
-    over = asyncio.Event()
+    stopping = asyncio.Event()
 
     async def work() -> None:
-        while not over.is_set():
+        while not stopping.is_set():
             try:
                 await stores.jobs.failover.check()
                 await drain_waiting(stores)
@@ -106,11 +106,11 @@ async def draining(stores: Stores) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        over.set()
+        stopping.set()
         await task
 
 
-async def test_the_standby_of_a_machine_is_another_generation(
+async def test_a_promoted_standby_changes_the_generation(
     machines: Machines, redis_url: str
 ) -> None:
     settings = StorageSettings(machines.citus.coordinator.url, redis_url)
@@ -139,38 +139,38 @@ async def test_every_machine_names_the_same_generation(machines: Machines, redis
             assert not await stores.jobs.failover.check(), node.url
 
 
-@pytest.mark.parametrize("place", [0, 2], ids=["coordinator", "another worker"])
+@pytest.mark.parametrize("index", [0, 2], ids=["coordinator", "another worker"])
 async def test_acknowledged_follows_survive_the_loss_of_a_machine(
-    machines: Machines, redis_url: str, place: int
+    machines: Machines, redis_url: str, index: int
 ) -> None:
     settings = StorageSettings(
-        machines.citus.nodes[place].url,
+        machines.citus.nodes[index].url,
         redis_url,
         connections=ConnectionSettings(acquire_timeout_s=20, statement_timeout_s=15),
         local=LocalSettings(ttl_ms=0),
     )
     lost = str(machines.worker.sockets)
     hosts = await hosts_of_users(machines.citus.coordinator.url)
-    theirs = [user for user, host in hosts.items() if host == lost]
-    others = [user for user, host in hosts.items() if host != lost]
-    sources = [*theirs[:3], *others[:3]]
+    users_of_lost = [user for user, host in hosts.items() if host == lost]
+    users_of_others = [user for user, host in hosts.items() if host != lost]
+    sources = [*users_of_lost[:3], *users_of_others[:3]]
     async with open_stores(settings) as stores:
         traffic = Traffic(stores)
         async with traffic.running(sources), draining(stores):
             await traffic.is_served(sources)
             await machines.worker.kill()
             before = set(traffic.acknowledged)
-            for user in theirs[:3]:
+            for user in users_of_lost[:3]:
                 assert not await traffic.write(user)
                 assert traffic.rejected[user] == "UNAVAILABLE"
-            for user in others[:3]:
-                for target in others[10:15]:
+            for user in users_of_others[:3]:
+                for target in users_of_others[10:15]:
                     assert await traffic.write(user, target), traffic.rejected
             await promote_standby(machines)
-            for user in theirs[:3]:
+            for user in users_of_lost[:3]:
                 await until(partial(traffic.write, user), "the standby serves its users")
             await traffic.is_served(sources)
-        for node in machines.present:
+        for node in machines.after_promotion:
             await until(partial(has_no_prepared_transaction, node), "all transactions have ended")
         assert traffic.codes == {"UNAVAILABLE"}
         assert {source for source, _ in before} == set(sources)

@@ -34,12 +34,12 @@ from tests.support.waiting import until
 from workers.sweep import sweep
 
 KEYS = Keys("public")
-EVERYBODY = users(*range(1, 31))
+FOLLOWERS = users(*range(1, 31))
 STAR = UserId(99)
 RETRY_S = 0.05
 
 
-def at(cluster: Cluster, settings: StorageSettings) -> StorageSettings:
+def settings_at(cluster: Cluster, settings: StorageSettings) -> StorageSettings:
     return replace(
         settings,
         cache=replace(settings.cache, url=cluster.url),
@@ -49,11 +49,11 @@ def at(cluster: Cluster, settings: StorageSettings) -> StorageSettings:
 
 @asynccontextmanager
 async def opened(settings: StorageSettings, cluster: Cluster) -> AsyncIterator[Stores]:
-    """Stores whose caches hold the relations of all users to the star, which all follow."""
-    async with open_stores(at(cluster, settings)) as stores:
-        await follows(stores, *((user, STAR) for user in EVERYBODY))
+    """Stores in which all `FOLLOWERS` follow the star, with these relations cached."""
+    async with open_stores(settings_at(cluster, settings)) as stores:
+        await follows(stores, *((user, STAR) for user in FOLLOWERS))
         await drain_all(stores)
-        await stores.reads.reader.read(None, RelationsOf(checks(EVERYBODY)))
+        await stores.reads.reader.read(None, RelationsOf(checks(FOLLOWERS)))
         yield stores
 
 
@@ -64,7 +64,7 @@ def checks(of: Iterable[UserId]) -> list[Check]:
 def servers_of_users(cluster: Cluster) -> dict[UserId, ClusterServer]:
     """The server of each user's keys, as long as no slot was moved."""
     size = len(cluster.servers)
-    slots = {user: key_slot(KEYS.relations(user).encode()) for user in [*EVERYBODY, STAR]}
+    slots = {user: key_slot(KEYS.relations(user).encode()) for user in [*FOLLOWERS, STAR]}
     ends = [16_384 * (turn + 1) // size for turn in range(size)]
     return {
         user: next(one for one, end in zip(cluster.servers, ends, strict=True) if slot < end)
@@ -73,36 +73,36 @@ def servers_of_users(cluster: Cluster) -> dict[UserId, ClusterServer]:
 
 
 async def followers(stores: Stores, of: Iterable[UserId]) -> set[UserId]:
-    """Those of the users who follow the star."""
+    """The users of `of` who follow the star."""
     of = list(of)
     found = await stores.reads.reader.read(None, RelationsOf(checks(of)))
     return {user for user, (relation,) in zip(of, found, strict=True) if relation.kinds}
 
 
-async def test_a_server_that_is_away_is_away_for_its_own_users_only(
+async def test_an_unavailable_server_affects_only_its_own_users(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
-    home, dead = servers_of_users(own_cluster), own_cluster.servers[1]
-    theirs = [user for user in EVERYBODY if home[user] is dead]
-    others = [user for user in EVERYBODY if home[user] is not dead]
-    assert theirs
-    assert others
+    server_of, dead = servers_of_users(own_cluster), own_cluster.servers[1]
+    users_of_dead = [user for user in FOLLOWERS if server_of[user] is dead]
+    other_users = [user for user in FOLLOWERS if server_of[user] is not dead]
+    assert users_of_dead
+    assert other_users
     async with opened(storage_settings, own_cluster) as stores:
         dead.kill()
-        assert await followers(stores, theirs) == set(theirs)  # from the tables
+        assert await followers(stores, users_of_dead) == set(users_of_dead)  # from the tables
         before = stores.servers.postgres.statements
         for _ in range(3):
-            assert await followers(stores, others) == set(others)
+            assert await followers(stores, other_users) == set(other_users)
         assert stores.servers.postgres.statements == before
-        await unfollows(stores, (theirs[0], STAR))
-        assert await followers(stores, theirs) == set(theirs[1:])
+        await unfollows(stores, (users_of_dead[0], STAR))
+        assert await followers(stores, users_of_dead) == set(users_of_dead[1:])
 
         await dead.start()
         await until(own_cluster.is_whole, "the cluster is whole again")
 
         async def cached_again() -> bool:
             before = stores.servers.postgres.statements
-            assert await followers(stores, EVERYBODY) == set(EVERYBODY) - {theirs[0]}
+            assert await followers(stores, FOLLOWERS) == set(FOLLOWERS) - {users_of_dead[0]}
             return stores.servers.postgres.statements == before
 
         await until(cached_again, "everybody is cached again")
@@ -115,114 +115,116 @@ def users_of_statements() -> Iterator[set[UserId]]:
     users: set[UserId] = set()
     fetch = Connection.fetch
 
-    async def noted(connection: Connection, sql: str, *args: Any, **options: Any) -> list[Record]:
+    async def recorded(
+        connection: Connection, sql: str, *args: Any, **options: Any
+    ) -> list[Record]:
         users.update(next((arg for arg in args if isinstance(arg, list)), ()))
         return await fetch(connection, sql, *args, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Connection, "fetch", noted)
+        patch.setattr(Connection, "fetch", recorded)
         yield users
 
 
-async def test_a_column_is_read_from_the_tables_as_far_as_servers_are_away(
+async def test_only_the_users_of_an_unavailable_server_are_read_from_the_tables(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
-    home, dead = servers_of_users(own_cluster), own_cluster.servers[1]
-    theirs = {user for user in EVERYBODY if home[user] is dead}
-    there = next(user for user in EVERYBODY if user not in theirs)
+    server_of, dead = servers_of_users(own_cluster), own_cluster.servers[1]
+    users_of_dead = {user for user in FOLLOWERS if server_of[user] is dead}
+    other_user = next(user for user in FOLLOWERS if user not in users_of_dead)
     async with opened(storage_settings, own_cluster) as stores:
         dead.kill()
 
         async def lists(viewer: UserId | None) -> None:
             pages = await stores.reads.reader.read(
-                viewer, PagesOf(ListKind.FOLLOWING, EVERYBODY, Window(5))
+                viewer, PagesOf(ListKind.FOLLOWING, FOLLOWERS, Window(5))
             )
             assert all(ids_of(page.entries) == [STAR] for page in pages.values())
 
         async def profiles(viewer: UserId | None) -> None:
-            found = await stores.reads.reader.read(viewer, ProfilesOf(EVERYBODY))
+            found = await stores.reads.reader.read(viewer, ProfilesOf(FOLLOWERS))
             assert all(profile.counts.following == 1 for profile in found.values())
 
         async def relations(_: UserId | None) -> None:
-            assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+            assert await followers(stores, FOLLOWERS) == set(FOLLOWERS)
 
-        for viewer in (None, there, min(theirs)):
+        for viewer in (None, other_user, min(users_of_dead)):
             for read in (lists, profiles, relations):
-                await read(viewer)  # what is missing of the others is filled in
-                with users_of_statements() as asked:
+                await read(viewer)  # fills the missing values of the other users
+                with users_of_statements() as read_users:
                     await read(viewer)
-                assert asked == theirs, (viewer, read)
+                assert read_users == users_of_dead, (viewer, read)
 
 
-async def test_changes_of_a_dead_servers_users_hold_up_nobody(
+async def test_changes_of_users_of_a_stopped_server_do_not_delay_others(
     storage_settings: StorageSettings, own_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is lost, whichever server dies meanwhile, and however much it is."""
+    """Nothing is lost, even if more changes wait than a batch holds."""
     monkeypatch.setattr(draining, "BATCH", 4)
-    home = servers_of_users(own_cluster)
-    gone = next(one for one in own_cluster.servers if one is not home[STAR])
-    theirs = [user for user in EVERYBODY if home[user] is gone]
-    other = next(user for user in EVERYBODY if home[user] is not gone)
-    left = set(EVERYBODY) - {*theirs, other}
+    server_of = servers_of_users(own_cluster)
+    stopped = next(one for one in own_cluster.servers if one is not server_of[STAR])
+    users_of_dead = [user for user in FOLLOWERS if server_of[user] is stopped]
+    other = next(user for user in FOLLOWERS if server_of[user] is not stopped)
+    remaining = set(FOLLOWERS) - {*users_of_dead, other}
     lane = lane_of(STAR)
-    assert len(theirs) > 4
+    assert len(users_of_dead) > 4
     async with opened(storage_settings, own_cluster) as stores:
         await stores.reads.reader.read(None, ProfilesOf([STAR]))
-        gone.stop()  # and keeps what it holds
-        await unfollows(stores, *((user, STAR) for user in theirs), (other, STAR))
+        stopped.stop()  # and it keeps its data
+        await unfollows(stores, *((user, STAR) for user in users_of_dead), (other, STAR))
         await stores.jobs.lanes.drain.lane(lane)
         totals = await stores.reads.reader.read(None, ProfilesOf([STAR]))
-        assert totals[STAR].counts.followers == len(left), (
+        assert totals[STAR].counts.followers == len(remaining), (
             "applied, and sent to the available servers"
         )
-        assert await followers(stores, EVERYBODY) == left
+        assert await followers(stores, FOLLOWERS) == remaining
         assert await stores.jobs.lanes.progress.dirty() == {}
-        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(theirs)
+        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(users_of_dead)
         result = await stores.changes.catch_up.reach(
             {lane: (await stores.jobs.lanes.progress.watermarks()).now}, 5
         )
-        assert not result, "no cache may be believed that could come back as it was"
+        assert not result, "the stopped server may return with old values"
         await sweep(stores)
-        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(theirs)
-        remembered = await stores.servers.redis.partly([("EXISTS", KEYS.profile(STAR))])
-        assert remembered == [1], "a server that has the update does not get it again"
+        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(users_of_dead)
+        copies = await stores.servers.redis.partly([("EXISTS", KEYS.profile(STAR))])
+        assert copies == [1], "a server that has the update does not get it again"
 
     # New stores: the pending invalidations of the first ones are lost.
-    async with open_stores(at(own_cluster, storage_settings)) as stores:
-        gone.go_on()
+    async with open_stores(settings_at(own_cluster, storage_settings)) as stores:
+        stopped.go_on()
         await until(own_cluster.is_whole, "the cluster is whole again")
 
         async def nothing_waits() -> bool:
             await sweep(stores)
             return not (await stores.jobs.lanes.progress.backlog()).waiting
 
-        assert await followers(stores, theirs), "it holds what it held, nearly"
+        assert await followers(stores, users_of_dead), "the server still has old values"
         await until(nothing_waits, "all updates are sent")
-        with users_of_statements() as asked:
-            assert await followers(stores, theirs) == set()
-        assert not asked
+        with users_of_statements() as read_users:
+            assert await followers(stores, users_of_dead) == set()
+        assert not read_users
         assert await stores.changes.catch_up.reach(
             {lane: (await stores.jobs.lanes.progress.watermarks()).now}, 5
         )
 
 
-async def test_a_server_that_is_back_gets_its_updates_among_those_that_wait_for_others(
+async def test_a_restarted_server_gets_its_updates_while_those_of_another_server_wait(
     storage_settings: StorageSettings, own_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draining, "BATCH", 2)
-    home, (back, gone) = servers_of_users(own_cluster), own_cluster.servers[1:]
-    first = [user for user in EVERYBODY if home[user] is gone]
-    then = [user for user in EVERYBODY if home[user] is back]
+    server_of, (returned, stopped) = servers_of_users(own_cluster), own_cluster.servers[1:]
+    first = [user for user in FOLLOWERS if server_of[user] is stopped]
+    second = [user for user in FOLLOWERS if server_of[user] is returned]
     async with opened(storage_settings, own_cluster) as stores:
-        gone.kill()
-        back.kill()
-        await unfollows(stores, *((user, STAR) for user in [*first, *then]))
+        stopped.kill()
+        returned.kill()
+        await unfollows(stores, *((user, STAR) for user in [*first, *second]))
         await stores.jobs.lanes.drain.lane(lane_of(STAR))
-        await back.start()
+        await returned.start()
 
         async def caches_are_updated() -> bool:
             await sweep(stores)
-            return await stores.jobs.lanes.progress.unacknowledged(then) == set()
+            return await stores.jobs.lanes.progress.unacknowledged(second) == set()
 
         await until(caches_are_updated, "the caches are updated")
         assert await stores.jobs.lanes.progress.unacknowledged(first) == set(first)
@@ -233,13 +235,15 @@ async def test_without_any_cache_server_reads_use_postgresql(
 ) -> None:
     for server in own_cluster.servers:
         server.kill()
-    async with open_stores(at(own_cluster, storage_settings)) as stores:
-        await follows(stores, *((user, STAR) for user in EVERYBODY))
-        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+    async with open_stores(settings_at(own_cluster, storage_settings)) as stores:
+        await follows(stores, *((user, STAR) for user in FOLLOWERS))
+        assert await followers(stores, FOLLOWERS) == set(FOLLOWERS)
         page = await stores.reads.reader.read(
-            EVERYBODY[0], PagesOf(ListKind.FOLLOWERS, [STAR], Window(50))
+            FOLLOWERS[0], PagesOf(ListKind.FOLLOWERS, [STAR], Window(50))
         )
-        assert ids_of(page[STAR].entries) == [EVERYBODY[0]]  # their own; the others' wait
+        assert ids_of(page[STAR].entries) == [
+            FOLLOWERS[0]
+        ]  # their own follow; those of others are pending
         with pytest.raises(Unavailable):
             await stores.servers.redis.ping()
         assert stores.servers.redis.failures
@@ -256,68 +260,73 @@ async def test_without_any_cache_server_reads_use_postgresql(
 
         await until(answers, "the caches can be updated")
         page = await stores.reads.reader.read(
-            EVERYBODY[0], PagesOf(ListKind.FOLLOWERS, [STAR], Window(50))
+            FOLLOWERS[0], PagesOf(ListKind.FOLLOWERS, [STAR], Window(50))
         )
-        assert len(page[STAR].entries) == len(EVERYBODY)
+        assert len(page[STAR].entries) == len(FOLLOWERS)
 
 
 @pytest.fixture
 async def reached_cluster(
-    over: str, own_cluster: Cluster, tmp_path: Path
+    transport: str, own_cluster: Cluster, tmp_path: Path
 ) -> AsyncIterator[Cluster]:
-    """A cluster to take apart, with another way to it."""
+    """`own_cluster`, which clients reach over TCP or over TLS."""
     async with AsyncExitStack() as stack:
-        if over == "TLS":
+        if transport == "TLS":
             reached = cluster_over_tls(own_cluster, tmp_path)
             own_cluster.address = await stack.enter_async_context(reached)
         yield own_cluster
 
 
-@pytest.mark.parametrize("over", ["TCP", "TLS"])
-async def test_a_slot_that_moves_is_followed(
+@pytest.mark.parametrize("transport", ["TCP", "TLS"])
+async def test_reads_and_writes_succeed_while_and_after_a_slot_moves(
     storage_settings: StorageSettings, reached_cluster: Cluster
 ) -> None:
     own_cluster = reached_cluster
-    user = EVERYBODY[0]
+    user = FOLLOWERS[0]
     slot, source = key_slot(KEYS.relations(user).encode()), servers_of_users(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
-    settings = at(own_cluster, storage_settings)
-    async with opened(storage_settings, own_cluster) as stores, open_stores(settings) as others:
-        await others.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
+    settings = settings_at(own_cluster, storage_settings)
+    async with (
+        opened(storage_settings, own_cluster) as stores,
+        open_stores(settings) as other_stores,
+    ):
+        await other_stores.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
         await own_cluster.begin_move(slot, source, target)
-        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+        assert await followers(stores, FOLLOWERS) == set(FOLLOWERS)
         page = await stores.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
-        assert ids_of(page[user].entries) == [STAR]  # of a key that neither has
+        assert ids_of(page[user].entries) == [STAR]  # of a key that neither server has
         await unfollows(stores, (user, STAR))
-        page = await others.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
-        assert not page[user].entries, "another process reads it, too"
-        assert await followers(others, [user]) == set()
+        page = await other_stores.reads.reader.read(
+            user, PagesOf(ListKind.FOLLOWING, [user], Window(5))
+        )
+        assert not page[user].entries, "another process sees it too"
+        assert await followers(other_stores, [user]) == set()
         await drain_all(stores)
-        assert await followers(stores, EVERYBODY) == set(EVERYBODY[1:])
+        assert await followers(stores, FOLLOWERS) == set(FOLLOWERS[1:])
         await own_cluster.end_move(slot, source, target)
         await drain_all(stores)
-        assert await followers(stores, EVERYBODY) == set(EVERYBODY[1:])
+        assert await followers(stores, FOLLOWERS) == set(FOLLOWERS[1:])
         await follows(stores, (user, STAR))
-        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+        assert await followers(stores, FOLLOWERS) == set(FOLLOWERS)
 
-        async def known() -> bool:
+        async def location_is_known() -> bool:
             before = stores.servers.postgres.statements
             assert await followers(stores, [user]) == {user}
             return stores.servers.postgres.statements == before
 
-        await until(known, "it is known where the slot is")
+        await until(location_is_known, "the new server of the slot is known")
 
 
-async def test_leases_are_kept_by_who_is_sent_after_a_slot(
+async def test_leases_are_taken_once_although_a_moved_slot_repeats_the_command(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
-    """Those beside it are asked for twice, and are free only once."""
-    user, home = EVERYBODY[0], servers_of_users(own_cluster)
-    slot, source = key_slot(KEYS.relations(user).encode()), home[user]
+    """The second run of the command finds the tokens of the first one."""
+    user, server_of = FOLLOWERS[0], servers_of_users(own_cluster)
+    slot, source = key_slot(KEYS.relations(user).encode()), server_of[user]
     target = next(one for one in own_cluster.servers if one is not source)
-    keys = [KEYS.profile(one) for one in EVERYBODY if home[one] is source]
+    keys = [KEYS.profile(one) for one in FOLLOWERS if server_of[one] is source]
     assert len(keys) > 1
-    async with open_stores(at(own_cluster, storage_settings)) as stores:
+    async with open_stores(settings_at(own_cluster, storage_settings)) as stores:
         await stores.servers.redis.ping()
         await own_cluster.begin_move(slot, source, target)
         await own_cluster.end_move(slot, source, target)
@@ -333,11 +342,11 @@ async def test_a_client_without_cluster_mode_reads_the_tables(
     async with open_stores(
         replace(storage_settings, cache=replace(storage_settings.cache, url=url))
     ) as stores:
-        await follows(stores, *((user, STAR) for user in EVERYBODY))
-        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+        await follows(stores, *((user, STAR) for user in FOLLOWERS))
+        assert await followers(stores, FOLLOWERS) == set(FOLLOWERS)
 
 
-async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
+async def test_with_a_wrong_password_the_caches_are_unavailable_and_the_log_tells_why(
     storage_settings: StorageSettings, own_cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The same as with a single server: reads go on without it, and `/readyz` and the log report
@@ -355,10 +364,10 @@ async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
     async with open_stores(
         replace(storage_settings, cache=replace(storage_settings.cache, url=wrong))
     ) as stores:
-        await follows(stores, *((user, STAR) for user in EVERYBODY))
+        await follows(stores, *((user, STAR) for user in FOLLOWERS))
         await drain_all(stores)
-        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
-        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(EVERYBODY)
+        assert await followers(stores, FOLLOWERS) == set(FOLLOWERS)
+        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(FOLLOWERS)
     right = replace(
         storage_settings, cache=replace(storage_settings.cache, url=wrong.replace("wrong", "right"))
     )
@@ -371,25 +380,25 @@ async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
 async def test_a_slot_map_without_servers_is_ignored(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
-    home, seed = servers_of_users(own_cluster), own_cluster.servers[0]
-    others = [user for user in EVERYBODY if home[user] is not seed]
+    server_of, seed = servers_of_users(own_cluster), own_cluster.servers[0]
+    other_users = [user for user in FOLLOWERS if server_of[user] is not seed]
     async with opened(storage_settings, own_cluster) as stores:
         seed.kill()
         for file in seed.folder.iterdir():
             file.unlink()
-        await seed.start()  # an empty one, in its place
+        await seed.start()  # without a slot map
         for _ in range(3):
-            await followers(stores, EVERYBODY)
-            await asyncio.sleep(2 * RETRY_S)  # it is looked who has what
+            await followers(stores, FOLLOWERS)
+            await asyncio.sleep(2 * RETRY_S)  # the slot map is read again
         before = stores.servers.postgres.statements
-        assert await followers(stores, others) == set(others)
+        assert await followers(stores, other_users) == set(other_users)
         assert stores.servers.postgres.statements == before
 
 
-async def test_a_pending_invalidation_follows_its_slot(
+async def test_a_pending_invalidation_is_sent_to_the_new_server_of_its_slot(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
-    user = EVERYBODY[0]
+    user = FOLLOWERS[0]
     key, source = KEYS.relations(user), servers_of_users(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
     async with opened(storage_settings, own_cluster) as stores:
@@ -400,37 +409,37 @@ async def test_a_pending_invalidation_follows_its_slot(
         assert (await stores.servers.redis.pipe([("EXISTS", key)])) == [0]
 
 
-async def test_the_caches_alone_are_in_the_cluster(
+async def test_only_the_caches_are_in_the_cluster(
     storage_settings: StorageSettings, cluster: Cluster
 ) -> None:
     async with opened(storage_settings, cluster) as stores:
         await stores.broker.events.open(STAR)
-        spread = [set(await server.ask("KEYS", "*")) for server in cluster.servers]
-        assert all(spread), "every server has a part"
-        assert all(":{" in key for keys in spread for key in keys)
-        others = [key async for keys in stores.servers.broker.scan("*", 100) for key in keys]
-        assert others
-        assert not [key for key in others if b":{" in key]
+        cache_keys = [set(await server.ask("KEYS", "*")) for server in cluster.servers]
+        assert all(cache_keys), "every server has keys"
+        assert all(":{" in key for keys in cache_keys for key in keys)
+        broker_keys = [key async for keys in stores.servers.broker.scan("*", 100) for key in keys]
+        assert broker_keys
+        assert not [key for key in broker_keys if b":{" in key]
         await stores.delete_caches()
         assert not [key for server in cluster.servers for key in await server.ask("KEYS", "*")]
 
 
-class Noted:
-    """Keeps `Wire`, and notes what is sent and what has been answered."""
+class RecordingWire:
+    """A `Wire` that records which commands are sent and answered, in order."""
 
-    def __init__(self, url: str, notes: list[tuple[str, Command]]) -> None:
+    def __init__(self, url: str, log: list[tuple[str, Command]]) -> None:
         self._wire = MultiplexedWire(url, 1)
-        self._notes = notes
+        self._log = log
         self.round_trips = 0
 
     def send(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         return self._send(commands)
 
     async def _send(self, commands: Sequence[Command]) -> list[Reply]:
-        self._notes.extend(("sent", command) for command in commands)
+        self._log.extend(("sent", command) for command in commands)
         replies = await self._wire.send(commands)
-        await asyncio.sleep(0.01)  # others that were sent would be noted by now
-        self._notes.extend(("answered", command) for command in commands)
+        await asyncio.sleep(0.01)  # other commands that were sent would be recorded by now
+        self._log.extend(("answered", command) for command in commands)
         return replies
 
     async def close(self) -> None:
@@ -438,17 +447,17 @@ class Noted:
 
 
 async def test_the_first_command_is_answered_before_the_others_are_sent(cluster: Cluster) -> None:
-    notes: list[tuple[str, Command]] = []
+    log: list[tuple[str, Command]] = []
     url = cluster.url.replace("+cluster", "")
-    redis = ClusterRedis(url, lambda one: Noted(one, notes), timeout_s=1, retry_after_s=1)
+    redis = ClusterRedis(url, lambda one: RecordingWire(one, log), timeout_s=1, retry_after_s=1)
     first: Command = ("GET", "kith:x:own:1:{1}")
     rest: list[Command] = [("MGET", *(f"kith:x:counts:1:{{{user}}}" for user in range(20)))]
     try:
         await redis.ping()
-        notes.clear()
+        log.clear()
         answer = await redis.after(first, rest)
     finally:
         await redis.close()
     assert answer == [None, [None] * 20]
-    assert notes[:2] == [("sent", first), ("answered", first)]
-    assert len(notes) == 2 * 21
+    assert log[:2] == [("sent", first), ("answered", first)]
+    assert len(log) == 2 * 21

@@ -1,4 +1,4 @@
-"""Embedded servers start and stop, and report why they cannot."""
+"""The embedded servers: start and stop, settings, files, and errors at the start."""
 
 import asyncio
 import stat
@@ -20,7 +20,7 @@ from tests.support.devstack_process import (
 )
 
 
-async def test_both_servers_answer_and_end_with_their_block(empty_state: State) -> None:
+async def test_both_servers_run_until_the_end_of_their_block(empty_state: State) -> None:
     async with running_servers(empty_state) as servers:
         assert await answers(servers.database_url)
         assert await pings(servers.redis_url)
@@ -28,7 +28,7 @@ async def test_both_servers_answer_and_end_with_their_block(empty_state: State) 
     assert not await answers(servers.database_url)
 
 
-async def test_postgres_keeps_what_it_acknowledges_and_hides_from_the_network(state: State) -> None:
+async def test_postgres_is_durable_and_has_no_network_address(state: State) -> None:
     async with running_servers(state) as servers:
         connection = await connect(servers.database_url)
         found = {
@@ -55,15 +55,15 @@ async def test_valkey_evicts_only_keys_with_a_lifetime_and_writes_no_files(state
     }
 
 
-async def test_nobody_else_can_reach_the_sockets(state: State) -> None:
+async def test_only_the_owner_can_open_the_folder_of_the_sockets(state: State) -> None:
     async with running_servers(state):
         directories = await find_directories(state)
         assert stat.S_IMODE(directories.sockets.stat().st_mode) == 0o700
 
 
-async def test_nobody_else_can_read_the_logs_and_addresses(state: State) -> None:
+async def test_only_the_owner_can_read_the_logs_and_addresses(state: State) -> None:
     (state.folder / "logs").mkdir(parents=True)
-    state.log("valkey").touch(mode=0o644)  # of an earlier version
+    state.log("valkey").touch(mode=0o644)  # as an earlier version has created it
     async with running_servers(state) as servers:
         announce(state, servers.database_url, servers.redis_url)
         files = [*(state.folder / "logs").iterdir(), state.run_file, state.children_file]
@@ -72,7 +72,7 @@ async def test_nobody_else_can_read_the_logs_and_addresses(state: State) -> None
             assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
-async def test_rows_are_there_after_a_restart_at_the_same_address(state: State) -> None:
+async def test_rows_and_address_are_the_same_after_a_restart(state: State) -> None:
     async with running_servers(state) as first:
         await add_row(first.database_url)
     async with running_servers(state) as second:
@@ -88,14 +88,16 @@ async def test_a_given_url_starts_no_server(empty_state: State) -> None:
         assert await pings(servers.redis_url)
 
 
-async def test_settings_of_the_caller_win(state: State) -> None:
+async def test_settings_of_the_caller_override_the_defaults(state: State) -> None:
     async with running_servers(state, postgres_settings={"fsync": "off"}) as servers:
         connection = await connect(servers.database_url)
         assert await connection.fetchval("SHOW fsync") == "off"
         await connection.close()
 
 
-async def test_a_path_too_long_for_a_socket_gets_a_short_one(empty_state: State) -> None:
+async def test_sockets_of_a_state_folder_with_a_long_path_are_in_another_folder(
+    empty_state: State,
+) -> None:
     deep = State(empty_state.root / ("d" * 100) / "e f, g")
     deep.folder.parent.mkdir(parents=True)
     async with running_servers(deep) as first:

@@ -1,4 +1,4 @@
-"""No kill -9 of anything loses a row or leaves a process behind."""
+"""After SIGKILL of any process, no committed row is lost and no process is left."""
 
 import asyncio
 import os
@@ -62,7 +62,7 @@ async def test_a_busy_backend_of_a_killed_postmaster_does_not_block_the_next(sta
     assert not processes_of(state)
 
 
-async def test_a_killed_backend_takes_no_rows_along(state: State) -> None:
+async def test_a_killed_backend_loses_no_rows(state: State) -> None:
     async with running_servers(state) as servers:
         await add_row(servers.database_url)
         connection = await connect(servers.database_url)
@@ -97,26 +97,26 @@ async def test_children_end_by_themselves_when_the_supervisor_is_killed(state: S
     assert "not properly shut down" not in (state.folder / "logs" / "postgres.log").read_text()
 
 
-async def test_the_next_start_ends_what_nobody_else_could(state: State) -> None:
+async def test_the_next_start_ends_orphans_if_the_watchdog_was_killed_too(state: State) -> None:
     async with devstack_run(state) as run:
         await add_row(run.database_url)
-        left = [postmaster(state), watchdog_of(run.process.pid)]
-        os.kill(left[1], signal.SIGKILL)
+        pids = [postmaster(state), watchdog_of(run.process.pid)]
+        os.kill(pids[1], signal.SIGKILL)
         run.process.kill()
         await run.process.wait()
         orphans = processes_of(state)
-        assert left[0] in [orphan.pid for orphan in orphans]
+        assert pids[0] in [orphan.pid for orphan in orphans]
         async with running_servers(state) as servers:
             assert await rows(servers.database_url) == 1
             assert not [orphan for orphan in orphans if is_alive(orphan)]
     assert not processes_of(state)
 
 
-async def test_killing_everything_at_once_again_and_again_loses_nothing(state: State) -> None:
-    for kept in range(3):
+async def test_killing_all_processes_several_times_loses_no_rows(state: State) -> None:
+    for rows_before in range(3):
         async with devstack_run(state) as run:
-            if kept:
-                assert await rows(run.database_url) == kept
+            if rows_before:
+                assert await rows(run.database_url) == rows_before
             await add_row(run.database_url)
             for process in (*processes_of(state), Identity(run.process.pid, "")):
                 with suppress(ProcessLookupError):  # one of the killed was its parent
@@ -124,7 +124,7 @@ async def test_killing_everything_at_once_again_and_again_loses_nothing(state: S
     await until_gone(state)
 
 
-async def test_lock_files_with_the_number_of_a_stranger_do_not_block_the_start(
+async def test_lock_files_with_the_pid_of_another_program_do_not_block_the_start(
     state: State,
 ) -> None:
     async with running_servers(state) as servers:
@@ -133,17 +133,17 @@ async def test_lock_files_with_the_number_of_a_stranger_do_not_block_the_start(
         locks = [state.folder / "postgres" / "postmaster.pid", directories.sockets / SOCKET_LOCK]
         texts = [lock.read_text().split("\n", 1)[1] for lock in locks]
     account = directories.user.uid if directories.user else None
-    stranger = await asyncio.create_subprocess_exec("/bin/sleep", "60", user=account)
+    other_program = await asyncio.create_subprocess_exec("/bin/sleep", "60", user=account)
     for lock, text in zip(locks, texts, strict=True):
-        lock.write_text(f"{stranger.pid}\n{text}")
+        lock.write_text(f"{other_program.pid}\n{text}")
     async with running_servers(state) as servers:
         assert await rows(servers.database_url) == 1
-    assert stranger.returncode is None
-    stranger.kill()
-    await stranger.wait()
+    assert other_program.returncode is None
+    other_program.kill()
+    await other_program.wait()
 
 
-async def test_a_first_start_that_was_killed_leaves_no_half_made_data(empty_state: State) -> None:
+async def test_a_first_start_that_was_killed_leaves_no_incomplete_data(empty_state: State) -> None:
     draft = empty_state.folder / "postgres.draft"
     first = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "devstack", str(empty_state.folder)), cwd=CHECKOUT
@@ -182,7 +182,7 @@ async def until_busy(servers: Servers, backend: int) -> None:
         )
         return bool(await observer.fetchval(query, backend))
 
-    await until(busy, "the backend counts")
+    await until(busy, "the backend executes its query")
     await observer.close()
 
 

@@ -25,12 +25,14 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become
 NOBODY = 65534
 
 
-async def test_root_keeps_data_elsewhere_when_its_folder_is_closed(closed_folder: Path) -> None:
+async def test_root_stores_data_elsewhere_if_other_users_cannot_enter_its_folder(
+    closed_folder: Path,
+) -> None:
     closed = State(closed_folder / "state")
     async with running_servers(closed) as first:
         await add_row(first.database_url)
-        home = (await find_directories(closed)).data
-        assert not home.is_relative_to(closed_folder)
+        data = (await find_directories(closed)).data
+        assert not data.is_relative_to(closed_folder)
     async with running_servers(closed) as second:
         assert await rows(second.database_url) == 1
     shutil.copytree(closed.folder, closed_folder / "copy")
@@ -38,10 +40,10 @@ async def test_root_keeps_data_elsewhere_when_its_folder_is_closed(closed_folder
         async with running_servers(State(closed_folder / "copy")):
             pass
     closed.erase()
-    assert not home.exists()
+    assert not data.exists()
 
 
-async def test_root_runs_binaries_from_a_closed_virtual_environment(
+async def test_root_runs_binaries_of_a_virtual_environment_that_others_cannot_enter(
     empty_state: State, closed_folder: Path
 ) -> None:
     binary = await find_postgres(None)
@@ -66,7 +68,7 @@ def command_lines(state: State) -> list[str]:
 
 
 async def test_a_normal_user_runs_the_servers_as_themselves(empty_state: State) -> None:
-    python = python_of_everybody()
+    python = python_for_all_users()
     empty_state.folder.mkdir()
     os.chown(empty_state.folder, NOBODY, NOBODY)
     binary = await find_postgres(None)
@@ -76,11 +78,11 @@ async def test_a_normal_user_runs_the_servers_as_themselves(empty_state: State) 
         await add_row(run.database_url)
         assert (empty_state.folder / "postgres").stat().st_uid == NOBODY
     assert not processes_of(empty_state)
-    async with running_servers(empty_state) as as_root_now:
-        assert await rows(as_root_now.database_url) == 1
+    async with running_servers(empty_state) as as_root:
+        assert await rows(as_root.database_url) == 1
 
 
-def python_of_everybody() -> str:
+def python_for_all_users() -> str:
     if shutil.which("setpriv") is None:
         pytest.skip("needs setpriv, to become another user")
     for python in ("/usr/bin/python3", "/usr/local/bin/python3"):

@@ -1,4 +1,4 @@
-"""A standby is promoted: writes resume without a restart, and caches lose what it lacks."""
+"""A standby is promoted: writes resume without a restart, and caches drop what it lacks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -53,9 +53,9 @@ class Writer:
     target: int
     acknowledged: list[int] = field(default_factory=list)
     promoted: int | None = None
-    """How many were acknowledged at the promotion, once it has happened."""
+    """How many writes were acknowledged at the promotion. None before it."""
     errors: int = 0
-    """Since the promotion."""
+    """Failed writes since the promotion."""
 
     async def run(self) -> None:
         while True:
@@ -65,15 +65,15 @@ class Writer:
             elif self.promoted is not None:
                 self.errors += 1
 
-    def has_acknowledged(self, most: int) -> bool:
-        return len(self.acknowledged) >= (self.promoted or 0) + most
+    def has_acknowledged(self, count: int) -> bool:
+        return len(self.acknowledged) >= (self.promoted or 0) + count
 
 
-def every(writers: Sequence[Writer], most: int) -> Callable[[], Awaitable[bool]]:
-    async def is_so() -> bool:
-        return all(writer.has_acknowledged(most) for writer in writers)
+def all_have_acknowledged(writers: Sequence[Writer], count: int) -> Callable[[], Awaitable[bool]]:
+    async def have_acknowledged() -> bool:
+        return all(writer.has_acknowledged(count) for writer in writers)
 
-    return is_so
+    return have_acknowledged
 
 
 async def following(stores: Stores) -> int:
@@ -84,7 +84,7 @@ async def following(stores: Stores) -> int:
 async def test_writes_resume_after_a_promotion_and_none_that_was_replicated_is_lost(
     pair: Pair, redis_url: str
 ) -> None:
-    # Acknowledged by both, so that a lost write is an error of Kith.
+    # Both servers acknowledge commits, so that a lost write is an error of Kith.
     await pair.primary.restart(synchronous_standby_names="*")
     await pair.primary.is_synchronous()
     async with open_stores(settings_of(pair, redis_url)) as stores:
@@ -112,16 +112,16 @@ async def test_writers_get_errors_only_until_the_standby_is_promoted(
     async with open_stores(settings) as stores:
         writers = [Writer(stores, 1_000 * number) for number in range(1, WRITERS + 1)]
         writing = [asyncio.create_task(writer.run()) for writer in writers]
-        await until(every(writers, 5), "all write")
+        await until(all_have_acknowledged(writers, 5), "all write")
         await pair.primary.kill()
         await pair.standby.promote()
         for writer in writers:
             writer.promoted = len(writer.acknowledged)
-        await until(every(writers, 20), "all write again")
+        await until(all_have_acknowledged(writers, 20), "all write again")
         for task in writing:
             task.cancel()
         await asyncio.gather(*writing, return_exceptions=True)
-        # The error of a connection that has ended, and of an attempt that had begun before.
+        # One error for each connection that has ended, and for each write that began before.
         errors = sum(writer.errors for writer in writers)
         assert errors <= settings.connections.pool_max + WRITERS
         await drain_all(stores)
@@ -144,7 +144,7 @@ async def test_connections_to_a_server_that_became_a_standby_are_replaced(
                 await asyncio.sleep(0.05)
 
 
-async def test_caches_lose_what_the_promoted_standby_lacks(pair: Pair, redis_url: str) -> None:
+async def test_caches_drop_what_the_promoted_standby_lacks(pair: Pair, redis_url: str) -> None:
     async with open_stores(settings_of(pair, redis_url)) as stores:
         assert not await stores.jobs.failover.check()
         assert await write(stores, FIRST)

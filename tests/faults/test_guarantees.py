@@ -1,6 +1,6 @@
-"""Every answer is allowed while a part is killed, paused, cut off or slow, and everything heals.
+"""Every response is allowed while a part is killed, paused, cut off or slow, and all recover.
 
-The first few scenarios belong to the suite; `make test-faults` runs all of them.
+The suite runs the scenarios of `IN_THE_SUITE`, and `make test-faults` runs all of them.
 """
 
 from collections.abc import AsyncIterator
@@ -29,11 +29,11 @@ async def scenario() -> AsyncIterator[Scenario]:
 
 
 @pytest.mark.parametrize("fault", IN_THE_SUITE)
-async def test_every_answer_is_allowed(scenario: Scenario, fault: str) -> None:
+async def test_every_response_is_allowed(scenario: Scenario, fault: str) -> None:
     await scenario.run([fault])
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("fault", [name for name in ALONE if name not in IN_THE_SUITE])
-async def test_every_answer_is_allowed_here_too(scenario: Scenario, fault: str) -> None:
+async def test_every_response_is_allowed_in_other_scenarios(scenario: Scenario, fault: str) -> None:
     await scenario.run([fault])

@@ -1,4 +1,4 @@
-"""Every answer is allowed while two parts are killed or paused at once, and everything heals."""
+"""Every response is allowed while two parts are killed or paused at once, and all recover."""
 
 from collections.abc import AsyncIterator
 from itertools import combinations
@@ -22,5 +22,5 @@ async def scenario() -> AsyncIterator[Scenario]:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
-async def test_every_answer_is_allowed(scenario: Scenario, pair: tuple[str, str]) -> None:
+async def test_every_response_is_allowed(scenario: Scenario, pair: tuple[str, str]) -> None:
     await scenario.run(pair)

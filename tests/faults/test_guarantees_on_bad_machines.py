@@ -1,4 +1,4 @@
-"""Every answer is allowed while a disk is full or a clock is wrong, and everything heals."""
+"""Every response is allowed while a disk is full or a clock is wrong, and all parts recover."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from tests.support.faults.stack import temporary_folder
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.faults]
 
-DISK = "400m"
+DISK_SIZE = "400m"
 """Enough for a new PostgreSQL and its log."""
 
 
@@ -23,7 +23,7 @@ def small_disk() -> Iterator[Path]:
     if os.geteuid() != 0:
         pytest.skip("needs root, to mount a small disk")
     with temporary_folder() as folder:
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=755", "tmpfs", str(folder)]
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_SIZE},mode=755", "tmpfs", str(folder)]
         if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
             pytest.skip("this machine does not let root mount a small disk")
         yield folder
@@ -36,13 +36,15 @@ async def scenario(small_disk: Path) -> AsyncIterator[Scenario]:
         yield running
 
 
-async def test_every_answer_is_allowed_while_the_disk_is_full(scenario: Scenario) -> None:
+async def test_every_response_is_allowed_while_the_disk_is_full(scenario: Scenario) -> None:
     await scenario.run(["disk full"])
 
 
-@pytest.mark.skipif(not FAKETIME.exists(), reason="needs libfaketime, to give a process a clock")
+@pytest.mark.skipif(
+    not FAKETIME.exists(), reason="needs libfaketime, to give a process another time"
+)
 @pytest.mark.parametrize("clock", CLOCKS)
-async def test_every_answer_is_allowed_while_a_clock_is_wrong(
+async def test_every_response_is_allowed_while_a_clock_is_wrong(
     scenario: Scenario, clock: str
 ) -> None:
     await scenario.run([clock])

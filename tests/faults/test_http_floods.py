@@ -1,4 +1,4 @@
-"""Floods of connections against `kith serve`, while a polite client is served."""
+"""Floods of connections to `kith serve`, while another client is served."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ async def connected(serve: Serve, count: int, data: bytes) -> AsyncIterator[list
     ],
     ids=["silent", "half headers", "half bodies"],
 )
-async def test_a_flood_of_connections_keeps_nobody_out_and_is_closed(
+async def test_other_clients_are_served_during_a_flood_of_connections_which_is_closed(
     serve: Serve, data: bytes, end: bytes
 ) -> None:
     async with connected(serve, 600, data) as flood, serve.http() as http:
@@ -62,7 +62,7 @@ async def test_a_flood_of_connections_keeps_nobody_out_and_is_closed(
     assert not [line for line in serve.lines if "WARNING" in line or "ERROR" in line]
 
 
-async def test_headers_without_an_end_cost_a_bounded_amount(serve: Serve) -> None:
+async def test_endless_headers_are_rejected_and_use_limited_memory(serve: Serve) -> None:
     before = resident_kb(serve)
     async with connected(serve, 20, head()[:-2] + b"X-Endless: ") as flood, serve.http() as http:
         ends = [asyncio.create_task(connection.rest()) for connection in flood]
@@ -84,8 +84,8 @@ async def test_clients_that_do_not_read_are_disconnected(serve: Serve) -> None:
     body = f'{{"query": "{{ users(ids: [{ids}]) {{ {names} }} }}"}}'.replace('["', '[\\"')
     body = body.replace('", "', '\\", \\"').replace('"])', '\\"])')
     request = head(f"Content-Length: {len(body)}", "X-Viewer: 1") + body.encode()
-    async with connected(serve, 10, b"") as slow, serve.http() as http:
-        for connection in slow:
+    async with connected(serve, 10, b"") as clients, serve.http() as http:
+        for connection in clients:
             connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
             await connection.send(request * 10)
         assert await asked(http, QUERY) == EXPECTED
@@ -96,7 +96,7 @@ async def test_clients_that_do_not_read_are_disconnected(serve: Serve) -> None:
                     connection.writer.write(b"\r\n")
                     await connection.writer.drain()
 
-        outcomes = await asyncio.gather(*map(ended, slow), return_exceptions=True)
+        outcomes = await asyncio.gather(*map(ended, clients), return_exceptions=True)
         assert all(isinstance(outcome, ConnectionError) for outcome in outcomes), outcomes
         assert await asked(http, QUERY) == EXPECTED
 

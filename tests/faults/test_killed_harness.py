@@ -1,4 +1,4 @@
-"""A harness of faults that is killed leaves no process behind."""
+"""If the process that runs fault scenarios is killed, the processes of its stack end."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""Subscribers during failures: Redis is unavailable, a client does not read, a log is lost."""
+"""Subscribers while Redis is unavailable or has lost data, and clients that do not read."""
 
 import contextlib
 import socket as sockets
@@ -24,7 +24,7 @@ COUNTS = "subscription { countsChanged(userId: 7) { followerCount } }"
 PAGE = "followers(first: 100) { edges { cursor followedAt node { id followerCount } } }"
 PAGES = " ".join(f"page{number}: {PAGE}" for number in range(10))
 LONG = f"subscription {{ countsChanged(userId: 7) {{ {PAGES} }} }}"
-"""An answer of more than 100 kB: fifty are more than any buffer on the way takes."""
+"""A response of more than 100 kB. Fifty of them do not fit into the buffers on the way."""
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +35,8 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_subscribers_receive_changes_made_during_an_outage_of_redis(
     storage_settings: StorageSettings, stores: Stores, tmp_path: Path
 ) -> None:
-    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, near):
-        settings = replace(storage_settings, redis_url=near)
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, proxy_url):
+        settings = replace(storage_settings, redis_url=proxy_url)
         async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
             await socket.subscribe(RELATIONS)
             assert (await socket.data())["relationChanged"] == [{"state": "NONE"}]
@@ -51,11 +51,11 @@ async def test_subscribers_receive_changes_made_during_an_outage_of_redis(
     assert {"relationshipEvents": {"type": "FOLLOWED", "from": {"id": "1"}}} in received
 
 
-async def test_a_redis_that_comes_back_empty_gives_a_resync(
+async def test_subscribers_get_a_resync_if_redis_returns_without_data(
     storage_settings: StorageSettings, stores: Stores, tmp_path: Path
 ) -> None:
-    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, near):
-        settings = replace(storage_settings, redis_url=near)
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, proxy_url):
+        settings = replace(storage_settings, redis_url=proxy_url)
         async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
             await socket.subscribe(EVENTS)
             await until(lambda: has_feed(stores, 7))
@@ -81,7 +81,7 @@ async def test_a_trimmed_notifier_stream_wakes_all_subscribers(
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
 
 
-async def test_without_redis_a_feed_is_unavailable_and_the_rest_is_live_from_the_start(
+async def test_without_redis_events_are_unavailable_and_relations_can_be_subscribed(
     storage_settings: StorageSettings,
 ) -> None:
     settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
@@ -94,7 +94,7 @@ async def test_without_redis_a_feed_is_unavailable_and_the_rest_is_live_from_the
         assert (await socket.data())["relationChanged"] == [{"state": "NONE"}]
 
 
-async def test_a_client_that_does_not_read_is_sent_away_and_the_others_are_served(
+async def test_a_client_that_does_not_read_is_disconnected_and_others_are_served(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     await follows(stores, *((follower, 7) for follower in range(100, 200)))
@@ -102,19 +102,19 @@ async def test_a_client_that_does_not_read_is_sent_away_and_the_others_are_serve
     limits = StreamLimits(send_deadline_ms=200)
     async with (
         live_gateway(storage_settings, limits) as live,
-        live.socket(sock=small(live.port), max_queue=1) as slow,
+        live.socket(sock=small_buffer(live.port), max_queue=1) as slow,
         live.socket() as reader,
     ):
         for number in range(50):
             await slow.subscribe(LONG, id=str(number))
         await reader.subscribe(COUNTS)
         await reader.data()
-        await until(lambda: dropped(live.http))
+        await until(lambda: has_dropped_a_client(live.http))
         await follows(stores, (1, 7))
         await drain_all(stores)
         assert (await reader.data())["countsChanged"]["followerCount"] == 101
-        # As soon as it reads again it learns why, if it is not too late even for that.
-        code, _ = await drained(slow)
+        # It gets the reason if it reads again in time.
+        code, _ = await read_to_the_end(slow)
         assert code in (4413, 1006)
 
 
@@ -133,7 +133,7 @@ async def test_a_worker_in_another_process_wakes_subscribers_here(
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
 
 
-async def dropped(url: str) -> bool:
+async def has_dropped_a_client(url: str) -> bool:
     async with http_client() as client:
         text = (await client.get(url.replace("/graphql", "/metrics"))).text
     return any(
@@ -142,16 +142,16 @@ async def dropped(url: str) -> bool:
     )
 
 
-async def drained(socket: Socket) -> tuple[int, str]:
-    """Reads all that is left, and says how it ends."""
+async def read_to_the_end(socket: Socket) -> tuple[int, str]:
+    """Read all remaining messages. Returns the code and the reason of the end."""
     with contextlib.suppress(ConnectionClosed):
         while True:
             await socket.receive()
     return await socket.closed()
 
 
-def small(port: int) -> sockets.socket:
-    """A connection that takes little before somebody reads."""
+def small_buffer(port: int) -> sockets.socket:
+    """A connection with a small receive buffer."""
     end = sockets.socket()
     end.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
     end.connect(("127.0.0.1", port))

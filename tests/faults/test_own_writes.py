@@ -30,8 +30,8 @@ from tests.support.waiting import until
 KEYS = Keys("public")
 ME, OTHER, FAN, STAR = 1, 2, 3, 8
 FOLLOW = {"userId": str(STAR)}
-AT_ONCE = 7
-"""One less than the connections of a gateway: a health check needs one too."""
+WRITERS_AT_ONCE = 7
+"""Writers at once: one less than the connections of a gateway, whose health check needs one."""
 ROUNDS = 3
 SOCKET = ".s.PGSQL.5432"
 
@@ -40,7 +40,7 @@ Break = Callable[[Proxy, Stores], Awaitable[None]]
 
 @pytest.fixture
 async def tables(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
-    """A gateway without caches: it shows what is true."""
+    """A gateway without caches, so that it reads the current rows."""
     settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with running_gateway(settings) as running:
         yield running
@@ -100,7 +100,7 @@ CASES = [
 
 
 @pytest.fixture
-async def memory(stores: Stores) -> AsyncIterator[None]:
+async def restored_memory_limit(stores: Stores) -> AsyncIterator[None]:
     """Restores the memory limit."""
     names = ("maxmemory", "maxmemory-policy")
     replies = await stores.servers.redis.pipe([("CONFIG", "GET", name) for name in names])
@@ -110,9 +110,9 @@ async def memory(stores: Stores) -> AsyncIterator[None]:
         await stores.servers.redis.pipe([("CONFIG", "SET", *one) for one in found])
 
 
-@pytest.mark.usefixtures("memory")
+@pytest.mark.usefixtures("restored_memory_limit")
 @pytest.mark.parametrize(("break_", "mutation", "given"), CASES)
-async def test_a_gateway_without_redis_says_that_others_may_show_the_old_state(
+async def test_a_write_through_a_gateway_without_redis_is_delayed_for_other_gateways(
     proxied: tuple[Proxy, Gateway],
     gateway: Gateway,
     tables: Gateway,
@@ -135,21 +135,21 @@ async def test_a_gateway_without_redis_says_that_others_may_show_the_old_state(
     await proxy.restore()
     await stores.servers.redis.pipe([("CONFIG", "SET", "maxmemory", 0)])
 
-    # The token shows it elsewhere, a repeat does, and so does the gateway when it is back.
+    # Another gateway shows the write after a repeat, or with the token.
     if mutation == SETTINGS:
-        again = await write(gateway, ME, mutation, given, fields)
-        assert again["consistency"] == "IMMEDIATE"
+        repeated = await write(gateway, ME, mutation, given, fields)
+        assert repeated["consistency"] == "IMMEDIATE"
     token = payload["consistencyToken"]
-    true = await seen(tables, ME, target, token)
-    assert await seen(gateway, ME, target, token) == true
-    assert await seen(gateway, ME, target) == true
+    expected = await seen(tables, ME, target, token)
+    assert await seen(gateway, ME, target, token) == expected
+    assert await seen(gateway, ME, target) == expected
 
     async def is_immediate() -> bool:
-        again = await write(broken, ME, mutation, given, "consistency userErrors { code }")
-        return bool(again["consistency"] == "IMMEDIATE")
+        repeated = await write(broken, ME, mutation, given, "consistency userErrors { code }")
+        return bool(repeated["consistency"] == "IMMEDIATE")
 
     await until(is_immediate)
-    assert await seen(gateway, ME, target) == await seen(broken, ME, target) == true
+    assert await seen(gateway, ME, target) == await seen(broken, ME, target) == expected
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ async def test_a_gateway_without_redis_says_that_others_may_show_the_old_state(
         ("deactivateAccount", None, {"userId": str(OTHER)}),
     ],
 )
-async def test_a_deployment_may_reject_what_would_be_delayed(
+async def test_a_deployment_may_reject_writes_that_would_be_delayed(
     storage_settings: StorageSettings,
     gateway: Gateway,
     mutation: str,
@@ -177,7 +177,7 @@ async def test_a_deployment_may_reject_what_would_be_delayed(
     assert error["extensions"]["code"] == "UNAVAILABLE"
     asked = gateway.as_service if viewer is None else gateway
     payload = (await asked.data(query, viewer, i=given))["payload"]
-    assert payload == {"changed": True}, "it was not written before"
+    assert payload == {"changed": True}, "the rejected write was not made"
 
 
 async def test_after_a_lost_reply_of_postgresql_a_repeat_shows_the_write(
@@ -191,9 +191,11 @@ async def test_after_a_lost_reply_of_postgresql_a_repeat_shows_the_write(
     async with AsyncExitStack() as stack:
         proxy, url = await stack.enter_async_context(postgres_proxy(storage_settings, tmp_path))
         settings = replace(storage_settings, database_url=url)
-        losing = await stack.enter_async_context(running_gateway(settings))
+        without_replies = await stack.enter_async_context(running_gateway(settings))
         async with committed_without_replies(stores, proxy, [(ME, STAR)]):
-            writing = asyncio.create_task(losing.answer(as_query("followUser"), ME, i=FOLLOW))
+            writing = asyncio.create_task(
+                without_replies.answer(as_query("followUser"), ME, i=FOLLOW)
+            )
         await proxy.cut()
         answer = await writing
         assert answer["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
@@ -215,21 +217,28 @@ async def test_a_gateway_killed_after_the_commit_leaves_nothing_stale_for_its_wr
     stores: Stores,
     tmp_path: Path,
 ) -> None:
-    """21 writers, each of whom repeats the request elsewhere, and reads."""
+    """21 writers, who read through another gateway, every second one after a repeat there."""
     async with postgres_proxy(storage_settings, tmp_path) as (proxy, url):
         settings = replace(storage_settings, database_url=url)
-        for turn in range(ROUNDS):
-            pairs = [(100 + turn * AT_ONCE + n, STAR) for n in range(AT_ONCE)]
+        for round_number in range(ROUNDS):
+            pairs = [
+                (100 + round_number * WRITERS_AT_ONCE + n, STAR) for n in range(WRITERS_AT_ONCE)
+            ]
             for viewer, star in pairs:
                 await seen(gateway, viewer, star)
-            async with serving(settings, tmp_path / f"{turn}.sock") as serve, serve.http() as http:
+            async with (
+                serving(settings, tmp_path / f"{round_number}.sock") as serve,
+                serve.http() as http,
+            ):
                 async with committed_without_replies(stores, proxy, pairs):
-                    writing = [asyncio.create_task(sent(http, viewer)) for viewer, _ in pairs]
+                    writing = [
+                        asyncio.create_task(send_follow(http, viewer)) for viewer, _ in pairs
+                    ]
                 await serve.end(signal.SIGKILL)
-                assert await asyncio.gather(*writing) == [None] * AT_ONCE
+                assert await asyncio.gather(*writing) == [None] * WRITERS_AT_ONCE
             await proxy.restore()
             for number, (viewer, star) in enumerate(pairs):
-                if number % 2:  # the others only read
+                if number % 2:  # the other writers only read
                     payload = await write(gateway, viewer, "followUser", FOLLOW)
                     assert payload["outcome"] == "ALREADY_FOLLOWING"
                     assert payload["consistency"] == "IMMEDIATE"
@@ -238,7 +247,7 @@ async def test_a_gateway_killed_after_the_commit_leaves_nothing_stale_for_its_wr
                 assert found["user"]["viewerRelation"]["following"]
 
 
-async def sent(http: httpx.AsyncClient, viewer: int) -> httpx.Response | None:
+async def send_follow(http: httpx.AsyncClient, viewer: int) -> httpx.Response | None:
     """The response to a follow. None: the connection was lost before it."""
     body = {"query": as_query("followUser"), "variables": {"i": FOLLOW}}
     with suppress(httpx.TransportError):
@@ -252,12 +261,12 @@ async def postgres_proxy(
 ) -> AsyncIterator[tuple[Proxy, str]]:
     """A proxy before PostgreSQL, and the URL of the database through it."""
     url = urlsplit(settings.database_url)
-    place = {name: value for name, (value,) in parse_qs(url.query).items()}
-    near = folder / "postgres"
-    near.mkdir()
-    proxy = Proxy(Path(place["host"]) / SOCKET, near / SOCKET)
+    parameters = {name: value for name, (value,) in parse_qs(url.query).items()}
+    proxy_folder = folder / "postgres"
+    proxy_folder.mkdir()
+    proxy = Proxy(Path(parameters["host"]) / SOCKET, proxy_folder / SOCKET)
     await proxy.restore()
-    query = urlencode({**place, "host": str(near)}, safe="/")
+    query = urlencode({**parameters, "host": str(proxy_folder)}, safe="/")
     try:
         yield proxy, urlunsplit(url._replace(query=query))
     finally:
@@ -278,11 +287,11 @@ async def committed_without_replies(
         for pair in pairs:
             await locks.fetch(LOCK_PAIR, *pair)
 
-        async def all_wait() -> bool:
+        async def all_are_waiting() -> bool:
             return await waiting(stores.servers.postgres) == len(pairs)
 
         yield
-        await until(all_wait, "all writes wait for their locks")
+        await until(all_are_waiting, "all writes wait for their locks")
         proxy.replies = Replies.SWALLOWED
 
     async def committed() -> bool:
@@ -298,7 +307,7 @@ def in_cluster(settings: StorageSettings, cluster: Cluster) -> StorageSettings:
 
 
 @pytest.mark.parametrize("repeats", [False, True])
-async def test_in_a_cluster_the_server_of_the_writer_has_the_mark(
+async def test_in_a_cluster_the_mark_is_on_the_server_of_the_writer(
     storage_settings: StorageSettings,
     cluster: Cluster,
     tables: Gateway,
@@ -324,7 +333,7 @@ async def test_in_a_cluster_only_writers_on_an_unavailable_server_are_delayed(
     writers = list(range(100, 112))
     dead = own_cluster.servers[1]
     slots = {viewer: key_slot(KEYS.relations(UserId(viewer)).encode()) for viewer in writers}
-    first, end = (SLOTS * turn // len(own_cluster.servers) for turn in (1, 2))
+    first, end = (SLOTS * round_number // len(own_cluster.servers) for round_number in (1, 2))
     async with running_gateway(settings) as gateway:
         for viewer in writers:
             await seen(gateway, viewer, STAR)

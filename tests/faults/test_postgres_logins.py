@@ -27,7 +27,7 @@ END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename 
 
 @pytest.fixture
 async def secured(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[str, Path]]:
-    """An address with TLS of the test's database, and its authority. Options are to be added."""
+    """The URL of the database over TLS, without TLS options, and its certificate authority."""
     url = urlsplit(database_url)
     query = parse_qs(url.query)
     socket = f"{query['host'][0]}/.s.PGSQL.{query.get('port', ['5432'])[0]}"
@@ -50,7 +50,7 @@ async def connects(url: str) -> bool:
         await postgres.close()
 
 
-async def test_modes_of_tls_mean_what_they_mean_in_libpq(
+async def test_the_modes_of_tls_have_the_same_meaning_as_in_libpq(
     secured: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))  # the driver looks for certificates there
@@ -84,7 +84,7 @@ async def test_modes_of_tls_mean_what_they_mean_in_libpq(
 
 
 @pytest.fixture
-async def locked() -> AsyncIterator[Node]:
+async def password_server() -> AsyncIterator[Node]:
     """A server that asks the role `application` for a password."""
     folder = Path(tempfile.mkdtemp(prefix="kith-login-", dir="/tmp"))
     user = server_user(folder / "server")
@@ -111,24 +111,24 @@ async def as_owner(node: Node, *statements: str) -> None:
         await connection.close()
 
 
-async def test_a_renewed_password_needs_no_restart(locked: Node, tmp_path: Path) -> None:
+async def test_a_renewed_password_needs_no_restart(password_server: Node, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("first\n")
     await as_owner(
-        locked,
+        password_server,
         "CREATE ROLE application LOGIN PASSWORD 'first'",
         "GRANT USAGE ON SCHEMA public TO application",
     )
     settings = StorageSettings(
-        locked.url.replace("kith@", "application@"),
+        password_server.url.replace("kith@", "application@"),
         "redis://nowhere",
         connections=ConnectionSettings(database_password_file=file, pool_max=1),
     )
     postgres = Postgres(settings)
     before = await postgres.row(BACKEND)
-    await as_owner(locked, "ALTER ROLE application PASSWORD 'second'")
+    await as_owner(password_server, "ALTER ROLE application PASSWORD 'second'")
     assert await postgres.row(BACKEND) == before, "an open connection stays"
-    await as_owner(locked, END_ALL)
+    await as_owner(password_server, END_ALL)
     for _ in range(2):  # one finds that its connection has ended, one cannot log in
         with pytest.raises(Unavailable):
             await postgres.row(BACKEND)

@@ -54,10 +54,10 @@ class Script:
         return [int(line.split()[-1]) for line in self.lines if line.startswith("started")]
 
     async def has(self, count: int, text: str) -> None:
-        async def said() -> bool:
+        async def is_printed() -> bool:
             return sum(text in line for line in self.lines) >= count
 
-        await until(said, f"{count} times {text!r} in {self.lines}")
+        await until(is_printed, f"{count} times {text!r} in {self.lines}")
 
     async def code(self) -> int:
         async with asyncio.timeout(DEADLINE_S):
@@ -85,7 +85,7 @@ async def script(text: str) -> AsyncIterator[Script]:
             await process.wait()
 
 
-def lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -95,7 +95,7 @@ def lives(pid: int) -> bool:
 
 async def until_gone(pids: list[int]) -> None:
     async def gone() -> bool:
-        return not any(map(lives, pids))
+        return not any(map(is_alive, pids))
 
     await until(gone, f"the processes {pids} have ended")
 
@@ -138,11 +138,11 @@ prefork(work)
         await until_gone(running.pids())
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-async def test_a_stop_signal_ends_all_and_is_a_success(how: signal.Signals) -> None:
+@pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT])
+async def test_a_stop_signal_ends_all_and_is_a_success(stop_signal: signal.Signals) -> None:
     async with script("prefork(forever, count=3)") as running:
         await running.has(3, "started")
-        running.process.send_signal(how)
+        running.process.send_signal(stop_signal)
         assert await running.code() == 0
         await until_gone(running.pids())
 
@@ -177,7 +177,7 @@ async def test_a_hangup_replaces_each_process_after_the_new_one_is_ready() -> No
         running.process.send_signal(signal.SIGHUP)
         await running.has(4, "started")
         await until_gone(old)
-        assert all(map(lives, running.pids()[2:]))
+        assert all(map(is_alive, running.pids()[2:]))
         running.process.terminate()
         assert await running.code() == 0
 
@@ -197,7 +197,7 @@ prefork(work, count=1)
         await running.has(1, "started")
         running.process.send_signal(signal.SIGHUP)
         await running.has(1, "the old processes keep running")
-        assert all(map(lives, running.pids()))
+        assert all(map(is_alive, running.pids()))
         running.process.terminate()
         assert await running.code() == 0
 

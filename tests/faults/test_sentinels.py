@@ -1,4 +1,4 @@
-"""The broker is a group that sentinels watch: another server becomes its primary."""
+"""A broker with sentinels, whose primary fails or becomes a replica."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -24,7 +24,7 @@ async def group(tmp_path: Path) -> AsyncIterator[Group]:
         yield running
 
 
-async def works(stores: Stores) -> bool:
+async def accepts_writes(stores: Stores) -> bool:
     try:
         await stores.servers.broker.pipe([("SET", "kith:probe", 1)])
     except Unavailable:
@@ -37,14 +37,16 @@ async def following(stores: Stores, user: int) -> int:
     return counts[UserId(user)].following
 
 
-async def test_all_goes_on_with_the_new_primary(group: Group, database_url: str) -> None:
+async def test_writes_and_events_continue_at_the_new_primary(
+    group: Group, database_url: str
+) -> None:
     settings = StorageSettings(database_url, group.url)
     async with open_stores(settings) as stores:
         await follows(stores, (1, 2))
         await drain_all(stores)
         assert await following(stores, 1) == 1
         await group.kill_primary()
-        await until(lambda: works(stores), "the new primary is found")
+        await until(lambda: accepts_writes(stores), "the new primary is found")
         await follows(stores, (1, 3))
         await drain_all(stores)
         assert await following(stores, 1) == 2
@@ -58,23 +60,25 @@ async def test_jobs_are_queued_at_the_new_primary(group: Group, database_url: st
     assert await queue.zcard(queue_name(settings.space)) == 0
     async with open_stores(settings) as stores:
         await group.kill_primary()
-        await until(lambda: works(stores), "the new primary is found")
+        await until(lambda: accepts_writes(stores), "the new primary is found")
         stores.broker.lanes.wake([Lane(1)])
         await stores.broker.lanes.woken()
         assert await queue.zcard(queue_name(settings.space)) == 1
     await queue.aclose(close_connection_pool=True)
 
 
-async def test_a_server_that_became_a_replica_is_left(group: Group, database_url: str) -> None:
+async def test_the_broker_accepts_writes_after_its_primary_has_become_a_replica(
+    group: Group, database_url: str
+) -> None:
     async with open_stores(StorageSettings(database_url, group.url)) as stores:
-        assert await works(stores)
+        assert await accepts_writes(stores)
         before = await group.primary()
         await group.fail_over()
-        await until(lambda: works(stores), "the new primary is found")
+        await until(lambda: accepts_writes(stores), "the new primary is found")
         assert await group.primary() != before
 
 
-async def test_a_dead_sentinel_is_passed_over(group: Group) -> None:
+async def test_an_unavailable_sentinel_is_skipped(group: Group) -> None:
     first = next(iter(group.sentinels.values()))
     first.kill()
     first.wait()
@@ -90,7 +94,7 @@ async def test_a_dead_sentinel_is_passed_over(group: Group) -> None:
         ("redis+sentinel://:hunter@one:x/shop", "each sentinel as host:port"),
     ],
 )
-def test_a_wrong_address_is_rejected_without_its_password(url: str, text: str) -> None:
+def test_the_error_for_an_invalid_url_does_not_show_its_password(url: str, text: str) -> None:
     with pytest.raises(ValueError, match=text) as rejected:
         parse_group_url(url)
     assert "hunter" not in str(rejected.value)

@@ -1,4 +1,4 @@
-"""The supervisor restarts what dies, gives up in time, and ends everything in order."""
+"""The supervisor restarts children, gives up after too many deaths, and ends them in order."""
 
 import asyncio
 import os
@@ -15,11 +15,13 @@ from devstack.restarts import RestartPolicy
 from devstack.supervisor import Supervisor
 from tests.support.waiting import until
 
-IMPATIENT = RestartPolicy(exits=3, exits_at_start=2, within_ms=30_000, delay_ms=1, delay_max_ms=5)
+FEW_RESTARTS = RestartPolicy(
+    exits=3, exits_at_start=2, within_ms=30_000, delay_ms=1, delay_max_ms=5
+)
 
 
 class Terminal:
-    """Keeps what would be printed."""
+    """Records the lines that would be printed."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str]] = []
@@ -41,7 +43,7 @@ def terminal() -> Terminal:
 
 @pytest.fixture
 async def supervisor(tmp_path: Path, terminal: Terminal) -> AsyncIterator[Supervisor]:
-    async with Supervisor(tmp_path / "children.json", terminal.say, IMPATIENT) as supervisor:
+    async with Supervisor(tmp_path / "children.json", terminal.say, FEW_RESTARTS) as supervisor:
         yield supervisor
 
 
@@ -68,13 +70,13 @@ async def test_an_endless_line_is_forwarded_in_pieces(
 async def test_a_child_that_dies_is_started_again(
     supervisor: Supervisor, terminal: Terminal, tmp_path: Path
 ) -> None:
-    again = f"if [ -e {tmp_path}/met ]; then echo back; sleep 60; fi; touch {tmp_path}/met; exit 4"
-    await supervisor.start(shell("mortal", again))
+    script = f"if [ -e {tmp_path}/met ]; then echo back; sleep 60; fi; touch {tmp_path}/met; exit 4"
+    await supervisor.start(shell("mortal", script))
     await terminal.shows("mortal", "ended with exit code 4; starting it again")
     await terminal.shows("mortal", "back")
 
 
-async def test_a_child_that_dies_too_often_is_given_up_with_its_last_words(
+async def test_a_child_that_dies_too_often_is_an_error_with_its_last_output(
     supervisor: Supervisor,
 ) -> None:
     await supervisor.start(shell("worker", "echo cannot find it; exit 3"))
@@ -85,7 +87,7 @@ async def test_a_child_that_dies_too_often_is_given_up_with_its_last_words(
     assert "cannot find it" in str(failure.value)
 
 
-async def test_a_program_that_is_not_there_is_named(supervisor: Supervisor) -> None:
+async def test_the_error_for_a_missing_program_names_it(supervisor: Supervisor) -> None:
     async with asyncio.timeout(30):
         with pytest.raises(ChildFailed, match="could not start /no/such/program"):
             await supervisor.start(Command("ghost", ("/no/such/program",)))
@@ -117,10 +119,10 @@ async def test_a_child_that_ignores_the_signal_is_killed_with_its_group(
     async with Supervisor(tmp_path / "children.json", terminal.say) as supervisor:
         await supervisor.start(shell("stubborn", stubborn, (Step(signal.SIGTERM, 100),)))
 
-        async def spoke() -> bool:
+        async def has_printed() -> bool:
             return bool(terminal.lines)
 
-        await until(spoke, "the child has named its own child")
+        await until(has_printed, "the child has named its own child")
     grandchild = int(terminal.lines[0][1])
 
     async def is_gone() -> bool:  # a group is killed at once, and its members end one by one
@@ -134,10 +136,10 @@ async def test_processes_left_in_a_dead_childs_group_end_before_it_is_restarted(
 ) -> None:
     await supervisor.start(shell("leader", "sleep 60 & echo $!; wait"))
 
-    async def spoke() -> bool:
+    async def has_printed() -> bool:
         return bool(terminal.lines)
 
-    await until(spoke, "the child has named its own child")
+    await until(has_printed, "the child has named its own child")
     grandchild = int(terminal.lines[0][1])
     os.kill(os.getpgid(grandchild), signal.SIGKILL)
     await terminal.shows("leader", "ended by signal 9; starting it again")

@@ -1,4 +1,4 @@
-"""Redis over TLS: `rediss://` for everything, and `rediss+cluster://` for the caches."""
+"""Redis over TLS: one server with `rediss://`, and a cluster with `rediss+cluster://`."""
 
 import asyncio
 from dataclasses import replace
@@ -28,7 +28,7 @@ DEADLINE_S = 20
 
 
 async def are_cached(stores: Stores) -> bool:
-    """Whether what is asked again is not asked of the tables again."""
+    """Whether a repeated read executes no statement in PostgreSQL."""
     for _ in range(2):
         before = stores.servers.postgres.statements
         found = await stores.reads.reader.read(None, ProfilesOf([TWO, *FANS]))
@@ -72,8 +72,8 @@ async def test_a_cluster_serves_the_caches_over_tls(
             await drain_all(stores)
             assert await are_cached(stores)
             assert stores.servers.redis.failures == 0
-        spread = [await server.ask("DBSIZE") for server in own_cluster.servers]
-        assert all(spread), "every server has a part"
+        keys_of_servers = [await server.ask("DBSIZE") for server in own_cluster.servers]
+        assert all(keys_of_servers), "every server has keys"
 
 
 async def answers(url: str) -> bool:
@@ -110,19 +110,19 @@ async def test_a_certificate_of_an_unknown_authority_is_rejected_unless_the_url_
 async def test_the_queue_rejects_a_certificate_of_another_host(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    patient = replace(storage_settings, connections=ConnectionSettings(redis_timeout_s=5))
-    async with server_over_tls(patient.redis_url, tmp_path) as url:
-        queue = arq_redis(replace(patient, redis_url=url))
+    with_timeout = replace(storage_settings, connections=ConnectionSettings(redis_timeout_s=5))
+    async with server_over_tls(with_timeout.redis_url, tmp_path) as url:
+        queue = arq_redis(replace(with_timeout, redis_url=url))
         assert await queue.ping()
         await queue.aclose(close_connection_pool=True)
         other = url.replace("127.0.0.1", "localhost")
-        queue = arq_redis(replace(patient, redis_url=other))
+        queue = arq_redis(replace(with_timeout, redis_url=other))
         with pytest.raises(RedisError, match="Hostname mismatch"):
             await queue.ping()
         await queue.aclose(close_connection_pool=True)
 
 
-async def test_a_server_that_wants_a_certificate_is_shown_one(
+async def test_a_server_that_requires_a_client_certificate_gets_it(
     redis_url: str, tmp_path: Path
 ) -> None:
     url, (port,) = urlsplit(redis_url), free_ports(1)
@@ -150,7 +150,7 @@ async def test_a_lost_connection_is_replaced(redis_url: str, tmp_path: Path) -> 
     await wire.close()
 
 
-async def test_a_server_that_is_silent_during_the_handshake_is_given_up(tmp_path: Path) -> None:
+async def test_a_handshake_with_a_server_that_does_not_answer_times_out(tmp_path: Path) -> None:
     accepted: list[asyncio.StreamWriter] = []
 
     async def stay_silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

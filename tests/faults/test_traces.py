@@ -49,7 +49,7 @@ async def test_a_worker_links_its_drain_to_the_request_of_a_gateway(
         assert receiver.ancestors(published) in (["job drain"], ["job sweep"])
 
 
-async def test_requests_are_answered_while_the_collector_is_away(
+async def test_requests_are_answered_while_the_collector_is_unavailable(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     variables = {

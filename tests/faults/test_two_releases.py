@@ -1,8 +1,8 @@
-"""The last release serves beside this one on the new schema: an upgrade needs no stop.
+"""The last release and this one serve a graph together, so an upgrade needs no downtime.
 
-Gateways and workers of both write at once. Each write through one gateway is read through the other
-by its writer, and the graph is consistent at the end. The last release runs with the packages that
-are installed, those of this one.
+Gateways and workers of both write at once, to tables with the new schema. Each write through one
+gateway is read through the other by its writer, and the graph is consistent at the end. The last
+release runs with the installed packages, those of this one.
 """
 
 import asyncio
@@ -92,8 +92,8 @@ class Writer:
 
     async def _write(self, client: httpx.AsyncClient) -> None:
         other = self._chance.choice((*self._others, *self._shared))
-        wanted = UNFOLLOW if other in self.following else FOLLOW
-        data = await self._ask(client, wanted, id=str(other))
+        mutation = UNFOLLOW if other in self.following else FOLLOW
+        data = await self._ask(client, mutation, id=str(other))
         (payload,) = data.values()
         assert payload["outcome"] in {"FOLLOWED", "UNFOLLOWED"}, payload
         self.following ^= {other}

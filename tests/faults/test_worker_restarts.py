@@ -1,4 +1,4 @@
-"""A worker whose Redis is slow, silent or unavailable: the same process goes on when it is back."""
+"""A worker whose Redis is slow, silent or unavailable: the same process continues afterwards."""
 
 import signal
 from collections.abc import AsyncIterator
@@ -29,10 +29,10 @@ async def worker(
     storage_settings: StorageSettings, tmp_path: Path, proxy: Proxy
 ) -> AsyncIterator[Worker]:
     """A worker that reaches Redis through the proxy."""
-    near = storage_settings.redis_url.replace(
+    proxy_url = storage_settings.redis_url.replace(
         storage_settings.redis_url.split("?")[0], f"unix://{tmp_path / 'proxy.sock'}"
     )
-    made = Worker(replace(storage_settings, redis_url=near))
+    made = Worker(replace(storage_settings, redis_url=proxy_url))
     await made.start()
     yield made
     await made.end(signal.SIGKILL)
@@ -52,7 +52,7 @@ async def until_older(stores: Stores, age_s: float) -> None:
 
 
 async def fail_for(proxy: Proxy, how: str) -> float:
-    """Make Redis fail. Returns for how long the test lets it, in seconds."""
+    """Make Redis fail. Returns how long the failure should last, in seconds."""
     if how == "slow":
         proxy.replies = Replies.DELAYED
         return 3.0
@@ -64,7 +64,7 @@ async def fail_for(proxy: Proxy, how: str) -> float:
 
 
 @pytest.mark.parametrize("how", ["slow", "silent", "cut", "cut twice"])
-async def test_the_same_process_drains_what_was_written_meanwhile(
+async def test_after_a_failure_of_redis_the_same_process_drains_all_changes(
     stores: Stores, worker: Worker, proxy: Proxy, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proxies, "DELAY_S", 1.0)  # twice as long as requests wait for a cache
@@ -72,9 +72,9 @@ async def test_the_same_process_drains_what_was_written_meanwhile(
     process = worker.process.pid
     await follows(stores, (2, 1))
     await until(lambda: nothing_waits(stores))
-    for turn in range(2 if how == "cut twice" else 1):
+    for failure in range(2 if how == "cut twice" else 1):
         wait_s = await fail_for(proxy, how)
-        await follows(stores, *((fan, 1) for fan in range(10 + 20 * turn, 30 + 20 * turn)))
+        await follows(stores, *((fan, 1) for fan in range(10 + 20 * failure, 30 + 20 * failure)))
         await until_older(stores, wait_s)
         await proxy.restore()
         await until(lambda: nothing_waits(stores), "the worker has drained everything")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import asyncpg
 import pytest
 
-from tests.architecture.test_shards import ACCEPTED_CHANGES, REFUSED_CHANGES
+from tests.architecture.test_shards import ACCEPTED_CHANGES, REJECTED_CHANGES
 from tests.support import citus
 from tests.support.citus_databases import SHARDS
 from tests.support.citus_tasks import USER, Connection, is_planned, most, tasks
@@ -70,7 +70,7 @@ async def test_a_query_with_more_tasks_is_noticed(
     assert max(found) > most(sql, SHARDS)
 
 
-@pytest.mark.parametrize("sql", [sql for sql, *_ in REFUSED_CHANGES])
+@pytest.mark.parametrize("sql", [sql for sql, *_ in REJECTED_CHANGES])
 async def test_citus_refuses_a_change_that_the_check_refuses(node: Connection, sql: str) -> None:
     with pytest.raises((asyncpg.FeatureNotSupportedError, asyncpg.UndefinedFunctionError)):
         await node.fetch(sql, USER)

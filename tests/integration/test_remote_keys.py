@@ -137,7 +137,7 @@ def compressed(provider: Provider) -> None:
 
 
 def hanging(provider: Provider) -> None:
-    provider.hangs.clear()
+    provider.answers.clear()
 
 
 def empty(provider: Provider) -> None:
@@ -251,7 +251,7 @@ async def test_a_start_without_keys_waits_for_the_provider_in_the_background(
             await authentication.probes()["identity_keys"]()
         provider.headers = []
         provider.serve_keys(jwk(ONE, kid="one"))
-        provider.hangs.set()
+        provider.answers.set()
         await until(partial(knows, authentication, token(ONE, "one")), "the provider is back")
         for probe in authentication.probes().values():
             await probe()
@@ -266,7 +266,7 @@ async def test_a_provider_that_is_not_there_holds_up_no_start() -> None:
 
 async def test_a_request_waits_no_longer_than_it_may(provider: Provider) -> None:
     async with authenticating(provider, wait_ms=10) as authentication:
-        provider.hangs.clear()
+        provider.answers.clear()
         assert await rejection(authentication, token(TWO, "two")) == UNAVAILABLE
         await authentication.probes()["identity_provider"]()  # nothing failed: it is still asked
         assert authentication.identify(token(ONE, "one")) == Identity(42)
@@ -277,21 +277,21 @@ async def test_only_so_many_requests_wait(
 ) -> None:
     monkeypatch.setattr("gateway.authentication.remote_keys.WAITING_MAX", 3)
     async with authenticating(provider) as authentication:
-        provider.hangs.clear()
+        provider.answers.clear()
         waiting = [
             asyncio.create_task(rejection(authentication, token(TWO, "two", jti=str(number))))
             for number in range(5)
         ]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         assert [task.result() for task in done] == [UNAVAILABLE] * len(done)
-        provider.hangs.set()
+        provider.answers.set()
         assert sorted(await asyncio.gather(*waiting)) == [UNKNOWN] * 3 + [UNAVAILABLE] * 2
 
 
 async def test_a_caller_that_goes_away_ends_no_fetch(provider: Provider) -> None:
     async with authenticating(provider) as authentication:
         provider.serve_keys(jwk(TWO, kid="two"))
-        provider.hangs.clear()
+        provider.answers.clear()
         impatient, patient = (
             asyncio.create_task(authentication.authenticate(token(TWO, "two", jti=name)))
             for name in ("impatient", "patient")
@@ -302,7 +302,7 @@ async def test_a_caller_that_goes_away_ends_no_fetch(provider: Provider) -> None
 
         await until(asked, "the keys are being fetched")
         impatient.cancel()
-        provider.hangs.set()
+        provider.answers.set()
         assert await patient == Identity(42)
 
 

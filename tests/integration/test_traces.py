@@ -17,7 +17,7 @@ from tests.support.gateway import DEVELOPMENT, Gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import LiveGateway, Socket, live_gateway
 from tests.support.otlp_receiver import Receiver, attributes, receiving
-from tests.unit.test_config import NOWHERE, SERVERS
+from tests.unit.test_config import NO_STATE, SERVERS
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SAMPLED = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
@@ -217,11 +217,11 @@ async def test_nothing_is_traced_unless_an_address_is_set(stores: Stores, gatewa
     ],
 )
 def test_the_standard_variables_turn_traces_on(variables: dict[str, str], expected: bool) -> None:
-    config = read_config(NOWHERE, "public", environ={**SERVERS, **variables})
+    config = read_config(NO_STATE, "public", environ={**SERVERS, **variables})
     assert config.monitoring.has_traces is expected
 
 
 def test_missing_packages_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracing, "is_installed", lambda: False)
     with pytest.raises(ConfigurationError, match=r"Install kith\[otel\]"):
-        read_config(NOWHERE, "public", environ={**SERVERS, ENDPOINT: "http://collector:4318"})
+        read_config(NO_STATE, "public", environ={**SERVERS, ENDPOINT: "http://collector:4318"})

@@ -27,11 +27,11 @@ from tests.support.pgbouncer import VARIABLE, pgbouncer, programs, version
 from tests.support.spaces import serving
 
 SPACE = "biz"
-EVERYTHING = (
+ALL_PARAMETERS = (
     "search_path,statement_timeout,idle_in_transaction_session_timeout,plan_cache_mode,"
     "enable_bitmapscan,max_parallel_workers_per_gather,jit"
 )
-MANY = 40
+FOLLOWS = 40
 FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
 
 Pooled = Callable[[Mapping[str, str]], Awaitable[StorageSettings]]
@@ -46,7 +46,7 @@ def program(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def direct_url(databases: Databases) -> Iterator[str]:
-    """A database of its own, as role settings hold for a whole database."""
+    """A separate database, because settings of a role apply to a whole database."""
     with databases.copy() as url:
         asyncio.run(migrate(url, SPACE, 4))
         yield url
@@ -54,7 +54,7 @@ def direct_url(databases: Databases) -> Iterator[str]:
 
 @pytest.fixture
 async def pooled(program: str, direct_url: str, redis_url: str) -> AsyncIterator[Pooled]:
-    """Settings that lead through PgBouncer, with the given settings of its own."""
+    """Starts PgBouncer with the given settings, and returns storage settings to connect to it."""
     async with AsyncExitStack() as stack:
 
         async def start(settings: Mapping[str, str]) -> StorageSettings:
@@ -82,28 +82,28 @@ async def rows_of(url: str, space: str) -> int:
     return int(rows)
 
 
-async def many_follows(settings: StorageSettings) -> None:
+async def write_follows(settings: StorageSettings) -> None:
     async with open_stores(settings) as stores:
-        await edges(stores, {(1, number): Kind.FOLLOW for number in range(2, 2 + MANY)})
+        await edges(stores, {(1, number): Kind.FOLLOW for number in range(2, 2 + FOLLOWS)})
         await drain_all(stores)
 
 
-@pytest.mark.parametrize("own", [{}, {"ignore_startup_parameters": EVERYTHING}])
-async def test_a_space_that_the_pooler_does_not_reach_is_never_written_elsewhere(
-    pooled: Pooled, direct_url: str, own: Mapping[str, str]
+@pytest.mark.parametrize("pgbouncer_settings", [{}, {"ignore_startup_parameters": ALL_PARAMETERS}])
+async def test_if_the_pooler_drops_the_search_path_nothing_is_written_to_another_space(
+    pooled: Pooled, direct_url: str, pgbouncer_settings: Mapping[str, str]
 ) -> None:
-    settings = replace(await pooled(own), space=SPACE)
+    settings = replace(await pooled(pgbouncer_settings), space=SPACE)
     await set_for_role(direct_url, statement_timeout="5000")
     with pytest.raises(Unavailable, match=WRONG_SPACE):
-        await many_follows(settings)
+        await write_follows(settings)
     assert await rows_of(direct_url, "public") == 0
 
 
-async def test_a_gateway_of_two_spaces_never_answers_from_the_wrong_one(
+async def test_a_gateway_of_two_spaces_never_reads_the_wrong_space(
     pooled: Pooled, direct_url: str
 ) -> None:
     await set_for_role(direct_url, statement_timeout="5000")
-    settings = await pooled({"ignore_startup_parameters": EVERYTHING})
+    settings = await pooled({"ignore_startup_parameters": ALL_PARAMETERS})
     postgres = Postgres(settings)
     directory = SpaceDirectory(postgres)
     await directory.create(SPACE, {})
@@ -115,33 +115,33 @@ async def test_a_gateway_of_two_spaces_never_answers_from_the_wrong_one(
     assert (await rows_of(direct_url, "public"), await rows_of(direct_url, SPACE)) == (1, 0)
 
 
-@pytest.mark.parametrize("own", [{}, {"ignore_startup_parameters": EVERYTHING}])
-async def test_a_role_can_lead_to_the_space(
-    pooled: Pooled, direct_url: str, own: Mapping[str, str]
+@pytest.mark.parametrize("pgbouncer_settings", [{}, {"ignore_startup_parameters": ALL_PARAMETERS}])
+async def test_the_search_path_of_a_role_can_select_the_space(
+    pooled: Pooled, direct_url: str, pgbouncer_settings: Mapping[str, str]
 ) -> None:
     await set_for_role(direct_url, search_path=SPACE, statement_timeout="5000")
-    await many_follows(replace(await pooled(own), space=SPACE))
-    assert await rows_of(direct_url, SPACE) == MANY
+    await write_follows(replace(await pooled(pgbouncer_settings), space=SPACE))
+    assert await rows_of(direct_url, SPACE) == FOLLOWS
     assert await rows_of(direct_url, "public") == 0
 
 
 async def test_statements_without_a_timeout_are_not_sent(pooled: Pooled, direct_url: str) -> None:
-    settings = await pooled({"ignore_startup_parameters": EVERYTHING})
+    settings = await pooled({"ignore_startup_parameters": ALL_PARAMETERS})
     with pytest.raises(Unavailable, match=NO_TIMEOUT):
-        await many_follows(settings)
+        await write_follows(settings)
     await set_for_role(direct_url, statement_timeout="5000")
-    await many_follows(await pooled({"ignore_startup_parameters": EVERYTHING}))
+    await write_follows(await pooled({"ignore_startup_parameters": ALL_PARAMETERS}))
 
 
-async def test_prepared_statements_are_used_where_the_pooler_supports_them(
+async def test_prepared_statements_are_used_if_the_pooler_supports_them(
     pooled: Pooled, program: str, direct_url: str
 ) -> None:
     supported = await version(program) >= (1, 21)
-    own = {"max_prepared_statements": "200"} if supported else {}
+    pgbouncer_settings = {"max_prepared_statements": "200"} if supported else {}
     await set_for_role(direct_url, statement_timeout="5000")
-    settings = await pooled(own)
+    settings = await pooled(pgbouncer_settings)
     postgres = Postgres(settings)
-    await asyncio.gather(*(postgres.fetch("SELECT 1 + $1::int", n) for n in range(MANY)))
+    await asyncio.gather(*(postgres.fetch("SELECT 1 + $1::int", n) for n in range(FOLLOWS)))
     async with postgres.connection() as connection, connection.transaction():
         await connection.fetch("SELECT 1 + $1::int", 1)
         prepared = await connection.fetch(
@@ -151,7 +151,7 @@ async def test_prepared_statements_are_used_where_the_pooler_supports_them(
     assert bool(prepared) == supported
 
 
-async def test_one_role_serves_several_spaces_where_the_pooler_tracks_the_search_path(
+async def test_one_role_serves_several_spaces_if_the_pooler_tracks_the_search_path(
     pooled: Pooled, program: str, direct_url: str
 ) -> None:
     if await version(program) < (1, 20):
@@ -159,8 +159,8 @@ async def test_one_role_serves_several_spaces_where_the_pooler_tracks_the_search
     await set_for_role(direct_url, statement_timeout="5000")
     one = await pooled({"track_extra_parameters": "search_path"})
     other = replace(one, space=SPACE)
-    await asyncio.gather(many_follows(one), many_follows(other))
-    assert await rows_of(direct_url, SPACE) == await rows_of(direct_url, "public") == MANY
+    await asyncio.gather(write_follows(one), write_follows(other))
+    assert await rows_of(direct_url, SPACE) == await rows_of(direct_url, "public") == FOLLOWS
 
 
 async def test_migrations_reach_the_space_through_a_pooler(pooled: Pooled, direct_url: str) -> None:
@@ -169,7 +169,7 @@ async def test_migrations_reach_the_space_through_a_pooler(pooled: Pooled, direc
     assert await rows_of(direct_url, "shop") == 0
 
 
-async def test_jobs_that_need_a_session_refuse_a_pooler_and_take_the_direct_address(
+async def test_jobs_that_need_a_session_reject_a_pooler_and_use_the_direct_url(
     pooled: Pooled, direct_url: str, tmp_path: Path
 ) -> None:
     await set_for_role(direct_url, statement_timeout="5000")

@@ -1,4 +1,4 @@
-"""Advisory locks of lanes and pairs, as the service takes them, and who waits for one.
+"""Advisory locks of lanes and pairs, as the service takes them, and the sessions that wait.
 
 On Citus they are on the machine of a user: see `storage/postgres/functions/lock_at.sql`.
 """
@@ -23,7 +23,7 @@ FROM run_command_on_all_nodes($command${_WAITING}$command$)
 
 
 async def waiting(postgres: Postgres) -> int:
-    """How many wait for an advisory lock, on all machines."""
+    """The number of sessions that wait for an advisory lock, on all machines."""
     row = await postgres.row(_WAITING_ON_CITUS if await postgres.is_citus() else _WAITING)
     assert row is not None
     return int(row["count"])

@@ -3,10 +3,10 @@
 Data must be equal in any case. Where no resolver waits, the errors must be equal too, in order,
 with message, path, locations and extensions.
 
-Where resolvers wait, the order is that of arrival, so it is not compared; and when several failures
-make the same parent null, either may be reported (the first to arrive ends the others).
-So errors are grouped by the place that they made null: an error that nulls only its own field must
-be reported by both alike; for a place nulled from below, both must report one of its errors.
+Where resolvers wait, errors are in the order of their arrival, which is not compared. If several
+errors make the same parent null, any of them may be reported: the first one cancels the others. So
+errors are grouped by the path of the null that they cause. An error that makes only its own field
+null must be the same in both responses. For a parent that an error makes null, both must have one.
 """
 
 from collections import defaultdict
@@ -29,7 +29,7 @@ def _as_specified(error: GraphQLError) -> Mapping[str, Any]:
 
 
 class Answer:
-    """Data and errors, as a client sees them, whom `payload` says what of an error."""
+    """Data and errors as a client receives them. `payload` returns the JSON object of an error."""
 
     def __init__(
         self, data: Any, errors: Sequence[GraphQLError] | None, payload: Result = _as_specified
@@ -40,7 +40,7 @@ class Answer:
     def assert_equals(self, other: "Answer", *, in_order: bool) -> None:
         assert self.data == other.data, _differences(self.data, other.data)
         errors = self._errors_located_as(other)
-        if in_order or not any("path" in error for error in errors):  # not even executed
+        if in_order or not any("path" in error for error in errors):  # it was not executed
             assert errors == other.errors
         else:
             assert self._places() == other._places()
@@ -55,7 +55,7 @@ class Answer:
         ]
 
     def _places(self) -> dict[Place, Any]:
-        """By nulled place: the error itself, or that something below it failed."""
+        """By the path of each null: its errors, or "below" if errors below it made it null."""
         found: defaultdict[Place, list[Any]] = defaultdict(list)
         for error in self.errors:
             path = tuple(error.get("path", ()))

@@ -1,4 +1,4 @@
-"""Back a PostgreSQL server up, with an archive of its WAL, and restore it to a point in time."""
+"""Back up a PostgreSQL server with an archive of its WAL, and restore it to a point in time."""
 
 from pathlib import Path
 
@@ -20,20 +20,20 @@ class Archive:
 
     @property
     def options(self) -> dict[str, str]:
-        """Of the server that is backed up. A segment is never written twice."""
+        """Settings of the server that is backed up. It never overwrites an archived segment."""
         copy = f"test ! -f {self.folder}/%f && cp %p {self.folder}/%f"
         return {"archive_mode": "on", "archive_command": copy}
 
     @property
     def recovery(self) -> dict[str, str]:
-        """Of the server that is restored to `POINT`."""
+        """Settings of the server that is restored to `POINT`."""
         return {
             "restore_command": f"cp {self.folder}/%f %p",
             "recovery_target_name": POINT,
             "recovery_target_action": "promote",
         }
 
-    async def holds_everything(self, node: Node) -> None:
+    async def wait_until_archived(self, node: Node) -> None:
         """Wait until all WAL of a running server is in the archive."""
         connection = await asyncpg.connect(node.url)
         try:

@@ -49,6 +49,6 @@ async def results(
 
 
 async def apply_all(stores: Stores, policy: Policy | None = None) -> None:
-    """Apply all operations, as a worker does, also if this machine is slow."""
+    """Apply all operations, as a worker does, even on a slow machine."""
     with patch.object(workers_bulk, "RUN_S", 60.0):
         await BulkJobs(BulkWork(policy or Policy())).run(stores)

@@ -42,7 +42,7 @@ def chromium_path() -> str | None:
 
 @dataclass(slots=True)
 class Pipe:
-    """Commands down one descriptor, answers and events up the other."""
+    """Writes commands to the descriptor `down`, and reads answers and events from `up`."""
 
     down: int
     up: int
@@ -145,7 +145,7 @@ class Page:
         path.write_bytes(base64.b64decode(image))
 
     def requested(self) -> list[str]:
-        """The address of everything that the page has asked for."""
+        """The URLs of all requests of the page."""
         return [
             event["params"]["request"]["url"]
             for event in self.pipe.events
@@ -169,7 +169,7 @@ class Page:
 
 @contextmanager
 def browser_page(profile: Path) -> Iterator[Page]:
-    """A blank page of a fresh Chromium, whose profile lives in `profile`."""
+    """A blank page of a new Chromium process, with its profile in the folder `profile`."""
     path = chromium_path()
     assert path is not None, "chromium is not installed"
     with _started(path, profile) as pipe:
@@ -184,8 +184,8 @@ def _started(path: str, profile: Path) -> Iterator[Pipe]:
     up, write_up = os.pipe()
     # Chromium refuses its sandbox to root.
     sandbox = ("--no-sandbox",) if os.getuid() == 0 else ()
-    # subprocess passes descriptors on under their own numbers only. A step between renumbers
-    # them, by way of numbers that are neither 3 nor 4.
+    # subprocess passes descriptors on under their own numbers only. An intermediate process
+    # renumbers them, by way of numbers that are neither 3 nor 4.
     renumber = (
         "import fcntl, os, sys\n"
         f"down, up = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in ({read_down}, {write_up}))\n"

@@ -1,7 +1,7 @@
 """Run Citus on this machine: a coordinator and three workers, each on a unix socket.
 
-`python -m tests.support.citus PREFIX FOLDER` runs them until its standard input is closed, which
-the end of pytest does, a kill included.
+`python -m tests.support.citus PREFIX FOLDER` runs them until its standard input is closed. That
+happens when pytest ends, even if it is killed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tests.support.servers import process_with_urls, until_parent_ends
 from tests.support.standby import Node
 
 VARIABLE = "TEST_CITUS"
-"""Where PostgreSQL with Citus is installed. Without it, tests run on plain PostgreSQL."""
+"""Names the folder of a PostgreSQL with Citus. Without it, tests run on plain PostgreSQL."""
 
 WORKERS = 3
 OPTIONS = {
@@ -76,7 +76,7 @@ def connection_settings() -> ConnectionSettings:
 
 
 def deadline_s(plain_s: float) -> float:
-    """How long a test may wait that waits for `plain_s` on plain PostgreSQL."""
+    """The deadline of a test that has `plain_s` on plain PostgreSQL."""
     return plain_s if prefix() is None else 5 * plain_s
 
 
@@ -97,7 +97,7 @@ async def running_citus(
     is_safe: bool = True,
     options: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Citus]:
-    """The servers, without databases that know Citus: see `connect_nodes`."""
+    """The servers, not connected yet, and without the extension: see `connect_nodes`."""
     private_folder(folder, server_user(folder))
     names = ("coordinator", *(f"worker{number}" for number in range(1, WORKERS + 1)))
     coordinator, *workers = (citus_node(installation, folder / name) for name in names)
@@ -113,12 +113,12 @@ async def running_citus(
 
 
 async def start_node(node: Node, options: Mapping[str, str]) -> None:
-    """Start a server, which connects to itself by the name that the others know."""
+    """Start a server, which connects to itself by the name that the other servers use."""
     await node.start(**options, **{"citus.local_hostname": str(node.sockets)})
 
 
 async def connect_nodes(urls: list[str]) -> None:
-    """Make one database of the databases at `urls`, of which the first is the coordinator's.
+    """Connect the databases at `urls` to one distributed database. The first is the coordinator's.
 
     All nodes get the metadata. The coordinator holds no shards of users.
     """
@@ -145,7 +145,7 @@ async def _execute(url: str, statement: str) -> None:
 
 @contextmanager
 def citus_process(installation: Path) -> Iterator[list[str]]:
-    """The URLs of the servers, the coordinator's first, run below a process of their own."""
+    """Run the servers below another process. Yields their URLs, the coordinator's first."""
     with process_with_urls("tests.support.citus", str(installation)) as urls:
         yield urls
 

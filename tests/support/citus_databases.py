@@ -18,7 +18,7 @@ from tests.support.databases import (
 SHARDS = 6
 """Two for each worker. More would cost more files to copy."""
 
-# Shards are tables of their own on each machine, and are usually hidden.
+# Shards are separate tables on each machine, and are usually hidden.
 EMPTY = """
 DO $$
 DECLARE one record;
@@ -46,7 +46,7 @@ WHERE datname = $1 AND pid <> pg_backend_pid()
 
 
 class CitusDatabases(Databases):
-    """The databases of one process of pytest on a Citus of its own. `empty()` lends the URL of the
+    """The databases of one process of pytest, on its own Citus. `empty()` yields the URL of the
     coordinator."""
 
     def __init__(self, server_urls: Sequence[str]) -> None:
@@ -90,7 +90,7 @@ class CitusDatabases(Databases):
                 used.terminate()
         await self._execute(f"DROP DATABASE {name} WITH (FORCE)")
 
-    async def _is_as_new(self, name: str) -> bool:
+    async def _reset(self, name: str) -> bool:
         try:
             connections = [await self._connection_to(url) for url in self._urls(name)]
             for connection in connections:

@@ -12,9 +12,9 @@ from tests.support.shards.declarations import Declaration, declared
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 USERS = [5, 6, 7, 8, 9]
-"""Of an array of users. They are on several shards."""
+"""The users in array parameters. They are on several shards."""
 USER = 4
-"""Any single user."""
+"""The user in other parameters."""
 
 _SAMPLES = {
     "bigint": str(USER),
@@ -42,7 +42,7 @@ _PLANNED = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "(")
 
 
 def is_planned(sql: str) -> bool:
-    """Whether EXPLAIN takes the statement, and it is one, which Citus is to run."""
+    """Whether this is one statement, which EXPLAIN accepts and Citus runs."""
     declaration = declared(sql)
     if declaration is None or declaration.is_plain:
         return False
@@ -67,7 +67,7 @@ async def tasks(connection: Connection, sql: str) -> list[int]:
 
 
 def most(sql: str, shards: int) -> int:
-    """How many tasks a part of a statement may have by its declaration."""
+    """The greatest number of tasks that a part of a statement may have by its declaration."""
     declaration = declared(sql)
     assert declaration is not None
     if declaration.is_fan_out:

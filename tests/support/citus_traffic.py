@@ -1,4 +1,4 @@
-"""Follows that go on while machines of Citus come and go, and what must hold afterwards."""
+"""Continuous follows while machines of Citus fail and join, and a check of the result."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,7 +14,7 @@ from storage.stores import Stores
 from tests.support.graphs import PLENTY, as_pair, drain_all
 from tests.support.waiting import until
 
-_PLACES = """
+_HOSTS = """
 SELECT user_id, n.nodename AS host FROM generate_series(1, 60) AS user_id
 JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('following', user_id)
 JOIN pg_dist_node n ON n.groupid = p.groupid
@@ -30,7 +30,7 @@ SELECT (SELECT array_agg(ARRAY[from_user_id, to_user_id]) FROM following WHERE k
 
 @dataclass
 class Traffic:
-    """Follows from some users towards new ones, one after the other from each."""
+    """Some users each follow one new user after the other."""
 
     stores: Stores
     acknowledged: set[tuple[int, int]] = field(default_factory=set)
@@ -38,7 +38,7 @@ class Traffic:
     rejected: dict[int, str] = field(default_factory=dict)
     """The users whose last write failed, with the code."""
     codes: set[str] = field(default_factory=set)
-    """Of all writes that failed."""
+    """The codes of all failed writes."""
     _targets: "count[int]" = field(default_factory=lambda: count(1_000))
 
     async def write(self, source: int, target: int | None = None) -> bool:
@@ -56,23 +56,23 @@ class Traffic:
 
     @asynccontextmanager
     async def running(self, sources: list[int]) -> AsyncIterator[None]:
-        over = asyncio.Event()
+        stopping = asyncio.Event()
 
         async def write_on(source: int) -> None:
-            while not over.is_set():
+            while not stopping.is_set():
                 await self.write(source)
 
         tasks = [asyncio.create_task(write_on(source)) for source in sources]
         try:
             yield
         finally:
-            over.set()
+            stopping.set()
             await asyncio.gather(*tasks)
 
     async def is_served(self, sources: list[int]) -> None:
-        """Wait until each of them has written once more."""
+        """Wait until three more writes per user are acknowledged."""
         before = len(self.acknowledged)
-        await until(self._has(before + 3 * len(sources)), "writes go on")
+        await until(self._has(before + 3 * len(sources)), "writes continue")
 
     def _has(self, number: int) -> Callable[[], Awaitable[bool]]:
         async def has() -> bool:
@@ -81,7 +81,7 @@ class Traffic:
         return has
 
     async def assert_exact(self) -> None:
-        """Nothing acknowledged is lost, nothing is half, and the counts are those of the rows."""
+        """No acknowledged follow is lost, each has both rows, and the counts equal the rows."""
         await drain_all(self.stores)
         (row,) = await self.stores.servers.postgres.fetch(_STATE)
         forward = set(map(tuple, row["forward"]))
@@ -95,6 +95,6 @@ class Traffic:
 async def hosts_of_users(coordinator_url: str) -> dict[int, str]:
     """The machine of each of the users 1 to 60."""
     connection = await asyncpg.connect(coordinator_url)
-    rows = await connection.fetch(_PLACES)
+    rows = await connection.fetch(_HOSTS)
     await connection.close()
     return {row["user_id"]: row["host"] for row in rows}

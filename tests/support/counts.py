@@ -1,4 +1,4 @@
-"""Totals alone, from readers that return whole profiles."""
+"""The totals of users, read as part of their profiles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

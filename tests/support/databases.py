@@ -59,7 +59,7 @@ SELECT concat_ws(' ',
     (SELECT count(*) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase
      WHERE d.datname = current_database()))
 """
-"""Another value after every change of a schema, table, column, index, function or setting."""
+"""A value that changes with every schema, table, column, index, function and setting."""
 
 T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -71,7 +71,7 @@ def of_database(server_url: str, name: str) -> str:
 
 
 class Databases:
-    """The databases of one process of pytest, on a server of its own."""
+    """The databases of one process of pytest, on its own server."""
 
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url
@@ -83,17 +83,17 @@ class Databases:
 
     @contextmanager
     def empty(self) -> Iterator[str]:
-        """Lend a migrated database without rows, for one test or world at a time."""
+        """Lend a migrated database without rows, for one test or fixture at a time."""
         name = self._free.pop() if self._free else self._run(self._copy())
         yield self._url(name)
-        if self._run(self._is_as_new(name)):
+        if self._run(self._reset(name)):
             self._free.append(name)
         else:
             self._run(self._drop(name))
 
     @contextmanager
     def copy(self) -> Iterator[str]:
-        """Lend a migrated database that nothing else uses afterwards."""
+        """Lend a migrated database that is dropped afterwards."""
         name = self._run(self._copy())
         yield self._url(name)
         self._run(self._drop(name))
@@ -104,7 +104,7 @@ class Databases:
         self._loop.close()
 
     def execute(self, statement: str) -> None:
-        """Run a statement that concerns a whole database."""
+        """Run a statement in the database `postgres`."""
         self._run(self._execute(statement))
 
     async def _execute(self, statement: str) -> None:
@@ -133,8 +133,8 @@ class Databases:
             used.terminate()
         await self._execute(f"DROP DATABASE {name} WITH (FORCE)")
 
-    async def _is_as_new(self, name: str) -> bool:
-        """Delete what a test has left; False if it has changed more than rows."""
+    async def _reset(self, name: str) -> bool:
+        """Delete the rows of a test. Returns False if the test has changed more than rows."""
         try:
             connection = await self._connection(name)
             await connection.execute(END_SESSIONS)
@@ -159,7 +159,7 @@ class Caches:
 
     @contextmanager
     def empty(self) -> Iterator[str]:
-        """Lend a database without keys, for one test or world at a time."""
+        """Lend a database without keys, for one test or fixture at a time."""
         number = self._free.pop(0)
         url = f"{self._server_url}?db={number}"
         with Redis.from_url(url) as redis:

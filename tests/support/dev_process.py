@@ -1,4 +1,4 @@
-"""`kith dev` as a process, and other commands beside it."""
+"""Run `kith dev` as a process, and other commands with its state folder."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ DEADLINE_S = 90
 
 
 class Dev:
-    """A running `dev`."""
+    """A running process of `kith dev`."""
 
     def __init__(self, process: Command, state: State, url: str) -> None:
         self.process = process
@@ -29,7 +29,7 @@ class Dev:
         self._reading: asyncio.Task[None] | None = None
 
     def read_on(self) -> None:
-        """Read and drop all that follows: `dev` would stop at a full pipe, and restart nothing."""
+        """Read and discard all further output. With a full pipe, `dev` would block."""
         self._reading = asyncio.create_task(self._read_all())
 
     async def _read_all(self) -> None:
@@ -38,16 +38,16 @@ class Dev:
             pass
 
     async def read_until(self, text: str) -> None:
-        """Reads until `text` is there, which may be in a line that has not ended."""
+        """Read until the output contains `text`, even in a line that has not ended."""
         assert self.process.stdout is not None
-        said = ""
+        output = ""
         async with asyncio.timeout(DEADLINE_S):
             while part := await self.process.stdout.read(4096):
-                said += part.decode()
-                if text in said:
-                    self.lines += said.splitlines(keepends=True)
+                output += part.decode()
+                if text in output:
+                    self.lines += output.splitlines(keepends=True)
                     return
-        raise AssertionError(said)
+        raise AssertionError(output)
 
     async def ask(self, query: str, viewer: int = 1, **variables: Any) -> dict[str, Any]:
         body = {"query": query, "variables": variables}
@@ -59,15 +59,15 @@ class Dev:
         return answer
 
     def children(self) -> dict[str, int]:
-        """The processes below `dev`, by what they are."""
+        """The process ids below `dev`, by the names in `COMMAND_PATTERNS`."""
         found = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == self.process.pid:
                 continue
             command = _read(entry / "cmdline")
             if str(self.state.folder) in command + _read(entry / "environ"):
-                for name, sign in SIGNS.items():
-                    if re.search(sign, command):
+                for name, pattern in COMMAND_PATTERNS.items():
+                    if re.search(pattern, command):
                         found[name] = int(entry.name)
         return found
 
@@ -81,7 +81,7 @@ class Dev:
             return await self.process.wait()
 
 
-SIGNS = {
+COMMAND_PATTERNS = {
     "postgres": r"bin/postgres -D",
     "valkey": r"valkey-server",
     "worker": r"gateway worker",
@@ -97,7 +97,7 @@ def _read(file: Path) -> str:
 
 
 def free_port() -> int:
-    """Below the ephemeral ports, so that no outgoing connection takes it meanwhile."""
+    """A free port below the ephemeral ones, which no outgoing connection takes meanwhile."""
     for port in range(18_000 + os.getpid() % 5_000, 32_000):
         with socket.socket() as probe:
             try:
@@ -109,8 +109,10 @@ def free_port() -> int:
 
 
 async def started(state: State, port: int, *, new_interpreter: bool = False, **changes: str) -> Dev:
-    """Start `dev`. `new_interpreter`: as a user does; else it is forked with all imports.
-    `changes`: of its environment."""
+    """Start `dev`, forked from a process with all imports, or in a `new_interpreter` as by a user.
+
+    `changes`: environment variables.
+    """
     arguments = ("dev", "--no-bundle", "--port", str(port), "--state", str(state.root))
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
     environment |= changes

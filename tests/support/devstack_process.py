@@ -25,7 +25,7 @@ DEADLINE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A supervisor in a process of its own, with both servers answering."""
+    """A supervisor in another process, whose two servers answer."""
 
     process: Process
     database_url: str
@@ -36,7 +36,8 @@ class Run:
 def temporary_state(data: Path | None = None) -> Iterator[State]:
     """A state folder that every user can reach, which pytest's own folders are not.
 
-    `data`: of PostgreSQL, to copy into it. A copy takes a tenth of the CPU time of `initdb`.
+    `data`: a data folder of PostgreSQL to copy into it. A copy takes a tenth of the CPU time of
+    `initdb`.
     """
     parent = Path(tempfile.mkdtemp(prefix="kith-test-", dir="/tmp"))
     parent.chmod(0o755)
@@ -50,7 +51,7 @@ def temporary_state(data: Path | None = None) -> Iterator[State]:
 
 
 async def new_postgres_data(state: State) -> Path:
-    """The data of PostgreSQL as its first start makes it."""
+    """The data folder of PostgreSQL after its first start."""
     with state.held():
         directories = await find_directories(state)
         await postgres_command(directories, state.log("postgres"), {})
@@ -65,7 +66,7 @@ async def devstack_run(
     python: str = sys.executable,
     env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Run]:
-    """Starts the servers alone; leaving the block stops them with SIGTERM."""
+    """Start the servers without Kith. The end of the block stops them with SIGTERM."""
     argv = (*prefix, python, "-m", "devstack", str(state.folder))
     process = await asyncio.create_subprocess_exec(
         *argv, cwd=CHECKOUT, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=env
@@ -87,7 +88,7 @@ async def until_gone(state: State) -> None:
 
 
 def processes_of(state: State) -> list[Identity]:
-    """Every living process that works in the state's folders, wherever they lie."""
+    """Every process whose working directory is in a folder of the state."""
     home = read_json(state.directories_file).get("home")
     roots = (state.folder, Path(home) if isinstance(home, str) else state.folder)
     found = []
@@ -114,7 +115,7 @@ def watchdog_of(supervisor: int) -> int:
 
 
 async def add_row(database_url: str) -> None:
-    """Commits one more row; the table is made when it is not there."""
+    """Commit one more row. Creates the table if it is missing."""
     connection = await connect(database_url)
     try:
         await connection.execute("CREATE TABLE IF NOT EXISTS kept (n int)")

@@ -12,22 +12,22 @@ from tests.support.gateway import Gateway
 DOCS = Path(__file__).parents[2] / "docs"
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-_ASKER = re.compile(r"# (?:asked by (?:(a service)|user (\d+))|without a viewer)\n")
+_VIEWER = re.compile(r"# (?:asked by (?:(a service)|user (\d+))|without a viewer)\n")
 _FILE = re.compile(r"(?://|#) ([\w./-]+\.\w+)\n")
-_PROMISE = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
+_OUTCOME_COMMENT = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Example:
-    """A document, who asks it, and the data that the page shows for it, if it does."""
+    """A document, and the data of the response that the page shows for it, if any."""
 
     document: str
     data: Any
 
     @property
     def asker(self) -> tuple[bool, int | None]:
-        """Whether a service asks, and which user does, or for which."""
-        asker = _ASKER.match(self.document)
+        """Whether a service sends the document, and the viewer, if any."""
+        asker = _VIEWER.match(self.document)
         assert asker, f"the first line must name the viewer: {self.document}"
         service, user = asker.groups()
         return bool(service), int(user) if user else None
@@ -40,12 +40,12 @@ class Example:
 
 
 def promised(document: str) -> list[str]:
-    """The outcomes that stand behind a document's `outcome` fields."""
-    return " ".join(_PROMISE.findall(document)).split()
+    """The outcomes in the comments behind a document's `outcome` fields."""
+    return " ".join(_OUTCOME_COMMENT.findall(document)).split()
 
 
 def found(answer: Any, name: str) -> list[Any]:
-    """Every value of that name, in the order of the answer."""
+    """The values of all fields of that name, in the order of the response."""
     if isinstance(answer, list):
         return [value for item in answer for value in found(item, name)]
     if not isinstance(answer, dict):
@@ -73,8 +73,8 @@ def examples(name: str) -> list[Example]:
     """All documents of a page, in its order."""
     found = [*_BLOCK.findall(page(name)), ("", "")]
     return [
-        Example(code, json.loads(answer) if then == "json" else None)
-        for (language, code), (then, answer) in pairwise(found)
+        Example(code, json.loads(answer) if next_language == "json" else None)
+        for (language, code), (next_language, answer) in pairwise(found)
         if language == "graphql"
     ]
 

@@ -10,7 +10,7 @@ from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 
 Edge = tuple[int, int, int]
-"""From, to, since."""
+"""(source, target, since in milliseconds)."""
 
 
 def write_edges(path: Path, edges: Iterable[Edge]) -> Path:
@@ -20,7 +20,7 @@ def write_edges(path: Path, edges: Iterable[Edge]) -> Path:
 
 
 def ring(users: int, follows: int) -> list[Edge]:
-    """Everybody follows the next few, and the one before: so some are friends."""
+    """Users in a circle. Each follows the next ones and the previous one, so some are friends."""
     steps = [*range(1, follows), users - 1]
     return [(u + 1, (u + s) % users + 1, 1000 * u + s) for u in range(users) for s in steps]
 
@@ -37,7 +37,7 @@ async def fetch(settings: StorageSettings, statement: str) -> list[tuple[int, ..
 
 
 async def follows_of(settings: StorageSettings) -> list[Edge]:
-    """All edges that are a FOLLOW."""
+    """All edges of the kind FOLLOW."""
     edges = await fetch(
         settings,
         "SELECT from_user_id, to_user_id, since FROM following WHERE kind = 1 ORDER BY 1, 2",
@@ -46,7 +46,7 @@ async def follows_of(settings: StorageSettings) -> list[Edge]:
 
 
 async def drain_reverse(outbox: Outbox) -> None:
-    """Every change reaches the reverse rows and the counts; no cache is updated."""
+    """Apply all changes to reverse rows and counts, but not to the caches."""
     for lane in range(LANES):
         while (applied := await outbox.apply(Lane(lane), 1000)).ids:
             await outbox.acknowledge(Lane(lane), applied)

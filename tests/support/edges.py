@@ -15,7 +15,7 @@ Edges = Mapping[tuple[int, int], Kind | Said]
 
 
 def becomes(kind: Kind, flags: Flags = Flags.PLAIN, since: int | None = None) -> Rule:
-    """The actor's edge is that from now on, or since that date; the other's stays."""
+    """A rule that sets the actor's edge to this kind and these flags, since now or `since`."""
 
     def decide(state: PairState) -> Decision:
         edge = replace(
@@ -34,7 +34,7 @@ def becomes(kind: Kind, flags: Flags = Flags.PLAIN, since: int | None = None) ->
 
 
 async def edges(stores: Stores, said: Edges) -> None:
-    """All of these edges, at once."""
+    """Write all of these edges concurrently."""
     await asyncio.gather(
         *(
             stores.writes.edges.change(

@@ -74,7 +74,7 @@ class Inbox:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nothing is read from the file or written to it meanwhile."""
+        """Lock the file, so that nothing else reads or writes it during the block."""
         with closing(sqlite3.connect(self.file, isolation_level=None)) as database:
             database.execute("BEGIN EXCLUSIVE")
             yield
@@ -95,7 +95,7 @@ class Inbox:
         return await self.pending() == 0
 
     async def pending(self) -> int:
-        """Entries that the group was given and has not acknowledged."""
+        """The number of entries that the group has received and not acknowledged."""
         return sum([group["pending"] async for _, _, group in self._groups()])
 
     async def is_read_by(self, consumer: str) -> bool:

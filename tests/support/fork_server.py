@@ -1,7 +1,7 @@
 """A process that has imported the commands of Kith, and forks for each command that tests run.
 
 A new interpreter needs 1.5 s of CPU for the imports of `serve`, a fork 20 ms.
-`python -m tests.support.fork_server DESCRIPTOR` takes requests from a socket until the other end is
+`python -m tests.support.fork_server DESCRIPTOR` reads requests from a socket until the other end is
 closed. See `tests/support/kith_process.py` for the other end.
 """
 
@@ -107,7 +107,7 @@ def main() -> None:
     gc.disable()
     for module in PRELOADED:
         importlib.import_module(module)
-    gc.freeze()  # a collection would write to the memory that all children share
+    gc.freeze()  # a collection would write to memory that the children share
     with socket.socket(fileno=int(sys.argv[1])) as control:
         request = _next_request(control)
     if request is not None:

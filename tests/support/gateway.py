@@ -21,13 +21,13 @@ from resolvers.policy import Policy
 from storage.settings import StorageSettings
 
 ANY_COST = CostSettings(2**62, 2**62, 0, 0, 0)
-"""For requests that ask for more than clients may."""
+"""No limit, for requests that cost more than clients may ask for."""
 
 DEVELOPMENT = AuthenticationSettings(secrets=(DEVELOPMENT_SECRET,), development=True)
 
 
 class Gateway:
-    """Asks /graphql as one viewer or another; or, as a `service`, for nobody or for a viewer."""
+    """Sends requests to /graphql for a viewer or for none. With `service`, as a service."""
 
     def __init__(self, http: httpx.AsyncClient, *, service: bool = False) -> None:
         self.http = http
@@ -35,7 +35,7 @@ class Gateway:
 
     @property
     def as_service(self) -> "Gateway":
-        """The same, asked by a trusted service."""
+        """The same gateway, with requests of a service."""
         return Gateway(self.http, service=True)
 
     def _headers(self, viewer: int | None) -> dict[str, str]:
@@ -46,20 +46,20 @@ class Gateway:
     async def answer(
         self, query: str, viewer: int | None = None, **variables: Any
     ) -> dict[str, Any]:
-        """The whole answer, errors included."""
+        """The whole response, with errors."""
         body = {"query": query, "variables": variables}
         response = await self.http.post("/graphql", json=body, headers=self._headers(viewer))
         answer: dict[str, Any] = response.json()
         return answer
 
     async def data(self, query: str, viewer: int | None = None, **variables: Any) -> Any:
-        """The data of an answer that has no errors."""
+        """The data of a response that has no errors."""
         answer = await self.answer(query, viewer, **variables)
         assert "errors" not in answer, answer["errors"]
         return answer["data"]
 
     async def error(self, query: str, viewer: int | None = None, **variables: Any) -> Any:
-        """The only error of an answer."""
+        """The only error of a response."""
         (error,) = (await self.answer(query, viewer, **variables))["errors"]
         return error
 

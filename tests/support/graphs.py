@@ -13,10 +13,11 @@ from graph.undo import undo_record
 from storage.stores import Stores
 
 PLENTY = 1_000_000
+"""A limit that no test reaches."""
 
 
 async def follows(stores: Stores, *pairs: tuple[int, int]) -> None:
-    """Each first user follows the second, one after the other."""
+    """The first user of each pair follows the second, one pair after the other."""
     for pair in pairs:
         decision = await stores.writes.edges.change(as_pair(*pair), follow(PLENTY))
         assert decision.outcome is Outcome.FOLLOWED
@@ -41,7 +42,7 @@ def with_receipt(rule: Rule, receipt_id: UUID) -> Rule:
 
 
 async def drain_waiting(stores: Stores) -> None:
-    """Apply and publish the changes that wait now. Others may write meanwhile."""
+    """Apply and publish the changes that are pending now. Others may write meanwhile."""
     lanes = stores.jobs.lanes
     for lane in await lanes.progress.dirty():
         await lanes.drain.lane(lane)

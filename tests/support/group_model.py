@@ -1,6 +1,6 @@
-"""The groups of follows of some users in plain Python. They never lag.
+"""A model of groups in plain Python, without any lag.
 
-A member counts while the owner follows the user since the date of the addition.
+A member counts only while the owner's follow has the same date as when the member was added.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from graph.edge import Millis
 from graph.outcome import Outcome
 
 Followed = Callable[[int], Millis | None]
-"""Since when the owner follows a user who is not absent; None: not now."""
+"""Returns since when the owner follows a user; None if not, or if the user is absent."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Groups:
         since = followed(user)
         if since is None:
             return Outcome.MEMBERS_NOT_FOLLOWED
-        for each in self.groups.values():  # memberships by earlier follows cannot come back
+        for each in self.groups.values():  # drop the memberships of earlier follows
             if each.members.get(user, since) != since:
                 del each.members[user]
         if user in self.groups[group].members:

@@ -1,4 +1,4 @@
-"""Serve an application with uvicorn, for what an in-process transport cannot show."""
+"""Serve an application with uvicorn, for tests that need a real server."""
 
 import random
 import socket
@@ -15,7 +15,7 @@ DEADLINE_S = 10
 
 @contextmanager
 def served(app: ASGIApp) -> Iterator[str]:
-    """Serve `app` on the loopback; gives its address without a trailing slash."""
+    """Serve `app` on the loopback. Yields its URL without a trailing slash."""
     bound = listener()
     config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
@@ -32,10 +32,10 @@ def served(app: ASGIApp) -> Iterator[str]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread does, with a deadline."""
+    """Wait until another thread has made the condition true, with a deadline."""
     deadline = time.monotonic() + DEADLINE_S
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
+        assert time.monotonic() < deadline, "the condition has not become true"
         threading.Event().wait(0.005)
 
 

@@ -23,11 +23,11 @@ DOCKER = ROOT / "docker"
 COMPOSE: dict[str, Any] = yaml.safe_load((DOCKER / "compose.yaml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = [name for name, service in SERVICES.items() if "build" in service]
-IN_CONTAINER = "/run/secrets"
+SECRETS_IN_CONTAINER = "/run/secrets"
 _DEFAULTED = re.compile(r"\$\{\w+:-(.*?)\}")
 """A variable of the shell, and its default."""
 DEADLINE_S = 60
-# A warning ends what a test starts, but for arq's, which closes redis-py by its old name.
+# A warning is an error, except for arq's, which closes redis-py by a deprecated method.
 WARNINGS = "error,ignore:Call to deprecated close:DeprecationWarning"
 
 FOLLOW = 'mutation { followUser(input: {userId: "2"}) { outcome userErrors { code } } }'
@@ -48,7 +48,7 @@ IMAGE_ENV = dict(word.split("=", 1) for word in instruction("ENV").split())
 
 @dataclass(frozen=True)
 class Started:
-    """A service's process, and where it writes what a container would log."""
+    """The process of a service, and the file with its output."""
 
     service: str
     process: subprocess.Popen[bytes]
@@ -77,7 +77,7 @@ class Stack:
         port: int | None = None,
         changes: Mapping[str, str | None] = MappingProxyType({}),
     ) -> Started:
-        """`port` is the gateway's or the worker's; a change to None takes a variable away."""
+        """`port`: of the gateway or the worker's metrics. A change to None removes a variable."""
         argv = [*ENTRYPOINT, *SERVICES[service].get("command", CMD)]
         argv[0] = sys.executable
         if "--port" in argv:
@@ -97,7 +97,7 @@ class Stack:
         return self.started[-1]
 
     def environment(self, service: str, port: int | None) -> dict[str, str]:
-        """The image's variables and the service's, and no other: nothing is inherited."""
+        """The variables of the image and the service. None is inherited from this process."""
         given = {name: self._adapted(name, value) for name, value in environment(service).items()}
         if "KITH_METRICS_PORT" in given:
             given["KITH_METRICS_PORT"] = str(port)
@@ -107,10 +107,12 @@ class Stack:
         if name == "DATABASE_URL":
             _, _, query = value.partition("?")
             joint = "&" if "?" in self.database_url else "?"
-            return f"{self.database_url}{joint}{query}".replace(IN_CONTAINER, str(self.secrets))
+            return f"{self.database_url}{joint}{query}".replace(
+                SECRETS_IN_CONTAINER, str(self.secrets)
+            )
         if name == "REDIS_URL":
             return self.redis_url
-        return value.replace(IN_CONTAINER, str(self.secrets))
+        return value.replace(SECRETS_IN_CONTAINER, str(self.secrets))
 
 
 def environment(service: str) -> dict[str, str]:
@@ -120,7 +122,7 @@ def environment(service: str) -> dict[str, str]:
 
 
 def own(file: Path) -> None:
-    """In its container a secret is the reader's own. The reader here is the user who runs this."""
+    """Make the current user the owner of a secret, as the user of a container is."""
     os.chown(file, os.geteuid(), os.getegid())
 
 

@@ -20,7 +20,7 @@ def interaction(source: int, target: int, kind: str = "MESSAGED", **more: Any) -
 
 
 async def record(gateway: Gateway, *interactions: dict[str, Any]) -> int:
-    """How many were recorded."""
+    """Record interactions. Returns how many were recorded."""
     recorded: int = (await record_with(gateway, None, *interactions))["recorded"]
     return recorded
 
@@ -28,7 +28,7 @@ async def record(gateway: Gateway, *interactions: dict[str, Any]) -> int:
 async def record_with(
     gateway: Gateway, key: str | None, *interactions: dict[str, Any]
 ) -> dict[str, Any]:
-    """The payload, with an idempotency key."""
+    """Record interactions, with an idempotency key if given. Returns the payload."""
     data = await gateway.as_service.data(RECORD, interactions=list(interactions), key=key)
     payload: dict[str, Any] = data["recordInteractions"]
     return payload

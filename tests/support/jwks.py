@@ -21,7 +21,7 @@ DEADLINE_S = 20
 
 
 def jwk(key: PrivateKey, **members: Any) -> dict[str, Any]:
-    """The public half of a key, as a JWKS has it."""
+    """The public key in the form of a JWKS."""
     public: dict[str, Any]
     if isinstance(key, RSAPrivateKey):
         public = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
@@ -41,8 +41,8 @@ def signed(
 
 
 class Provider:
-    """Answers with `body`, except for `other_bodies` by path, and counts the requests. Hangs while
-    `hangs` is cleared."""
+    """Answers with `body`, or with `other_bodies` by path, and counts the requests. Does not answer
+    while `answers` is cleared."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/jwks"
@@ -51,15 +51,15 @@ class Provider:
         self.headers: list[tuple[bytes, bytes]] = [(b"content-type", b"application/json")]
         self.body = b""
         self.other_bodies: dict[str, bytes] = {}
-        self.hangs = asyncio.Event()
-        self.hangs.set()
+        self.answers = asyncio.Event()
+        self.answers.set()
 
     def serve_keys(self, *keys: dict[str, Any]) -> None:
         self.status, self.body = 200, json.dumps({"keys": keys}).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.requests += 1
-        await self.hangs.wait()
+        await self.answers.wait()
         start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
         await send(start)
         body = self.other_bodies.get(scope["path"], self.body)
@@ -87,6 +87,6 @@ async def identity_provider(port: int | None = None) -> AsyncIterator[Provider]:
         try:
             yield provider
         finally:
-            provider.hangs.set()
+            provider.answers.set()
             server.should_exit = True
             await serving

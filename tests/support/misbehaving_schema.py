@@ -11,17 +11,17 @@ import strawberry
 from engine import ColumnarRows, MaybeAwaitable, Parents, batched, derived
 
 
-class Unsayable(Exception):
+class Unprintable(Exception):
     def __str__(self) -> str:
-        raise ValueError("It cannot say what it is.")
+        raise ValueError("It has no text.")
 
     @property
     def extensions(self) -> dict[str, Any]:
-        raise ValueError("Nor has it any more to say.")
+        raise ValueError("It has no extensions.")
 
 
 class ClosedProxy:
-    """Like a proxy of something that is gone: even its class is unknown."""
+    """Like a proxy of an object that was closed: even reading its class raises an error."""
 
     @property
     def __class__(self) -> Any:
@@ -38,7 +38,7 @@ class Unreadable:
 
 
 class Zone(tzinfo):
-    """UTC, but one that has no hash, and may fail."""
+    """UTC, but without a hash, and with an optional failure."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -60,7 +60,7 @@ class Zone(tzinfo):
         return "own"
 
 
-def breaks_off() -> Iterator[int]:
+def yields_and_fails() -> Iterator[int]:
     yield 1
     raise KeyError("broken off")
 
@@ -70,7 +70,7 @@ async def events() -> AsyncIterator[int]:
 
 
 async def cancelled() -> Any:
-    """Waits for what somebody else has cancelled."""
+    """Wait for a future that is cancelled."""
     future = asyncio.get_running_loop().create_future()
     future.cancel()
     return await future
@@ -95,7 +95,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "range": lambda: range(3),
     "set": lambda: {3},
     "mapping": lambda: {1: 2},
-    "generator": breaks_off,
+    "generator": yields_and_fails,
     "async generator": events,
     "nested": lambda: [[], [1], None, ()],
     "class": lambda: int,
@@ -117,8 +117,8 @@ def _anything(value: Any) -> Any:
 
 
 def _parsed(value: Any) -> Any:
-    if value == "unsayable":
-        raise Unsayable
+    if value == "unprintable":
+        raise Unprintable
     return _anything(value)
 
 
@@ -278,8 +278,8 @@ class Query:
         raise value(of)
 
     @strawberry.field
-    def unsayable(self) -> int | None:
-        raise Unsayable
+    def unprintable(self) -> int | None:
+        raise Unprintable
 
     @strawberry.field
     def cancels(self) -> int | None:
@@ -322,14 +322,14 @@ class Subscription:
         await cancelled()
 
     @strawberry.subscription
-    async def unsayable(self) -> AsyncIterator[int]:
+    async def unprintable(self) -> AsyncIterator[int]:
         yield 1
-        raise Unsayable
+        raise Unprintable
 
     @strawberry.subscription
-    async def never_begun(self, unsayable: bool) -> AsyncIterator[int]:
-        if unsayable:
-            raise Unsayable
+    async def never_begun(self, unprintable: bool) -> AsyncIterator[int]:
+        if unprintable:
+            raise Unprintable
         return await cancelled()  # type: ignore[no-any-return]
 
 

@@ -48,7 +48,7 @@ class Tree:
     async def failing(trees: Parents[TreeRow], info: Info) -> list[int | None]:
         info.context.append(("failing", len(trees)))
         await asyncio.sleep(0)
-        raise RuntimeError("none of them can be read")
+        raise RuntimeError("the batch has failed")
 
     @strawberry.field
     def hidden_wait(self: Any) -> list[int]:

@@ -9,17 +9,17 @@ from storage.postgres.connection.hosts import balanced
 RANDOM = "load_balance_hosts=random"
 
 
-def test_a_url_without_the_parameter_stays_as_it_is() -> None:
+def test_without_random_the_hosts_keep_their_order() -> None:
     url = "postgresql://k:a%2Fb@one:1,two:2/k?target_session_attrs=read-write"
     assert balanced(url) == url
     assert balanced(f"{url}&load_balance_hosts=disable") == url
 
 
-def test_each_host_is_first_at_times_and_keeps_its_port() -> None:
+def test_with_random_the_hosts_are_in_any_order_and_keep_their_ports() -> None:
     urls = {balanced(f"postgresql://k:p%40@one:1,two:2,three:3/k?{RANDOM}") for _ in range(500)}
-    places = {urlsplit(url).netloc for url in urls}
-    assert len(places) == 6
-    assert "k:p%40@two:2,one:1,three:3" in places
+    netlocs = {urlsplit(url).netloc for url in urls}
+    assert len(netlocs) == 6
+    assert "k:p%40@two:2,one:1,three:3" in netlocs
     assert not any(urlsplit(url).query for url in urls)
 
 

@@ -1,4 +1,4 @@
-"""Keys of whole columns are the keys of each of their users, for readers and writers alike."""
+"""Redis keys: those of many users are those of each user, for readers and for writers."""
 
 import pytest
 
@@ -15,25 +15,25 @@ SETTINGS = StorageSettings("postgresql://nowhere", "redis://nowhere")
 CACHED_KINDS = cached_kinds_of(tables_of(Postgres(SETTINGS)), SETTINGS)
 
 
-def test_a_column_of_keys_is_the_key_of_each() -> None:
+def test_the_keys_of_many_users_are_the_keys_of_each_user() -> None:
     assert KEYS.all_profiles(USERS) == list(map(KEYS.profile, USERS))
     assert CACHED_KINDS.profile.keys(USERS) == list(map(KEYS.profile, USERS))
     assert CACHED_KINDS.pending.keys(USERS) == list(map(KEYS.pending, USERS))
     assert CACHED_KINDS.relations.keys(USERS) == list(map(KEYS.relations, USERS))
 
 
-def test_one_key_of_an_entry_is_the_key_that_writers_use() -> None:
+def test_readers_and_writers_of_a_profile_use_the_same_key() -> None:
     assert list(map(CACHED_KINDS.profile.key, USERS)) == list(map(KEYS.profile, USERS))
 
 
 @pytest.mark.parametrize("kind", ListKind)
-def test_so_it_is_of_lists(kind: ListKind) -> None:
+def test_readers_and_writers_of_a_list_use_the_same_key(kind: ListKind) -> None:
     keys = CACHED_KINDS.lists[kind].keys(USERS)
     assert keys == [KEYS.head(kind, user) for user in USERS]
     assert [parsed(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
 
 
-def test_range_keys_have_a_name_of_their_own_and_their_leases_have_none() -> None:
+def test_the_key_of_a_page_range_is_parsed_and_that_of_its_lease_is_not() -> None:
     key = beyond(KEYS.head(ListKind.FOLLOWERS, USERS[1]))
     assert parsed(key) == ("followers:beyond", 42)
     assert parsed(lease(key)) is None

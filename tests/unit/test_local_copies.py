@@ -1,4 +1,4 @@
-"""Copies of hot values: what is kept when reads, changes and new reads overtake one another."""
+"""Local copies of hot values while reads and changes of a value overlap."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ async def test_a_value_that_changes_while_it_is_read_is_not_copied() -> None:
     assert (reads, values.held([one, two])) == (1, {two: 1})
 
 
-async def test_a_copy_that_is_asked_for_anew_outlives_the_one_that_was_forgotten() -> None:
+async def test_a_read_from_before_a_change_does_not_replace_a_newer_copy() -> None:
     answers: list[asyncio.Future[int]] = []
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[int]]:
@@ -54,7 +54,7 @@ async def test_a_copy_that_is_asked_for_anew_outlives_the_one_that_was_forgotten
     assert values.held([one]) == {one: 2}
 
 
-async def test_closing_ends_what_is_on_its_way() -> None:
+async def test_closing_ends_the_copies_in_progress() -> None:
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[int]]:
         await asyncio.Event().wait()
         return {}

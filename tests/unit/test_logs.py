@@ -15,32 +15,32 @@ log = logging.getLogger("kith.tests")
 """
 
 
-def said(script: str) -> list[dict[str, Any]]:
-    ended = subprocess.run(
+def logged(script: str) -> list[dict[str, Any]]:
+    process = subprocess.run(
         [sys.executable, "-W", "default", "-c", PROLOGUE + script],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ended.stdout == ""
-    return [json.loads(line) for line in ended.stderr.splitlines()]
+    assert process.stdout == ""
+    return [json.loads(line) for line in process.stderr.splitlines()]
 
 
 def test_a_message_with_line_breaks_is_one_line() -> None:
-    (record,) = said(r'log.warning("one\ntwo %s", {"three": "\u2603"})')
+    (record,) = logged(r'log.warning("one\ntwo %s", {"three": "\u2603"})')
     assert record["message"] == "one\ntwo {'three': '\u2603'}"
     assert (record["level"], record["logger"]) == ("WARNING", "kith.tests")
     assert "exception" not in record
 
 
 def test_a_character_that_cannot_be_encoded_is_replaced() -> None:
-    (record,) = said(r'log.info("half of a pair: \ud83d")')
+    (record,) = logged(r'log.info("half of a pair: \ud83d")')
     assert record["message"].startswith("half of a pair: ")
 
 
-def test_an_exception_comes_with_its_traceback() -> None:
-    (record,) = said("""
+def test_an_exception_is_logged_with_its_traceback() -> None:
+    (record,) = logged("""
 try:
     1 / 0
 except ZeroDivisionError:
@@ -53,14 +53,14 @@ except ZeroDivisionError:
 
 def test_uncaught_exceptions_and_warnings_are_log_lines() -> None:
     thread = "t = threading.Thread(target=lambda: [][1]); t.start(); t.join()\n"
-    first, second, third = said(f'{thread}warnings.warn("old")\n1 / 0')
+    first, second, third = logged(f'{thread}warnings.warn("old")\n1 / 0')
     assert "IndexError" in first["exception"]
     assert (second["logger"], "old" in second["message"]) == ("py.warnings", True)
     assert (third["level"], third["message"]) == ("CRITICAL", "uncaught ZeroDivisionError")
 
 
 def test_the_fields_and_the_id_of_the_request_are_in_the_line() -> None:
-    (record,) = said("""
+    (record,) = logged("""
 from telemetry.request_id import request_id
 request_id.set("abc")
 log.info("done", extra={"count": 3, "name_of": {1}, "level": "mine"})
@@ -70,7 +70,7 @@ log.info("done", extra={"count": 3, "name_of": {1}, "level": "mine"})
 
 
 def test_a_line_of_text_ends_with_its_fields() -> None:
-    ended = subprocess.run(
+    process = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -84,6 +84,6 @@ def test_a_line_of_text_ends_with_its_fields() -> None:
         text=True,
         check=True,
     )
-    audited, line = ended.stderr.splitlines()
+    audited, line = process.stderr.splitlines()
     assert audited.endswith(" INFO kith.audit: audited")
     assert line.endswith(' WARNING kith.tests: done actor="user 7\\n" count=3')

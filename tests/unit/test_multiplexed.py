@@ -13,11 +13,11 @@ from storage.redis.wire import WireError
 TIMEOUT_S = 1.0
 STEP_S = 0.3
 REPLIES = 9
-"""They take longer than two time-outs: the first one begins with the greeting."""
+"""So many that they take longer than two time-outs. The first one begins with the greeting."""
 
 
 class SlowServer:
-    """Answers the greeting at once, and each PING when it is allowed."""
+    """Answers the greeting at once, and each PING when the test allows it."""
 
     def __init__(self) -> None:
         self.allowed = asyncio.Semaphore(0)
@@ -35,7 +35,7 @@ class SlowServer:
             writer.close()
 
 
-async def test_a_long_call_is_not_given_up_while_its_replies_arrive(tmp_path: Path) -> None:
+async def test_a_long_call_does_not_time_out_while_its_replies_arrive(tmp_path: Path) -> None:
     server = SlowServer()
     path = tmp_path / "redis.sock"
     async with await asyncio.start_unix_server(server.serve, path):
@@ -49,7 +49,7 @@ async def test_a_long_call_is_not_given_up_while_its_replies_arrive(tmp_path: Pa
         await wire.close()
 
 
-async def test_a_call_is_given_up_when_nothing_arrives(tmp_path: Path) -> None:
+async def test_a_call_times_out_if_no_reply_arrives(tmp_path: Path) -> None:
     path = tmp_path / "redis.sock"
     async with await asyncio.start_unix_server(SlowServer().serve, path):
         wire = MultiplexedWire(f"unix://{path}", TIMEOUT_S)
@@ -59,7 +59,7 @@ async def test_a_call_is_given_up_when_nothing_arrives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("iterations", range(8))
-async def test_a_connection_that_is_being_opened_is_closed_too(
+async def test_closing_also_closes_a_connection_that_is_being_opened(
     tmp_path: Path, iterations: int
 ) -> None:
     path, ended = tmp_path / "redis.sock", asyncio.Event()

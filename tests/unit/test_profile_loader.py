@@ -13,10 +13,10 @@ ONE, TWO = UserId(1), UserId(2)
 
 
 async def test_equal_concurrent_requests_share_one_read() -> None:
-    asked: list[Sequence[UserId]] = []
+    reads: list[Sequence[UserId]] = []
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Profile]:
-        asked.append(users)
+        reads.append(users)
         return dict.fromkeys(users, Profile(DEFAULT, NO_COUNTS))
 
     loader = ProfileLoader(read)
@@ -27,10 +27,10 @@ async def test_equal_concurrent_requests_share_one_read() -> None:
     assert first is second is not other
     await asyncio.gather(first, other)
     assert loader.request_shared([ONE]) is None
-    assert asked == [[ONE, TWO]]
+    assert reads == [[ONE, TWO]]
 
 
-async def test_nobody_is_given_a_future_that_was_cancelled() -> None:
+async def test_a_cancelled_future_is_not_shared_with_later_requests() -> None:
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Profile]:
         return dict.fromkeys(users, Profile(DEFAULT, NO_COUNTS))
 

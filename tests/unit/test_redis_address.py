@@ -38,7 +38,7 @@ def test_tls_verifies_certificate_and_host_name_by_default() -> None:
         ("ssl_cert_reqs=required&ssl_check_hostname=true", ssl.CERT_REQUIRED, True),
     ],
 )
-def test_the_url_may_ask_for_less(
+def test_parameters_of_the_url_set_the_verification(
     options: str, mode: ssl.VerifyMode, is_host_checked: bool
 ) -> None:
     tls = parse_address(f"rediss://cache?{options}").tls
@@ -60,12 +60,12 @@ def test_the_url_may_ask_for_less(
         ),
     ],
 )
-def test_a_wrong_parameter_is_named(options: str, text: str) -> None:
+def test_the_error_for_an_invalid_parameter_names_it(options: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         parse_address(f"rediss://cache?{options}")
 
 
-def test_only_the_named_authorities_are_trusted(tmp_path: Path) -> None:
+def test_only_the_given_certificate_authorities_are_trusted(tmp_path: Path) -> None:
     tls = parse_address(f"rediss://cache?ssl_ca_certs={certificate(tmp_path)}").tls
     assert tls is not None
     assert len(tls.get_ca_certs()) == 1

@@ -1,4 +1,4 @@
-"""Both directions between two users, in one value."""
+"""The edges between two users in both directions, in one value."""
 
 from itertools import product
 
@@ -25,7 +25,7 @@ dates = st.integers(0, 2**41).map(Millis)
 
 
 @given(kind=kinds, since=dates, reverse_kind=kinds, reverse_since=dates, flags=flags)
-def test_a_relation_gives_back_what_it_was_made_of(
+def test_a_relation_returns_its_kinds_dates_and_flags(
     kind: Kind, since: Millis, reverse_kind: Kind, reverse_since: Millis, flags: Flags
 ) -> None:
     both = relations.relation(kind, since, reverse_kind, reverse_since, flags)
@@ -36,8 +36,8 @@ def test_a_relation_gives_back_what_it_was_made_of(
     assert both.reversed.reversed == relations.relation(kind, since, reverse_kind, reverse_since)
 
 
-def test_all_that_can_be_said_of_a_pair_is_a_number_of_its_own() -> None:
-    numbers = {kinds_of(*said) for said in product(Kind, Kind, map(Flags, range(16)))}
+def test_each_combination_of_kinds_and_flags_has_its_own_number() -> None:
+    numbers = {kinds_of(*combination) for combination in product(Kind, Kind, map(Flags, range(16)))}
     assert len(numbers) == len(Kind) ** 2 * 16
     assert numbers <= set(range(4096))
     assert SELF.kinds not in numbers
@@ -56,14 +56,14 @@ def test_all_that_can_be_said_of_a_pair_is_a_number_of_its_own() -> None:
         (Kind.REQUEST, Kind.WHISPER, RelationState.FOLLOWED_BY),
     ],
 )
-def test_one_word_says_both_directions(
+def test_the_state_depends_on_both_kinds(
     kind: Kind, reverse_kind: Kind, state: RelationState
 ) -> None:
     assert relations.state(kinds_of(kind, reverse_kind)) is state
 
 
 @given(kind=kinds, reverse_kind=kinds, flags=flags)
-def test_whispers_are_follows_too_and_only_two_open_follows_make_friends(
+def test_whispers_are_follows_but_do_not_make_friends(
     kind: Kind, reverse_kind: Kind, flags: Flags
 ) -> None:
     both = kinds_of(kind, reverse_kind, flags)
@@ -74,20 +74,20 @@ def test_whispers_are_follows_too_and_only_two_open_follows_make_friends(
     assert (relations.state(both) is RelationState.FRIENDS) == is_friends
 
 
-def test_a_user_and_themselves_follow_nobody() -> None:
+def test_the_relation_of_a_user_to_themselves_has_no_follow() -> None:
     assert relations.state(SELF.kinds) is RelationState.SELF
     assert SELF.reversed == SELF
     assert not follows(SELF.kinds)
     assert not followed(SELF.kinds)
 
 
-def test_strangers_are_nothing_to_each_other() -> None:
+def test_strangers_have_no_edges() -> None:
     assert relations.state(STRANGERS.kinds) is RelationState.NONE
     assert STRANGERS.reversed == STRANGERS
     assert (STRANGERS.kind, STRANGERS.reverse_kind) == (Kind.NONE, Kind.NONE)
 
 
-def test_a_column_makes_no_relation_before_one_is_read_and_each_only_once() -> None:
+def test_a_column_reads_its_relations_once_and_not_before_the_first_access() -> None:
     friends = relations.relation(Kind.FOLLOW, Millis(1), Kind.FOLLOW, Millis(2))
     reads: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Many relations as one text."""
+"""Relation masks: the relations of many users in one text."""
 
 from base64 import b64decode
 from struct import unpack
@@ -8,8 +8,8 @@ from graph.relation import SELF, STRANGERS, kinds_of
 from graph.relation_mask import Mark, marks_of, write_mask
 
 
-def test_every_bit_says_one_thing() -> None:
-    """The contract names them by number."""
+def test_the_names_and_the_order_of_the_bits() -> None:
+    """Clients depend on both."""
     names = (
         "FOLLOWING FOLLOWED_BY FRIENDS WHISPERING REQUESTED REQUESTED_BY BLOCKING MUTED "
         "CLOSE_FOLLOW SELF NOTIFY"

@@ -1,4 +1,4 @@
-"""Requests that are late, or that nobody waits for, and what the others pay for watching them."""
+"""Requests that are late or whose client disconnects, and the cost of deadlines."""
 
 import asyncio
 import gc
@@ -15,20 +15,22 @@ LONG_MS = 60_000
 DEADLINE_S = 10
 
 
-async def silence() -> Message:
-    """A caller who waits and says nothing."""
+async def receive_nothing() -> Message:
+    """The `receive` of a client that sends nothing and stays connected."""
     await asyncio.Event().wait()
     raise AssertionError
 
 
-async def worked_on(deadlines: RequestDeadlines, receive: Any = silence, body_s: float = 0) -> None:
+async def run_request(
+    deadlines: RequestDeadlines, receive: Any = receive_nothing, body_s: float = 0
+) -> None:
     with RequestDeadline(deadlines, receive) as deadline:
         await asyncio.sleep(body_s)
         deadline.body_received()
         await asyncio.Event().wait()
 
 
-async def test_requests_that_are_soon_done_share_one_timer(
+async def test_short_requests_share_one_timer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loop, timers = asyncio.get_running_loop(), []
@@ -41,46 +43,46 @@ async def test_requests_that_are_soon_done_share_one_timer(
     monkeypatch.setattr(loop, "call_later", counted)
     deadlines = RequestDeadlines(LONG_MS, LONG_MS)
     for _ in range(10):
-        with RequestDeadline(deadlines, silence) as deadline:
+        with RequestDeadline(deadlines, receive_nothing) as deadline:
             deadline.body_received()
     assert len(timers) == 1
 
 
-async def test_every_late_request_is_stopped_and_not_only_the_eldest() -> None:
+async def test_every_late_request_is_stopped_and_not_only_the_oldest() -> None:
     deadlines = RequestDeadlines(LONG_MS, 5)
     async with asyncio.timeout(DEADLINE_S):
         failed = await asyncio.gather(
-            *(worked_on(deadlines) for _ in range(3)), return_exceptions=True
+            *(run_request(deadlines) for _ in range(3)), return_exceptions=True
         )
     assert [type(one) for one in failed] == [DeadlineExceeded] * 3
 
 
-async def test_a_body_that_does_not_come_is_late() -> None:
+async def test_a_body_that_does_not_arrive_raises_body_late() -> None:
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(BodyLate):
-            await worked_on(RequestDeadlines(50, LONG_MS), body_s=DEADLINE_S)
+            await run_request(RequestDeadlines(50, LONG_MS), body_s=DEADLINE_S)
 
 
-async def test_work_on_a_body_that_came_late_has_its_own_deadline() -> None:
+async def test_the_work_after_a_slow_body_has_its_own_deadline() -> None:
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(DeadlineExceeded):
-            await worked_on(RequestDeadlines(LONG_MS, 50), body_s=0.1)
+            await run_request(RequestDeadlines(LONG_MS, 50), body_s=0.1)
 
 
-async def test_a_caller_who_hangs_up_after_a_slow_body_ends_the_work() -> None:
-    async def hang_up() -> Message:
+async def test_a_client_that_disconnects_after_a_slow_body_ends_the_work() -> None:
+    async def disconnect() -> Message:
         return {"type": "http.disconnect"}
 
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(ClientGone):
-            await worked_on(RequestDeadlines(LONG_MS, LONG_MS), hang_up, body_s=0.1)
+            await run_request(RequestDeadlines(LONG_MS, LONG_MS), disconnect, body_s=0.1)
 
 
-async def test_a_cancellation_from_outside_stays_one() -> None:
+async def test_a_cancellation_from_outside_is_raised_as_one() -> None:
     deadlines = RequestDeadlines(LONG_MS, 5)
 
     async def slow_to_stop() -> None:
-        with RequestDeadline(deadlines, silence) as deadline:
+        with RequestDeadline(deadlines, receive_nothing) as deadline:
             deadline.body_received()
             try:
                 await asyncio.Event().wait()
@@ -94,9 +96,9 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
     assert task.cancelled()
 
 
-async def test_a_time_out_of_the_work_itself_is_its_own() -> None:
+async def test_a_timeout_error_of_the_work_is_raised_unchanged() -> None:
     async def failing() -> None:
-        with RequestDeadline(RequestDeadlines(LONG_MS, LONG_MS), silence) as deadline:
+        with RequestDeadline(RequestDeadlines(LONG_MS, LONG_MS), receive_nothing) as deadline:
             deadline.body_received()
             raise TimeoutError
 
@@ -108,7 +110,7 @@ async def test_a_request_with_a_timer_leaves_nothing_to_the_garbage_collector() 
     deadlines = RequestDeadlines(LONG_MS, LONG_MS)
 
     async def slow() -> None:
-        with RequestDeadline(deadlines, silence) as deadline:
+        with RequestDeadline(deadlines, receive_nothing) as deadline:
             deadline.body_received()
             while deadline in deadlines.without_timer:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
@@ -134,7 +136,7 @@ async def test_stopped_requests_leave_no_cycles() -> None:
     async def stopped() -> None:
         # In a task of its own, as a request of a server.
         try:
-            await asyncio.create_task(worked_on(deadlines))
+            await asyncio.create_task(run_request(deadlines))
         except DeadlineExceeded:
             pass
         else:

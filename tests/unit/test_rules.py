@@ -32,11 +32,11 @@ from graph.undo import undo, undo_record
 
 NOW = 1_700_000_000_123_456
 NOW_MS = Millis(NOW // 1000)
-THEN = Millis(5_000)
-PLENTY = 1_000
+SINCE = Millis(5_000)
+HIGH_LIMIT = 1_000
 
 LETTERS = dict(zip("-FWRB", Kind, strict=True))
-REJECTIONS = {
+OUTCOMES_WITHOUT_CHANGE = {
     "af": Outcome.ALREADY_FOLLOWING,
     "ar": Outcome.ALREADY_REQUESTED,
     "nf": Outcome.NOT_FOLLOWING,
@@ -49,9 +49,9 @@ REJECTIONS = {
     "ub": Outcome.UNBLOCK_FIRST,
 }
 
-# A row for what the actor is to the other, a column for what the other is to the actor, both in the
-# order - F W R B (nothing, FOLLOW, WHISPER, REQUEST, BLOCK). A cell is what the two are afterwards,
-# or the outcome of a change that leaves them as they were.
+# A row for each kind of the actor's edge, a column for each kind of the reverse edge, both in the
+# order - F W R B (NONE, FOLLOW, WHISPER, REQUEST, BLOCK). A cell has both kinds after the action,
+# or the outcome of an action that changes nothing.
 TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
     "follow": (
         follow(10),
@@ -89,7 +89,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         ub ub ub ub ub
         """,
     ),
-    "ask a friend": (
+    "follow with mutual approval": (
         follow(10, mutual=True),
         Outcome.REQUESTED,
         True,
@@ -125,7 +125,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nf nf nf nf nf
         """,
     ),
-    "unfollow a confirmed friend": (
+    "unfollow with mutual approval": (
         unfollow(mutual=True),
         Outcome.UNFOLLOWED,
         True,
@@ -137,7 +137,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nf nf nf nf nf
         """,
     ),
-    "make it open": (
+    "turn a whisper into a follow": (
         update_follow(Kind.FOLLOW),
         Outcome.UPDATED,
         False,
@@ -149,7 +149,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nf nf nf nf nf
         """,
     ),
-    "make it a whisper": (
+    "turn a follow into a whisper": (
         update_follow(Kind.WHISPER),
         Outcome.UPDATED,
         False,
@@ -161,7 +161,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nf nf nf nf nf
         """,
     ),
-    "make it close": (
+    "mark a follow as close": (
         update_follow(close_follow=True),
         Outcome.UPDATED,
         False,
@@ -173,7 +173,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nf nf nf nf nf
         """,
     ),
-    "notify": (
+    "turn on notifications": (
         update_follow(notify=True),
         Outcome.UPDATED,
         False,
@@ -209,7 +209,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nd B- nd nd nd
         """,
     ),
-    "remove a confirmed friend": (
+    "remove a follower with mutual approval": (
         remove_follower(mutual=True),
         Outcome.FOLLOWER_REMOVED,
         True,
@@ -233,7 +233,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         nr nr nr ub nr
         """,
     ),
-    "accept a friend": (
+    "accept a request with mutual approval": (
         accept_request(10, mutual=True),
         Outcome.REQUEST_ACCEPTED,
         True,
@@ -321,7 +321,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
 
 
 def edge(kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
-    return Edge(kind, flags, THEN, Version(7)) if kind or flags else NO_EDGE
+    return Edge(kind, flags, SINCE, Version(7)) if kind or flags else NO_EDGE
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -332,20 +332,20 @@ def test_the_table_of_rules(name: str) -> None:
 
 
 def assert_rule(name: str, kind: Kind, reverse_kind: Kind, cell: str) -> None:
-    """The rule decides as the cell of its table says."""
+    """The rule has the result in the cell of its table."""
     rule, outcome, protected, _ = TABLES[name]
     state = PairState(edge(kind), edge(reverse_kind), following=1, now=NOW, protected=protected)
     decision = rule(state)
-    rejection = REJECTIONS.get(cell)
-    after = (kind, reverse_kind) if rejection else (LETTERS[cell[0]], LETTERS[cell[1]])
+    unchanged = OUTCOMES_WITHOUT_CHANGE.get(cell)
+    after = (kind, reverse_kind) if unchanged else (LETTERS[cell[0]], LETTERS[cell[1]])
     if cell == "FF" and outcome is Outcome.REQUESTED:
-        outcome = Outcome.FOLLOWED  # by asking back
-    assert decision.outcome is (rejection or outcome), (kind, reverse_kind)
+        outcome = Outcome.FOLLOWED  # because the other user has requested it too
+    assert decision.outcome is (unchanged or outcome), (kind, reverse_kind)
     assert (decision.relation.kind, decision.relation.reverse_kind) == after, (kind, reverse_kind)
-    assert bool(decision.steps) is (rejection is None), (kind, reverse_kind)
+    assert bool(decision.steps) is (unchanged is None), (kind, reverse_kind)
 
 
-_before = st.builds(
+_states = st.builds(
     PairState,
     edge=st.builds(
         Edge,
@@ -368,12 +368,12 @@ _before = st.builds(
     protected=st.booleans(),
     both_active=st.booleans(),
 )
-_NOTES = Flags.MUTED | Flags.DISMISSED
+_MUTE_AND_DISMISSAL = Flags.MUTED | Flags.DISMISSED
 _rules = st.sampled_from([rule for rule, *_ in TABLES.values()]) | st.just(unmute())
 
 
-@given(rule=_rules, state=_before)
-def test_steps_lead_from_what_was_to_what_is(rule: Rule, state: PairState) -> None:
+@given(rule=_rules, state=_states)
+def test_the_steps_lead_from_the_state_before_to_the_result(rule: Rule, state: PairState) -> None:
     decision = rule(state)
     edges = {False: state.edge, True: state.reverse}
     friends = is_friends(state.relation.kinds)
@@ -393,69 +393,72 @@ def test_steps_lead_from_what_was_to_what_is(rule: Rule, state: PairState) -> No
     assert friends + sum(step.friends for step in decision.steps) == is_friends(after.kinds)
 
 
-@given(rule=_rules, state=_before)
-def test_doing_it_again_changes_nothing(rule: Rule, state: PairState) -> None:
+@given(rule=_rules, state=_states)
+def test_a_repeated_action_changes_nothing(rule: Rule, state: PairState) -> None:
     once = rule(state)
     again = rule(_after(state, once))
     assert again.steps == ()
     assert again.relation == once.relation
 
 
-@given(rule=_rules, state=_before)
+@given(rule=_rules, state=_states)
 def test_no_rule_but_unmute_removes_a_mute(rule: Rule, state: PairState) -> None:
     decision = rule(state)
     if decision.outcome is not Outcome.UNMUTED:
-        assert all(step.previous.flags & _NOTES & ~step.edge.flags == 0 for step in decision.steps)
+        assert all(
+            step.previous.flags & _MUTE_AND_DISMISSAL & ~step.edge.flags == 0
+            for step in decision.steps
+        )
 
 
-_takes = st.sampled_from(
+_undoable = st.sampled_from(
     [
         unfollow(),
         unfollow(mutual=True),
         remove_follower(),
-        block(PLENTY),
+        block(HIGH_LIMIT),
         decline_request(),
         cancel_request(),
     ]
 )
 
 
-@given(rule=_takes, state=_before)
-def test_an_undo_brings_back_both_edges_with_their_dates(rule: Rule, state: PairState) -> None:
+@given(rule=_undoable, state=_states)
+def test_an_undo_restores_both_edges_with_their_dates(rule: Rule, state: PairState) -> None:
     assume(Kind.BLOCK not in (state.edge.kind, state.reverse.kind))
     done = rule(state)
     assume(done.steps)
     after = _after(state, done)
     record = undo_record(state, done)
-    undone = undo(PLENTY, record)(replace(after, both_active=True, following_limit=None))
+    undone = undo(HIGH_LIMIT, record)(replace(after, both_active=True, following_limit=None))
     assert undone.outcome is Outcome.RESTORED
     assert undone.relation == state.relation
 
 
-def test_an_undo_brings_back_what_the_requests_said() -> None:
+def test_an_undo_restores_the_messages_of_requests() -> None:
     state = PairState(
         edge(Kind.REQUEST), edge(Kind.REQUEST), 1, NOW, message="mine", other_message="theirs"
     )
-    for rule, said in (
-        (block(PLENTY), ["mine", "theirs"]),
+    for rule, messages in (
+        (block(HIGH_LIMIT), ["mine", "theirs"]),
         (cancel_request(), ["mine"]),
         (decline_request(), ["theirs"]),
     ):
         done = rule(state)
-        undone = undo(PLENTY, undo_record(state, done))(_after(state, done))
-        assert [step.message for step in undone.steps] == said
+        undone = undo(HIGH_LIMIT, undo_record(state, done))(_after(state, done))
+        assert [step.message for step in undone.steps] == messages
 
 
-SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
+HIDDEN_ACTIONS: dict[str, tuple[Rule, ...]] = {
     "mute": (mute(),),
     "mute and unmute": (mute(), unmute()),
     "dismiss": (dismiss(),),
-    "make it close": (update_follow(close_follow=True),),
-    "notify": (update_follow(notify=True),),
+    "mark a follow as close": (update_follow(close_follow=True),),
+    "turn on notifications": (update_follow(notify=True),),
 }
 
 
-KINDS_BEFORE_SECRET_ACTS = [
+KINDS_BEFORE = [
     *product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS),
     *product(FOLLOWS, (Kind.FOLLOW, Kind.WHISPER, Kind.NONE)),
     (Kind.NONE, Kind.REQUEST),
@@ -463,119 +466,124 @@ KINDS_BEFORE_SECRET_ACTS = [
 ]
 
 
-@pytest.mark.parametrize("acts", SECRET_ACTS.values(), ids=SECRET_ACTS)
+@pytest.mark.parametrize("actions", HIDDEN_ACTIONS.values(), ids=HIDDEN_ACTIONS)
 @pytest.mark.parametrize(
-    "taking",
-    [unfollow(), remove_follower(), block(PLENTY), decline_request(), cancel_request()],
+    "ending",
+    [unfollow(), remove_follower(), block(HIGH_LIMIT), decline_request(), cancel_request()],
 )
-def test_an_undo_reveals_no_secret_change_of_the_other(
-    taking: Rule, acts: tuple[Rule, ...]
+def test_an_undo_does_not_reveal_hidden_changes_of_the_other_user(
+    ending: Rule, actions: tuple[Rule, ...]
 ) -> None:
-    """It does not revert such a change either."""
-    for kind, reverse_kind in KINDS_BEFORE_SECRET_ACTS:
-        assert_undo_tells_nothing(taking, kind, reverse_kind, acts)
+    """It does not revert them either."""
+    for kind, reverse_kind in KINDS_BEFORE:
+        assert_undo_is_unaffected(ending, kind, reverse_kind, actions)
 
 
-def assert_undo_tells_nothing(
-    taking: Rule, kind: Kind, reverse_kind: Kind, acts: tuple[Rule, ...]
+def assert_undo_is_unaffected(
+    ending: Rule, kind: Kind, reverse_kind: Kind, actions: tuple[Rule, ...]
 ) -> None:
     state = PairState(edge(kind), edge(reverse_kind), 1, NOW)
-    done = taking(state)
+    done = ending(state)
     after, record = _after(state, done), undo_record(state, done)
     if not done.steps:
         return
-    acted = _reversed(after)
-    for act in acts:
-        acted = _after(acted, act(acted))
-    theirs = _reversed(acted)
-    expected = undo(PLENTY, record, whispers=False)(after)
-    undone = undo(PLENTY, record, whispers=False)(theirs)
+    other_side = _reversed(after)
+    for action in actions:
+        other_side = _after(other_side, action(other_side))
+    after_actions = _reversed(other_side)
+    expected = undo(HIGH_LIMIT, record, whispers=False)(after)
+    undone = undo(HIGH_LIMIT, record, whispers=False)(after_actions)
     before = (kind, reverse_kind)
     assert undone.outcome is expected.outcome is Outcome.RESTORED, before
     assert undone.edge.kind is expected.edge.kind, before
     assert undone.reverse.kind is expected.reverse.kind, before
-    assert undone.reverse.flags & _NOTES == theirs.reverse.flags & _NOTES, before
+    assert (
+        undone.reverse.flags & _MUTE_AND_DISMISSAL
+        == after_actions.reverse.flags & _MUTE_AND_DISMISSAL
+    ), before
 
 
-@pytest.mark.parametrize("own", [Kind.NONE, *FOLLOWS])
+@pytest.mark.parametrize("own_kind", [Kind.NONE, *FOLLOWS])
 @pytest.mark.parametrize(
-    ("taking", "kind"), [(remove_follower(), Kind.FOLLOW), (decline_request(), Kind.REQUEST)]
+    ("ending", "kind"), [(remove_follower(), Kind.FOLLOW), (decline_request(), Kind.REQUEST)]
 )
-def test_an_undo_answers_a_hidden_whisper_like_a_full_limit(
-    taking: Rule, kind: Kind, own: Kind
+def test_an_undo_has_the_same_outcome_for_a_hidden_whisper_and_a_full_limit(
+    ending: Rule, kind: Kind, own_kind: Kind
 ) -> None:
-    state = PairState(edge(own), edge(kind), 1, NOW, other_following_limit=5)
-    done = taking(state)
+    state = PairState(edge(own_kind), edge(kind), 1, NOW, other_following_limit=5)
+    done = ending(state)
     after, record = _after(state, done), undo_record(state, done)
     whispering = _reversed(after)
-    whispering = _reversed(_after(whispering, follow(PLENTY, Kind.WHISPER)(whispering)))
+    whispering = _reversed(_after(whispering, follow(HIGH_LIMIT, Kind.WHISPER)(whispering)))
     assert whispering.reverse.kind is Kind.WHISPER
     for now in (whispering, replace(after, other_following=5)):
-        result = undo(PLENTY, record, whispers=False)(now)
+        result = undo(HIGH_LIMIT, record, whispers=False)(now)
         assert (result.outcome, result.steps) == (Outcome.CANNOT_UNDO, ())
 
 
-def test_an_undo_after_a_block_is_answered_as_a_follow() -> None:
+def test_an_undo_after_a_block_by_the_other_user_has_the_outcome_of_a_follow() -> None:
     state = PairState(edge(Kind.FOLLOW), NO_EDGE, 1, NOW)
     done = unfollow()(state)
     after, record = _after(state, done), undo_record(state, done)
-    blocked = _reversed(_after(_reversed(after), block(PLENTY)(_reversed(after))))
+    blocked = _reversed(_after(_reversed(after), block(HIGH_LIMIT)(_reversed(after))))
     for now in (blocked, replace(after, both_active=False)):
-        assert undo(PLENTY, record)(now).outcome is follow(PLENTY)(now).outcome
+        assert undo(HIGH_LIMIT, record)(now).outcome is follow(HIGH_LIMIT)(now).outcome
     unblocked = _reversed(_after(_reversed(blocked), unblock()(_reversed(blocked))))
-    assert undo(PLENTY, record)(unblocked).outcome is Outcome.RESTORED
+    assert undo(HIGH_LIMIT, record)(unblocked).outcome is Outcome.RESTORED
 
 
-def test_an_unseen_block_leaves_the_undo_of_a_mere_block_as_it_is() -> None:
+def test_a_block_by_the_other_user_does_not_affect_the_undo_of_a_block_without_follows() -> None:
     state = PairState(NO_EDGE, NO_EDGE, 1, NOW)
-    done = block(PLENTY)(state)
+    done = block(HIGH_LIMIT)(state)
     after, record = _after(state, done), undo_record(state, done)
     blocked = replace(after, reverse=edge(Kind.BLOCK))
     for now in (after, blocked, replace(after, both_active=False)):
-        undone = undo(PLENTY, record)(now)
+        undone = undo(HIGH_LIMIT, record)(now)
         assert (undone.outcome, undone.edge.kind) == (Outcome.RESTORED, Kind.NONE)
         assert undone.reverse.kind is now.reverse.kind
 
 
-def test_a_newer_change_is_never_undone() -> None:
+def test_an_undo_is_rejected_after_a_newer_change() -> None:
     state = PairState(edge(Kind.FOLLOW), NO_EDGE, following=1, now=NOW)
     done = unfollow()(state)
     after, record = _after(state, done), undo_record(state, done)
     later = _after(after, follow(10)(after))
-    assert undo(PLENTY, record)(later).outcome is Outcome.CANNOT_UNDO
+    assert undo(HIGH_LIMIT, record)(later).outcome is Outcome.CANNOT_UNDO
     state = PairState(NO_EDGE, edge(Kind.FOLLOW), following=1, now=NOW)
     done = remove_follower()(state)
     after, record = _after(state, done), undo_record(state, done)
-    for act in (block(PLENTY), mute()):
-        assert undo(PLENTY, record)(_after(after, act(after))).outcome is Outcome.CANNOT_UNDO
+    for action in (block(HIGH_LIMIT), mute()):
+        assert undo(HIGH_LIMIT, record)(_after(after, action(after))).outcome is Outcome.CANNOT_UNDO
     for kind in (Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST):
-        back = replace(after, reverse=edge(kind))
-        assert undo(PLENTY, record)(back).outcome is Outcome.CANNOT_UNDO
+        followed_again = replace(after, reverse=edge(kind))
+        assert undo(HIGH_LIMIT, record)(followed_again).outcome is Outcome.CANNOT_UNDO
 
 
-@pytest.mark.parametrize("taking", [unfollow(), block(PLENTY)])
+@pytest.mark.parametrize("ending", [unfollow(), block(HIGH_LIMIT)])
 @pytest.mark.parametrize("kind", sorted(FOLLOWS))
-@pytest.mark.parametrize("then", [False, True])
-def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> None:
+@pytest.mark.parametrize("was_protected", [False, True])
+def test_undoing_an_unfollow_of_an_account_that_has_become_protected_is_a_request(
+    ending: Rule, kind: Kind, was_protected: bool
+) -> None:
     kept = Flags.CLOSE_FOLLOW | Flags.NOTIFY
-    state = PairState(edge(kind, kept), NO_EDGE, 1, NOW, protected=then)
-    done = taking(state)
+    state = PairState(edge(kind, kept), NO_EDGE, 1, NOW, protected=was_protected)
+    done = ending(state)
     after, record = _after(state, done), undo_record(state, done)
-    undone = undo(PLENTY, record)(replace(after, protected=True))
+    undone = undo(HIGH_LIMIT, record)(replace(after, protected=True))
     assert undone.outcome is Outcome.RESTORED
-    if then:
+    if was_protected:
         assert undone.relation == state.relation
     else:
-        secret = Flags.WHISPER_REQUEST if kind is Kind.WHISPER else Flags.PLAIN
+        request_flag = Flags.WHISPER_REQUEST if kind is Kind.WHISPER else Flags.PLAIN
         assert undone.edge.kind is Kind.REQUEST
-        assert undone.edge.flags == kept | secret
+        assert undone.edge.flags == kept | request_flag
 
 
-def test_an_undo_lifts_nobody_over_their_limit() -> None:
+def test_an_undo_restores_no_follow_above_the_other_users_limit() -> None:
     state = PairState(edge(Kind.FOLLOW), edge(Kind.FOLLOW), 1, NOW, other_following=3)
-    blocked = block(PLENTY)(state)
-    for own, limit, after in ((None, 3, Kind.NONE), (4, 3, Kind.FOLLOW), (3, 9, Kind.NONE)):
-        full = replace(_after(state, blocked), other_following_limit=own)
+    blocked = block(HIGH_LIMIT)(state)
+    for own_limit, limit, after in ((None, 3, Kind.NONE), (4, 3, Kind.FOLLOW), (3, 9, Kind.NONE)):
+        full = replace(_after(state, blocked), other_following_limit=own_limit)
         undone = undo(limit, undo_record(state, blocked))(full)
         assert undone.outcome is Outcome.RESTORED
         assert (undone.edge.kind, undone.reverse.kind) == (Kind.FOLLOW, after)
@@ -586,15 +594,15 @@ def test_an_undo_lifts_nobody_over_their_limit() -> None:
 
 def test_turning_a_whisper_into_a_follow_keeps_its_date() -> None:
     decision = update_follow(Kind.FOLLOW)(PairState(edge(Kind.WHISPER), NO_EDGE, 1, NOW))
-    assert decision.steps[0].edge.since == THEN
+    assert decision.steps[0].edge.since == SINCE
 
 
-def test_a_follow_begins_now() -> None:
+def test_a_new_follow_has_the_current_time() -> None:
     decision = follow(10)(PairState(NO_EDGE, NO_EDGE, 0, NOW))
     assert decision.steps[0].edge == Edge(Kind.FOLLOW, Flags.PLAIN, NOW_MS, Version(NOW))
 
 
-def test_a_secret_request_becomes_a_whisper() -> None:
+def test_a_request_for_a_whisper_becomes_a_whisper_or_a_follow_if_whispers_are_hidden() -> None:
     asked = follow(10, Kind.WHISPER, message="hello")(
         PairState(NO_EDGE, NO_EDGE, 0, NOW, protected=True)
     )
@@ -603,23 +611,28 @@ def test_a_secret_request_becomes_a_whisper() -> None:
     assert accepted.relation.reverse_kind is Kind.WHISPER
     assert Flags.WHISPER_REQUEST not in accepted.steps[0].edge.flags
     asked_before = PairState(NO_EDGE, asked.steps[0].edge, 0, NOW + 1)
-    known = accept_request(10, whispers=False)(asked_before)
-    assert (known.reverse.kind, known.reverse.flags) == (Kind.FOLLOW, Flags.PLAIN)
+    accepted_as_follow = accept_request(10, whispers=False)(asked_before)
+    assert (accepted_as_follow.reverse.kind, accepted_as_follow.reverse.flags) == (
+        Kind.FOLLOW,
+        Flags.PLAIN,
+    )
 
 
-def test_a_request_that_needs_no_approval_any_more_is_granted_by_asking_again() -> None:
+def test_a_repeated_request_to_an_account_that_is_no_longer_protected_is_a_follow() -> None:
     decision = follow(10)(PairState(edge(Kind.REQUEST), NO_EDGE, 10, NOW))
     assert decision.outcome is Outcome.FOLLOWED
 
 
-@pytest.mark.parametrize(("own", "most"), [(None, 3), (5, 5), (0, 0)])
-def test_the_limit_is_the_last_follow_that_is_allowed(own: int | None, most: int) -> None:
-    state = PairState(NO_EDGE, NO_EDGE, following=most, now=NOW, following_limit=own)
+@pytest.mark.parametrize(("own_limit", "limit"), [(None, 3), (5, 5), (0, 0)])
+def test_a_follow_is_rejected_at_the_limit_and_allowed_below_it(
+    own_limit: int | None, limit: int
+) -> None:
+    state = PairState(NO_EDGE, NO_EDGE, following=limit, now=NOW, following_limit=own_limit)
     rejected = follow(3)(state)
     assert rejected.outcome is Outcome.FOLLOWING_LIMIT_REACHED
-    assert rejected.limit == (most, most)
-    if most:
-        assert follow(3)(replace(state, following=most - 1)).steps
+    assert rejected.limit == (limit, limit)
+    if limit:
+        assert follow(3)(replace(state, following=limit - 1)).steps
 
 
 def test_accepting_with_a_follow_back_respects_the_limit() -> None:
@@ -629,20 +642,20 @@ def test_accepting_with_a_follow_back_respects_the_limit() -> None:
     assert rejected.outcome is Outcome.FOLLOWING_LIMIT_REACHED
 
 
-def test_blocks_have_a_limit_of_their_own() -> None:
+def test_a_block_is_rejected_at_the_limit_of_blocks() -> None:
     rejected = block(3)(PairState(NO_EDGE, NO_EDGE, 0, NOW, blocks=3))
     assert (rejected.outcome, rejected.limit) == (Outcome.BLOCK_LIMIT_REACHED, (3, 3))
 
 
 def test_rules_treat_relations_with_an_absent_account_as_none() -> None:
     for kind, reverse_kind in product(Kind, Kind):
-        gone = PairState(edge(kind), edge(reverse_kind), 1, NOW, both_active=False)
+        absent = PairState(edge(kind), edge(reverse_kind), 1, NOW, both_active=False)
         result = Outcome.UNBLOCK_FIRST if kind is Kind.BLOCK else Outcome.NOT_ALLOWED
         for rule in (follow(3), follow(3, Kind.WHISPER)):
             for protected in (True, False):
-                assert rule(replace(gone, protected=protected)).outcome is result
-        assert update_follow(close_follow=True)(gone).outcome is Outcome.NOT_FOLLOWING
-        assert accept_request(3)(gone).outcome is Outcome.NO_REQUEST
+                assert rule(replace(absent, protected=protected)).outcome is result
+        assert update_follow(close_follow=True)(absent).outcome is Outcome.NOT_FOLLOWING
+        assert accept_request(3)(absent).outcome is Outcome.NO_REQUEST
 
 
 EVERY_RULE = (
@@ -660,7 +673,7 @@ def test_an_inactive_account_changes_nothing() -> None:
         assert (decision.outcome, decision.steps) == (Outcome.ACCOUNT_NOT_ACTIVE, ())
 
 
-def test_with_a_deleted_account_things_only_end() -> None:
+def test_actions_towards_a_deleted_account_only_end_edges() -> None:
     changed = set()
     for rule, kind, reverse_kind in product(EVERY_RULE, Kind, Kind):
         state = PairState(edge(kind), edge(reverse_kind), 1, NOW, both_active=False, deleted=True)
@@ -678,9 +691,11 @@ def test_with_a_deleted_account_things_only_end() -> None:
     }
 
 
-def test_an_erasure_leaves_nothing_but_what_the_other_has_noted() -> None:
-    noted = Flags.MUTED | Flags.DISMISSED
-    for kind, reverse_kind, flags in product(Kind, Kind, (Flags.PLAIN, noted, Flags.CLOSE_FOLLOW)):
+def test_an_erasure_keeps_only_the_mute_and_dismissal_of_the_other_user() -> None:
+    kept_flags = Flags.MUTED | Flags.DISMISSED
+    for kind, reverse_kind, flags in product(
+        Kind, Kind, (Flags.PLAIN, kept_flags, Flags.CLOSE_FOLLOW)
+    ):
         state = PairState(
             edge(kind, flags), edge(reverse_kind, flags), 1, NOW, muted_until=Millis(5)
         )
@@ -689,13 +704,13 @@ def test_an_erasure_leaves_nothing_but_what_the_other_has_noted() -> None:
         assert decision.reverse.kind is Kind.NONE
         assert all(step.muted_until is None for step in decision.steps)
         if reverse_kind:
-            assert decision.reverse.flags == flags & noted
+            assert decision.reverse.flags == flags & kept_flags
         friends = kind is reverse_kind is Kind.FOLLOW
         assert sum(step.friends for step in decision.steps) == -friends
         assert not erase()(replace(state, edge=decision.edge, reverse=decision.reverse)).steps
 
 
-def test_a_mute_can_be_given_another_end() -> None:
+def test_the_end_of_a_mute_can_be_changed() -> None:
     muted = PairState(edge(Kind.NONE, Flags.MUTED), NO_EDGE, 0, NOW, muted_until=Millis(9))
     assert mute(Millis(9))(muted).outcome is Outcome.ALREADY_MUTED
     assert mute()(muted).steps[0].muted_until is None
@@ -703,7 +718,7 @@ def test_a_mute_can_be_given_another_end() -> None:
 
 
 @pytest.mark.parametrize("ended", [unfollow(), block(10)])
-def test_an_undo_is_held_to_the_following_limit(ended: Rule) -> None:
+def test_an_undo_is_rejected_at_the_following_limit(ended: Rule) -> None:
     state = PairState(edge(Kind.FOLLOW), NO_EDGE, following=3, now=NOW)
     done = ended(state)
     record = undo_record(state, done)
@@ -724,7 +739,7 @@ def test_an_undo_is_held_to_the_following_limit(ended: Rule) -> None:
         (None, Outcome.NOT_MUTED),
     ],
 )
-def test_a_mute_ends_when_its_time_has_passed_and_no_other_does(
+def test_end_mute_ends_only_a_mute_whose_time_has_passed(
     until: Millis | None, outcome: Outcome
 ) -> None:
     muted = PairState(edge(Kind.FOLLOW, Flags.MUTED), NO_EDGE, 1, NOW, muted_until=until)

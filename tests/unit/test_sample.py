@@ -1,13 +1,13 @@
-"""The sample graph is the same on every machine, and shows what the examples ask for."""
+"""The sample graph: the same on every machine, with the relations that the examples query."""
 
 from gateway.sample import CAST, sample_edges
 
 
-def test_it_is_the_same_every_time() -> None:
+def test_the_sample_graph_is_the_same_every_time() -> None:
     assert list(sample_edges()) == list(sample_edges())
 
 
-def test_its_edges_are_good_and_distinct() -> None:
+def test_its_edges_are_valid_and_distinct() -> None:
     edges = list(sample_edges())
     pairs = {(source, target) for source, target, _ in edges}
     assert len(pairs) == len(edges)
@@ -17,7 +17,7 @@ def test_its_edges_are_good_and_distinct() -> None:
     )
 
 
-def test_the_examples_have_something_to_show() -> None:
+def test_user_1_has_friends_and_does_not_follow_user_399() -> None:
     pairs = {(source, target) for source, target, _ in sample_edges()}
     friends = [target for source, target in pairs if source == 1 and (target, 1) in pairs]
     assert len(friends) >= 3

@@ -7,12 +7,12 @@ import pytest
 from gateway.http.open_connections import ConnectionLimits
 from gateway.server.open_files import OTHERS, within_open_files
 
-PROXIES_S = 60
+PROXY_IDLE_S = 60
 """How long nginx and the usual load balancers keep an idle connection to a server."""
 
 
 def test_an_idle_connection_stays_open_for_longer_than_proxies_keep_theirs() -> None:
-    assert ConnectionLimits().idle_s > PROXIES_S
+    assert ConnectionLimits().idle_s > PROXY_IDLE_S
 
 
 def test_connections_are_limited_to_the_open_files_that_the_system_allows(

@@ -7,15 +7,16 @@ from storage.postgres.connection import session
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "PAUSE_S", 0)
 
 
-def fails(error: asyncpg.PostgresError, times: int) -> list[asyncpg.PostgresError | None]:
+def results_of(error: asyncpg.PostgresError, times: int) -> list[asyncpg.PostgresError | None]:
+    """The error so many times, and None for a success."""
     return [error] * times + [None]
 
 
-async def take(results: list[asyncpg.PostgresError | None]) -> str:
+async def transaction(results: list[asyncpg.PostgresError | None]) -> str:
     """A transaction that ends with the next of `results`."""
     if (error := results.pop(0)) is not None:
         raise error
@@ -34,9 +35,9 @@ async def take(results: list[asyncpg.PostgresError | None]) -> str:
     ],
 )
 async def test_a_transaction_that_is_cancelled_is_run_again(error: asyncpg.PostgresError) -> None:
-    assert await session.retry(take, fails(error, 3)) == "done"
+    assert await session.retry(transaction, results_of(error, 3)) == "done"
     with pytest.raises(type(error)):
-        await session.retry(take, fails(error, session.ATTEMPTS))
+        await session.retry(transaction, results_of(error, session.ATTEMPTS))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ async def test_a_transaction_that_is_cancelled_is_run_again(error: asyncpg.Postg
     ],
 )
 async def test_any_other_error_is_raised_at_once(error: asyncpg.PostgresError) -> None:
-    results = fails(error, 1)
+    results = results_of(error, 1)
     with pytest.raises(type(error)):
-        await session.retry(take, results)
+        await session.retry(transaction, results)
     assert results == [None]

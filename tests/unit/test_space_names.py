@@ -1,4 +1,4 @@
-"""Which space a request names: all its parts must agree."""
+"""The space that a request names in its path, header and token, which must agree."""
 
 import jwt
 import pytest
@@ -22,7 +22,7 @@ def names(*sources: SpaceSource) -> SpaceNames:
     return SpaceNames("public", NamedBy(frozenset(sources)))
 
 
-EVERY = names(*SpaceSource)
+ALL_SOURCES = names(*SpaceSource)
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ EVERY = names(*SpaceSource)
         ("/spaces//graphql", headers(), ""),
     ],
 )
-def test_any_part_names_the_space(path: str, given: Headers, space: str) -> None:
-    assert EVERY.of(name_in_path(path), given) == space
+def test_path_header_or_claim_names_the_space(path: str, given: Headers, space: str) -> None:
+    assert ALL_SOURCES.of(name_in_path(path), given) == space
 
 
 @pytest.mark.parametrize(
@@ -51,28 +51,28 @@ def test_any_part_names_the_space(path: str, given: Headers, space: str) -> None
         ("/spaces//graphql", headers("biz")),
     ],
 )
-def test_parts_that_disagree_are_a_conflict(path: str, given: Headers) -> None:
+def test_a_request_that_names_two_spaces_is_rejected(path: str, given: Headers) -> None:
     with pytest.raises(HttpRejection) as rejected:
-        EVERY.of(name_in_path(path), given)
+        ALL_SOURCES.of(name_in_path(path), given)
     assert (rejected.value.status, rejected.value.code) == (403, "SPACE_CONFLICT")
 
 
 def test_a_token_without_the_claim_is_for_the_default_space_only() -> None:
     raw = [*headers("shop").items(), *headers(sub="1").items()]
     with pytest.raises(HttpRejection) as rejected:
-        EVERY.of(None, Headers(raw))
+        ALL_SOURCES.of(None, Headers(raw))
     assert rejected.value.code == "SPACE_CONFLICT"
     assert names(SpaceSource.HEADER).of(None, Headers(raw)) == "shop"
 
 
-def test_a_part_that_is_no_source_is_not_read() -> None:
+def test_only_configured_sources_are_read() -> None:
     assert names(SpaceSource.CLAIM).of("shop", headers()) == "public"
     assert names(SpaceSource.PATH).of(None, headers(space="shop")) == "public"
 
 
 @pytest.mark.parametrize("credentials", [b"Bearer no.token", b"Basic YTpi", b"", b"Bearer \xff"])
-def test_a_token_that_cannot_be_read_is_left_to_authentication(credentials: bytes) -> None:
-    assert EVERY.of(None, Headers([(b"authorization", credentials)])) == "public"
+def test_an_unreadable_token_names_the_default_space(credentials: bytes) -> None:
+    assert ALL_SOURCES.of(None, Headers([(b"authorization", credentials)])) == "public"
 
 
 @pytest.mark.parametrize("path", ["/graphql", "/spaces/shop", "/spacesshop/graphql", "/spaces"])

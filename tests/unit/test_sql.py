@@ -1,17 +1,17 @@
-"""Named statements: a name with braces is several."""
+"""The parser of named SQL statements. Braces expand one statement to several."""
 
 import pytest
 
 from storage.postgres.sql import parse
 
 
-def test_a_name_is_a_statement_with_its_comment() -> None:
+def test_a_statement_keeps_its_comment() -> None:
     assert parse("-- name: one\n-- Cheap.\nSELECT '{}'\n") == {
         "one": "-- name: one\n-- Cheap.\nSELECT '{}'"
     }
 
 
-def test_braces_make_a_statement_of_each_word() -> None:
+def test_braces_expand_to_one_statement_for_each_alternative() -> None:
     text = "-- name: page_{old,new}\nSELECT a ORDER BY a {ASC,DESC}, b {ASC,DESC}"
     assert parse(text) == {
         "page_old": "-- name: page_old\nSELECT a ORDER BY a ASC, b ASC",

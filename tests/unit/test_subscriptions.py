@@ -14,7 +14,7 @@ ONE, TWO = UserId(1), UserId(2)
 
 
 class Listener:
-    """Counts how often listening began."""
+    """Counts how often listening began and ended."""
 
     def __init__(self) -> None:
         self.began = 0
@@ -42,11 +42,11 @@ async def test_a_subscription_starts_woken_and_is_then_woken_by_its_users_only()
     with (
         subscriptions.open(ONE) as one,
         subscriptions.open(TWO) as two,
-        subscriptions.open(ONE) as also_one,
+        subscriptions.open(ONE) as another_one,
     ):
-        assert [await is_woken(waiter) for waiter in (one, two, also_one)] == [True] * 3
+        assert [await is_woken(waiter) for waiter in (one, two, another_one)] == [True] * 3
         subscriptions.wake([ONE, ONE])
-        assert [await is_woken(waiter) for waiter in (one, two, also_one)] == [True, False, True]
+        assert [await is_woken(waiter) for waiter in (one, two, another_one)] == [True, False, True]
         assert not await is_woken(one)
         subscriptions.wake_all()
         assert [await is_woken(waiter) for waiter in (one, two)] == [True, True]
@@ -65,7 +65,7 @@ async def test_the_number_of_subscriptions_is_bounded() -> None:
     await subscriptions.close()
 
 
-async def test_a_viewer_leaves_subscriptions_to_others() -> None:
+async def test_a_viewer_may_have_at_most_one_percent_of_the_subscriptions() -> None:
     subscriptions = Subscriptions(Listener().listen, 20_000)
     with ExitStack() as opened:
         for _ in range(200):
@@ -79,14 +79,14 @@ async def test_a_viewer_leaves_subscriptions_to_others() -> None:
     await subscriptions.close()
 
 
-async def test_many_waiters_are_woken_in_turns() -> None:
+async def test_many_waiters_are_woken_over_several_iterations_of_the_event_loop() -> None:
     subscriptions = Subscriptions(Listener().listen, 1_000)
     woken = 0
 
     async def wait(ticks: LoopTicks) -> None:
         nonlocal woken
         with subscriptions.open(ONE) as subscription:
-            await subscription.wait_for_change()  # that of the beginning
+            await subscription.wait_for_change()  # it starts woken
             await subscription.wait_for_change()
             ticks.add("woken", 1)
             woken += 1
@@ -103,7 +103,7 @@ async def test_many_waiters_are_woken_in_turns() -> None:
     await subscriptions.close()
 
 
-async def test_one_listener_begins_with_the_first_waiter_and_ends_with_the_process() -> None:
+async def test_one_listener_begins_with_the_first_subscription_and_ends_at_close() -> None:
     listener = Listener()
     subscriptions = Subscriptions(listener.listen, 10)
     await asyncio.sleep(0)

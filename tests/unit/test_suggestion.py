@@ -26,33 +26,35 @@ NOBODY: frozenset[UserId] = frozenset()
 
 
 def entries(*users: UserId) -> list[Position]:
-    """The first began last."""
+    """Follows of these users, the newest first."""
     return [Position(Millis(100 - place), user) for place, user in enumerate(users)]
 
 
 def found(
     followers: list[Position],
-    circles: dict[UserId, list[Position]],
+    follows_of: dict[UserId, list[Position]],
     strengths: dict[UserId, float] | None = None,
     totals: dict[UserId, int] | None = None,
 ) -> Candidates:
-    """The candidates of a viewer who follows the owners of the circles. Unless there are `totals`,
-    each of these follows ten users."""
-    middles = totals or dict.fromkeys(circles, 10)
-    return candidates(followers, frozenset(circles), middles, circles, strengths or {})
+    """The candidates for a viewer with these followers, who follows the keys of `follows_of`.
+
+    `strengths`: affinity scores. `totals`: how many users each key follows, by default ten.
+    """
+    middles = totals or dict.fromkeys(follows_of, 10)
+    return candidates(followers, frozenset(follows_of), middles, follows_of, strengths or {})
 
 
 def order(
     followers: list[Position],
-    circles: dict[UserId, list[Position]],
+    follows_of: dict[UserId, list[Position]],
     strengths: dict[UserId, float] | None = None,
 ) -> list[UserId]:
-    return list(found(followers, circles, strengths).best_first)
+    return list(found(followers, follows_of, strengths).best_first)
 
 
-def test_reasons_name_who_is_known() -> None:
-    circles = {user: entries(EVE) for user in (ANN, BEN, CAT)}
-    both = found(entries(DAN), circles)
+def test_a_suggestion_has_a_reason_and_the_known_followers() -> None:
+    follows_of = {user: entries(EVE) for user in (ANN, BEN, CAT)}
+    both = found(entries(DAN), follows_of)
     assert both.best_first == [DAN, EVE]
     assert both.explained([EVE, DAN]) == [
         Suggestion(EVE, Reason.FRIENDS_OF_FRIENDS, [ANN, BEN, CAT]),
@@ -60,7 +62,7 @@ def test_reasons_name_who_is_known() -> None:
     ]
 
 
-def test_more_known_followers_come_first() -> None:
+def test_users_with_more_known_followers_come_first() -> None:
     assert order([], {ANN: entries(EVE, DAN), BEN: entries(DAN)}) == [DAN, EVE]
 
 
@@ -69,61 +71,61 @@ def test_a_follower_may_have_known_followers_too() -> None:
     assert first == Suggestion(DAN, Reason.FOLLOWS_YOU, [ANN])
 
 
-def test_the_follows_of_a_user_with_few_count_more() -> None:
-    circles = {ANN: entries(DAN), BEN: entries(EVE)}
-    assert found([], circles, totals={ANN: 500, BEN: 5}).best_first == [EVE, DAN]
-    assert found([], circles, totals={ANN: 5, BEN: 500}).best_first == [DAN, EVE]
+def test_the_follows_of_a_user_who_follows_few_count_more() -> None:
+    follows_of = {ANN: entries(DAN), BEN: entries(EVE)}
+    assert found([], follows_of, totals={ANN: 500, BEN: 5}).best_first == [EVE, DAN]
+    assert found([], follows_of, totals={ANN: 5, BEN: 500}).best_first == [DAN, EVE]
 
 
 def test_follows_of_friends_come_before_follows_of_followed_users() -> None:
-    circles = {ANN: entries(DAN), BEN: entries(EVE)}
-    assert order(entries(BEN), circles) == [BEN, EVE, DAN]
+    follows_of = {ANN: entries(DAN), BEN: entries(EVE)}
+    assert order(entries(BEN), follows_of) == [BEN, EVE, DAN]
 
 
-def test_weights_are_one_on_average_and_whole_steps() -> None:
+def test_weights_are_whole_steps_and_at_least_one() -> None:
     assert weights_of({}, NOBODY) == {}
     assert weights_of({ANN: 9, BEN: 9}, NOBODY) == {ANN: 2, BEN: 2}
     weights = weights_of({ANN: 3, BEN: 700, CAT: 20}, frozenset({CAT}))
     assert weights == {ANN: 3, BEN: 1, CAT: 3}
-    assert weights_of({ANN: 1, BEN: 10**9}, NOBODY)[BEN] == 1, "everybody counts"
+    assert weights_of({ANN: 1, BEN: 10**9}, NOBODY)[BEN] == 1, "a weight is at least 1"
 
 
-def test_a_follower_counts_as_much_as_the_viewer_follows_back() -> None:
-    fans = [UserId(user) for user in range(10, 110)]
-    assert follow_back_worth([], NOBODY) == FOLLOW_BACK_WORTH / 3, "nothing is known"
-    assert follow_back_worth(fans, NOBODY) < 1
-    assert follow_back_worth(fans, frozenset(fans)) > 0.98 * FOLLOW_BACK_WORTH
-    half = follow_back_worth(fans, frozenset(fans[::2]))
+def test_a_follower_counts_more_if_the_viewer_follows_back_more_followers() -> None:
+    fan_ids = [UserId(user) for user in range(10, 110)]
+    assert follow_back_worth([], NOBODY) == FOLLOW_BACK_WORTH / 3, "the viewer has no followers yet"
+    assert follow_back_worth(fan_ids, NOBODY) < 1
+    assert follow_back_worth(fan_ids, frozenset(fan_ids)) > 0.98 * FOLLOW_BACK_WORTH
+    half = follow_back_worth(fan_ids, frozenset(fan_ids[::2]))
     assert half == pytest.approx(FOLLOW_BACK_WORTH / 2, rel=0.01)
 
 
 def test_friends_of_friends_come_first_for_a_user_who_never_follows_back() -> None:
-    fans = entries(*(UserId(user) for user in range(10, 110)))
-    assert order(fans, {ANN: entries(EVE)})[0] == EVE
+    fan_ids = entries(*(UserId(user) for user in range(10, 110)))
+    assert order(fan_ids, {ANN: entries(EVE)})[0] == EVE
 
 
 def test_an_interaction_counts_as_much_as_four_known_followers() -> None:
-    circles = {ANN: entries(EVE, DAN), BEN: entries(DAN)}
-    assert order([], circles, {EVE: 0.9 / 4}) == [DAN, EVE]
-    assert order([], circles, {EVE: 1.1 / 4}) == [EVE, DAN]
+    follows_of = {ANN: entries(EVE, DAN), BEN: entries(DAN)}
+    assert order([], follows_of, {EVE: 0.9 / 4}) == [DAN, EVE]
+    assert order([], follows_of, {EVE: 1.1 / 4}) == [EVE, DAN]
 
 
-def test_closeness_makes_nobody_a_candidate() -> None:
+def test_affinity_makes_nobody_a_candidate() -> None:
     assert order([], {ANN: entries(DAN)}, {EVE: 50.0}) == [DAN]
 
 
-def test_of_equals_the_newest_follower_comes_first() -> None:
+def test_of_equal_followers_the_newest_comes_first() -> None:
     assert order(entries(CAT, ANN, BEN), {}) == [CAT, ANN, BEN]
 
 
-def test_closeness_changes_the_order_and_nothing_else() -> None:
-    circles = {ANN: entries(EVE, DAN), BEN: entries(DAN, CAT)}
-    plain = found(entries(CAT), circles)
-    close = found(entries(CAT), circles, {EVE: 50.0, DAN: 3.0})
-    assert plain.best_first != close.best_first
-    users = sorted(plain.best_first)
-    assert sorted(close.best_first) == users
-    assert close.explained(users) == plain.explained(users)
+def test_affinity_changes_the_order_and_nothing_else() -> None:
+    follows_of = {ANN: entries(EVE, DAN), BEN: entries(DAN, CAT)}
+    without_affinity = found(entries(CAT), follows_of)
+    with_affinity = found(entries(CAT), follows_of, {EVE: 50.0, DAN: 3.0})
+    assert without_affinity.best_first != with_affinity.best_first
+    users = sorted(without_affinity.best_first)
+    assert sorted(with_affinity.best_first) == users
+    assert with_affinity.explained(users) == without_affinity.explained(users)
 
 
 def test_follows_of_peers_are_suggested_with_that_reason() -> None:
@@ -136,12 +138,12 @@ def test_follows_of_peers_are_suggested_with_that_reason() -> None:
     ]
 
 
-def test_peers_are_in_most_lists_of_followers() -> None:
+def test_peers_are_the_users_in_the_greatest_number_of_lists() -> None:
     lists = [entries(ANN, BEN), entries(CAT, BEN), entries(DAN, EVE)]
     assert peers_of(lists, frozenset({DAN}), 3) == [BEN, ANN, CAT]
 
 
-def test_users_who_follow_nobody_or_hide_whom_take_no_place() -> None:
+def test_users_who_follow_nobody_or_hide_their_follows_are_left_out() -> None:
     newest = [ANN, BEN, CAT, DAN, EVE]
     examined: list[tuple[UserId, int | None]] = [
         (EVE, 7), (ANN, 0), (BEN, None), (DAN, 2), (CAT, 9),
@@ -150,23 +152,25 @@ def test_users_who_follow_nobody_or_hide_whom_take_no_place() -> None:
     assert list(middles_of(newest, examined, 9)) == [CAT, DAN, EVE]
 
 
-@pytest.mark.parametrize(("kind", "back"), list(product(Kind, Kind)))
-def test_only_who_is_nothing_to_the_viewer_is_suggested(kind: Kind, back: Kind) -> None:
-    allowed = kind is Kind.NONE and back is not Kind.BLOCK
-    assert may_suggest(kinds_of(kind, back)) is allowed
+@pytest.mark.parametrize(("kind", "reverse_kind"), list(product(Kind, Kind)))
+def test_users_with_an_edge_of_the_viewer_or_a_block_are_not_suggested(
+    kind: Kind, reverse_kind: Kind
+) -> None:
+    allowed = kind is Kind.NONE and reverse_kind is not Kind.BLOCK
+    assert may_suggest(kinds_of(kind, reverse_kind)) is allowed
 
 
-@pytest.mark.parametrize("note", [1, 2, 4])
-def test_a_user_with_a_flag_of_the_viewer_is_not_suggested(note: int) -> None:
+@pytest.mark.parametrize("flag", [1, 2, 4])
+def test_a_user_with_a_flag_of_the_viewer_is_not_suggested(flag: int) -> None:
     assert may_suggest(STRANGERS.kinds)
-    assert not may_suggest(STRANGERS.kinds | note << 8)
+    assert not may_suggest(STRANGERS.kinds | flag << 8)
 
 
 def test_nobody_is_suggested_to_themselves() -> None:
     assert not may_suggest(SELF.kinds)
 
 
-def test_popular_is_whom_several_users_follow() -> None:
+def test_users_whom_several_users_follow_are_popular() -> None:
     found = popular([entries(ANN, BEN), entries(BEN, CAT), entries(CAT, BEN, DAN)])
     assert found.best_first == [BEN, CAT]
     assert found.explained([CAT]) == [Suggestion(CAT, Reason.POPULAR, [])]

@@ -1,4 +1,4 @@
-"""Counts that are computed in several snapshots: what changes between them is no difference."""
+"""Stored and true counts, computed in several snapshots: only lasting differences are reported."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ USER, OTHER = UserId(1), UserId(2)
 
 
 def tally(stored: int, true: int, friends: tuple[int, int] = (0, 0), user: UserId = USER) -> Tally:
-    """A tally with these numbers of followers and of friends."""
+    """A tally with these numbers of followers, and with (stored, true) numbers of friends."""
     return Tally(
         user,
         RIGHT._replace(followers=stored, friends=friends[0]),
@@ -26,7 +26,7 @@ def tally(stored: int, true: int, friends: tuple[int, int] = (0, 0), user: UserI
 
 
 async def found(*computed: Sequence[Tally]) -> list[Tally]:
-    """The tallies if the computations have these results, and the last one repeats."""
+    """The lasting differences if the computations have these results, the last one repeatedly."""
     results = list(computed)
     asked: list[list[UserId]] = []
 
@@ -42,7 +42,7 @@ async def found(*computed: Sequence[Tally]) -> list[Tally]:
 
 
 async def test_a_wrong_count_is_found_while_the_user_gains_followers() -> None:
-    """It was missed, because the stored numbers of the two computations differ."""
+    """Although the stored counts of the two computations differ."""
     assert await found([tally(56, 9)], [tally(58, 11)]) == [tally(58, 11)]
 
 
@@ -53,20 +53,20 @@ async def test_a_wrong_count_is_found_while_the_number_of_friends_changes() -> N
     assert one.stored.friends == one.true.friends
 
 
-async def test_a_count_that_changes_each_time_is_no_difference() -> None:
+async def test_a_difference_that_changes_each_time_is_not_reported() -> None:
     assert await found(*([tally(number, 0)] for number in range(1, 99))) == []
 
 
 @pytest.mark.parametrize("computations", range(1, COMPUTATIONS_MAX))
-async def test_a_difference_that_disappears_is_none(computations: int) -> None:
+async def test_a_difference_that_disappears_is_not_reported(computations: int) -> None:
     changing = [[tally(number, 0)] for number in range(1, computations + 1)]
     assert await found(*changing, []) == []
 
 
-async def test_a_difference_that_becomes_steady_is_found() -> None:
+async def test_a_difference_that_stops_changing_is_found() -> None:
     assert await found([tally(5, 1)], [tally(6, 1)], [tally(9, 4)]) == [tally(9, 4)]
 
 
-async def test_users_are_compared_with_themselves() -> None:
+async def test_the_differences_of_each_user_are_compared_separately() -> None:
     first = [tally(5, 1), tally(7, 7, (2, 1), OTHER)]
     assert await found(first, [tally(4, 0)]) == [tally(4, 0)]

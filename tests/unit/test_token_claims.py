@@ -38,7 +38,7 @@ def test_an_invalid_claim_path_is_rejected_with_an_example(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "message"),
     [
         ({"user": "$.a", "scope": "$.a.b"}, "neither of them in the other"),
         ({"user": "scope"}, "neither of them in the other"),
@@ -47,12 +47,12 @@ def test_an_invalid_claim_path_is_rejected_with_an_example(text: str) -> None:
         ({"scope": "a.b"}, "KITH_JWT_SCOPE_CLAIM is"),
     ],
 )
-def test_a_mapping_that_cannot_be_right_is_rejected(changes: dict[str, str], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_an_invalid_mapping_is_rejected(changes: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         ClaimMapping(**changes).check()
 
 
-def test_a_claim_in_something_else_than_an_object_is_missing() -> None:
+def test_a_claim_within_a_value_that_is_not_an_object_is_missing() -> None:
     mapping = ClaimMapping(user="$.a.b")
     values: list[Any] = ["text", 7, ["b"], None, {}]
     for value in values:
@@ -64,7 +64,9 @@ def test_a_claim_in_something_else_than_an_object_is_missing() -> None:
     ("sub", "kind"),
     [(UUID, "a UUID"), ("auth0|6543210fedcba", "another text"), ("q3Zk0xVt5mS1", "another text")],
 )
-def test_a_subject_that_is_no_number_says_what_to_map(sub: str, kind: str) -> None:
+def test_the_error_for_a_subject_that_is_not_a_number_names_the_setting(
+    sub: str, kind: str
+) -> None:
     with pytest.raises(ClaimError, match=f"It is {kind}: set KITH_JWT_USER_CLAIM") as caught:
         ClaimMapping().identity({"sub": sub}, 0)
     assert sub not in str(caught.value)
@@ -72,20 +74,20 @@ def test_a_subject_that_is_no_number_says_what_to_map(sub: str, kind: str) -> No
 
 @pytest.mark.parametrize("name", ["client_id", "azp"])
 @pytest.mark.parametrize("client", ["77", 77])
-def test_a_token_of_a_client_itself_is_a_service_or_nobody(name: str, client: object) -> None:
-    own = {"sub": "77", name: client}
-    assert ClaimMapping().identity({**own, "scope": "service"}, 0) == Identity(None, True)
+def test_a_token_of_a_client_is_a_service_or_names_no_user(name: str, client: object) -> None:
+    without_scope = {"sub": "77", name: client}
+    assert ClaimMapping().identity({**without_scope, "scope": "service"}, 0) == Identity(None, True)
     with pytest.raises(ClaimError, match="names no user"):
-        ClaimMapping().identity(own, 0)
+        ClaimMapping().identity(without_scope, 0)
 
 
 @pytest.mark.parametrize("client", ["\ud800", "a\0", "a\nb"])
-def test_the_name_of_a_client_can_be_stored_and_logged(client: str) -> None:
+def test_an_unprintable_client_name_is_rejected(client: str) -> None:
     with pytest.raises(ClaimError, match="printable"):
         ClaimMapping().identity({"scope": "service", "azp": client}, 0)
 
 
-def test_the_word_that_makes_a_service_is_set() -> None:
+def test_the_service_scope_is_configurable() -> None:
     mapping = ClaimMapping(scope="role", service_scope="service_role")
     assert mapping.identity({"role": "service_role"}, 0) == Identity(None, True)
     assert mapping.identity({"role": "service", "sub": "7"}, 0) == Identity(7)
@@ -204,7 +206,7 @@ OF_HASURA = ClaimMapping(
         "Hasura",
     ],
 )
-def test_the_claims_of_each_provider_name_somebody(
+def test_the_claims_of_each_provider_are_mapped_to_an_identity(
     mapping: ClaimMapping, claims: dict[str, Any], identity: Identity
 ) -> None:
     mapping.check()
@@ -218,6 +220,6 @@ def test_only_a_space_separates_scopes() -> None:
         assert not mapping.identity({"sub": "7", "scope": scope}, 0).service, scope
 
 
-def test_a_missing_client_is_no_subject() -> None:
+def test_a_subject_with_the_text_none_is_rejected() -> None:
     with pytest.raises(ClaimError, match="must be a user's id"):
         ClaimMapping().identity({"sub": "None", "scope": "service"}, 0)

@@ -1,4 +1,4 @@
-"""The keys that tokens are checked with, and settings that cannot be right."""
+"""The keys that verify tokens, and invalid settings of keys."""
 
 import json
 from pathlib import Path
@@ -45,19 +45,17 @@ def public_pem(key: PrivateKey) -> bytes:
     )
 
 
-def test_a_public_key_checks_tokens(tmp_path: Path) -> None:
+def test_a_public_key_verifies_tokens(tmp_path: Path) -> None:
     path = tmp_path / "key.pem"
     path.write_bytes(public_pem(RSA_KEY))
     authentication = Authentication(AuthenticationSettings(public_key_files=(path,)))
-    good = jwt.encode(claims(), RSA_KEY, algorithm="RS256", headers={"kid": "any"})
-    assert authentication.identify(bearer(good)) == Identity(42)
+    valid = jwt.encode(claims(), RSA_KEY, algorithm="RS256", headers={"kid": "any"})
+    assert authentication.identify(bearer(valid)) == Identity(42)
     assert_rejected(authentication, bearer(jwt.encode(claims(), OTHER_KEY, algorithm="RS256")))
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
-def test_each_kind_of_key_checks_tokens_of_its_algorithms_alone(
-    tmp_path: Path, algorithm: str
-) -> None:
+def test_each_key_verifies_only_tokens_of_its_algorithms(tmp_path: Path, algorithm: str) -> None:
     key = KEYS[algorithm]
     pem, jwks = tmp_path / "key.pem", tmp_path / "jwks.json"
     pem.write_bytes(public_pem(key))
@@ -77,18 +75,18 @@ def test_each_kind_of_key_checks_tokens_of_its_algorithms_alone(
                 )
 
 
-def test_a_key_of_a_set_may_name_its_only_algorithm(tmp_path: Path) -> None:
+def test_a_key_with_alg_verifies_only_tokens_of_that_algorithm(tmp_path: Path) -> None:
     path = tmp_path / "jwks.json"
     path.write_text(json.dumps({"keys": [jwk(RSA_KEY, kid="one", alg="RS512")]}))
     authentication = Authentication(AuthenticationSettings(jwks_file=path))
-    good = jwt.encode(claims(), RSA_KEY, "RS512", headers={"kid": "one"})
-    assert authentication.identify(bearer(good)) == Identity(42)
+    valid = jwt.encode(claims(), RSA_KEY, "RS512", headers={"kid": "one"})
+    assert authentication.identify(bearer(valid)) == Identity(42)
     assert_rejected(
         authentication, bearer(jwt.encode(claims(), RSA_KEY, "RS256", headers={"kid": "one"}))
     )
 
 
-def test_secrets_and_several_public_keys_check_tokens_side_by_side(tmp_path: Path) -> None:
+def test_a_secret_public_keys_and_a_key_set_can_be_used_together(tmp_path: Path) -> None:
     paths = tmp_path / "one.pem", tmp_path / "two.pem"
     for path, key in zip(paths, (RSA_KEY, OTHER_KEY), strict=True):
         path.write_bytes(public_pem(key))
@@ -102,15 +100,15 @@ def test_secrets_and_several_public_keys_check_tokens_side_by_side(tmp_path: Pat
         jwt.encode(claims(), KEYS["ES256"], "ES256", headers={"kid": "three"}),
     ):
         assert authentication.identify(bearer(token)) == Identity(42)
-    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    assert_rejected(authentication, bearer(jwt.encode(claims(), stranger, "RS256")))
+    unknown_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    assert_rejected(authentication, bearer(jwt.encode(claims(), unknown_key, "RS256")))
 
 
-def test_a_public_key_is_never_taken_for_a_secret(tmp_path: Path) -> None:
+def test_a_public_key_is_never_used_as_a_secret(tmp_path: Path) -> None:
     path = tmp_path / "key.pem"
     path.write_bytes(public_pem(RSA_KEY))
     authentication = Authentication(AuthenticationSettings(public_key_files=(path,)))
-    # PyJWT itself refuses to sign with a PEM as the secret: an attacker would not ask it.
+    # PyJWT refuses to sign with a PEM as the secret, but an attacker need not use PyJWT.
     signer = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
     encode = jwt.utils.base64url_encode
     unsigned = encode(b'{"alg":"HS256"}') + b"." + encode(json.dumps(claims()).encode())
@@ -143,7 +141,7 @@ def test_a_key_set_of_one_key_needs_no_key_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "message"),
     [
         (AuthenticationSettings(), "At least one of KITH_JWT_SECRET"),
         (AuthenticationSettings(("short",)), "KITH_JWT_SECRET has 5 bytes; at least 32"),
@@ -178,14 +176,12 @@ def test_a_key_set_of_one_key_needs_no_key_id(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_settings_that_cannot_be_right_stop_the_start(
-    settings: AuthenticationSettings, sentence: str
-) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_settings_are_errors(settings: AuthenticationSettings, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Authentication(settings)
 
 
-def test_the_development_secret_is_accepted_on_a_laptop() -> None:
+def test_the_development_secret_is_accepted_in_development() -> None:
     settings = AuthenticationSettings((DEVELOPMENT_SECRET,), development=True)
     token = bearer(mint(DEVELOPMENT_SECRET, 1))
     assert Authentication(settings).identify(token) == Identity(1)
@@ -205,9 +201,9 @@ def test_the_development_secret_is_accepted_on_a_laptop() -> None:
         public_pem(rsa.generate_private_key(public_exponent=65537, key_size=1024)),
         public_pem(RSA_KEY).ljust((1 << 20) + 1, b"\n"),
     ],
-    ids=["empty", "words", "a private key", "another curve", "a weak key", "too large"],
+    ids=["empty", "not PEM", "a private key", "another curve", "a weak key", "too large"],
 )
-def test_a_file_without_a_strong_public_key_stops_the_start(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_a_strong_public_key_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "key.pem"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="KITH_JWT_PUBLIC_KEY_FILE is"):
@@ -240,24 +236,24 @@ def test_a_file_without_a_strong_public_key_stops_the_start(tmp_path: Path, cont
         "empty",
         "a list",
         "no keys",
-        "keys of a number",
+        "keys is a number",
         "an empty set",
-        "a key of a number",
+        "a key is a number",
         "a shared secret",
-        "half a key",
-        "a kind of a list",
-        "coordinates of numbers",
-        "an algorithm of another kind",
-        "a key to encrypt with",
-        "a number that is too long",
-        "a kid of a number",
+        "a key without its modulus",
+        "kty is a list",
+        "coordinates are numbers",
+        "an algorithm of another key type",
+        "key_ops is encrypt",
+        "a modulus that is too long",
+        "kid is a number",
         "too many keys",
         "a private key",
-        "a nameless key",
-        "a key for encryption",
+        "one of two keys without kid",
+        "use is encryption",
     ],
 )
-def test_a_file_without_a_usable_key_set_stops_the_start(tmp_path: Path, content: str) -> None:
+def test_a_file_without_a_usable_key_set_is_an_error(tmp_path: Path, content: str) -> None:
     path = tmp_path / "jwks.json"
     path.write_text(content)
     with pytest.raises(ValueError, match="KITH_JWKS_FILE is"):

@@ -1,4 +1,4 @@
-"""The manifests of trusted documents: what is read, and what stops the start."""
+"""The manifests of trusted documents: the formats that are read, and the errors."""
 
 import json
 from hashlib import md5, sha1, sha256
@@ -16,17 +16,17 @@ from tests.support.small_schema import schema
 
 WHO = "query Who {\n  who\n}"
 FOLLOW = "mutation Follow {\n  follow\n}"
-ADDRESSES = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
+SERVERS = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
 
 
-def written(path: Path, manifest: object) -> Path:
+def write(path: Path, manifest: object) -> Path:
     text = manifest if isinstance(manifest, str) else json.dumps(manifest)
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def hashed(*documents: str, by: Any = sha256) -> dict[str, str]:
-    return {by(text.encode()).hexdigest(): text for text in documents}
+def by_hash(*documents: str, algorithm: Any = sha256) -> dict[str, str]:
+    return {algorithm(text.encode()).hexdigest(): text for text in documents}
 
 
 def apollo(*documents: tuple[str, str], **others: object) -> dict[str, object]:
@@ -38,42 +38,42 @@ def apollo(*documents: tuple[str, str], **others: object) -> dict[str, object]:
     return {**manifest, "operations": operations, **others}
 
 
-@pytest.mark.parametrize("by", [md5, sha1, sha256])
-def test_the_files_of_relay_and_graphql_codegen_are_read(tmp_path: Path, by: Any) -> None:
-    file = written(tmp_path / "persisted.json", hashed(WHO, FOLLOW, by=by))
+@pytest.mark.parametrize("algorithm", [md5, sha1, sha256])
+def test_the_files_of_relay_and_graphql_codegen_are_read(tmp_path: Path, algorithm: Any) -> None:
+    file = write(tmp_path / "persisted.json", by_hash(WHO, FOLLOW, algorithm=algorithm))
     trusted = read_trusted_documents(file)
     assert trusted.texts == {WHO, FOLLOW}
-    for digest in (by, sha256):
+    for digest in (algorithm, sha256):
         assert trusted.by_id[digest(WHO.encode()).hexdigest()] == WHO
     require_valid(trusted, Engine(schema))
 
 
 def test_the_manifest_of_apollo_is_read(tmp_path: Path) -> None:
     manifest = apollo(("Who", WHO), ("Follow", FOLLOW))
-    trusted = read_trusted_documents(written(tmp_path / "manifest.json", manifest))
+    trusted = read_trusted_documents(write(tmp_path / "manifest.json", manifest))
     assert set(trusted.by_id.values()) == {WHO, FOLLOW}
     require_valid(trusted, Engine(schema))
 
 
 def test_all_manifests_of_a_folder_are_read_and_may_repeat_each_other(tmp_path: Path) -> None:
-    written(tmp_path / "web.json", hashed(WHO, by=md5))
-    written(tmp_path / "web-before.json", hashed("query Who { who __typename }", WHO, by=md5))
-    written(tmp_path / "ios.json", apollo(("Follow", FOLLOW)))
-    written(tmp_path / "notes.txt", "not a manifest")
+    write(tmp_path / "web.json", by_hash(WHO, algorithm=md5))
+    write(tmp_path / "web-before.json", by_hash("query Who { who __typename }", WHO, algorithm=md5))
+    write(tmp_path / "ios.json", apollo(("Follow", FOLLOW)))
+    write(tmp_path / "notes.txt", "not a manifest")
     assert len(read_trusted_documents(tmp_path).texts) == 3
 
 
-def test_an_id_of_the_applications_own_making_is_read(tmp_path: Path) -> None:
-    trusted = read_trusted_documents(written(tmp_path / "a.json", {"web/who@1": WHO}))
+def test_an_id_that_is_not_a_hash_is_read(tmp_path: Path) -> None:
+    trusted = read_trusted_documents(write(tmp_path / "a.json", {"web/who@1": WHO}))
     assert trusted.by_id["web/who@1"] == WHO
 
 
 def test_a_document_of_several_operations_is_one_document(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.json", hashed(WHO + FOLLOW))
+    file = write(tmp_path / "a.json", by_hash(WHO + FOLLOW))
     require_valid(read_trusted_documents(file), Engine(schema))
 
 
-WRONG: dict[str, tuple[object, str]] = {
+INVALID: dict[str, tuple[object, str]] = {
     "no JSON": ("{", "a.json is not JSON"),
     "not UTF-8": ('"\udcff"', "a.json is not JSON"),
     "deeply nested": ("[" * 100_000, "a.json is not JSON"),
@@ -101,30 +101,30 @@ WRONG: dict[str, tuple[object, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_manifest_stops_the_start_with_its_name(tmp_path: Path, name: str) -> None:
-    manifest, message = WRONG[name]
+@pytest.mark.parametrize("name", INVALID)
+def test_the_error_for_an_invalid_manifest_names_the_file(tmp_path: Path, name: str) -> None:
+    manifest, message = INVALID[name]
     file = tmp_path / "a.json"
     if isinstance(manifest, str):
         file.write_bytes(manifest.encode("utf-8", "surrogateescape"))
     else:
-        written(file, manifest)
+        write(file, manifest)
     for environ, path in (
-        ({**ADDRESSES, "KITH_TRUSTED_DOCUMENTS": str(file)}, None),
-        (ADDRESSES, file),
+        ({**SERVERS, "KITH_TRUSTED_DOCUMENTS": str(file)}, None),
+        (SERVERS, file),
     ):
         with pytest.raises(ConfigurationError, match=f"^The trusted documents .*{message}"):
             read_config(tmp_path, "public", trusted_documents=path, environ=environ)
 
 
-def test_an_id_of_two_documents_stops_the_start_with_both_files(tmp_path: Path) -> None:
-    written(tmp_path / "a.json", {"one": WHO})
-    written(tmp_path / "b.json", {"one": FOLLOW})
+def test_the_error_for_an_id_of_two_documents_names_both_files(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", {"one": WHO})
+    write(tmp_path / "b.json", {"one": FOLLOW})
     with pytest.raises(ManifestError, match=r"b\.json: the operation Follow .*a\.json: .* Who"):
         read_trusted_documents(tmp_path)
 
 
-def test_a_file_that_is_not_there_or_too_large_stops_the_start(tmp_path: Path) -> None:
+def test_a_missing_or_too_large_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"none\.json cannot be read: No such file"):
         read_trusted_documents(tmp_path / "none.json")
     with pytest.raises(ManifestError, match=r"is a folder without \*\.json files"):
@@ -139,15 +139,15 @@ def test_a_file_that_is_not_there_or_too_large_stops_the_start(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("manifest", "message"),
     [
-        (hashed("query Other { stranger }"), "Other .*Cannot query field 'stranger'"),
-        (hashed("query Other {"), "Other .*Syntax Error"),
-        (hashed("fragment F on User { id }"), "without a name .*F"),
+        (by_hash("query Other { missing }"), "Other .*Cannot query field 'missing'"),
+        (by_hash("query Other {"), "Other .*Syntax Error"),
+        (by_hash("fragment F on User { id }"), "without a name .*F"),
         (apollo(("Other", WHO)), "Other .*Unknown operation named 'Other'"),
     ],
 )
-def test_a_document_that_the_schema_does_not_allow_is_named(
+def test_the_error_for_an_invalid_document_names_its_operation(
     tmp_path: Path, manifest: object, message: str
 ) -> None:
-    trusted = read_trusted_documents(written(tmp_path / "a.json", manifest))
+    trusted = read_trusted_documents(write(tmp_path / "a.json", manifest))
     with pytest.raises(ManifestError, match=rf"a\.json: the operation {message}"):
         require_valid(trusted, Engine(schema))

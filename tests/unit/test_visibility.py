@@ -23,20 +23,20 @@ from graph.visibility import (
     viewer_role_of,
 )
 
-THEN, LATER = Millis(5), Millis(6)
+SINCE, REVERSE_SINCE = Millis(5), Millis(6)
 LISTS = (ListKind.FOLLOWING, ListKind.FOLLOWERS, ListKind.FRIENDS)
 
 # A column for each viewer role: owner, friend, follower, stranger, blocker, blocked, service.
 V, H, P, B = Access.VISIBLE, Access.HIDDEN_BY_OWNER, Access.PROTECTED, Access.HIDDEN_BY_BLOCK
-OF_AUDIENCE = {
+ACCESS_BY_AUDIENCE = {
     Audience.EVERYONE: (V, V, V, V, B, H, V),
     Audience.FOLLOWERS: (V, V, V, H, B, H, V),
     Audience.FRIENDS: (V, V, H, H, B, H, V),
     Audience.ONLY_ME: (V, H, H, H, B, H, V),
 }
 
-# A row for what the viewer is to the owner, a column for the reverse; in the order of the kinds.
-OF_KINDS = """
+# A row for each kind of the viewer's edge to the owner, a column for each kind of the reverse edge.
+ROLES_BY_KINDS = """
     STRANGER STRANGER STRANGER STRANGER BLOCKED
     FOLLOWER FRIEND   FOLLOWER FOLLOWER BLOCKED
     FOLLOWER FOLLOWER FOLLOWER FOLLOWER BLOCKED
@@ -46,20 +46,22 @@ OF_KINDS = """
 
 
 @pytest.mark.parametrize(("audience", "viewer"), [*product(Audience, ViewerRole)])
-def test_an_audience_opens_its_list_and_no_other(audience: Audience, viewer: ViewerRole) -> None:
-    expected = dict(zip(ViewerRole, OF_AUDIENCE[audience], strict=True))[viewer]
-    otherwise = dict(zip(ViewerRole, OF_AUDIENCE[Audience.EVERYONE], strict=True))[viewer]
+def test_an_audience_applies_to_its_list_and_to_friends(
+    audience: Audience, viewer: ViewerRole
+) -> None:
+    expected = dict(zip(ViewerRole, ACCESS_BY_AUDIENCE[audience], strict=True))[viewer]
+    by_default = dict(zip(ViewerRole, ACCESS_BY_AUDIENCE[Audience.EVERYONE], strict=True))[viewer]
     following, followers = Privacy(following=audience), Privacy(followers=audience)
     assert access(ListKind.FOLLOWING, following, viewer) is expected
-    assert access(ListKind.FOLLOWERS, following, viewer) is otherwise
-    assert access(ListKind.FOLLOWING, followers, viewer) is otherwise
+    assert access(ListKind.FOLLOWERS, following, viewer) is by_default
+    assert access(ListKind.FOLLOWING, followers, viewer) is by_default
     assert access(ListKind.FOLLOWERS, followers, viewer) is expected
     assert access(ListKind.FRIENDS, following, viewer) is expected
     assert access(ListKind.FRIENDS, followers, viewer) is expected
 
 
 @pytest.mark.parametrize(("kind", "viewer"), [*product(LISTS, ViewerRole)])
-def test_a_protected_account_shows_its_lists_to_those_it_let_in(
+def test_the_lists_of_a_protected_account_are_visible_to_its_followers(
     kind: ListKind, viewer: ViewerRole
 ) -> None:
     expected = dict(zip(ViewerRole, (V, V, V, P, B, H, V), strict=True))[viewer]
@@ -67,22 +69,24 @@ def test_a_protected_account_shows_its_lists_to_those_it_let_in(
 
 
 @pytest.mark.parametrize(("kind", "viewer"), [*product(LISTS, ViewerRole)])
-def test_an_account_that_is_away_shows_nothing(kind: ListKind, viewer: ViewerRole) -> None:
+def test_the_lists_of_an_absent_account_are_hidden(kind: ListKind, viewer: ViewerRole) -> None:
     expected = dict(zip(ViewerRole, (V, H, H, H, B, H, V), strict=True))[viewer]
     assert access(kind, Privacy(present=False), viewer) is expected
 
 
 def test_the_role_of_a_viewer_follows_from_both_kinds() -> None:
-    for (kind, reverse_kind), expected in zip(product(Kind, Kind), OF_KINDS.split(), strict=True):
+    for (kind, reverse_kind), expected in zip(
+        product(Kind, Kind), ROLES_BY_KINDS.split(), strict=True
+    ):
         role = viewer_role_of(kinds_of(kind, reverse_kind, Flags.MUTED))
         assert role is ViewerRole[expected], (kind, reverse_kind)
 
 
 def _relation(kind: Kind, reverse_kind: Kind) -> Relation:
-    return relation(kind, THEN, reverse_kind, LATER, Flags.CLOSE_FOLLOW)
+    return relation(kind, SINCE, reverse_kind, REVERSE_SINCE, Flags.CLOSE_FOLLOW)
 
 
-def test_an_end_sees_their_own_side_and_no_block_of_the_other() -> None:
+def test_the_first_user_sees_no_block_and_no_hidden_whisper_of_the_second() -> None:
     for kind, reverse_kind, whispers in product(Kind, Kind, (True, False)):
         seen = seen_by_first(_relation(kind, reverse_kind), whispers=whispers)
         hidden = reverse_kind is Kind.BLOCK or (reverse_kind is Kind.WHISPER and not whispers)
@@ -90,45 +94,45 @@ def test_an_end_sees_their_own_side_and_no_block_of_the_other() -> None:
         assert seen == expected, (kind, reverse_kind, whispers)
 
 
-def test_the_second_end_sees_the_same_turned_round() -> None:
+def test_the_second_user_sees_what_the_first_would_see_of_the_reversed_relation() -> None:
     for kind, reverse_kind, whispers in product(Kind, Kind, (True, False)):
         whole, case = _relation(kind, reverse_kind), (kind, reverse_kind, whispers)
         seen = seen_by_second(whole, whispers=whispers)
         assert seen == seen_by_first(whole.reversed, whispers=whispers).reversed, case
         assert seen.flags is Flags.PLAIN, case
-        may_be = {kind, Kind.NONE} if kind in (Kind.WHISPER, Kind.BLOCK) else {kind}
-        assert seen.kind in may_be, case
+        visible_kinds = {kind, Kind.NONE} if kind in (Kind.WHISPER, Kind.BLOCK) else {kind}
+        assert seen.kind in visible_kinds, case
 
 
-def test_others_see_open_follows_in_open_lists() -> None:
+def test_other_users_see_follows_in_visible_lists() -> None:
     for kind, reverse_kind in product(Kind, Kind):
         for ahead, behind in product((True, False), repeat=2):
             seen = seen_by_third(_relation(kind, reverse_kind), ahead=ahead, behind=behind)
             first = Kind.FOLLOW if ahead and kind is Kind.FOLLOW else Kind.NONE
             second = Kind.FOLLOW if behind and reverse_kind is Kind.FOLLOW else Kind.NONE
-            expected = relation(first, THEN, second, LATER)
+            expected = relation(first, SINCE, second, REVERSE_SINCE)
             assert seen == expected, (kind, reverse_kind, ahead, behind)
 
 
 @pytest.mark.parametrize("hidden", [kind for kind in Kind if kind is not Kind.FOLLOW])
-def test_to_others_what_is_hidden_is_what_is_not_there(hidden: Kind) -> None:
+def test_other_users_see_no_edge_that_is_not_a_follow(hidden: Kind) -> None:
     seen = seen_by_third(_relation(hidden, hidden), ahead=True, behind=True)
     assert seen == STRANGERS
 
 
-def test_to_the_blocked_a_block_is_nothing() -> None:
-    assert seen_by_first(relation(Kind.NONE, THEN, Kind.BLOCK, LATER)) == STRANGERS
+def test_a_user_does_not_see_that_they_are_blocked() -> None:
+    assert seen_by_first(relation(Kind.NONE, SINCE, Kind.BLOCK, REVERSE_SINCE)) == STRANGERS
 
 
-def test_nearly_everybody_is_open() -> None:
+def test_the_default_privacy_is_open() -> None:
     assert OPEN.is_open
     assert not Privacy(followers=Audience.FRIENDS).is_open
     assert all(kind in FOLLOWS for kind in (Kind.FOLLOW, Kind.WHISPER))
 
 
-def test_the_kinds_show_whether_anything_is_hidden() -> None:
+def test_the_sets_of_hiding_and_public_kinds_match_the_visibility_rules() -> None:
     for kind, reverse_kind, flags in product(Kind, Kind, map(Flags, range(16))):
-        whole = relation(kind, THEN, reverse_kind, LATER, flags)
+        whole = relation(kind, SINCE, reverse_kind, REVERSE_SINCE, flags)
         for whispers in (True, False):
             shown = seen_by_first(whole, whispers=whispers)
             assert (whole.kinds in HIDING[whispers]) == (shown != whole), whole
@@ -138,7 +142,7 @@ def test_the_kinds_show_whether_anything_is_hidden() -> None:
 
 
 @pytest.mark.parametrize(("audience", "viewer"), [*product(Audience, ViewerRole)])
-def test_list_access_is_true_where_the_list_may_be_opened(
+def test_list_access_is_true_for_lists_that_the_viewer_may_open(
     audience: Audience, viewer: ViewerRole
 ) -> None:
     privacy = Privacy(following=audience)
@@ -149,11 +153,11 @@ def test_list_access_is_true_where_the_list_may_be_opened(
         assert found == ListAccess(access(ListKind.FOLLOWING, privacy, viewer) is V, True)
 
 
-OPENED = [None, *(ListAccess(*opened) for opened in product((True, False), repeat=2))]
+LIST_ACCESSES = [None, *(ListAccess(*opened) for opened in product((True, False), repeat=2))]
 
 
-@pytest.mark.parametrize(("first", "second"), [*product(OPENED, OPENED)])
-def test_an_edge_is_seen_in_either_list_that_holds_it(
+@pytest.mark.parametrize(("first", "second"), [*product(LIST_ACCESSES, LIST_ACCESSES)])
+def test_a_follow_is_visible_if_one_of_the_two_lists_that_contain_it_is(
     first: ListAccess | None, second: ListAccess | None
 ) -> None:
     friends = _relation(Kind.FOLLOW, Kind.FOLLOW)

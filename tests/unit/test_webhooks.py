@@ -72,7 +72,7 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize("address", REJECTED)
-def test_an_address_that_is_not_public_is_refused(address: str) -> None:
+def test_an_address_that_is_not_public_is_rejected(address: str) -> None:
     assert not AddressRules().allows(ip_address(address))
 
 
@@ -90,8 +90,10 @@ def test_an_allowed_network_allows_its_addresses_and_no_others() -> None:
     assert not rules.allows(ip_address("127.0.0.1"))
 
 
-async def test_a_host_is_looked_up_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its name server may be silent, and each lookup holds a thread."""
+async def test_a_host_is_not_looked_up_while_a_lookup_of_it_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its name server may not respond, and each lookup occupies a thread."""
     answer, lookups = threading.Event(), []
 
     def look_up(host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
@@ -113,10 +115,10 @@ async def test_a_host_is_looked_up_once_at_a_time(monkeypatch: pytest.MonkeyPatc
     assert len(lookups) == 2
 
 
-async def test_silent_name_servers_of_many_hosts_hold_no_other_work(
+async def test_silent_name_servers_of_many_hosts_leave_a_thread_for_other_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Connections to PostgreSQL and Redis look up their hosts in the threads of the event loop."""
+    """Connections to PostgreSQL and Redis look up their hosts in these threads."""
     answer, started = threading.Event(), list[bool]()
 
     def look_up(*_: object, **__: object) -> list[tuple[object, ...]]:
@@ -126,7 +128,7 @@ async def test_silent_name_servers_of_many_hosts_hold_no_other_work(
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
-    async def all_wait() -> bool:
+    async def all_are_waiting() -> bool:
         return len(started) == min(threads, LOOKUPS_MAX)
 
     rules = AddressRules()
@@ -136,7 +138,7 @@ async def test_silent_name_servers_of_many_hosts_hold_no_other_work(
         for number in range(threads)
     ]
     try:
-        await until(all_wait, "all lookups that may run at once wait")
+        await until(all_are_waiting, "as many lookups wait as may run at once")
         async with asyncio.timeout(5):
             assert await asyncio.to_thread(int, "1") == 1
     finally:
@@ -159,7 +161,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize("host", HOSTS)
-async def test_a_host_is_refused_however_its_address_is_written(host: str) -> None:
+async def test_a_local_host_is_rejected_in_every_notation(host: str) -> None:
     with pytest.raises((AddressRejected, OSError)):
         await AddressRules().resolve(host, 443)
 
@@ -168,7 +170,7 @@ async def test_a_host_is_refused_however_its_address_is_written(host: str) -> No
     "answers",
     [["10.0.0.7"], ["93.184.216.34", "127.0.0.1"], ["::ffff:169.254.169.254"], ["fe80::1%2"]],
 )
-async def test_a_name_is_refused_if_one_of_its_addresses_is(
+async def test_a_name_is_rejected_if_one_of_its_addresses_is(
     answers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer(*_: object, **__: object) -> list[object]:
@@ -205,23 +207,23 @@ async def test_a_name_with_public_addresses_is_allowed(monkeypatch: pytest.Monke
         f"https://hooks.example/{'a' * 2_000}",
     ],
 )
-def test_a_wrong_url_is_refused(url: str) -> None:
+def test_an_invalid_url_is_rejected(url: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
         check_url(url, allows_http=False)
 
 
-def test_a_url_may_be_http_where_that_is_allowed() -> None:
+def test_a_url_may_be_http_if_that_is_allowed() -> None:
     check_url("https://hooks.example:8443/kith?tenant=7", allows_http=False)
     check_url("http://hooks.example/", allows_http=True)
 
 
 @pytest.mark.parametrize("name", ["", "A", "1st", "a" * 41, "a_b", "a/b", "ä"])
-def test_a_wrong_name_is_refused(name: str) -> None:
+def test_an_invalid_name_is_rejected(name: str) -> None:
     with pytest.raises(ValueError, match="lower-case letters"):
         checked_name(name)
 
 
-def test_an_unknown_type_is_refused_and_none_means_all() -> None:
+def test_an_unknown_type_is_rejected_and_an_empty_list_means_all() -> None:
     with pytest.raises(ValueError, match="'LIKED' is no event type"):
         types_named(["FOLLOWED", "LIKED"])
     assert types_named([]) == {*EventType, *BulkEventType}
@@ -230,8 +232,10 @@ def test_an_unknown_type_is_refused_and_none_means_all() -> None:
 ALL_FLAGS = [Flags(number) for number in range(2 * max(Flags))]
 
 
-def test_the_mask_of_a_type_has_every_change_of_this_type() -> None:
-    masks: dict[WebhookType, int] = {chosen: change_mask({chosen}) for chosen in EventType}
+def test_the_mask_of_an_event_type_has_the_bits_of_all_its_changes() -> None:
+    masks: dict[WebhookType, int] = {
+        event_type: change_mask({event_type}) for event_type in EventType
+    }
     assert all(0 <= mask < 2**63 for mask in masks.values())
     for before, after, old, new in product(Kind, Kind, ALL_FLAGS, ALL_FLAGS):
         for by_target in (False, True):
@@ -240,8 +244,8 @@ def test_the_mask_of_a_type_has_every_change_of_this_type() -> None:
                 *(Version(1), actor, UserId(1), UserId(2), before, after, Millis(0)), old, new
             )
             bit = change_bit(before, after, by_target=by_target)
-            chosen = webhook_type(event)
-            assert chosen is None or masks[chosen] >> bit & 1, event
+            event_type = webhook_type(event)
+            assert event_type is None or masks[event_type] >> bit & 1, event
 
 
 def test_a_secret_is_decrypted_by_any_of_the_keys_and_by_no_other() -> None:

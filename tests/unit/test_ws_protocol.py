@@ -31,7 +31,7 @@ def test_the_attributes_that_are_used_exist() -> None:
     assert "self.handshake_exc" in inspect.getsource(Protocol.__init__)
 
 
-def test_all_that_is_parsed_passes_the_limits() -> None:
+def test_all_received_data_passes_through_handle_events() -> None:
     assert "self.handle_events()" in inspect.getsource(WebSocketsSansIOProtocol.data_received)
     assert "self.conn.events_received()" in inspect.getsource(
         WebSocketsSansIOProtocol.handle_events

@@ -1,4 +1,4 @@
-"""The questions of the readers, and whether an answer is among those that are allowed."""
+"""The queries of the readers, and the errors in the responses."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -53,7 +53,7 @@ def wrong_lists(read: Read, owner: int, data: Any) -> Iterator[str]:
         if len(shown[name]) != len(found):
             yield f"{name} of {owner} repeats a user: {found}"
         if page["pageInfo"]["hasNextPage"]:
-            yield f"{name} of {owner} says that more users follow"
+            yield f"{name} of {owner} has a next page"
         yield from _wrong_list(f"{name} of {owner}", others, shown[name])
     yield from _wrong_counts(read, owner, possible, user)
     yield from _wrong_relation(read, owner, user["viewerRelation"])
@@ -67,9 +67,10 @@ def _contradictions(
 ) -> Iterator[str]:
     """The contradictions in a response about one user."""
     for name, field in COUNTS.items():
-        said = (len(shown[name]), user[name]["totalCount"], user[field])
-        if len(set(said)) > 1:
-            yield f"{name} of {owner}: {said[0]} users, totalCount {said[1]}, {field} {said[2]}"
+        totals = (len(shown[name]), user[name]["totalCount"], user[field])
+        if len(set(totals)) > 1:
+            listed, total, count = totals
+            yield f"{name} of {owner}: {listed} users, totalCount {total}, {field} {count}"
     both = shown["following"] & shown["followers"]
     if shown["friends"] != both:
         yield f"friends of {owner} are {shown['friends']}, and in both other lists are {both}"
@@ -112,16 +113,16 @@ def _wrong_counts(
 ) -> Iterator[str]:
     for name, field in COUNTS.items():
         count = user[field]
-        least = sum(may == May.BE_PRESENT for may in possible[name].values())
-        most = sum(bool(may & May.BE_PRESENT) for may in possible[name].values())
+        count_min = sum(may == May.BE_PRESENT for may in possible[name].values())
+        count_max = sum(bool(may & May.BE_PRESENT) for may in possible[name].values())
         if name == "friends" and May.BE_BOTH in [
             *possible["following"].values(),
             *possible["followers"].values(),
         ]:
-            # The sum of two counters: while one lags, it is off by the changes under way.
-            least, most = 0, len(possible["following"])
-        if not least <= count <= most:
-            yield f"{field} of {owner} is {count}, not {least} to {most}"
+            # The sum of two counters. While one lags, it is wrong by the pending changes.
+            count_min, count_max = 0, len(possible["following"])
+        if not count_min <= count <= count_max:
+            yield f"{field} of {owner} is {count}, not {count_min} to {count_max}"
 
 
 def _wrong_relation(read: Read, owner: int, relation: Any) -> Iterator[str]:

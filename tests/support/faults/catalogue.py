@@ -1,4 +1,4 @@
-"""The faults: each is a block that begins one and ends it."""
+"""The faults, as context managers. `Stack.heal` ends those that last beyond their block."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -22,7 +22,7 @@ PARTS: dict[str, Callable[[Stack], list[Part]]] = {
 
 @asynccontextmanager
 async def down(part: str, stack: Stack) -> AsyncIterator[None]:
-    """Killed, and started again at the end of the block. Valkey has then lost its data."""
+    """Kill a part. It starts again when the stack is healed; Valkey then has lost its data."""
     for each in PARTS[part](stack):
         each.hold_down()
     yield
@@ -30,7 +30,7 @@ async def down(part: str, stack: Stack) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def paused(part: str, stack: Stack) -> AsyncIterator[None]:
-    """Stop a part by SIGSTOP: it keeps its connections, and does nothing."""
+    """Stop a part by SIGSTOP. It keeps its connections, and does nothing."""
     for each in PARTS[part](stack):
         each.pause()
     yield
@@ -44,7 +44,7 @@ def _links(stack: Stack, server: str, whose: str) -> list[Proxy]:
 
 @asynccontextmanager
 async def cut(server: str, whose: str, stack: Stack) -> AsyncIterator[None]:
-    """Connections to a server end, and no new one is accepted."""
+    """Close the connections to a server, and accept no new ones."""
     for link in _links(stack, server, whose):
         await link.cut()
     yield
@@ -52,7 +52,7 @@ async def cut(server: str, whose: str, stack: Stack) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def silent(server: str, whose: str, stack: Stack) -> AsyncIterator[None]:
-    """Connections to a server carry nothing."""
+    """Keep the connections to a server open, but transfer nothing."""
     for link in _links(stack, server, whose):
         link.stop_answering()
     yield
@@ -62,7 +62,7 @@ async def silent(server: str, whose: str, stack: Stack) -> AsyncIterator[None]:
 async def faulty_replies(
     replies: Replies, server: str, whose: str, stack: Stack
 ) -> AsyncIterator[None]:
-    """Replies of a server arrive late, slowly, by half, or never."""
+    """Delay, slow down, halve or drop the replies of a server."""
     for link in _links(stack, server, whose):
         link.replies = replies
     yield
@@ -70,7 +70,7 @@ async def faulty_replies(
 
 @asynccontextmanager
 async def read_only(stack: Stack) -> AsyncIterator[None]:
-    """PostgreSQL accepts no writes, as a server that is being failed over."""
+    """Let PostgreSQL reject writes, as during a failover."""
     async with stack.session() as session:
         await session.execute("ALTER SYSTEM SET default_transaction_read_only = on")
         await session.execute("SELECT pg_reload_conf()")
@@ -82,7 +82,7 @@ async def read_only(stack: Stack) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def connections_exhausted(stack: Stack) -> AsyncIterator[None]:
-    """Sessions of gateways and workers end, and PostgreSQL admits two new ones for all of them."""
+    """End all sessions of gateways and workers, and limit them to two connections in total."""
     async with stack.session() as session:
         await session.execute(f"ALTER ROLE {ROLE} CONNECTION LIMIT 2")
         await session.execute(
@@ -94,14 +94,14 @@ async def connections_exhausted(stack: Stack) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def backend_killed(stack: Stack) -> AsyncIterator[None]:
-    """The backend of a session is killed with -9: PostgreSQL ends all others and recovers."""
+    """Kill the backend of a session by SIGKILL. PostgreSQL ends all others and recovers."""
     stack.postgres.kill_other()
     yield
 
 
 @asynccontextmanager
 async def locked(statement: str, stack: Stack) -> AsyncIterator[None]:
-    """Another session holds locks that writes need."""
+    """Hold locks that writes need in another session."""
     async with stack.session() as session, session.transaction():
         await session.execute(statement)
         yield
@@ -123,7 +123,7 @@ async def scripts_forgotten(stack: Stack) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def valkey_full(stack: Stack) -> AsyncIterator[None]:
-    """Valkey rejects every write that needs memory."""
+    """Let Valkey reject every write that needs memory."""
     async with stack.redis() as redis:
         before = await redis.config_get("maxmemory*")
         await redis.config_set("maxmemory-policy", "noeviction")
@@ -148,12 +148,12 @@ LOCKS = {
     "reverse rows": "LOCK TABLE follower, follower_count IN ACCESS EXCLUSIVE MODE",
 }
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
-"""Debian's package libfaketime: a process that loads it has a clock of its own."""
+"""Debian's package libfaketime. A process that loads it gets another time."""
 
 
 @asynccontextmanager
 async def wrong_clock(part: str, offset: str, stack: Stack) -> AsyncIterator[None]:
-    """A part is killed and starts with a clock that is ahead or behind; then with the right one."""
+    """Restart a part with a clock that is ahead or behind, and then with the right time."""
     environment = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     for each in PARTS[part](stack):
         await each.restart({**environment, "FAKETIME": offset})
@@ -164,7 +164,7 @@ async def wrong_clock(part: str, offset: str, stack: Stack) -> AsyncIterator[Non
 
 @asynccontextmanager
 async def disk_full(stack: Stack) -> AsyncIterator[None]:
-    """The disk of PostgreSQL, and of all logs, has no free byte."""
+    """Fill the disk of PostgreSQL and of all logs."""
     ballast = stack.folder / "ballast"
     with ballast.open("wb", buffering=0) as file, suppress(OSError):
         while True:
@@ -180,8 +180,8 @@ CLOCKS: dict[str, Fault] = {
     for offset in ("-1h", "+1h")
 }
 OF_CACHES = ("redis", "valkey")
-"""How the names of faults begin that keep gateways from marking or updating caches."""
-ALONE: dict[str, Fault] = {
+"""Prefixes of the faults during which gateways may fail to mark or update caches."""
+ALONE: dict[str, Fault] = {  # those that need neither another clock nor a small disk
     **{f"{part} down": partial(down, part) for part in PARTS},
     **{f"{part} paused": partial(paused, part) for part in PARTS},
     **{

@@ -1,4 +1,4 @@
-"""A client of one gateway that costs little: HTTP over kept connections to a unix socket."""
+"""A client of one gateway that uses little CPU: HTTP over persistent unix sockets."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Answer:
 
 
 class Client:
-    """Sends requests to one gateway: a connection carries one at a time."""
+    """Sends requests to one gateway, one at a time over each connection."""
 
     def __init__(self, name: str, socket: Path) -> None:
         self.name = name
@@ -111,14 +111,14 @@ def _request(method: str, path: str, viewer: int | None, body: bytes, token: str
 
 def _answer(status: int, content: bytes) -> Answer:
     try:
-        said = orjson.loads(content)
+        response = orjson.loads(content)
     except orjson.JSONDecodeError:
         return Answer(None, f"NOT_JSON_{status}", content[:200].decode(errors="replace"))
-    errors = said.get("errors")
+    errors = response.get("errors")
     if errors:
         first = errors[0]
         code = first.get("extensions", {}).get("code", "WITHOUT_CODE")
-        return Answer(said.get("data"), code, f"{status} {first.get('message')}")
+        return Answer(response.get("data"), code, f"{status} {first.get('message')}")
     if status != 200:
         return Answer(None, f"STATUS_{status}", content[:200].decode(errors="replace"))
-    return Answer(said["data"], None)
+    return Answer(response["data"], None)

@@ -45,7 +45,7 @@ class Version:
 
 @dataclass(slots=True)
 class History:
-    """The versions of one follow, the oldest that anybody may still see first."""
+    """The versions of one follow, from the oldest that a reader may still see."""
 
     versions: list[Version] = field(default_factory=lambda: [Version(False, -inf, -inf)])
 
@@ -58,7 +58,7 @@ class History:
         return self.last
 
     def reset(self, *, present: bool, is_sure: bool) -> None:
-        """Everybody sees the follow so. Unless `is_sure`, a write may still change it."""
+        """Set the state that all readers see. Unless `is_sure`, a write may still change it."""
         self.versions = [Version(present, -inf, -inf)]
         if not is_sure:
             self.write(not present, -inf)
@@ -70,20 +70,20 @@ class History:
         return _may(self.versions, 0, ended)
 
     def fresh(self, began: float, ended: float) -> int:
-        """The states that such a read may show to the writer."""
+        """The states that a read between these times may show to the writer."""
         return _may(self.versions, self._known(began), ended)
 
     def seen(self, began: float, ended: float, *, present: bool) -> None:
-        """The writer has seen the follow so: a newer version, if only that explains it, is known
-        from now on, acknowledged or not."""
+        """Record that the writer has seen this state. If only one version explains it, that version
+        counts as acknowledged."""
         first = self._known(began)
-        fitting = [
+        matching = [
             version
             for version in self.versions[first:]
             if version.present == present and version.began <= ended
         ]
-        if len(fitting) == 1 and fitting[0].acknowledged > ended:
-            fitting[0].acknowledged = ended
+        if len(matching) == 1 and matching[0].acknowledged > ended:
+            matching[0].acknowledged = ended
 
     def _known(self, moment: float) -> int:
         """The index of the newest version that was known to the writer at this moment."""

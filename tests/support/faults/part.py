@@ -1,4 +1,4 @@
-"""A process that is kept running, as a supervisor does, until a test kills, pauses or stops it."""
+"""A process that is restarted when it ends, and that tests can kill, pause and stop."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ RESTART_S = 0.1
 
 
 def _discard(_name: str, _line: str) -> None:
-    """Every part writes a log file."""
+    """Ignore the line: every part also writes a log file."""
 
 
 class Part:
@@ -62,7 +62,7 @@ class Part:
         await self._ready.wait()
 
     async def stop(self) -> None:
-        """End it, by the steps of its command."""
+        """End the process by the steps of its command."""
         self.resume()
         if self._keeping is not None:
             self._keeping.cancel()
@@ -71,17 +71,17 @@ class Part:
             await self.child.stop()
 
     def kill(self) -> None:
-        """End it as a crash does. It starts again at once, unless it is held down."""
+        """End the process as a crash does. It is restarted, unless it is held down."""
         self._ready.clear()
         self._signal(signal.SIGKILL, [self.pid] if self.pid else [])
 
     def hold_down(self) -> None:
-        """Kill it. It does not start again before `start`."""
+        """Kill the process. It is not restarted before `start`."""
         self._wanted.clear()
         self.kill()
 
     def kill_other(self) -> None:
-        """End one of the processes that it has started."""
+        """Kill one of the processes that the first one has started."""
         self._signal(signal.SIGKILL, self.pids()[-1:])
 
     def pause(self) -> None:
@@ -91,7 +91,7 @@ class Part:
         self._signal(signal.SIGCONT, self.pids())
 
     async def restart(self, environment: Mapping[str, str]) -> None:
-        """Kill it, and start it with other environment variables in addition to its own."""
+        """Kill the process, and start it with additional environment variables."""
         self.hold_down()
         self.command = replace(self.command, env={**(self.command.env or {}), **environment})
         await self.start()

@@ -12,7 +12,7 @@ from tests.support.faults.client import Client
 
 ROOT = Path(__file__).parents[3]
 UNLIMITED = {"KITH_CHANGES_PER_MINUTE": "60000000", "KITH_CHANGES_BURST": "1000000"}
-"""A test makes as many changes as it likes."""
+"""No limit on the number of changes of a user."""
 STOP = (Step(SIGTERM, 15_000),)
 
 

@@ -1,4 +1,4 @@
-"""After a scenario: everything heals, all changes arrive, and the tables equal the model."""
+"""The checks after a scenario: all changes are applied, and tables and lists equal the model."""
 
 import contextlib
 import io
@@ -19,10 +19,10 @@ WAITING = "SELECT count(*) FROM outbox"
 
 
 async def drain_and_compare(stack: Stack, traffic: Traffic) -> None:
-    """Wait until every change has reached everybody, and compare the tables with the model.
+    """Wait until all changes are applied, and compare the tables with the model.
 
-    No traffic flows. A write with an unknown outcome may still be on its way in a gateway that was
-    paused: its follow is left alone until the next call.
+    No requests are sent meanwhile. A write with an unknown outcome may still run in a gateway that
+    was paused, so its follow is not compared before the next call.
     """
     async with stack.session() as session:
 
@@ -40,7 +40,7 @@ async def drain_and_compare(stack: Stack, traffic: Traffic) -> None:
 
 
 async def read_everything(traffic: Traffic) -> None:
-    """Ask every gateway for all lists, as their owner and as nobody."""
+    """Read all lists from every gateway, as their owner and without a viewer."""
     for client in traffic.clients:
         for owner, is_own in product(traffic.world.users, (True, False)):
             viewer = owner if is_own else None

@@ -16,22 +16,22 @@ from tests.support.faults.world import World
 from tests.support.waiting import until
 
 USERS = 12
-CALM = 60
+REQUESTS_AROUND = 60
 """Requests before and after the faults."""
-DURING = 150
+REQUESTS_DURING = 150
 DURING_S = 3.0
 """Requests while the faults last; or fewer, if they take this long."""
 
 
 @dataclass
 class Scenario:
-    """A running stack with its world. Several scenarios may run on it, one after the other."""
+    """A running stack and the model of its follows. It can run several scenarios in turn."""
 
     stack: Stack
     traffic: Traffic
 
     async def run(self, faults: Sequence[str]) -> Tally:
-        """Run the faults together. Fails if any answer was wrong."""
+        """Run the faults at the same time. Fails if a response was wrong."""
         await self.stack.heal()  # the previous scenario may have failed
         await drain_and_compare(self.stack, self.traffic)
         tally = self.traffic.tally = Tally()
@@ -40,7 +40,7 @@ class Scenario:
             fault.startswith(OF_CACHES) for fault in faults
         )
         async with flowing(self.traffic):
-            await self._requests(CALM)
+            await self._requests(REQUESTS_AROUND)
             outage.began = time.monotonic()
             outage.ended = inf
             async with AsyncExitStack() as exits:
@@ -48,10 +48,10 @@ class Scenario:
                     await exits.enter_async_context(FAULTS[fault](self.stack))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(DURING_S):
-                        await self._requests(DURING)
+                        await self._requests(REQUESTS_DURING)
             await self.stack.heal()
             outage.ended = time.monotonic()
-            await self._requests(CALM)
+            await self._requests(REQUESTS_AROUND)
         await drain_and_compare(self.stack, self.traffic)
         await read_everything(self.traffic)
         await verify_is_clean(self.stack, self.traffic)

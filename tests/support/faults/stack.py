@@ -1,7 +1,7 @@
-"""Everything that serves one graph, as processes of its own, with a proxy on every connection.
+"""The servers, gateways and workers of one graph as processes, with proxies between them.
 
-Gateways and workers reach PostgreSQL and Valkey through proxies that are theirs alone, so that one
-of them can be cut off while the others are not.
+Each gateway and worker reaches PostgreSQL and Valkey through its own proxies, so that one of them
+can be cut off while the others are not.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ ROLE = "application"
 """The role of gateways and workers. Unlike a superuser's, its connections can be limited."""
 
 POSTGRES_SETTINGS = {
-    # Processes are killed here, not machines: what the kernel has taken survives.
+    # Tests kill processes and not the machine, so data that the kernel has is not lost.
     "fsync": "off",
     "shared_buffers": "64MB",
     "max_wal_size": "128MB",
     "min_wal_size": "32MB",
-    # A killed gateway's transaction must not wait for TCP to notice.
+    # A transaction of a killed gateway must end soon.
     "client_connection_check_interval": "100ms",
 }
 START_S = 60
@@ -69,7 +69,7 @@ class Stack:
 
     folder: Path
     settings: StorageSettings
-    """How a test itself reaches the servers: without a proxy, and as a superuser."""
+    """The settings of the test itself: without a proxy, and as a superuser."""
     postgres: Part
     valkey: Part
     sockets: Path
@@ -202,17 +202,19 @@ async def _create_role(stack: Stack) -> None:
 async def _addresses(stack: Stack, name: str, exits: AsyncExitStack | None) -> dict[str, str]:
     """The addresses of both servers for one process, as environment variables. With `exits`, they
     are those of proxies, which end with it."""
-    own = stack.sockets if exits is None else stack.folder / "links" / name
+    sockets = stack.sockets if exits is None else stack.folder / "links" / name
     if exits is not None:
-        own.mkdir(parents=True)
-        links = [Proxy(stack.sockets / file, own / file) for file in (POSTGRES_FILE, VALKEY_FILE)]
+        sockets.mkdir(parents=True)
+        links = [
+            Proxy(stack.sockets / file, sockets / file) for file in (POSTGRES_FILE, VALKEY_FILE)
+        ]
         stack.links[name] = Links(*links)
         for link in links:
             exits.push_async_callback(link.cut)
             await link.restore()
     return {
-        "DATABASE_URL": _with_role(stack.settings.database_url, own),
-        "REDIS_URL": f"unix://{own / VALKEY_FILE}?db=0",
+        "DATABASE_URL": _with_role(stack.settings.database_url, sockets),
+        "REDIS_URL": f"unix://{sockets / VALKEY_FILE}?db=0",
     }
 
 

@@ -1,4 +1,4 @@
-"""Concurrent writers and readers, who check every answer."""
+"""Concurrent writers and readers, which check every response."""
 
 import asyncio
 import itertools
@@ -31,7 +31,8 @@ BUSY = frozenset({"OVERLOADED", "DEADLINE_EXCEEDED", "TIMEOUT", "BACKLOG_FULL"})
 TEMPORARY = frozenset({"UNAVAILABLE", "STALE", "DISCONNECTED"})
 """Codes that a client may get while a part fails. Any other is a violation."""
 RECOVERY_S = 1.0
-"""A gateway does not call a Redis that failed for a moment, so its writes are delayed longer."""
+"""After a failure of Redis, a gateway does not call it for a moment. Writes may be delayed for
+this time after the outage."""
 REPEAT_S, REPEAT_S_MAX = 0.05, 1.0
 PAUSE_S = 0.005
 VIOLATIONS_MAX = 100
@@ -69,16 +70,16 @@ class Tally:
 
 @dataclass
 class Traffic:
-    """Requests to all gateways at once, and the world that they make."""
+    """Requests to all gateways, and the model of the follows that they write."""
 
     clients: Sequence[Client]
     world: World
     outage: Outage = field(default_factory=Outage)
     tally: Tally = field(default_factory=Tally)
     delayed_s: float = inf
-    """How long a writer may miss their delayed write; without it, until all changes are applied."""
+    """How long a writer may miss their delayed write. By default until all changes are applied."""
     unresolved: set[Arrow] = field(default_factory=set)
-    """Follows whose last write had no key, and may have happened or may still happen."""
+    """Follows whose last write had no idempotency key, and may have happened or still happen."""
     _unresolved_before: set[Arrow] = field(default_factory=set)
 
     async def read(
@@ -90,8 +91,8 @@ class Traffic:
         sure: Arrow | None = None,
         token: str = "",
     ) -> bool:
-        """Ask for all lists of a user, and check the answer. `token` is that of the last change of
-        `sure`. Returns whether there was an answer."""
+        """Read all lists of a user, and check the response. `token` is that of the last change of
+        `sure`. Returns whether there was a response without errors."""
         read, answer = await self._ask(viewer, LISTS, {"id": str(owner)}, client, sure, token)
         if answer.code is None:
             self._report(read, wrong_lists(read, owner, answer.data))
@@ -103,7 +104,7 @@ class Traffic:
             self._report(read, wrong_profiles(read, users, answer.data))
 
     async def check_relations(self, viewer: int, users: list[int]) -> None:
-        """Ask how the viewer relates to other users."""
+        """Read the viewer's relations to other users, and check them."""
         read, answer = await self._ask(viewer, RELATIONS, {"ids": list(map(str, users))})
         if answer.code is None:
             self._report(read, wrong_relations(read, users, answer.data))
@@ -111,11 +112,12 @@ class Traffic:
     async def write(self, arrow: Arrow, *, keyed: bool) -> None:
         """Follow or unfollow, repeat it until it is acknowledged, then read it as its writer.
 
-        Without a key, a write whose outcome is unknown is not repeated: it may still be on its way.
+        Without an idempotency key, a write whose outcome is unknown is not repeated: it may still
+        happen.
         """
         history = self.world.histories[arrow]
         previous, version = history.last, history.write(not history.last.present, time.monotonic())
-        wanted = ("FOLLOWED" if version.present else "UNFOLLOWED",)
+        expected = ("FOLLOWED" if version.present else "UNFOLLOWED",)
         given = {"userId": str(arrow.target), **({"idempotencyKey": uuid4().hex} if keyed else {})}
         name, document = ("followUser", FOLLOW) if version.present else ("unfollowUser", UNFOLLOW)
         pause = REPEAT_S
@@ -133,20 +135,23 @@ class Traffic:
             await asyncio.sleep(pause)
             pause = min(2 * pause, REPEAT_S_MAX)
         payload = answer.data["change"]
-        if payload["outcome"] not in wanted or payload["relation"]["following"] != version.present:
+        if (
+            payload["outcome"] not in expected
+            or payload["relation"]["following"] != version.present
+        ):
             self.tally.violation(f"{arrow} was {previous.present}; {name} answered {payload}")
         is_delayed = payload["consistency"] == "DELAYED"
         if is_delayed and not self.outage.overlaps(began - RECOVERY_S, ended):
             self.tally.violation(f"{name} of {arrow} is delayed, but nothing fails")
         self.tally.answers["write delayed"] += is_delayed
-        promised = ended + self.delayed_s if is_delayed else ended
-        version.acknowledged = min(version.acknowledged, promised)
+        must_be_visible_at = ended + self.delayed_s if is_delayed else ended
+        version.acknowledged = min(version.acknowledged, must_be_visible_at)
         token = payload["consistencyToken"] if is_delayed else ""
         sure = arrow if is_delayed else None
         await self.read(arrow.source, random.choice(arrow), sure=sure, token=token)
 
     def release(self) -> None:
-        """Write again to the follows that were unresolved at the previous call already."""
+        """Allow writes again to the follows that were unresolved at the previous call already."""
         self.unresolved -= self._unresolved_before
         self._unresolved_before = set(self.unresolved)
 
@@ -180,7 +185,7 @@ class Traffic:
 
 @asynccontextmanager
 async def flowing(traffic: Traffic, writers: int = 4, readers: int = 4) -> AsyncIterator[None]:
-    """Writers, each with follows of their own, and readers, for as long as the block runs."""
+    """Run writers, each with its own follows, and readers during the block."""
     ending = asyncio.Event()
     shares = [
         itertools.islice(traffic.world.histories, number, None, writers)

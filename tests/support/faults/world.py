@@ -1,4 +1,4 @@
-"""All follows of a small world, and what one reader of it may see."""
+"""A model of the follows among some users, and the states that a read may show."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,15 +14,15 @@ from tests.support.faults.histories import Arrow, History, May
 class World:
     """Which users follow each other, as far as this process can know.
 
-    `lag_s`: how long after its acknowledgement others may miss a write; without it, until
-    all changes are applied.
+    `lag_s`: how long after its acknowledgement other users may miss a write. By default until all
+    changes are applied.
     """
 
     arrows: Iterable[Arrow]
     lag_s: float = inf
     requires_repeatable_reads: bool = True
-    """Whether a writer who has seen a write without an answer must see it from then on. A gateway
-    without the caches could not mark its writer, whose other gateways then read old values."""
+    """Whether a writer who has seen a write without a response must see it from then on. A gateway
+    that cannot reach the caches cannot mark the writer, so other gateways may read old values."""
     histories: dict[Arrow, History] = field(init=False)
     targets: Mapping[int, list[int]] = field(init=False)
     """The users whom each user may follow at any time."""
@@ -56,7 +56,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One read: by whom (None: nobody), and when it began and ended.
+    """One read: its viewer, if any, and when it began and ended.
 
     It had a consistency token of the last change of `sure`, if that is given.
     """
@@ -101,7 +101,7 @@ class Read:
 
 
 def _both(one: int, two: int) -> int:
-    """Whether two follows may both be present."""
+    """The states that a friendship may have, from those of its two follows."""
     found = 0
     if one & two & May.BE_PRESENT:
         found |= May.BE_PRESENT

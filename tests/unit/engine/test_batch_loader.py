@@ -14,7 +14,7 @@ INFO: Any = SimpleNamespace(_raw_info=SimpleNamespace(variable_values={}))
 
 
 class Doubling:
-    """A resolver that doubles, once it is let to."""
+    """A resolver that doubles its parents, once `may_go` is set."""
 
     def __init__(self) -> None:
         self.calls: list[list[Any]] = []
@@ -42,7 +42,7 @@ def waiter(
     return asyncio.ensure_future(loader.load(resolver, parents, arguments, INFO))
 
 
-async def test_all_who_ask_in_one_tick_are_one_call() -> None:
+async def test_loads_in_one_iteration_of_the_event_loop_are_one_call() -> None:
     loader, resolver = BatchLoader(), Doubling()
     resolver.may_go.set()
     tasks = [waiter(loader, resolver, [1, 2]), waiter(loader, resolver, [3])]
@@ -50,7 +50,7 @@ async def test_all_who_ask_in_one_tick_are_one_call() -> None:
     assert resolver.calls == [[1, 2, 3]]
 
 
-async def test_other_arguments_are_another_call() -> None:
+async def test_loads_with_other_arguments_are_another_call() -> None:
     loader, resolver = BatchLoader(), Doubling()
     resolver.may_go.set()
     tasks = [waiter(loader, resolver, [n], first=n, ids=["1"]) for n in (1, 2, 1)]
@@ -58,7 +58,7 @@ async def test_other_arguments_are_another_call() -> None:
     assert sorted(resolver.calls) == [[1, 1], [2]]
 
 
-async def test_another_execution_is_another_call() -> None:
+async def test_loads_of_another_execution_are_another_call() -> None:
     loader, resolver = BatchLoader(), Doubling()
     resolver.may_go.set()
     other: Any = SimpleNamespace(_raw_info=SimpleNamespace(variable_values={}))
@@ -68,18 +68,18 @@ async def test_another_execution_is_another_call() -> None:
     assert resolver.calls == [[1], [1]]
 
 
-async def test_a_cancelled_waiter_takes_nobody_along() -> None:
+async def test_a_cancelled_waiter_does_not_affect_other_waiters() -> None:
     loader, resolver = BatchLoader(), Doubling()
-    leaving, staying = waiter(loader, resolver, [1]), waiter(loader, resolver, [2])
+    cancelled, remaining = waiter(loader, resolver, [1]), waiter(loader, resolver, [2])
     await resolver.started.wait()
-    leaving.cancel()
+    cancelled.cancel()
     resolver.may_go.set()
-    assert await staying == [4]
+    assert await remaining == [4]
     with pytest.raises(asyncio.CancelledError):
-        await leaving
+        await cancelled
 
 
-async def test_when_the_last_waiter_leaves_the_batch_is_cancelled() -> None:
+async def test_a_batch_is_cancelled_when_all_its_waiters_are_cancelled() -> None:
     loader, resolver = BatchLoader(), Doubling()
     tasks = [waiter(loader, resolver, [1]), waiter(loader, resolver, [2])]
     await resolver.started.wait()
@@ -98,7 +98,7 @@ async def test_a_cancelled_batch_is_an_error_for_its_waiters() -> None:
         await asyncio.wait_for(waiter(loader, resolver, [1]), 5)
 
 
-async def test_an_error_is_not_remembered() -> None:
+async def test_a_failed_load_can_be_repeated() -> None:
     loader, resolver = BatchLoader(), Doubling()
     resolver.may_go.set()
     resolver.error = ValueError("once")
@@ -108,26 +108,26 @@ async def test_an_error_is_not_remembered() -> None:
     assert await waiter(loader, resolver, [1]) == [2]
 
 
-async def test_nothing_stays_behind() -> None:
+async def test_a_finished_batch_is_removed() -> None:
     loader, resolver = BatchLoader(), Doubling()
     resolver.may_go.set()
     await waiter(loader, resolver, [1])
     assert not loader._open
 
 
-def test_a_batch_gives_one_item_for_each_parent() -> None:
+def test_a_batch_must_return_one_item_for_each_parent() -> None:
     assert checked_column([1, 2], ("a", "b"), "f") == ["a", "b"]
     with pytest.raises(TypeError, match=r"f\(\) did not return one item for each parent"):
         checked_column([1, 2], ["a"], "f")
 
 
-def test_arguments_that_mean_the_same_are_equal() -> None:
+def test_equal_arguments_have_equal_keys() -> None:
     assert hashable({"a": [1, {"b": 2}]}) == hashable({"a": [1, {"b": 2}]})
     assert hashable({"a": 1}) != hashable({"a": True})
     assert hashable([1, 2]) != hashable([2, 1])
 
 
-async def test_a_load_between_two_ticks_of_the_loader_is_answered_too() -> None:
+async def test_loads_in_successive_iterations_of_the_event_loop_are_all_answered() -> None:
     loader, resolver = BatchLoader(), Doubling()
     resolver.may_go.set()
     tasks = []

@@ -1,4 +1,4 @@
-"""Deadlines, cancellation and limits hold inside the engine."""
+"""The deadlines, cancellation and limits of the engine."""
 
 import asyncio
 import gc
@@ -16,7 +16,7 @@ from tests.support import misbehaving_schema as odd
 from tests.support.tree_schema import Calls, answer, schema
 
 
-async def test_an_answer_of_too_many_rows_is_rejected_while_it_grows() -> None:
+async def test_a_response_of_too_many_rows_is_rejected_while_it_grows() -> None:
     calls: Calls = []
     query = "{ tree { branches(count: 40) { branches(count: 40) { size } } } }"
     response = await answer(query, EngineSettings(max_rows=100), context=calls)
@@ -25,7 +25,7 @@ async def test_an_answer_of_too_many_rows_is_rejected_while_it_grows() -> None:
     assert ("size", 1600) not in calls
 
 
-async def test_an_answer_of_too_many_errors_is_rejected() -> None:
+async def test_a_response_of_too_many_errors_is_rejected() -> None:
     engine = Engine(odd.schema, EngineSettings(max_rows=100))
     for aliases, codes in ((4, [None] * 8), (5, ["COST_LIMIT_EXCEEDED"])):
         fields = " ".join(f"a{n}: endless" for n in range(aliases))
@@ -86,29 +86,29 @@ async def test_field_errors_are_located_in_slices(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("field", ["endlessNumbers", "endlessNulls { number }"])
-async def test_a_list_without_end_has_too_many_rows(field: str) -> None:
+async def test_an_endless_list_is_rejected_for_its_rows(field: str) -> None:
     engine = Engine(odd.schema, EngineSettings(max_rows=100))
     result = await engine.execute(query=f"{{ {field} }}")
     assert [error.extensions for error in result.errors] == [{"code": "COST_LIMIT_EXCEEDED"}]
 
 
-async def test_a_batch_without_end_is_not_one_item_for_each_parent() -> None:
+async def test_an_endless_batch_is_a_field_error() -> None:
     result = await Engine(odd.schema).execute(query="{ odds { endless } }")
     assert result.data == {"odds": [{"endless": None}] * 2}
     assert "one item for each parent" in result.errors[0].message
 
 
-async def test_operations_run_by_graphql_core_have_the_same_bound() -> None:
+async def test_the_rows_of_a_mutation_are_limited_too() -> None:
     query = "mutation { plant(number: 1) { branches(count: 40) { number } } }"
     response = await answer(query, EngineSettings(max_rows=10), context=[])
     assert response["errors"][0]["extensions"] == {"code": "COST_LIMIT_EXCEEDED"}
 
 
 @pytest.mark.parametrize("query", ["{ tree { forever } }", "{ tree { forever size } }"])
-async def test_a_deadline_cancels_what_is_under_way(query: str) -> None:
+async def test_a_deadline_cancels_running_resolvers(query: str) -> None:
     calls: Calls = []
     engine = Engine(schema)
-    operation = engine.prepare(query)  # on a busy machine this alone may take longer
+    operation = engine.prepare(query)  # may take longer than the deadline on a busy machine
     deadline = asyncio.get_running_loop().time() + 0.05
     response = (await engine.run(operation, context=calls, deadline=deadline)).response()
     assert response["data"] is None
@@ -127,14 +127,14 @@ async def test_a_cancelled_request_cancels_its_resolvers() -> None:
     assert ("cancelled", 1) in calls
 
 
-async def test_resolvers_that_were_not_even_begun_are_let_go() -> None:
+async def test_a_cancelled_request_leaves_no_resolver_unawaited() -> None:
     calls: Calls = []
     task = asyncio.ensure_future(answer("{ tree { forever size } }", context=calls))
-    await asyncio.sleep(0)  # both are asked now, and neither has run
+    await asyncio.sleep(0)  # both resolvers are called, and neither coroutine has begun
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    gc.collect()  # a coroutine that nobody awaited would complain, and warnings are errors
+    gc.collect()  # a coroutine that nobody awaited would warn, and warnings are errors
     assert calls == []
 
 
@@ -142,14 +142,14 @@ async def test_resolvers_that_were_not_even_begun_are_let_go() -> None:
     "query",
     ["{ odd { slow } }", "{ odds { slow } }", "{ odds { slow soonCancelled cancelledBatch } }"],
 )
-async def test_a_deadline_that_is_over_leaves_nothing_unawaited(query: str) -> None:
+async def test_a_deadline_in_the_past_leaves_no_resolver_unawaited(query: str) -> None:
     engine = Engine(odd.schema)
     result = await engine.run(engine.prepare(query), deadline=0)
     assert [error.extensions for error in result.errors] == [{"code": "DEADLINE_EXCEEDED"}]
     gc.collect()
 
 
-async def test_a_fragment_bomb_is_rejected_by_its_written_out_size() -> None:
+async def test_a_fragment_bomb_is_rejected_by_its_expanded_number_of_fields() -> None:
     layers = [
         f"fragment F{n} on Tree {{ a: branches {{ ...F{n + 1} }} b: branches {{ ...F{n + 1} }} }}"
         for n in range(15)
@@ -160,7 +160,7 @@ async def test_a_fragment_bomb_is_rejected_by_its_written_out_size() -> None:
     assert any("fields; at most 1,000 are allowed" in error.message for error in result.errors)
 
 
-def test_the_least_recently_used_is_forgotten() -> None:
+def test_the_least_recently_used_entry_is_evicted() -> None:
     cache: LruCache[str, int] = LruCache(entries=2)
     cache.put("a", 1)
     cache.put("b", 2)

@@ -1,4 +1,4 @@
-"""The generated code that builds rows is cached, and the cache is bounded by its text."""
+"""The generated code that builds rows is cached, up to a total length."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from engine.cache import LruCache
 from engine.codegen import object_builder
 
 
-def test_the_same_selection_is_evaluated_once() -> None:
+def test_the_code_of_equal_selections_is_compiled_once() -> None:
     keys = ("id", "count")
     assert object_builder(keys, {}) is object_builder(keys, {})
     assert object_builder(keys, {})(2, [1, 2], [3, 4]) == [
@@ -16,11 +16,11 @@ def test_the_same_selection_is_evaluated_once() -> None:
     ]
 
 
-def test_long_aliases_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_total_length_of_the_cached_code_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     cache: LruCache[str, codegen.BuildObjects] = LruCache(
         entries=codegen.BUILDERS_MAX, weight=codegen.CHARACTERS_MAX
     )
     monkeypatch.setattr(codegen, "_builders", cache)
-    for turn in range(100):
-        object_builder(tuple(f"{'a' * 400}_{turn}_{index}" for index in range(100)), {})
+    for number in range(100):
+        object_builder(tuple(f"{'a' * 400}_{number}_{index}" for index in range(100)), {})
     assert len(cache) <= codegen.CHARACTERS_MAX // 80_000

@@ -50,14 +50,14 @@ CHANGE = "query ($ids: [ID!], $input: Changes!) { change(ids: $ids, input: $inpu
 PAIR = {"a": 1, "b": 2}
 
 
-async def ran(query: str, **variables: Any) -> Result:
+async def execute(query: str, **variables: Any) -> Result:
     engine = Engine(SCHEMA, EngineSettings(max_coerced_values=LIMIT))
     return await engine.execute(query=query, variables=variables)
 
 
 @pytest.fixture
 def coerced(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The calls of graphql-core's coercion."""
+    """The arguments of each call of graphql-core's coercion."""
     calls: list[object] = []
 
     def record(*arguments: Any, **options: Any) -> Any:
@@ -82,7 +82,7 @@ def coerced(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 async def test_too_many_values_are_rejected_before_they_are_coerced(
     query: str, given: dict[str, Any], coerced: list[object]
 ) -> None:
-    result = await ran(query, **given)
+    result = await execute(query, **given)
     (error,) = result.errors
     assert result.stage is Stage.VARIABLES
     assert "at most 1,000 list items and object keys" in error.message
@@ -90,22 +90,22 @@ async def test_too_many_values_are_rejected_before_they_are_coerced(
     assert coerced == []
 
 
-async def test_as_many_as_allowed_are_coerced() -> None:
-    assert (await ran(USERS, ids=[1] * LIMIT)).data == {"users": LIMIT}
+async def test_as_many_values_as_allowed_are_coerced() -> None:
+    assert (await execute(USERS, ids=[1] * LIMIT)).data == {"users": LIMIT}
     pairs = [PAIR] * ((LIMIT - 1) // 3)
-    result = await ran(CHANGE, input={"pairs": pairs}, ids=["1"] * 5)
+    result = await execute(CHANGE, input={"pairs": pairs}, ids=["1"] * 5)
     assert result.data == {"change": len(pairs) + 5}
 
 
-async def test_values_in_their_coerced_form_do_not_count() -> None:
-    assert (await ran(USERS, ids=["1"] * 5 * LIMIT)).data == {"users": 5 * LIMIT}
+async def test_strings_for_ids_need_no_coercion_and_do_not_count() -> None:
+    assert (await execute(USERS, ids=["1"] * 5 * LIMIT)).data == {"users": 5 * LIMIT}
 
 
 async def test_a_long_list_of_objects_is_rejected_before_they_are_made() -> None:
     pair = {"a": "1", "b": "2"}
     given = {"pairs": [pair] * OBJECTS_MAX, "note": None}
-    assert (await ran(CHANGE, input=given)).data == {"change": OBJECTS_MAX}
-    result = await ran(CHANGE, input={**given, "pairs": [pair] * (OBJECTS_MAX + 1)})
+    assert (await execute(CHANGE, input=given)).data == {"change": OBJECTS_MAX}
+    result = await execute(CHANGE, input={**given, "pairs": [pair] * (OBJECTS_MAX + 1)})
     (error,) = result.errors
     assert "at most 1,000 list items and object keys" in error.message
 

@@ -1,4 +1,4 @@
-"""Rows that are kept by the column behave like the list of tuples that they stand for."""
+"""Columnar rows behave like a list of tuples."""
 
 import pytest
 
@@ -9,7 +9,7 @@ ROWS: ColumnarRows[tuple[str, int]] = ColumnarRows(["a", "b", "c"], (1, 2, 3))
 LIST = [("a", 1), ("b", 2), ("c", 3)]
 
 
-def test_rows_are_tuples_to_every_iterator() -> None:
+def test_columnar_rows_have_the_items_of_the_list() -> None:
     assert list(ROWS) == LIST
     assert [ROWS[0], ROWS[-1]] == [LIST[0], LIST[-1]]
     assert list(ROWS[1:]) == LIST[1:]
@@ -19,16 +19,16 @@ def test_rows_are_tuples_to_every_iterator() -> None:
     assert not ColumnarRows([], [])
 
 
-def test_a_place_is_read_of_rows_however_they_are_kept() -> None:
+def test_column_of_reads_columnar_rows_and_lists() -> None:
     assert list(column_of(ROWS, 1)) == list(column_of(LIST, 1)) == [1, 2, 3]
 
 
-def test_columns_of_unlike_lengths_are_rejected_where_they_are_put_together() -> None:
+def test_columns_of_different_lengths_are_rejected() -> None:
     with pytest.raises(ValueError, match="must have equal lengths"):
         ColumnarRows([1, 2], [1])
 
 
-def test_lists_are_joined_by_the_column_where_all_are_so() -> None:
+def test_columnar_rows_of_equal_width_are_joined_by_column() -> None:
     both = joined([ROWS, ROWS[:1]])
     assert isinstance(both, ColumnarRows)
     assert list(both) == [*LIST, LIST[0]]

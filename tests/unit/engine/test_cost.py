@@ -126,7 +126,7 @@ def cost(query: str, **variables: Any) -> int:
 
 
 def page(size: int, each: float = 0) -> float:
-    """The cost of one page of friends whose users cost `each`, without what counts once."""
+    """The cost of one page of friends whose users cost `each`, without the 100 of the call."""
     return 5 + 1 + size * 0.5 + size * (2 + each)
 
 
@@ -198,7 +198,7 @@ def test_nested_variables_multiply() -> None:
     assert found == -(-(10 + 1 + 200 + page(10, page(10, 7 + 25 * 4))) // 1)
 
 
-def test_a_list_counts_by_its_length_wherever_it_is() -> None:
+def test_a_list_counts_by_its_length_in_literals_and_variables() -> None:
     inside = 'mutation { change(input: {ids: ["1", "2", "3"]}) { total } }'
     whole = "mutation ($input: Changes!) { change(input: $input) { total } }"
     part = "mutation ($ids: [ID!]!) { change(input: {ids: $ids}) { total } }"
@@ -226,7 +226,7 @@ def test_a_variable_in_place_of_a_list_is_one_item(one: object) -> None:
     )
 
 
-def test_a_number_that_is_too_long_is_the_maximum() -> None:
+def test_a_page_size_of_too_many_digits_counts_as_the_maximum() -> None:
     size = list_size(_field(f"friends(first: {'9' * 5_000})"), FIRST)
     assert size == FIRST.maximum
     assert list_size(_field("friends(first: 7)"), FIRST) == 7
@@ -241,7 +241,7 @@ def _field(text: str) -> FieldNode:
     return node
 
 
-def test_a_list_counts_no_further_than_its_limit() -> None:
+def test_a_list_counts_up_to_its_maximum_length() -> None:
     query = "query ($ids: [ID!]!) { user { mask(ids: $ids) } }"
     assert cost(query, ids=["1"] * 5_000) == cost(query, ids=["1"] * 1_000)
 
@@ -296,14 +296,14 @@ def test_each_combination_of_conditions_is_compiled_once() -> None:
     assert operation is ENGINE.prepare(query)
 
 
-def test_a_cost_without_variables_is_kept() -> None:
+def test_a_cost_without_variables_is_cached() -> None:
     operation = ENGINE.prepare("{ user { friends { nodes { id } } } }")
     values = operation.variables.coerce({})
     assert operation.cost(values) > 0
     assert _calls(lambda: operation.cost(values)) == 2  # this lambda and `cost`
 
 
-def test_a_cost_above_any_number_of_rows_is_exact() -> None:
+def test_a_very_large_cost_is_exact() -> None:
     inner = "id"
     for _ in range(6):
         inner = f"friends(first: 100) {{ nodes {{ {inner} }} }}"

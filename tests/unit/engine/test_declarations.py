@@ -1,4 +1,4 @@
-"""How fields are declared, and that graphql-core and the schema language see ordinary fields."""
+"""Batched and derived fields, which graphql-core and the schema language see as plain fields."""
 
 import asyncio
 from typing import Annotated, Any, NamedTuple, NewType
@@ -41,21 +41,21 @@ class Book:
 
     @batched
     def copies(books: Parents[BookRow], sold: bool = False) -> MaybeAwaitable[list[int]]:
-        known = [len(book.title) for book in books]
-        return counted(known) if sold else known
+        items = [len(book.title) for book in books]
+        return slowly(items) if sold else items
 
     @batched
     def quoted(books: Parents[BookRow], sold: bool = False) -> "MaybeAwaitable[list[int]]":
-        return counted([2] * len(books)) if sold else [1] * len(books)
+        return slowly([2] * len(books)) if sold else [1] * len(books)
 
     @batched
     def soon_too_short(books: Parents[BookRow], sold: bool = False) -> MaybeAwaitable[list[int]]:
-        return counted([]) if sold else []
+        return slowly([]) if sold else []
 
 
-async def counted(known: list[int]) -> list[int]:
+async def slowly(items: list[int]) -> list[int]:
     await asyncio.sleep(0)
-    return known
+    return items
 
 
 @strawberry.type
@@ -94,7 +94,7 @@ QUERY = """query($titles: [String!]!, $per: Int! = 1) {
 }"""
 
 
-def test_the_schema_language_shows_ordinary_fields() -> None:
+def test_the_schema_language_shows_plain_fields() -> None:
     assert SCHEMA.as_str() == SDL
 
 
@@ -113,7 +113,7 @@ async def test_both_executors_use_the_same_resolvers() -> None:
     }
 
 
-async def test_a_resolver_may_know_its_items_at_once_or_soon() -> None:
+async def test_a_resolver_may_return_its_items_or_an_awaitable() -> None:
     query = """{ books(titles: ["Emma", "Ulysses"]) {
         copies sold: copies(sold: true) title quoted late: quoted(sold: true)
     } }"""
@@ -129,7 +129,7 @@ async def test_a_resolver_may_know_its_items_at_once_or_soon() -> None:
 @pytest.mark.parametrize(
     "field", ["pages(perSheet: 0)", "tooShort", "soonTooShort", "soonTooShort(sold: true)"]
 )
-async def test_failures_are_reported_alike(field: str) -> None:
+async def test_both_executors_report_the_same_errors(field: str) -> None:
     query = f'{{ books(titles: ["Emma"]) {{ {field} }} }}'
     expected = await SCHEMA.execute(query)
     result = await Engine(SCHEMA).execute(query=query)
@@ -137,7 +137,7 @@ async def test_failures_are_reported_alike(field: str) -> None:
     assert [e.formatted for e in result.errors] == [e.formatted for e in expected.errors]
 
 
-def test_a_resolver_is_callable_as_it_was_written() -> None:
+def test_a_batched_resolver_can_be_called_directly() -> None:
     too_short: Any = Book.too_short
     assert too_short([BookRow("Emma", 0)]) == []
 
@@ -151,7 +151,7 @@ def test_a_batched_resolver_must_return_a_list() -> None:
         strawberry.type(type("Wrong", (), {"number": batched(wrong)}))
 
 
-def test_a_batched_resolver_takes_its_parents() -> None:
+def test_a_batched_resolver_must_take_its_parents() -> None:
     def number() -> list[int]:
         return []
 
@@ -209,7 +209,7 @@ class OwnInfo(Info[Any, Any]):
 class Informed:
     @batched
     def informed(roots: Parents[None], info: Info, at_all: bool = True) -> list[list[str]]:
-        asked = [
+        attributes = [
             info.field_name,
             info.python_name,
             info.context,
@@ -224,7 +224,7 @@ class Informed:
             info.get_argument_definition("at_all") is not None,
             isinstance(info, OwnInfo),
         ]
-        return [list(map(str, asked))] * len(roots)
+        return [list(map(str, attributes))] * len(roots)
 
 
 @pytest.mark.parametrize("info_class", [Info, OwnInfo])

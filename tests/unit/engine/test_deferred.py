@@ -1,4 +1,4 @@
-"""Columns that are known once something else is: waited for once, failing and cancelled."""
+"""Deferred columns, which wait for a future that succeeds, fails or is cancelled."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,18 +16,18 @@ DEADLINE_S = 5
 Column = MaybeAwaitable[list[Any]]
 
 
-class Known:
-    """The futures and values that the fields of one request wait for."""
+class Shared:
+    """The future that the fields of a request wait for. `is_used` is set by the first of them."""
 
     def __init__(self) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.asked = asyncio.Event()
+        self.is_used = asyncio.Event()
 
 
-def soon(info: Info[Known], column: Callable[[], Column]) -> Column:
-    known = info.context
-    known.asked.set()
-    return deferred(None if known.future.done() else known.future, column)
+def deferred_by_future(info: Info[Shared], column: Callable[[], Column]) -> Column:
+    shared = info.context
+    shared.is_used.set()
+    return deferred(None if shared.future.done() else shared.future, column)
 
 
 def fail() -> Column:
@@ -47,34 +47,34 @@ class Leaf:
 
     @batched
     def veins(leaves: Parents["Leaf"], info: Info) -> MaybeAwaitable[list[int]]:
-        return soon(info, lambda: [3] * len(leaves))
+        return deferred_by_future(info, lambda: [3] * len(leaves))
 
 
 @strawberry.type
 class Query:
     @batched
     def leaf(roots: Parents[None], info: Info) -> MaybeAwaitable[list[Leaf]]:
-        return soon(info, lambda: [Leaf()])
+        return deferred_by_future(info, lambda: [Leaf()])
 
     @batched
     def size(roots: Parents[None], info: Info) -> MaybeAwaitable[list[int]]:
-        return soon(info, lambda: [7])
+        return deferred_by_future(info, lambda: [7])
 
     @batched
     def age(roots: Parents[None], info: Info) -> MaybeAwaitable[list[int | None]]:
-        return soon(info, lambda: slowly([8]))
+        return deferred_by_future(info, lambda: slowly([8]))
 
     @batched
     def weight(roots: Parents[None], info: Info) -> MaybeAwaitable[list[ItemOrError[int | None]]]:
-        return soon(info, lambda: [ValueError("too heavy")])
+        return deferred_by_future(info, lambda: [ValueError("too heavy")])
 
     @batched
     def too_short(roots: Parents[None], info: Info) -> MaybeAwaitable[list[int | None]]:
-        return soon(info, list)
+        return deferred_by_future(info, list)
 
     @batched
     def broken(roots: Parents[None], info: Info) -> MaybeAwaitable[list[int | None]]:
-        return soon(info, fail)
+        return deferred_by_future(info, fail)
 
     @batched
     async def forever(roots: Parents[None], info: Info) -> list[int]:
@@ -85,48 +85,48 @@ class Query:
 SCHEMA = strawberry.Schema(Query)
 
 
-async def answered(query: str, *, by_core: bool = False) -> Any:
-    known = Known()
-    asking = asyncio.ensure_future(
-        SCHEMA.execute(query, context_value=known)
+async def executed(query: str, *, by_core: bool = False) -> Any:
+    shared = Shared()
+    executing = asyncio.ensure_future(
+        SCHEMA.execute(query, context_value=shared)
         if by_core
-        else Engine(SCHEMA).execute(query=query, context=known)
+        else Engine(SCHEMA).execute(query=query, context=shared)
     )
     async with asyncio.timeout(DEADLINE_S):
-        await known.asked.wait()
-        known.future.set_result(None)
-        return await asking
+        await shared.is_used.wait()
+        shared.future.set_result(None)
+        return await executing
 
 
 @pytest.mark.parametrize(
     "fields", ["size", "size age leaf { colour veins }", "size weight", "tooShort age", "broken"]
 )
 async def test_deferred_values_are_the_same_in_both_executors(fields: str) -> None:
-    result = await answered(f"{{ {fields} }}")
-    expected = await answered(f"{{ {fields} }}", by_core=True)
+    result = await executed(f"{{ {fields} }}")
+    expected = await executed(f"{{ {fields} }}", by_core=True)
     assert result.data == expected.data
     assert [error.formatted for error in result.errors] == [
         error.formatted for error in expected.errors or []
     ]
 
 
-async def test_those_that_wait_for_the_same_take_no_task() -> None:
-    known = Known()
-    asking = Engine(SCHEMA).execute(query="{ size leaf { colour } a: weight }", context=known)
-    task = asyncio.create_task(asking)
+async def test_fields_that_wait_for_the_same_future_create_no_task() -> None:
+    shared = Shared()
+    executing = Engine(SCHEMA).execute(query="{ size leaf { colour } a: weight }", context=shared)
+    task = asyncio.create_task(executing)
     async with asyncio.timeout(DEADLINE_S):
-        await known.asked.wait()
+        await shared.is_used.wait()
         assert asyncio.all_tasks() == {task, asyncio.current_task()}
-        known.future.set_result(None)
+        shared.future.set_result(None)
         assert (await task).data == {"size": 7, "leaf": {"colour": "green"}, "a": None}
 
 
-async def test_if_that_fails_it_is_the_fault_of_each() -> None:
-    known = Known()
-    asking = Engine(SCHEMA).execute(query="{ age weight }", context=known)
-    failing = asyncio.create_task(asking)
-    await known.asked.wait()
-    known.future.set_exception(ValueError("not there"))
+async def test_an_error_of_the_future_is_an_error_of_each_field() -> None:
+    shared = Shared()
+    executing = Engine(SCHEMA).execute(query="{ age weight }", context=shared)
+    failing = asyncio.create_task(executing)
+    await shared.is_used.wait()
+    shared.future.set_exception(ValueError("not there"))
     async with asyncio.timeout(DEADLINE_S):
         result = await failing
     assert result.data == {"age": None, "weight": None}
@@ -137,17 +137,17 @@ async def test_if_that_fails_it_is_the_fault_of_each() -> None:
 
 
 async def test_a_cancelled_operation_ends_its_waiting_tasks() -> None:
-    known = Known()
+    shared = Shared()
     query = "{ size forever leaf { veins } }"
-    asking = asyncio.create_task(Engine(SCHEMA).execute(query=query, context=known))
-    await known.asked.wait()
-    asking.cancel()
-    await asyncio.wait([asking], timeout=DEADLINE_S)
-    assert asking.cancelled()
+    executing = asyncio.create_task(Engine(SCHEMA).execute(query=query, context=shared))
+    await shared.is_used.wait()
+    executing.cancel()
+    await asyncio.wait([executing], timeout=DEADLINE_S)
+    assert executing.cancelled()
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_a_cancelled_waiter_outside_the_engine_cancels_nobody_else() -> None:
+async def test_a_cancelled_waiter_outside_the_engine_does_not_affect_other_waiters() -> None:
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def wait() -> list[int]:
@@ -163,26 +163,26 @@ async def test_a_cancelled_waiter_outside_the_engine_cancels_nobody_else() -> No
     assert await second == [1]
 
 
-async def test_a_request_that_ends_takes_no_other_along() -> None:
-    known = Known()
+async def test_a_cancelled_request_does_not_affect_another_one_with_the_same_future() -> None:
+    shared = Shared()
     first, second = (
-        asyncio.create_task(Engine(SCHEMA).execute(query="{ age }", context=known))
+        asyncio.create_task(Engine(SCHEMA).execute(query="{ age }", context=shared))
         for _ in range(2)
     )
-    await known.asked.wait()
+    await shared.is_used.wait()
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.wait([first], timeout=DEADLINE_S)
-    known.future.set_result(None)
+    shared.future.set_result(None)
     assert not (await second).errors
 
 
 async def test_a_cancelled_future_is_a_field_error_and_no_cancellation() -> None:
-    known = Known()
-    asking = asyncio.create_task(Engine(SCHEMA).execute(query="{ age weight }", context=known))
-    await known.asked.wait()
-    known.future.cancel()
+    shared = Shared()
+    executing = asyncio.create_task(Engine(SCHEMA).execute(query="{ age weight }", context=shared))
+    await shared.is_used.wait()
+    shared.future.cancel()
     async with asyncio.timeout(DEADLINE_S):
-        result = await asking
+        result = await executing
     assert result.data == {"age": None, "weight": None}
     assert len(result.errors) == 2

@@ -30,8 +30,8 @@ from tests.support.random_operations import Operations
 from tests.support.tree_schema import schema as tree_schema
 from tests.support.zoo_schema import schema
 
-ANY = EngineSettings(max_aliases=10**6, max_directives=10**6, max_spreads=10**6)
-ENOUGH = EngineSettings(max_errors=100, max_merge_steps=1_000_000)
+NO_LIMITS = EngineSettings(max_aliases=10**6, max_directives=10**6, max_spreads=10**6)
+HIGH_LIMITS = EngineSettings(max_errors=100, max_merge_steps=1_000_000)
 
 TOO_LARGE = {
     "tokens": "{ now " + "@skip(if: false) " * 4_000 + "}",
@@ -93,7 +93,7 @@ def test_strings_comments_arguments_and_inline_fragments_are_not_counted(text: s
 
 
 def test_the_scan_counts_the_fields_of_a_document() -> None:
-    """The same numbers as those of the parsed document."""
+    """It counts as many as the parsed document has."""
     operations = Operations(schema._schema, VALUES)
     texts = [operations.draw(Random(seed)).query for seed in range(200)]
     texts += [
@@ -102,12 +102,12 @@ def test_the_scan_counts_the_fields_of_a_document() -> None:
     ]
     for text in texts:
         fields = DocumentSize(parse(text)).fields
-        scan(text, replace(ANY, max_fields=fields))
+        scan(text, replace(NO_LIMITS, max_fields=fields))
         with pytest.raises(RequestError):
-            scan(text, replace(ANY, max_fields=fields - 1))
+            scan(text, replace(NO_LIMITS, max_fields=fields - 1))
 
 
-@pytest.mark.parametrize("text", ["{ stranger }", "{ now", TOO_LARGE["has 101 fragments"]])
+@pytest.mark.parametrize("text", ["{ missing }", "{ now", TOO_LARGE["has 101 fragments"]])
 async def test_a_rejected_document_is_parsed_once(text: str, parsed: list[str]) -> None:
     engine = Engine(tree_schema)
     first, second = [(await engine.execute(query=text)) for _ in range(2)]
@@ -122,7 +122,7 @@ async def test_a_rejected_document_is_parsed_once(text: str, parsed: list[str]) 
     "text",
     ["{{ {}: now }}", "{{ {} }}", "query {} {{ now }}", "query Q(${}: Int) {{ now }}"],
 )
-def test_every_name_is_bounded(text: str) -> None:
+def test_the_length_of_every_name_is_limited(text: str) -> None:
     scan(text.format("a" * 500), EngineSettings())
     with pytest.raises(RequestError) as caught:
         scan(text.format("a" * 501), EngineSettings())
@@ -131,12 +131,12 @@ def test_every_name_is_bounded(text: str) -> None:
 
 def test_validation_stops_when_its_messages_are_long() -> None:
     # The message of each error contains the whole literal.
-    fields = " ".join(f"stranger{number}: 1" for number in range(400))
+    fields = " ".join(f"missing{number}: 1" for number in range(400))
     document = parse(f"{{ search(filter: {{{fields}}}) {{ id }} }}")
     with pytest.raises(RequestError) as caught:
         run_at_once(validation(build_schema(FILTERED), document, EngineSettings()))
     first, aborted = caught.value.errors
-    assert "unknown field 'stranger0'" in first.message
+    assert "unknown field 'missing0'" in first.message
     assert "Validation aborted" in aborted.message
 
 
@@ -151,23 +151,23 @@ def test_a_string_may_be_longer_than_a_name() -> None:
     scan('{ now(text: "' + "a" * 501 + '", number: ' + "1" * 501 + ") }", EngineSettings())
 
 
-async def test_the_errors_of_a_rejected_document_do_not_hold_the_document() -> None:
-    result = await Engine(tree_schema).execute(query="{ stranger }")
+async def test_the_errors_of_a_rejected_document_do_not_refer_to_its_nodes() -> None:
+    result = await Engine(tree_schema).execute(query="{ missing }")
     assert [error.nodes for error in result.errors] == [None]
     assert [error.locations for error in result.errors] == [[(1, 3)]]
 
 
-async def test_the_errors_of_rejected_documents_are_bounded_by_their_texts(
+async def test_the_cache_of_rejected_documents_is_limited_by_their_length(
     parsed: list[str],
 ) -> None:
-    texts = [f"{{ stranger{number} }}" for number in range(3)]
+    texts = [f"{{ missing{number} }}" for number in range(3)]
     engine = Engine(tree_schema, EngineSettings(cached_characters=2 * len(texts[0])))
     for text in (*texts, texts[2], texts[0]):
         await engine.execute(query=text)
     assert parsed == [*texts, texts[0]]
 
 
-async def test_a_document_that_many_send_at_once_is_parsed_once(parsed: list[str]) -> None:
+async def test_a_document_in_many_concurrent_requests_is_parsed_once(parsed: list[str]) -> None:
     engine = Engine(tree_schema)
     tasks = [asyncio.create_task(engine.execute(query="{ now }", context=[])) for _ in range(10)]
     await asyncio.sleep(0)
@@ -230,14 +230,14 @@ type Query { now(text: String, list: [String], number: Int): Query at: Int }
         "{ now { now { now(number: $deep) { at } } } }",
     ],
 )
-def test_variables_are_found_where_graphql_core_finds_them(text: str) -> None:
-    document, its_schema = parse(text), build_schema(VARIABLES)
-    expected = validate(its_schema, document, RULES)
-    assert _errors(document, its_schema) == [(one.message, one.locations) for one in expected]
+def test_the_errors_of_variables_are_those_of_graphql_core(text: str) -> None:
+    document, variables_schema = parse(text), build_schema(VARIABLES)
+    expected = validate(variables_schema, document, RULES)
+    assert _errors(document, variables_schema) == [(one.message, one.locations) for one in expected]
 
 
-def test_validation_hashes_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hash of a node is that of all nodes below it, and is computed again each time."""
+def test_validation_does_not_hash_nodes_with_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hash of a node covers all nodes below it, and is not cached."""
     hashed: list[str] = []
     for kind in (OperationDefinitionNode, SelectionSetNode, FragmentDefinitionNode):
 
@@ -255,7 +255,7 @@ def _errors(
     document: DocumentNode, for_schema: GraphQLSchema = schema._schema
 ) -> list[tuple[str, object]]:
     try:
-        run_at_once(validation(for_schema, document, ENOUGH))
+        run_at_once(validation(for_schema, document, HIGH_LIMITS))
     except RequestError as rejected:
         return [(error.message, error.locations) for error in rejected.errors]
     return []

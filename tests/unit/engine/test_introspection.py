@@ -60,16 +60,16 @@ async def test_the_results_are_cached_by_variables() -> None:
         __type(name: $of) { name } tree { branches(count: $n) { number } }
     }"""
 
-    async def rows(**variables: object) -> tuple[int, Any]:
+    async def rows_and_type(**variables: object) -> tuple[int, Any]:
         result = await engine.execute(query=query, variables=variables, context=[])
         assert result.data is not None
         return result.rows, result.data["__type"]
 
-    first = await rows(of="Tree")
+    first = await rows_and_type(of="Tree")
     assert first[1] == {"name": "Tree"}
-    assert await rows(of="Tree") == (first[0] - 1, first[1])  # the type is not built again
-    assert await rows(of="Tree", n=1) == (first[0] - 1, first[1])  # `n` is not used there
-    assert await rows(of="Query") == (first[0], {"name": "Query"})
+    assert await rows_and_type(of="Tree") == (first[0] - 1, first[1])  # the type is not built again
+    assert await rows_and_type(of="Tree", n=1) == (first[0] - 1, first[1])  # `n` is not used there
+    assert await rows_and_type(of="Query") == (first[0], {"name": "Query"})
 
 
 async def test_an_error_beside_a_cached_introspection_is_reported() -> None:
@@ -78,10 +78,10 @@ async def test_an_error_beside_a_cached_introspection_is_reported() -> None:
     for _ in range(3):
         result = await engine.execute(query=f"{{ {introspection} }}", context=[])
         assert result.data == {"__schema": {"queryType": {"name": "Query"}}}
-    await same(engine, "{ " + introspection + " animals(ids: [1, 2, 3]) { name mood } }")
+    await assert_same(engine, "{ " + introspection + " animals(ids: [1, 2, 3]) { name mood } }")
 
 
-async def same(engine: Engine, query: str, **variables: Any) -> Result:
+async def assert_same(engine: Engine, query: str, **variables: Any) -> Result:
     expected = await by_graphql_core(schema, query, variables, [])
     result = None
     for _ in range(2):
@@ -113,5 +113,5 @@ async def test_random_mixed_operations_are_answered_as_by_graphql_core() -> None
 
 async def test_the_usual_introspection_query_is_planned() -> None:
     engine = Engine(schema)
-    await same(engine, get_introspection_query(input_value_deprecation=True))
+    await assert_same(engine, get_introspection_query(input_value_deprecation=True))
     assert engine.counters.planned == 2

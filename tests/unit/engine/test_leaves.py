@@ -1,4 +1,4 @@
-"""Leaves come out as graphql-core's own serialisers would write them, byte for byte."""
+"""Leaf values are serialized exactly as by graphql-core."""
 
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
@@ -47,7 +47,7 @@ async def completed(declared: Any, column: list[Any], *, may_be_null: bool) -> l
     ]
 
 
-def as_graphql_core_does(declared: Any, value: Any, *, may_be_null: bool) -> Any:
+def completed_by_graphql_core(declared: Any, value: Any, *, may_be_null: bool) -> Any:
     if value is None:
         null = "TypeError: Cannot return null for non-nullable field Query.leaf."
         return None if may_be_null else null
@@ -65,7 +65,7 @@ moments = st.lists(
 
 @given(moments)
 @pytest.mark.filterwarnings("error")
-def test_datetimes_are_the_same_bytes(column: list[Any]) -> None:
+def test_datetimes_are_serialized_as_by_isoformat(column: list[Any]) -> None:
     import asyncio
 
     cells = asyncio.run(completed(DATETIME, column, may_be_null=True))
@@ -84,11 +84,11 @@ anything = st.lists(
     anything,
     st.booleans(),
 )
-def test_any_column_of_any_scalar_is_completed_alike(
+def test_any_column_of_any_scalar_is_completed_as_by_graphql_core(
     declared: Any, column: list[Any], may_be_null: bool
 ) -> None:
     import asyncio
 
     cells = asyncio.run(completed(declared, column, may_be_null=may_be_null))
-    expected = [as_graphql_core_does(declared, v, may_be_null=may_be_null) for v in column]
+    expected = [completed_by_graphql_core(declared, v, may_be_null=may_be_null) for v in column]
     assert repr(cells) == repr(expected)

@@ -1,4 +1,4 @@
-"""Every request has a result, whatever fails: the same as with graphql-core, if that has one."""
+"""Every request has a result, even if resolvers fail. It is that of graphql-core, if it has one."""
 
 from typing import Any
 
@@ -14,36 +14,40 @@ from tests.support.tree_schema import schema as tree
 NINES = "9" * 5_000
 LEAVES = ["moment", "id", "whole", "ratio", "text", "flag", "anything"]
 LISTS = ["moments", "ids", "numbers", "lists"]
-IN_VAIN = str(AwaitableCancelled())
+CANCELLED_MESSAGE = str(AwaitableCancelled())
 
 # graphql-core leaves coroutines behind where it fails.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 
 
-async def assert_alike(query: str, *, in_order: bool = True, **variables: Any) -> None:
+async def assert_same_as_graphql_core(
+    query: str, *, in_order: bool = True, **variables: Any
+) -> None:
     expected = await by_graphql_core(schema, query, variables)
     engine = Engine(schema)
-    for _ in range(2):  # the second time by what the first has left
+    for _ in range(2):  # the second time from the caches
         result = await engine.execute(query=query, variables=variables)
         Answer(result.data, result.errors).assert_equals(expected, in_order=in_order)
 
 
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("field", LEAVES + LISTS)
-async def test_any_value_of_any_leaf_is_answered_alike(field: str, name: str) -> None:
-    await assert_alike(f'{{ {field}(of: "{name}") }}')
+async def test_any_value_of_any_leaf_is_answered_as_by_graphql_core(field: str, name: str) -> None:
+    await assert_same_as_graphql_core(f'{{ {field}(of: "{name}") }}')
 
 
 @pytest.mark.parametrize("name", VALUES)
-async def test_any_value_in_place_of_a_row_is_answered_alike(name: str) -> None:
-    await assert_alike(f'{{ odd(of: "{name}") {{ number slow }} }}')
-    await assert_alike(f'{{ odds(of: "{name}") {{ number slow }} }}')
+async def test_any_value_in_place_of_a_row_is_answered_as_by_graphql_core(name: str) -> None:
+    await assert_same_as_graphql_core(f'{{ odd(of: "{name}") {{ number slow }} }}')
+    await assert_same_as_graphql_core(f'{{ odds(of: "{name}") {{ number slow }} }}')
 
 
 @pytest.mark.parametrize("name", ["error", "stop", "group", "number", "class"])
-async def test_every_exception_is_reported_alike(name: str) -> None:
-    await assert_alike(f'{{ raises(of: "{name}") }}')
-    await assert_alike(f'{{ raisesLater(of: "{name}") raises(of: "{name}") }}', in_order=False)
+async def test_every_exception_is_reported_as_by_graphql_core(name: str) -> None:
+    await assert_same_as_graphql_core(f'{{ raises(of: "{name}") }}')
+    await assert_same_as_graphql_core(
+        f'{{ raisesLater(of: "{name}") raises(of: "{name}") }}', in_order=False
+    )
 
 
 @pytest.mark.parametrize("field", ["odd", "odds"])
@@ -65,8 +69,8 @@ async def test_every_exception_is_reported_alike(name: str) -> None:
         'slow root { __type(name: "Odd") { name } }',
     ],
 )
-async def test_odd_columns_are_answered_alike(field: str, selection: str) -> None:
-    await assert_alike(f"{{ {field} {{ {selection} }} }}")
+async def test_odd_columns_are_answered_as_by_graphql_core(field: str, selection: str) -> None:
+    await assert_same_as_graphql_core(f"{{ {field} {{ {selection} }} }}")
 
 
 @pytest.mark.parametrize(
@@ -117,8 +121,8 @@ async def test_odd_columns_are_answered_alike(field: str, selection: str) -> Non
         "{ root {} }",
     ],
 )
-async def test_odd_documents_are_answered_alike(query: str) -> None:
-    await assert_alike(query)
+async def test_odd_documents_are_answered_as_by_graphql_core(query: str) -> None:
+    await assert_same_as_graphql_core(query)
 
 
 @pytest.mark.parametrize(
@@ -136,31 +140,33 @@ async def test_odd_documents_are_answered_alike(query: str) -> None:
         ("$anything: Anything", object),
     ],
 )
-async def test_odd_variables_are_answered_alike(declared: str, value: Any) -> None:
+async def test_odd_variables_are_answered_as_by_graphql_core(declared: str, value: Any) -> None:
     name = declared[1 : declared.index(":")]
-    await assert_alike(f"query({declared}) {{ echo({name}: ${name}) }}", **{name: value})
+    await assert_same_as_graphql_core(
+        f"query({declared}) {{ echo({name}: ${name}) }}", **{name: value}
+    )
 
 
-async def test_variables_may_nest_as_deep_as_they_like() -> None:
+async def test_deeply_nested_variables_are_answered_as_by_graphql_core() -> None:
     deep: dict[str, Any] = {}
     for _ in range(3_000):
         deep = {"inner": deep}
-    await assert_alike("query($d: Deep) { echo(deep: $d) }", d=deep)
+    await assert_same_as_graphql_core("query($d: Deep) { echo(deep: $d) }", d=deep)
 
 
 @pytest.mark.parametrize(
     ("query", "variables", "stage"),
     [
         ("query($id: ID) { echo(id: $id) }", {"id": 10**5000}, Stage.VARIABLES),
-        ("query($a: Anything) { echo(anything: $a) }", {"a": "unsayable"}, Stage.VARIABLES),
-        ('{ echo(anything: "unsayable") }', {}, Stage.VALIDATION),
+        ("query($a: Anything) { echo(anything: $a) }", {"a": "unprintable"}, Stage.VARIABLES),
+        ('{ echo(anything: "unprintable") }', {}, Stage.VALIDATION),
         ("query { one(one: {left: $n}) }", {}, Stage.VALIDATION),
         ("mutation { cancelled }", {}, Stage.EXECUTION),
         ("{ cancels }", {}, Stage.EXECUTION),
-        ("{ unsayable }", {}, Stage.EXECUTION),
+        ("{ unprintable }", {}, Stage.EXECUTION),
     ],
 )
-async def test_even_what_makes_graphql_core_raise_has_a_result(
+async def test_requests_that_make_graphql_core_raise_have_a_result(
     query: str, variables: dict[str, Any], stage: Stage
 ) -> None:
     result = await Engine(schema).execute(query=query, variables=variables)
@@ -168,33 +174,35 @@ async def test_even_what_makes_graphql_core_raise_has_a_result(
     assert len(result.errors) == 1
 
 
-async def test_an_object_whose_type_cannot_be_resolved_fails_alone() -> None:
-    result = await Engine(schema).execute(query="{ unsayable root { echo } }")
+async def test_an_error_that_cannot_be_printed_affects_no_other_field() -> None:
+    result = await Engine(schema).execute(query="{ unprintable root { echo } }")
     assert result.data is not None
     assert result.data["root"] is not None
     assert [(error.message, error.path) for error in result.errors] == [
-        ("Unsayable", ["unsayable"])
+        ("Unprintable", ["unprintable"])
     ]
 
 
 @pytest.mark.parametrize("field", ["odd", "odds"])
 @pytest.mark.parametrize("name", ["cancelled", "cancelledBatch", "soonCancelled"])
-async def test_a_field_whose_future_was_cancelled_fails_alone(field: str, name: str) -> None:
+async def test_a_field_whose_future_was_cancelled_affects_no_other_field(
+    field: str, name: str
+) -> None:
     result = await Engine(schema).execute(query=f"{{ {field} {{ {name} slow }} }}")
     rows = 2 if field == "odds" else 1
     found: Any = result.data
     assert found[field] in ({name: None, "slow": 3}, [{name: None, "slow": 3}] * rows)
-    assert [error.message for error in result.errors] == [IN_VAIN] * rows
+    assert [error.message for error in result.errors] == [CANCELLED_MESSAGE] * rows
 
 
-async def test_a_repeated_batch_field_whose_future_was_cancelled_fails_alone() -> None:
+async def test_a_cancelled_batch_field_is_an_error_of_both_its_aliases() -> None:
     query = "{ a: odd { cancelledBatch } b: odd { cancelledBatch } }"
     result = await Engine(schema).execute(query=query)
     assert result.data == {"a": {"cancelledBatch": None}, "b": {"cancelledBatch": None}}
-    assert [error.message for error in result.errors] == [IN_VAIN] * 2
+    assert [error.message for error in result.errors] == [CANCELLED_MESSAGE] * 2
 
 
-async def test_a_plan_that_fails_is_answered_by_graphql_core(
+async def test_if_a_plan_fails_graphql_core_runs_the_operation(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = Engine(tree)
@@ -225,5 +233,5 @@ async def test_an_operation_that_cannot_be_compiled_is_left_to_graphql_core(
     assert isinstance(left, Unsupported)
 
 
-async def test_a_subscription_asked_as_a_query_is_answered_alike() -> None:
-    await assert_alike("subscription { ticks }")
+async def test_a_subscription_executed_as_a_query_is_answered_as_by_graphql_core() -> None:
+    await assert_same_as_graphql_core("subscription { ticks }")

@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "engine.md").read_text(encoding="ut
 ENGINE = Path(__file__).parents[3] / "engine"
 
 
-def test_its_example_answers(
+def test_the_example_has_the_result_that_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -21,7 +21,7 @@ def test_its_example_answers(
     assert capsys.readouterr().out.strip() == str({"data": {"users": users}})
 
 
-def test_it_names_every_reason_to_leave_an_operation_to_graphql_core() -> None:
+def test_the_page_lists_every_reason_to_leave_an_operation_to_graphql_core() -> None:
     code = "".join(path.read_text() for path in ENGINE.glob("*.py"))
     reasons = set(re.findall(r'(?:Unsupported|BailOut)\("(\w+)"[,)]|FAILED = "(\w+)"', code))
     named = set(re.findall(r"^\| `(\w+)` \|", PAGE.partition("## Limitations")[2], re.M))

@@ -50,12 +50,12 @@ def test_the_kind_of_an_operation_is_known_before_it_runs() -> None:
         engine.prepare(text, "N")
 
 
-def test_a_document_is_read_once() -> None:
+def test_a_document_is_prepared_once() -> None:
     engine = Engine(schema)
     assert engine.prepare("{ now }") is engine.prepare("{ now }")
 
 
-async def test_each_position_of_skip_and_include_has_its_plan() -> None:
+async def test_each_combination_of_skip_and_include_has_its_own_plan() -> None:
     engine = Engine(schema)
     query = "query($a: Boolean!, $b: Boolean = true) { x: now @skip(if: $a) now @include(if: $b) }"
     for given, keys in (({"a": True}, {"now"}), ({"a": False, "b": False}, {"x"})):
@@ -76,7 +76,7 @@ async def test_introspection_and_mutations_run_by_a_plan() -> None:
     assert engine.counters.planned == 2
 
 
-async def test_utc_datetimes_are_left_to_orjson() -> None:
+async def test_utc_datetimes_are_left_for_orjson_to_serialize() -> None:
     response = await answer("{ now }")
     assert isinstance(response["data"]["now"], datetime)
     assert orjson.dumps(response["data"]) == b'{"now":"2024-05-17T12:00:00.000120+00:00"}'

@@ -24,7 +24,7 @@ ENGINE = Engine(strawberry.Schema(Query))
 
 
 @pytest.mark.parametrize(
-    ("query", "variables", "given"),
+    ("query", "variables", "expected"),
     [
         ("{ leaf { fresh } }", {}, []),
         ('{ leaf(token: "a") { fresh } }', {}, ["a"]),
@@ -43,14 +43,14 @@ ENGINE = Engine(strawberry.Schema(Query))
     ],
 )
 def test_arguments_of_root_fields_are_known_before_execution(
-    query: str, variables: dict[str, Any], given: list[str]
+    query: str, variables: dict[str, Any], expected: list[str]
 ) -> None:
     operation = ENGINE.prepare(query)
-    assert operation.root_argument_values("token", variables) == given
+    assert operation.root_argument_values("token", variables) == expected
     assert operation.root_argument_values("another", variables) == []
 
 
-def test_operations_are_given_what_is_theirs() -> None:
+def test_only_root_fields_of_the_selected_operation_are_read() -> None:
     document = 'query A { leaf(token: "a") { fresh } } query B { leaf(token: "b") { fresh } }'
     assert ENGINE.prepare(document, "B").root_argument_values("token", {}) == ["b"]
 

@@ -1,4 +1,4 @@
-"""Wide operations take no more round trips, and equal work is done once."""
+"""Resolvers are called once for each level of an operation, and once for equal fields."""
 
 import asyncio
 import gc
@@ -31,18 +31,18 @@ async def test_round_trips_depend_on_depth_and_not_on_breadth() -> None:
     assert sorted(calls) == [("branches", 1), ("branches", 5), ("size", 1), ("size", 15)]
 
 
-async def test_a_slow_field_holds_up_nothing_but_itself() -> None:
+async def test_a_slow_field_does_not_delay_other_fields() -> None:
     calls = WatchedCalls(("size", 9))
     query = "{ tree { forever branches { branches { size } } } }"
-    asking = asyncio.create_task(answer(query, context=calls))
+    executing = asyncio.create_task(answer(query, context=calls))
     async with asyncio.timeout(DEADLINE_S):
         await calls.seen.wait()
-    asking.cancel()
-    await asyncio.wait([asking], timeout=DEADLINE_S)
+    executing.cancel()
+    await asyncio.wait([executing], timeout=DEADLINE_S)
     assert calls[-1] == ("cancelled", 1)
 
 
-async def test_aliases_that_ask_the_same_are_one_call() -> None:
+async def test_equal_fields_of_several_aliases_are_one_call() -> None:
     calls: Calls = []
     aliases = " ".join(f"t{number}: tree(number: {number}) {{ size }}" for number in range(20))
     response = await answer(f"{{ {aliases} other: tree {{ size(scale: 2) }} }}", context=calls)
@@ -58,7 +58,7 @@ async def test_graphql_core_batches_with_the_same_resolvers() -> None:
     assert calls == [("branches", 1), ("size", 3)]
 
 
-async def test_objects_that_derive_from_one_value_are_shared() -> None:
+async def test_objects_of_equal_derived_fields_are_shared_by_responses() -> None:
     engine = Engine(schema)
     result = await engine.execute(
         query="{ tree { branches(count: 4) { even odd __typename } } }", context=[]
@@ -81,7 +81,7 @@ def test_rows_are_built_of_columns_and_constants() -> None:
     assert list(object_builder(("b", "t", "a"), {"t": "T"})(1, [2], [3])[0]) == ["b", "t", "a"]
 
 
-async def test_an_answer_leaves_no_cyclic_garbage() -> None:
+async def test_a_response_leaves_no_cyclic_garbage() -> None:
     engine = Engine(schema)
     query = "{ a: tree { size branches { number even size } } b: tree { size } }"
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Long columns are filled in slices, between which the event loop turns."""
+"""Long columns are computed in slices, each in another iteration of the event loop."""
 
 import asyncio
 import gc
@@ -28,7 +28,7 @@ ROWS_MAX = 5_000
 """The most rows of one short field in a slice of `slices.SLICE_BYTES`."""
 
 
-class Ticks:
+class RowsPerIteration:
     """Counts the rows that are built in each iteration of the event loop."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ class CountedCalls(list[tuple[str, int]]):
 async def test_no_iteration_of_the_loop_builds_more_than_a_slice(
     query: str, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ticks = Ticks(monkeypatch)
+    ticks = RowsPerIteration(monkeypatch)
     calls: Calls = []
     result = await Engine(schema).execute(query=query, context=calls)
     assert not result.errors
@@ -77,7 +77,7 @@ async def test_no_iteration_of_the_loop_builds_more_than_a_slice(
     assert len(sizes) == math.ceil(sum(sizes) / ROWS_PER_CALL)
 
 
-async def test_the_resolvers_of_many_rows_get_a_part_of_them_in_an_iteration_of_the_loop() -> None:
+async def test_resolvers_get_a_part_of_many_rows_in_each_iteration_of_the_event_loop() -> None:
     fields = " ".join(f"of{n}: size(scale: {n})" for n in range(4))
     query = f"{{ tree {{ branches(count: 9000) {{ {fields} }} }} }}"
     async with loop_ticks() as ticks:
@@ -87,7 +87,7 @@ async def test_the_resolvers_of_many_rows_get_a_part_of_them_in_an_iteration_of_
     assert ticks.most["size"] <= ROWS_PER_CALL
 
 
-async def test_an_error_of_a_part_of_the_rows_is_the_error_of_all() -> None:
+async def test_an_error_of_a_part_of_the_rows_is_an_error_of_all_rows() -> None:
     """The result is the same as without parts. Further parts are not read, because each could wait
     for a timeout."""
     calls: Calls = []
@@ -100,7 +100,7 @@ async def test_an_error_of_a_part_of_the_rows_is_the_error_of_all() -> None:
     assert len(response["errors"]) == 4_500
 
 
-async def test_a_long_column_of_light_rows_waits_for_no_turn_when_its_rows_are_known(
+async def test_a_long_column_of_light_rows_takes_no_turns_after_its_first_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waits: list[Turns] = []
@@ -170,7 +170,7 @@ def _count_compiled(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "Field", counting_field)
 
 
-async def test_a_document_that_many_run_at_once_is_compiled_once(
+async def test_a_document_in_many_concurrent_requests_is_compiled_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine, query = Engine(schema), "{ tree { number } }"
@@ -210,7 +210,7 @@ def test_rows_of_many_constants_are_built_like_those_of_few() -> None:
 async def test_light_columns_of_one_request_that_arrive_together_take_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ticks = Ticks(monkeypatch)
+    ticks = RowsPerIteration(monkeypatch)
     engine = Engine(schema)
     query = "{ tree { " + " ".join(f"of{n}: {LIGHT}" for n in range(40)) + " } }"
     await engine.execute(query=query, context=[])
@@ -229,8 +229,8 @@ async def test_the_response_is_the_same_with_slices_and_without(
     assert await answer(WIDE) == sliced
 
 
-async def test_two_long_responses_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    ticks = Ticks(monkeypatch)
+async def test_several_long_responses_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = RowsPerIteration(monkeypatch)
     engine = Engine(schema)
     await asyncio.gather(*[engine.execute(query=WIDE, context=[]) for _ in range(4)])
     assert max(ticks.rows.values()) <= ROWS_MAX
@@ -239,7 +239,7 @@ async def test_two_long_responses_take_turns(monkeypatch: pytest.MonkeyPatch) ->
 async def test_a_request_that_is_cancelled_between_two_slices_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ticks = Ticks(monkeypatch)
+    ticks = RowsPerIteration(monkeypatch)
     task = asyncio.create_task(Engine(schema).execute(query=WIDE, context=[]))
     while ticks.rows.total() < 1_000:  # noqa: ASYNC110
         await asyncio.sleep(0)

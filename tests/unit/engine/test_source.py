@@ -61,7 +61,7 @@ async def test_field_errors_search_the_text_once(nodes: int, searches: CountedSe
 
 
 async def test_a_rejection_searches_the_text_once(searches: CountedSearches) -> None:
-    result = await Engine(odd.schema).execute(query=f"{BLANK_LINES}{{ ods stranger }}")
+    result = await Engine(odd.schema).execute(query=f"{BLANK_LINES}{{ ods missing }}")
     rejected = RequestRejected("INVALID", without_suggestions(result.errors))
     assert [error.locations for error in rejected.errors] == [[(1_001, 3)], [(1_001, 7)]]
     assert searches.count == 1
@@ -74,6 +74,6 @@ async def test_a_rejection_searches_the_text_once(searches: CountedSearches) -> 
 def test_errors_of_several_nodes_are_those_of_graphql_core(error: Exception) -> None:
     document = parse(IndexedSource("{ a\n a }"))
     nodes = list(document.definitions[0].selection_set.selections)  # type: ignore[attr-defined]
-    ours, expected = locate_error(error, nodes, ["a"]), located_error(error, nodes, ["a"])
-    assert ours == expected
-    assert ours.formatted == expected.formatted
+    actual, expected = locate_error(error, nodes, ["a"]), located_error(error, nodes, ["a"])
+    assert actual == expected
+    assert actual.formatted == expected.formatted

@@ -1,4 +1,4 @@
-"""Subscriptions on the engine: every event is a query of its own, on a plan and in bounds."""
+"""Subscriptions: each event is executed as a query, by a plan and with limits."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -13,17 +13,17 @@ from engine import Engine, EngineSettings, Parents, Result, Stage, batched, row_
 from engine.awaiting import AwaitableCancelled
 from tests.support import misbehaving_schema as odd
 
-IN_VAIN = str(AwaitableCancelled())
+CANCELLED_MESSAGE = str(AwaitableCancelled())
 
 
 class Context:
-    """Numbered, in the order in which they were made."""
+    """A context with its number in the order of creation."""
 
-    made = 0
+    created = 0
 
     def __init__(self) -> None:
-        Context.made += 1
-        self.number = Context.made
+        Context.created += 1
+        self.number = Context.created
         self.batches: list[list[int]] = []
 
 
@@ -100,7 +100,7 @@ def codes(answers: list[Result]) -> list[Any]:
     return [(answer.errors[0].extensions or {})["code"] for answer in answers]
 
 
-async def test_every_event_is_answered_on_a_plan_with_a_context_of_its_own(engine: Engine) -> None:
+async def test_every_event_is_executed_by_a_plan_with_its_own_context(engine: Engine) -> None:
     answers = await results(
         engine, "subscription ($n: Int!) { all: ticks(count: $n) { number context } }", n=3
     )
@@ -110,21 +110,23 @@ async def test_every_event_is_answered_on_a_plan_with_a_context_of_its_own(engin
     assert (engine.counters.planned, engine.counters.delegated.total()) == (3, 0)
 
 
-async def test_a_source_that_breaks_is_the_last_answer(engine: Engine) -> None:
+async def test_an_error_of_the_source_is_the_last_result(engine: Engine) -> None:
     good, bad = await results(engine, "subscription { breaks { number } }")
     assert good.data == {"breaks": {"number": 1}}
     assert bad.data is None
     assert isinstance(bad.errors[0].original_error, ValueError)
 
 
-async def test_variables_are_checked_before_anything_is_listened_to(engine: Engine) -> None:
+async def test_invalid_variables_are_rejected_before_the_source_starts(engine: Engine) -> None:
     (rejected,) = await results(
         engine, "subscription ($n: Int!) { ticks(count: $n) { number } }", n="x"
     )
     assert rejected.stage is Stage.VARIABLES
 
 
-async def test_an_event_has_a_deadline_and_a_bound_and_the_next_is_answered(engine: Engine) -> None:
+async def test_an_event_has_a_deadline_and_a_limit_and_the_next_one_is_executed(
+    engine: Engine,
+) -> None:
     late = await results(engine, "subscription { ticks(count: 2) { stuck } }", event_s_max=0.01)
     assert codes(late) == ["DEADLINE_EXCEEDED"] * 2
     small = Engine(engine._schema, EngineSettings(max_rows=2))
@@ -135,20 +137,20 @@ async def test_an_event_has_a_deadline_and_a_bound_and_the_next_is_answered(engi
 @pytest.mark.parametrize(
     ("query", "messages"),
     [
-        ("subscription { cancelled }", [[], [IN_VAIN]]),
-        ("subscription { unsayable }", [[], ["Unsayable"]]),
-        ("subscription { neverBegun(unsayable: false) }", [[IN_VAIN]]),
-        ("subscription { neverBegun(unsayable: true) }", [["It cannot say what it is."]]),
+        ("subscription { cancelled }", [[], [CANCELLED_MESSAGE]]),
+        ("subscription { unprintable }", [[], ["Unprintable"]]),
+        ("subscription { neverBegun(unprintable: false) }", [[CANCELLED_MESSAGE]]),
+        ("subscription { neverBegun(unprintable: true) }", [["It has no text."]]),
     ],
 )
-async def test_a_source_that_fails_oddly_is_the_last_answer_too(
+async def test_an_unusual_error_of_the_source_is_the_last_result_too(
     query: str, messages: list[list[str]]
 ) -> None:
     answers = await results(Engine(odd.schema), query)
     assert [[error.message for error in answer.errors] for answer in answers] == messages
 
 
-async def test_a_subscriber_that_leaves_closes_the_source(engine: Engine) -> None:
+async def test_closing_a_subscription_closes_the_source(engine: Engine) -> None:
     closed.clear()
     async with aclosing(subscribed(engine, "subscription { ticks(count: 9) { number } }")) as ticks:
         await anext(ticks)

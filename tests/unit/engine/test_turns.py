@@ -1,4 +1,4 @@
-"""One slice of one computation in each iteration of the event loop."""
+"""Turns: each iteration of the event loop runs one slice of one computation."""
 
 import asyncio
 from collections.abc import Generator
@@ -24,7 +24,7 @@ async def test_computations_take_turns() -> None:
     assert done == ["a0", "b0", "a1", "b1", "a2", "b2"]
 
 
-async def test_an_iteration_of_the_loop_has_one_turn_whatever_waits() -> None:
+async def test_an_iteration_of_the_loop_has_at_most_one_turn() -> None:
     turns = Turns()
     done: list[str] = []
     tasks = [asyncio.create_task(turns.run(slices(name, done))) for name in "abcdef"]
@@ -48,7 +48,7 @@ async def test_a_computation_that_is_cancelled_takes_no_turn() -> None:
     assert first.cancelled()
 
 
-def test_the_turns_of_a_loop_that_ended_do_not_block_those_of_the_next() -> None:
+def test_turns_of_a_loop_that_has_ended_do_not_block_the_next_loop() -> None:
     turns = Turns()
 
     async def abandoned() -> None:
