@@ -69,4 +69,4 @@ async def test_uncached_relations_are_read_from_indexes_alone(
         await gateway.data(RELATIONS, 7, id="7", ids=ids)
         work = await statements.work(postgres)
     assert work.rows > FOLLOWS / 4
-    assert work.pages < 40, work
+    assert work.buffers < 40, work

@@ -191,7 +191,7 @@ async def test_changes_of_users_of_a_stopped_server_do_not_delay_others(
 
     # New stores: the pending invalidations of the first ones are lost.
     async with open_stores(settings_at(own_cluster, storage_settings)) as stores:
-        stopped.go_on()
+        stopped.resume()
         await until(own_cluster.is_whole, "the cluster is whole again")
 
         async def nothing_waits() -> bool:

@@ -23,21 +23,20 @@ from tests.support.documentation import found
 from tests.support.random_inputs import Draw, Request
 from tests.support.random_operations import Operations
 
-UNSTEADY = {
-    ("Query", "rateLimit"): "what is left of a budget, and what this operation costs",
-    ("ListFreshness", "asOf"): "the time of the question",
-    ("ListFreshness", "lagMs"): "how long ago that was",
-    ("ListFreshness", "degraded"): "whether the caches had a part in it: they may be passed by",
+VARYING_FIELDS = {
+    ("Query", "rateLimit"): "the remaining budget, and the cost of this operation",
+    ("ListFreshness", "asOf"): "the time of the request",
+    ("ListFreshness", "lagMs"): "the age of the data",
+    ("ListFreshness", "degraded"): "whether the caches were used, which may differ",
 }
-"""The fields that are left out, and why: asked twice, they say two things. (Tokens to undo with,
-and the like, are of mutations alone.)"""
+"""The fields that are left out, because two executions may return different values, and why."""
 
 FOR_SERVICES = (("Query", "account"), ("Query", "accounts"), ("Query", "relationsBetween"))
-"""Asked by anybody else, each of these makes the whole answer null."""
+"""For other callers, each of these fields makes all data of the response null."""
 
 STAR, STRANGER, FOLLOWS_NOBODY, DELETED = 2, 30, 390, 379
 
-_CAST = list(map(str, CAST))
+_SAMPLE_USERS = list(map(str, CAST))
 _OTHERS = tuple(map(str, (STAR, STRANGER, FOLLOWS_NOBODY, DELETED)))
 _UNKNOWN = ("999999", "9223372036854775807")
 _MALFORMED = ("0", "-1", "007", "x", "", "9223372036854775808", "request:1:x")
@@ -61,7 +60,7 @@ def _user(random: Random) -> str:
         return random.choice(_UNKNOWN)
     if roll < 0.2:
         return str(ME)
-    return random.choice(_OTHERS if roll < 0.35 else _CAST)
+    return random.choice(_OTHERS if roll < 0.35 else _SAMPLE_USERS)
 
 
 def _node(random: Random) -> str:
@@ -79,12 +78,12 @@ def _representation(random: Random) -> Any:
 
 
 def _last(random: Random) -> Any:
-    """Mostly none: beside `first` it is rejected."""
+    """Usually omitted (`...`), because together with `first` it is rejected."""
     return random.choices((..., None, 1, 2, 5), (50, 20, 10, 10, 10))[0]
 
 
 def _cursor(random: Random) -> Any:
-    """Mostly none: `paged_on` puts in those of an answer."""
+    """Usually omitted (`...`). `paged_on` inserts cursors of a response."""
     return random.choices((..., None, "nonsense"), (80, 18, 2))[0]
 
 
@@ -98,33 +97,33 @@ def _object_types() -> Iterator[GraphQLObjectType]:
     return (one for one in types if isinstance(one, GraphQLObjectType))
 
 
-def _fields(places: Collection[tuple[str, str]]) -> list[GraphQLField]:
+def _fields(names: Collection[tuple[str, str]]) -> list[GraphQLField]:
     return [
         field
         for on in _object_types()
         for name, field in on.fields.items()
-        if (on.name, name) in places
+        if (on.name, name) in names
     ]
 
 
 def _leaves(on: GraphQLObjectType) -> str:
-    """All leaves of a type without arguments; for a list, also those of its entries.
+    """The leaf fields of a type that take no arguments; for a connection, also its cursors.
 
-    Chosen one by one, hardly any relation would have dates.
+    If each field were drawn alone, few operations would select the dates of relations.
     """
     leaves = [
         name
         for name, field in on.fields.items()
         if is_leaf_type(get_named_type(field.type)) and not field.args
-        if (on.name, name) not in UNSTEADY
+        if (on.name, name) not in VARYING_FIELDS
     ]
     if "edges" in on.fields:
         leaves.append("pageInfo { startCursor endCursor } edges { cursor node { __typename } }")
     return " ".join(leaves)
 
 
-def _places(*arguments: str) -> list[str]:
-    """Every place where a field takes an argument of such a name."""
+def _argument_paths(*arguments: str) -> list[str]:
+    """All arguments with these names, as TYPE.FIELD.ARGUMENT."""
     return [
         f"{on.name}.{name}.{argument}"
         for on in _object_types()
@@ -135,7 +134,7 @@ def _places(*arguments: str) -> list[str]:
 
 
 def operations(*, of_service: bool, token: str) -> Operations:
-    """Draws what a service asks, or what others do; `token` is one of consistency."""
+    """Draws operations of a service or of other callers. `token`: a consistency token."""
 
     def as_fresh_as(random: Random) -> Any:
         return random.choices((..., token, None, "nonsense"), (70, 20, 9, 1))[0]
@@ -148,11 +147,11 @@ def operations(*, of_service: bool, token: str) -> Operations:
         "_Any": _representation,
         "Query.node.id": _node,
         "Query.nodes.ids": _nodes,
-        **dict.fromkeys(_places("last"), _last),
-        **dict.fromkeys(_places("after", "before"), _cursor),
-        **dict.fromkeys(_places("atLeastAsFresh"), as_fresh_as),
+        **dict.fromkeys(_argument_paths("last"), _last),
+        **dict.fromkeys(_argument_paths("after", "before"), _cursor),
+        **dict.fromkeys(_argument_paths("atLeastAsFresh"), as_fresh_as),
     }
-    left_out = _fields({*UNSTEADY, *(() if of_service else FOR_SERVICES)})
+    left_out = _fields({*VARYING_FIELDS, *(() if of_service else FOR_SERVICES)})
     return Operations(
         schema._schema,
         values,
@@ -162,7 +161,7 @@ def operations(*, of_service: bool, token: str) -> Operations:
 
 
 def paged_on(request: Request, data: Any, random: Random) -> dict[str, Any] | None:
-    """The variables that ask on from cursors which the answer gave; None if it gave none."""
+    """The variables of the request with cursors of its response; None if it has no cursors."""
     cursors = {
         variable: random.choice(given)
         for key, variable in _cursor_variables(request.query)
@@ -177,7 +176,7 @@ def _cursors(connections: list[Any]) -> Iterator[str]:
 
 
 def _cursor_variables(query: str) -> list[tuple[str, str]]:
-    """Under which name a list is answered, and which variable says where it begins or ends."""
+    """(key of a connection in the response, variable of its cursor argument) of each."""
     seen: list[tuple[str, str]] = []
 
     class Paging(Visitor):

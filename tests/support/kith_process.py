@@ -1,4 +1,4 @@
-"""Run `python -m gateway …` as a process of its own, forked from one that has all imports."""
+"""Run `python -m gateway …` as a process, forked from one that has all imports."""
 
 import asyncio
 import atexit
@@ -52,7 +52,7 @@ class KithProcess:
 
     def send_signal(self, signum: int) -> None:
         if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):  # its end is not yet known here
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
                 os.kill(self.pid, signum)
 
     def terminate(self) -> None:
@@ -74,8 +74,8 @@ async def start_kith(
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> Command:
-    """Start a command. `tree`: the folder of its code. The code of another folder is imported anew.
-    The other options are those of `asyncio.create_subprocess_exec`."""
+    """Start a command. `tree`: the folder of its code; that of another checkout runs in a new
+    interpreter. The other options are those of `asyncio.create_subprocess_exec`."""
     if tree != ROOT:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gateway", *arguments),
@@ -87,38 +87,40 @@ async def start_kith(
             stderr=stderr,
         )
     request = fork_server.Request(list(arguments), dict(env), start_new_session)
-    reply, theirs = socket.socketpair()
+    reply, server_end = socket.socketpair()
     reply.setblocking(False)
-    with contextlib.ExitStack() as given:
-        given.enter_context(theirs)
+    with contextlib.ExitStack() as to_close:
+        to_close.enter_context(server_end)
         source = _input(stdin)
-        given.callback(os.close, source)
-        out, out_reader = _output(given, stdout, 1)
-        errors, errors_reader = (out, None) if stderr == STDOUT else _output(given, stderr, 2)
-        descriptors = [theirs.fileno(), source, out, errors]
+        to_close.callback(os.close, source)
+        out, out_reader = _output(to_close, stdout, 1)
+        errors, errors_reader = (out, None) if stderr == STDOUT else _output(to_close, stderr, 2)
+        descriptors = [server_end.fileno(), source, out, errors]
         socket.send_fds(_control(), [request.encoded()], descriptors)
     pid = await _number(reply)
     return KithProcess(pid, reply, await _stream(out_reader), await _stream(errors_reader))
 
 
-def _input(wanted: int | None) -> int:
+def _input(requested: int | None) -> int:
     """The descriptor that the process reads from."""
-    if wanted == DEVNULL:
+    if requested == DEVNULL:
         return os.open(os.devnull, os.O_RDONLY)
-    return os.dup(wanted or 0)
+    return os.dup(requested or 0)
 
 
-def _output(given: contextlib.ExitStack, wanted: int | None, own: int) -> tuple[int, int | None]:
-    """The descriptor that the process writes to, and the one that we read from a pipe."""
+def _output(
+    to_close: contextlib.ExitStack, requested: int | None, own: int
+) -> tuple[int, int | None]:
+    """The descriptor that the process writes to, and that of the reading end if it is a pipe."""
     reader = None
-    if wanted == PIPE:
+    if requested == PIPE:
         reader, writer = os.pipe()
-    elif wanted == DEVNULL:
+    elif requested == DEVNULL:
         writer = os.open(os.devnull, os.O_WRONLY)
     else:
-        assert wanted is None
+        assert requested is None
         writer = os.dup(own)
-    given.callback(os.close, writer)
+    to_close.callback(os.close, writer)
     return writer, reader
 
 
@@ -145,12 +147,12 @@ async def _number(reply: socket.socket) -> int:
 @cache
 def _control() -> socket.socket:
     """The socket to the fork server of this process, which the first command starts."""
-    own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
+    own, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with server_end:
         server = subprocess.Popen(
-            [sys.executable, "-m", fork_server.__name__, str(theirs.fileno())],
+            [sys.executable, "-m", fork_server.__name__, str(server_end.fileno())],
             cwd=ROOT,
-            pass_fds=[theirs.fileno()],
+            pass_fds=[server_end.fileno()],
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C would end it before the tests have ended
         )

@@ -1,4 +1,4 @@
-"""A social graph in plain Python, and what each onlooker may see of it while workers lag.
+"""A model of a social graph in plain Python, and what each viewer may see while workers lag.
 
 Independent of storage, GraphQL and hypothesis. It uses the rules of `graph` for the effects of an
 action and the visibility of a list, because those have their own tests: this model predicts their
@@ -24,10 +24,10 @@ from graph.visibility import Access, ListAccess, ViewerRole, access, list_access
 from tests.support.group_model import Followed, Groups
 
 State = datetime | None
-"""Since when an edge stands somewhere; None where it does not."""
+"""Since when an edge is in a list or a table; None if it is not."""
 
 Entry = tuple[datetime, int]
-"""An entry of a list: since when, and who."""
+"""An entry of a list: its date and its user."""
 
 NOW = 2**60
 """A placeholder of the model for a date that the database chooses."""
@@ -43,7 +43,7 @@ LISTS = {
 _OPEN = {Access.VISIBLE}
 
 SERVICE = 0
-"""The viewer who is none, and sees everything."""
+"""Stands for a service as the viewer, which sees everything."""
 
 Viewer = int | None
 
@@ -73,19 +73,21 @@ def since(edge: Edge, kinds: Collection[Kind]) -> State:
 
 @dataclass
 class Model:
-    """Every edge with all that it has been since its lane was last drained; and who says what of
-    their lists, with all their changes since the last update of the caches.
+    """The state that readers may see.
+
+    Each edge has all its states since its lane was drained. The privacy of each user has all its
+    states since the last update of the caches. The last state is the current one.
     """
 
     users: Collection[int]
     edges: dict[Arrow, list[Edge]] = field(init=False)
     privacy: dict[int, list[Privacy]] = field(default_factory=lambda: defaultdict(lambda: [OPEN]))
     pending: set[Arrow] = field(default_factory=set)
-    """Changed by a gateway that could not reach the caches, and not drained since."""
+    """Edges that a gateway changed without reaching the caches, and that are not drained since."""
     pins: dict[int, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     """The users whom each has pinned, with the dates of the follows."""
     seen: dict[int, datetime] = field(default_factory=lambda: defaultdict(lambda: BEGINNING))
-    """Up to when each has seen their followers."""
+    """The time up to which each user has marked their followers as seen."""
     groups: dict[int, Groups] = field(default_factory=lambda: defaultdict(Groups))
     notes: dict[Arrow, str] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
@@ -105,7 +107,7 @@ class Model:
         return self.privacy[user][-1].present
 
     def before(self, arrow: Arrow) -> PairState:
-        """The state of a pair for a rule, at the placeholder date."""
+        """The state of a pair for a rule, with `NOW` as the current time."""
         own, theirs = (
             [self.now(Arrow(user, other)).kind for other in self.others(user)] for user in arrow
         )
@@ -126,7 +128,7 @@ class Model:
         return among_active(rule)(self.before(arrow))
 
     def pinned(self, user: int, others: Iterable[int]) -> list[Entry] | None:
-        """The pins of a user if these are set; None if one of them is not possible."""
+        """The pins of a user who pins these users; None if one of them cannot be pinned."""
         edges = {other: self.edges.get(Arrow(user, other), [NO_EDGE])[-1] for other in others}
         if not all(edge.kind in FOLLOWS and self.is_here(to) for to, edge in edges.items()):
             return None
@@ -141,7 +143,7 @@ class Model:
         ]
 
     def followed(self, owner: int, user: int) -> Millis | None:
-        """Since when the owner follows a user who is here; None: not now."""
+        """Since when the owner follows a user; None if not, or if the user is absent."""
         edge = self.edges.get(Arrow(owner, user), [NO_EDGE])[-1]
         return edge.since if edge.kind in FOLLOWS and self.is_here(user) else None
 
@@ -151,7 +153,7 @@ class Model:
         return change(self.groups[owner], partial(self.followed, owner))
 
     def members(self, owner: int) -> dict[str, list[Entry]]:
-        """The members whom the owner has followed ever since, newest first. They never lag."""
+        """The members of each group whose follow has not ended, newest first. They have no lag."""
         followed = partial(self.followed, owner)
         return {
             name: sorted(
@@ -161,7 +163,7 @@ class Model:
         }
 
     def set_note(self, arrow: Arrow, text: str) -> Outcome:
-        """Without a text, it is deleted."""
+        """Set a private note, or delete it if the text is empty."""
         if not self.is_here(arrow.source):
             return Outcome.ACCOUNT_NOT_ACTIVE
         if text and arrow.target in self.deleted:
@@ -176,7 +178,7 @@ class Model:
         return self.notes.get(arrow)
 
     def erase(self, user: int) -> None:
-        """Forget all of a deleted account except its edges."""
+        """Delete all data of a deleted account except its edges."""
         self.erased.add(user)
         for arrow in [arrow for arrow in self.notes if user in arrow]:
             del self.notes[arrow]
@@ -189,24 +191,24 @@ class Model:
             groups.forget(user)
         self.privacy[user] = [replace(OPEN, present=False)]
 
-    def seen_state(self, arrow: Arrow, edge: Edge, back: Edge) -> tuple[int, ...]:
-        """The values that determine the version of a relation, if its source sees these edges."""
+    def seen_state(self, arrow: Arrow, edge: Edge, reverse: Edge) -> tuple[int, ...]:
+        """The values that determine the version of a relation whose source sees these edges."""
         if not self.is_here(arrow.target) and arrow.target not in self.erased:
-            note = _note(edge)  # without the edge's version: as nothing, if it is nothing
-            return 0, note.kind, note.flags, 0, note.since if note.kind else 0, 0
-        seen = _unblocking(back)
+            own = _block_or_mute(edge)  # without the version of the edge
+            return 0, own.kind, own.flags, 0, own.since if own.kind else 0, 0
+        seen = _as_seen_by_target(reverse)
         dates = (each.since if each.kind else 0 for each in (edge, seen))
         return self.now(arrow).version, edge.kind, edge.flags, seen.kind, *dates
 
     def is_conflict(self, arrow: Arrow, versions: Collection[tuple[int, ...]]) -> bool | None:
-        """Whether a change of a relation that had one of these states fails; None: perhaps."""
+        """Whether a change that expects a version of these states fails. None: uncertain."""
         now = self.seen_state(arrow, self.now(arrow), self.now(arrow.reversed))
         if now not in versions:
             return True
         return False if len(versions) == 1 else None
 
     def become(self, arrow: Arrow, expected: Edge, stored: Edge, *, result: bool) -> None:
-        """The edge is what the database says; and that is what the rule has said."""
+        """Add a stored edge to the model, and assert that it is the one that the rule expects."""
         previous = self.now(arrow)
         if expected == previous:
             assert stored == previous
@@ -219,11 +221,11 @@ class Model:
             self.pending.add(arrow)
 
     def say(self, user: int, privacy: Privacy, *, result: bool) -> None:
-        """Of their lists; or, of the account, whether it is here."""
+        """Set the privacy of a user, or whether the account is present."""
         self.privacy[user] = [privacy] if result else [*self.privacy[user], privacy]
 
     def drain(self, targets: Collection[int]) -> None:
-        """All changes towards `targets` have reached the reverse side and the caches."""
+        """Apply all changes towards `targets` to reverse rows and caches."""
         for arrow in self.edges:
             if arrow.target in targets:
                 self.edges[arrow] = [self.now(arrow)]
@@ -232,31 +234,34 @@ class Model:
 
 @dataclass(frozen=True)
 class Onlooker:
-    """`viewer`, who reads through the caches or around them: which answers are right for them?"""
+    """A viewer, who reads with caches or, unless `cached`, from the tables only. The methods return
+    the states that a response may show to this viewer."""
 
     model: Model
     viewer: Viewer
     cached: bool
 
-    def ahead(self, arrow: Arrow) -> list[Edge]:
-        """How an edge may look from its source's side: as it is."""
-        were = self.model.edges[arrow]
-        return were if self.cached and arrow in self.model.pending else were[-1:]
+    def source_states(self, arrow: Arrow) -> list[Edge]:
+        """The states of an edge that reads of its source may show: the current one."""
+        states = self.model.edges[arrow]
+        return states if self.cached and arrow in self.model.pending else states[-1:]
 
-    def behind(self, arrow: Arrow) -> list[Edge]:
-        """How it may look from its target's side: as it is, once drained."""
+    def target_states(self, arrow: Arrow) -> list[Edge]:
+        """The states of an edge that reads of its target may show: the current one once drained."""
         return self.model.edges[arrow]
 
-    def overlaid(self, arrow: Arrow) -> list[Edge]:
-        """How it may look in lists and counts of its target: the viewer's own are as they are."""
-        return self.ahead(arrow) if arrow.source == self.viewer else self.behind(arrow)
+    def list_states(self, arrow: Arrow) -> list[Edge]:
+        """The states of an edge in lists and counts of its target. The viewer's own has no lag."""
+        return (
+            self.source_states(arrow) if arrow.source == self.viewer else self.target_states(arrow)
+        )
 
-    def privacies(self, user: int) -> list[Privacy]:
-        said = self.model.privacy[user]
-        return said if self.cached else said[-1:]
+    def possible_privacies(self, user: int) -> list[Privacy]:
+        states = self.model.privacy[user]
+        return states if self.cached else states[-1:]
 
     def viewer_roles(self, user: int) -> set[ViewerRole]:
-        """The possible viewer roles of this onlooker towards `user`."""
+        """The possible roles of this viewer towards `user`."""
         if self.viewer == SERVICE:
             return {ViewerRole.SERVICE}
         if self.viewer is None:
@@ -265,95 +270,95 @@ class Onlooker:
             return {ViewerRole.OWNER}
         own = Arrow(self.viewer, user)
         return {
-            viewer_role_of(kinds_of(edge.kind, back.kind))
-            for edge, back in product(self.ahead(own), self.behind(own.reversed))
+            viewer_role_of(kinds_of(edge.kind, reverse.kind))
+            for edge, reverse in product(self.source_states(own), self.target_states(own.reversed))
         }
 
     def accesses(self, kind: str, owner: int) -> set[Access]:
         return {
-            access(LISTS[kind], said, viewer)
-            for said, viewer in product(self.privacies(owner), self.viewer_roles(owner))
+            access(LISTS[kind], privacy, viewer)
+            for privacy, viewer in product(self.possible_privacies(owner), self.viewer_roles(owner))
         }
 
     def list_access(self, user: int) -> set[ListAccess | None]:
         return {
-            list_access(said, viewer)
-            for said, viewer in product(self.privacies(user), self.viewer_roles(user))
+            list_access(privacy, viewer)
+            for privacy, viewer in product(self.possible_privacies(user), self.viewer_roles(user))
         }
 
-    def walls(self, user: int) -> set[bool]:
-        """Whether, for all this onlooker may know, there is a block between them and `user`."""
+    def possible_blocks(self, user: int) -> set[bool]:
+        """Whether a block between this viewer and `user` may be visible: the possible values."""
         return {
             each in (ViewerRole.BLOCKER, ViewerRole.BLOCKED) for each in self.viewer_roles(user)
         }
 
-    def misses(self, user: int) -> bool:
-        """Whether `user` is not here for this onlooker, and in nobody's lists."""
+    def is_absent(self, user: int) -> bool:
+        """Whether lists hide `user` from this viewer because the account is absent."""
         return self.viewer != SERVICE and not self.model.is_here(user)
 
     def entries(self, kind: str, owner: int) -> dict[int, set[State]]:
-        """Since when each other user may stand in a list that this onlooker may open; None where
-        they may be missing.
+        """The possible dates of each other user in a list that this viewer may open. None: the user
+        may be missing.
         """
         return {
             other: {None}
-            if self.misses(other)
+            if self.is_absent(other)
             else {
-                None if walled else state
+                None if is_blocked else state
                 for state in self._entry(kind, owner, other)
-                for walled in self.walls(other)
+                for is_blocked in self.possible_blocks(other)
             }
             for other in self.model.others(owner)
         }
 
-    def unavailable(self, kind: str, owner: int) -> dict[int, set[State]]:
-        """Since when those who are not here would stand in a list of the viewer's own."""
+    def absent_entries(self, kind: str, owner: int) -> dict[int, set[State]]:
+        """The possible dates that absent users would have in a list of the viewer."""
         return {
-            other: self._entry(kind, owner, other) if self.misses(other) else {None}
+            other: self._entry(kind, owner, other) if self.is_absent(other) else {None}
             for other in self.model.others(owner)
         }
 
     def new_followers(self, owner: int) -> dict[int, set[State]]:
-        """Since when each other user may be a new follower of the viewer."""
+        """The possible dates of each other user among the new followers of the viewer."""
         seen = self.model.seen[owner]
         return {
             other: {state if state and state > seen else None for state in states}
             for other, states in self.entries("followers", owner).items()
         }
 
-    def everybody(self, kind: str, owner: int) -> dict[int, set[State]]:
-        """The same for everybody who may open the list: blocks of the viewer hide nobody."""
+    def entries_despite_blocks(self, kind: str, owner: int) -> dict[int, set[State]]:
+        """The same as `entries`, without the effect of blocks of the viewer."""
         return {
-            other: {None} if self.misses(other) else self._entry(kind, owner, other)
+            other: {None} if self.is_absent(other) else self._entry(kind, owner, other)
             for other in self.model.others(owner)
         }
 
-    def possible_walls(self, owner: int) -> set[int]:
-        """The users, besides the owner, with whom the viewer may have a block."""
-        return {other for other in self.model.others(owner) if True in self.walls(other)}
+    def possibly_blocked_users(self, owner: int) -> set[int]:
+        """The users besides the owner with whom the viewer may have a block."""
+        return {other for other in self.model.others(owner) if True in self.possible_blocks(other)}
 
-    def noted(self, wanted: Callable[[Edge], bool]) -> dict[int, set[State]]:
-        """A list of what the viewer has noted of others, whether these are here or not."""
+    def own_edges_to_all(self, matches: Callable[[Edge], bool]) -> dict[int, set[State]]:
+        """A list of the viewer's own edges that match, with those to absent users."""
         assert self.viewer
         arrows = {other: Arrow(self.viewer, other) for other in self.model.others(self.viewer)}
         return {
-            other: {date_of(edge) if wanted(edge) else None for edge in self.ahead(arrow)}
+            other: {date_of(edge) if matches(edge) else None for edge in self.source_states(arrow)}
             for other, arrow in arrows.items()
         }
 
-    def own(self, wanted: Callable[[Edge], bool]) -> dict[int, set[State]]:
-        """A list of the viewer's own edges, whatever they are wanted for."""
-        noted = self.noted(wanted)
-        return {other: {None} if self.misses(other) else noted[other] for other in noted}
+    def own_edges_to_present(self, matches: Callable[[Edge], bool]) -> dict[int, set[State]]:
+        """A list of the viewer's own edges that match, without those to absent users."""
+        own_edges = self.own_edges_to_all(matches)
+        return {other: {None} if self.is_absent(other) else own_edges[other] for other in own_edges}
 
-    def asked(self) -> dict[int, set[State]]:
+    def incoming_requests(self) -> dict[int, set[State]]:
         """The users with a request to follow the viewer."""
         assert self.viewer
         arrows = {other: Arrow(other, self.viewer) for other in self.model.others(self.viewer)}
         return {
             other: {None}
-            if self.misses(other)
-            else {since(edge, {Kind.REQUEST}) for edge in self.behind(arrow)}
+            if self.is_absent(other)
+            else {since(edge, {Kind.REQUEST}) for edge in self.target_states(arrow)}
             for other, arrow in arrows.items()
         }
 
@@ -364,7 +369,8 @@ class Onlooker:
         followers.pop(self.viewer, None)
         followed = {
             other: {
-                since(edge, FOLLOWS) is not None for edge in self.ahead(Arrow(self.viewer, other))
+                since(edge, FOLLOWS) is not None
+                for edge in self.source_states(Arrow(self.viewer, other))
             }
             for other in followers
         }
@@ -374,7 +380,7 @@ class Onlooker:
         }
 
     def certain(self, kind: str, owner: int) -> dict[int, datetime]:
-        """The users who are certainly in a list. Empty if this onlooker might not open it."""
+        """The users who are certainly in a list. Empty if this viewer might not open it."""
         if self.accesses(kind, owner) != {Access.VISIBLE}:
             return {}
         edges = self.model.edges
@@ -386,36 +392,38 @@ class Onlooker:
             if len(states) == 1 and state is not None
         }
 
-    def astray(self, kind: str, owner: int) -> int:
-        """By how much a total may be off: it is reduced by who stands behind a block or is not
-        here, as that is stored, while what it is reduced from may not know yet that they came, or
-        went.
+    def total_error_max(self, kind: str, owner: int) -> int:
+        """By how much a total may be wrong. It is a stored count, which may lag, minus the blocked
+        and absent users, who are read without a lag.
         """
-        return self.unsure_of() + sum(
-            (True in self.walls(other) or self.misses(other))
+        return self.uncertain_count() + sum(
+            (True in self.possible_blocks(other) or self.is_absent(other))
             and len(self._entry(kind, owner, other)) > 1
             for other in self.model.others(owner)
         )
 
-    def unsure_of(self) -> int:
-        """Of how many users the totals of others may not know whether they are here."""
+    def uncertain_count(self) -> int:
+        """The number of users whom totals may still count as present, or as absent."""
         return sum(
-            len({said.present for said in self.privacies(user)}) > 1 for user in self.model.users
+            len({privacy.present for privacy in self.possible_privacies(user)}) > 1
+            for user in self.model.users
         )
 
-    def knows_all_of(self, user: int) -> bool:
-        """Whether nothing that touches `user`'s lists is on its way to this onlooker."""
+    def has_no_pending_changes(self, user: int) -> bool:
+        """Whether this viewer sees the lists of `user` without pending changes."""
         return all(
-            len(self.ahead(Arrow(user, other))) == len(self.overlaid(Arrow(other, user))) == 1
+            len(self.source_states(Arrow(user, other)))
+            == len(self.list_states(Arrow(other, user)))
+            == 1
             for other in self.model.others(user)
         )
 
     def seen_states(self, other: int) -> set[tuple[int, ...]]:
-        """The states that the version of the viewer's relation to `other` may stand for."""
+        """The states that the version of the viewer's relation to `other` may have."""
         assert self.viewer
         arrow = Arrow(self.viewer, other)
-        pairs = product(self.ahead(arrow), self.behind(arrow.reversed))
-        return {self.model.seen_state(arrow, edge, back) for edge, back in pairs}
+        pairs = product(self.source_states(arrow), self.target_states(arrow.reversed))
+        return {self.model.seen_state(arrow, edge, reverse) for edge, reverse in pairs}
 
     def note(self, user: int, other: int) -> str | None:
         return self.model.note(Arrow(user, other)) if self.viewer == user else None
@@ -425,95 +433,105 @@ class Onlooker:
     ) -> Iterator[tuple[Edge, Edge]]:
         """The possible edges in both directions for the viewer. A hidden edge is no edge.
 
-        `is_other_shown`: whether the response shows the lists of `other`. Where those of `user` are
-        closed to the viewer, the relation agrees with these, which lag.
+        `is_other_shown`: whether the response shows the lists of `other`. If the viewer may not
+        open those of `user`, the relation agrees with the lists of `other`, which lag.
         """
-        there, back = Arrow(user, other), Arrow(other, user)
-        if self.viewer in (user, other) and self.misses(other if self.viewer == user else user):
+        forward, reverse = Arrow(user, other), Arrow(other, user)
+        if self.viewer in (user, other) and self.is_absent(other if self.viewer == user else user):
             return self._relation_to_absent(user, other)
         if self.viewer == other:
-            pairs = product(self.behind(there), self.ahead(back))
-            return ((_unblocking(edge), _to_its_owner(mine)) for edge, mine in pairs)
+            pairs = product(self.target_states(forward), self.source_states(reverse))
+            return ((_as_seen_by_target(edge), _as_reverse(mine)) for edge, mine in pairs)
         follows_other_lists = is_other_shown and self.accesses("following", user) != _OPEN
-        own = self.behind(there) if follows_other_lists else self.ahead(there)
-        pairs = product(own, self.behind(back))
+        own = self.target_states(forward) if follows_other_lists else self.source_states(forward)
+        pairs = product(own, self.target_states(reverse))
         if self.viewer == user:
-            return ((edge, _unblocking(theirs)) for edge, theirs in pairs)
+            return ((edge, _as_seen_by_target(theirs)) for edge, theirs in pairs)
         if self.viewer == SERVICE:
             return pairs
         return (
             seen
             for edge, theirs in pairs
             for first, second in product(self.list_access(user), self.list_access(other))
-            for seen in [_through(edge, theirs, first, second)]
+            for seen in [_visible_edges(edge, theirs, first, second)]
         )
 
     def _relation_to_absent(self, user: int, other: int) -> Iterator[tuple[Edge, Edge]]:
-        """The viewer's own block or mute, without any other part of the relation."""
+        """The viewer's own block or mute, without the rest of the relation."""
         if self.viewer == user:
-            return ((_note(edge), NO_EDGE) for edge in self.ahead(Arrow(user, other)))
-        notes = map(_note, self.ahead(Arrow(other, user)))
-        return ((NO_EDGE, _to_its_owner(note)) for note in notes)
+            return (
+                (_block_or_mute(edge), NO_EDGE) for edge in self.source_states(Arrow(user, other))
+            )
+        edges = map(_block_or_mute, self.source_states(Arrow(other, user)))
+        return ((NO_EDGE, _as_reverse(edge)) for edge in edges)
 
     def _entry(self, kind: str, owner: int, other: int) -> set[State]:
-        """Since when one user may be in a list without a block; whispers for its owner only."""
+        """The possible dates of a user in a list, without blocks. Only the owner sees whispers."""
         shown = FOLLOWS if self.viewer in (owner, SERVICE) else {Kind.FOLLOW}
-        ahead, behind = self.ahead(Arrow(owner, other)), self.overlaid(Arrow(other, owner))
+        forward_states, reverse_states = (
+            self.source_states(Arrow(owner, other)),
+            self.list_states(Arrow(other, owner)),
+        )
         if kind == "following":
-            return {since(edge, shown) for edge in ahead}
+            return {since(edge, shown) for edge in forward_states}
         if kind == "followers":
-            return {since(edge, shown) for edge in behind}
+            return {since(edge, shown) for edge in reverse_states}
         return {
-            _later(since(edge, {Kind.FOLLOW}), since(back, {Kind.FOLLOW}))
-            for edge, back in product(ahead, behind)
+            _later(since(edge, {Kind.FOLLOW}), since(reverse, {Kind.FOLLOW}))
+            for edge, reverse in product(forward_states, reverse_states)
         }
 
 
 def check_list(shown: list[Entry], possible: Mapping[int, set[State]]) -> None:
-    """A whole list is in order, without repeats, and holds what it must and nothing else."""
+    """Assert that a list is in order, without duplicates, and has only possible entries."""
     assert shown == sorted(shown, reverse=True)
     since = {user: state for state, user in shown}
-    assert len(since) == len(shown), "a user stands in a list twice"
+    assert len(since) == len(shown), "a user is in a list twice"
     assert since.keys() <= possible.keys()
     for user, states in possible.items():
         assert since.get(user) in states, (user, since.get(user), states)
 
 
-def check_total(total: int, possible: Iterable[set[State]], astray: int = 0) -> None:
-    """A total is what the list holds, or what it may still be on its way to."""
+def check_total(total: int, possible: Iterable[set[State]], error_max: int = 0) -> None:
+    """Assert that a total is between the numbers of certain and of possible entries."""
     entries = list(possible)
     certain = sum(None not in states for states in entries)
-    thinkable = sum(states != {None} for states in entries)
-    assert certain - astray <= total <= thinkable + astray, (certain, total, thinkable, astray)
+    possible_entries = sum(states != {None} for states in entries)
+    assert certain - error_max <= total <= possible_entries + error_max, (
+        certain,
+        total,
+        possible_entries,
+        error_max,
+    )
 
 
 def _later(one: State, two: State) -> State:
     return max(one, two) if one and two else None
 
 
-def _to_its_owner(edge: Edge) -> Edge:
-    """The viewer's own edge from the other's side: its flags are shown from their own only."""
+def _as_reverse(edge: Edge) -> Edge:
+    """The viewer's own edge as the reverse edge of a relation, which shows no flags."""
     return replace(edge, flags=Flags.PLAIN)
 
 
-def _note(edge: Edge) -> Edge:
+def _block_or_mute(edge: Edge) -> Edge:
     """The visible part of an edge to an absent user: a block or a mute."""
     kind = edge.kind if edge.kind is Kind.BLOCK else Kind.NONE
     return replace(edge, kind=kind, flags=edge.flags & Flags.MUTED)
 
 
-def _unblocking(edge: Edge) -> Edge:
-    """Another's edge towards the viewer: a block looks like no edge, and flags are its owner's."""
+def _as_seen_by_target(edge: Edge) -> Edge:
+    """Another user's edge to the viewer, without its flags. A block looks like no edge."""
     return NO_EDGE if edge.kind is Kind.BLOCK else replace(edge, flags=Flags.PLAIN)
 
 
-def _through(
-    edge: Edge, back: Edge, first: ListAccess | None, second: ListAccess | None
+def _visible_edges(
+    edge: Edge, reverse: Edge, first: ListAccess | None, second: ListAccess | None
 ) -> tuple[Edge, Edge]:
-    """Other people's edges: open follows, in a list that the viewer may open."""
+    """Edges between two other users: the follows in lists that the viewer may open."""
     if first is None or second is None:
         return NO_EDGE, NO_EDGE
-    there = edge.kind is Kind.FOLLOW and (first.following or second.followers)
-    here = back.kind is Kind.FOLLOW and (second.following or first.followers)
-    plain = [replace(each, flags=Flags.PLAIN) for each in (edge, back)]
-    return plain[0] if there else NO_EDGE, plain[1] if here else NO_EDGE
+    is_visible = edge.kind is Kind.FOLLOW and (first.following or second.followers)
+    is_reverse_visible = reverse.kind is Kind.FOLLOW and (second.following or first.followers)
+    plain = [replace(each, flags=Flags.PLAIN) for each in (edge, reverse)]
+    return plain[0] if is_visible else NO_EDGE, plain[1] if is_reverse_visible else NO_EDGE

@@ -32,7 +32,7 @@ DEADLINE_S = 20
 
 
 class LiveGateway:
-    """Where a served gateway is."""
+    """The URLs of a running gateway."""
 
     def __init__(self, port: int, app: App, server: Server) -> None:
         self.port = port
@@ -42,7 +42,7 @@ class LiveGateway:
         self.server = server
 
     def at(self, space: str) -> "LiveGateway":
-        """The same, at the address of a space."""
+        """The same gateway, with the URLs of a space."""
         other = copy(self)
         other.http = f"http://127.0.0.1:{self.port}/spaces/{space}/graphql"
         other.ws = f"ws://127.0.0.1:{self.port}/spaces/{space}/graphql"
@@ -92,7 +92,7 @@ class LiveGateway:
 
 
 class Socket:
-    """Speaks graphql-transport-ws."""
+    """A client of the protocol graphql-transport-ws."""
 
     def __init__(self, raw: ClientConnection) -> None:
         self.raw = raw
@@ -110,14 +110,14 @@ class Socket:
         await self.send(type="subscribe", id=id, payload=payload)
 
     async def data(self) -> Any:
-        """The data of the next answer, which has no errors."""
+        """The data of the next result, which must have no errors."""
         message = await self.receive()
         assert message["type"] == "next", message
         assert "errors" not in message["payload"], message
         return message["payload"]["data"]
 
     async def closed(self) -> tuple[int, str]:
-        """Why the server ended it."""
+        """Wait until the server closes the connection. Returns its code and its reason."""
         async with asyncio.timeout(DEADLINE_S):
             await self.raw.wait_closed()
         assert self.raw.close_code is not None
@@ -172,7 +172,7 @@ async def live_gateway(
 
 
 async def has_feed(stores: Stores, user: int) -> bool:
-    """Whether events are kept for a user: their first subscription has begun."""
+    """Whether a user has a stored feed, so that their first subscription has begun."""
     return bool((await stores.servers.redis.pipe([("EXISTS", f"kith:public:feed:{user}")]))[0])
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 
 class LoopTicks:
-    """Counts units of work by kind, and remembers the most of one iteration."""
+    """Counts units of work by kind: in total, and the most in one iteration."""
 
     def __init__(self) -> None:
         self.most: Counter[str] = Counter()

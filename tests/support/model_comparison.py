@@ -1,4 +1,4 @@
-"""Compare what the service answers with what the model says that it may."""
+"""Compare the responses of the service with those that the model allows."""
 
 from base64 import b64decode
 from datetime import datetime
@@ -29,16 +29,16 @@ MARKS = {
     "notify": 1 << 10,
 }
 STATES = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
-"""The bits of a mask, written down a second time."""
+"""The bits of a relation mask, independent of `graph.relation_mask`."""
 
 
 def check_outcome(payload: Any, decision: Decision) -> None:
-    """The outcome is what the rule says, or the reason why not."""
+    """The payload has the outcome of the decision; if that is a rejection, as a user error."""
     check_made(payload, decision.outcome)
 
 
 def check_made(payload: Any, outcome: Outcome) -> None:
-    """The payload has this outcome, or it as the reason why not."""
+    """The payload has this outcome; if that is a rejection, as a user error."""
     rejected = outcome in REJECTIONS
     assert payload["outcome"] == ("REJECTED" if rejected else outcome.name)
     assert payload["changed"] == (outcome in CHANGES)
@@ -59,15 +59,19 @@ def compare_list(onlooker: Onlooker, kind: str, user: int, page: Any, total: int
     assert total is not None
     possible = onlooker.entries(kind, user)
     check_list(entries_of(page), possible)
-    if len(onlooker.possible_walls(user)) == 0:
+    if len(onlooker.possibly_blocked_users(user)) == 0:
         assert page["totalCount"] == total
-    elif onlooker.knows_all_of(user):
-        check_total(total, onlooker.everybody(kind, user).values(), onlooker.unsure_of())
+    elif onlooker.has_no_pending_changes(user):
+        check_total(
+            total,
+            onlooker.entries_despite_blocks(kind, user).values(),
+            onlooker.uncertain_count(),
+        )
     total = page["totalCount"]
-    if kind != "friends" or onlooker.knows_all_of(user):
-        check_total(total, possible.values(), onlooker.astray(kind, user))
+    if kind != "friends" or onlooker.has_no_pending_changes(user):
+        check_total(total, possible.values(), onlooker.total_error_max(kind, user))
     else:
-        # The sum of what both sides added: while one lags, it may be off by what is on its way.
+        # The sum of two counters. While one lags, it may be wrong by the pending changes.
         assert total >= 0
 
 
@@ -76,9 +80,9 @@ def compare_unavailable(onlooker: Onlooker, kind: str, user: int, unavailable: i
         assert unavailable is None
         return
     assert unavailable is not None
-    if kind != "friends" or onlooker.knows_all_of(user):
-        possible = onlooker.unavailable(kind, user)
-        check_total(unavailable, possible.values(), onlooker.astray(kind, user))
+    if kind != "friends" or onlooker.has_no_pending_changes(user):
+        possible = onlooker.absent_entries(kind, user)
+        check_total(unavailable, possible.values(), onlooker.total_error_max(kind, user))
 
 
 def compare_new_followers(onlooker: Onlooker, user: int, shown: Any) -> None:
@@ -110,18 +114,20 @@ def compare_own_lists(onlooker: Onlooker, shown: Any) -> None:
     pinned = [int(user["id"]) for user in shown["pinnedFollowing"]]
     assert pinned == onlooker.model.shown_pins(viewer)
     lists = {
-        "closeFollows": onlooker.own(
+        "closeFollows": onlooker.own_edges_to_present(
             lambda edge: edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags
         ),
-        "blockedUsers": onlooker.noted(lambda edge: edge.kind is Kind.BLOCK),
-        "mutedUsers": onlooker.noted(lambda edge: Flags.MUTED in edge.flags),
-        "outgoingFollowRequests": onlooker.own(lambda edge: edge.kind is Kind.REQUEST),
-        "incomingFollowRequests": onlooker.asked(),
+        "blockedUsers": onlooker.own_edges_to_all(lambda edge: edge.kind is Kind.BLOCK),
+        "mutedUsers": onlooker.own_edges_to_all(lambda edge: Flags.MUTED in edge.flags),
+        "outgoingFollowRequests": onlooker.own_edges_to_present(
+            lambda edge: edge.kind is Kind.REQUEST
+        ),
+        "incomingFollowRequests": onlooker.incoming_requests(),
     }
     for name, possible in lists.items():
         page = shown[name]
-        check_total(page["totalCount"], possible.values(), onlooker.unsure_of())
-        if name == "mutedUsers":  # which says no dates, but keeps to their order
+        check_total(page["totalCount"], possible.values(), onlooker.uncertain_count())
+        if name == "mutedUsers":  # which has no dates, but is in their order
             muted = [int(edge["node"]["id"]) for edge in page["edges"]]
             dates = {user: date for user, states in possible.items() for date in states if date}
             check_list([(dates[user], user) for user in muted], possible)
@@ -144,15 +150,15 @@ def compare_relation(
         return
     assert result.pop("note") == onlooker.note(user, other)
     possible = onlooker.relation(user, other, is_other_shown=is_other_shown)
-    faces = [face(edge, back) for edge, back in possible]
-    assert result in faces, (user, other, result, faces)
+    expected = [fields_of(edge, reverse) for edge, reverse in possible]
+    assert result in expected, (user, other, result, expected)
 
 
-def face(edge: Edge, back: Edge) -> dict[str, Any]:
-    """How a relation looks to somebody who may know both of its edges."""
-    since, reverse_since = followed_at(edge), followed_at(back)
-    friends = edge.kind is back.kind is Kind.FOLLOW
-    asks, asked = edge.kind is Kind.REQUEST, back.kind is Kind.REQUEST
+def fields_of(edge: Edge, reverse: Edge) -> dict[str, Any]:
+    """The fields of a relation for a viewer who sees both of its edges."""
+    since, reverse_since = followed_at(edge), followed_at(reverse)
+    friends = edge.kind is reverse.kind is Kind.FOLLOW
+    asks, asked = edge.kind is Kind.REQUEST, reverse.kind is Kind.REQUEST
     return {
         "state": (
             "FRIENDS"
@@ -171,7 +177,7 @@ def face(edge: Edge, back: Edge) -> dict[str, Any]:
         if friends and since and reverse_since
         else None,
         "requestedAt": text(date_of(edge) if asks else None),
-        "requestedByAt": text(date_of(back) if asked else None),
+        "requestedByAt": text(date_of(reverse) if asked else None),
         "blockedAt": text(date_of(edge) if edge.kind is Kind.BLOCK else None),
         "mutedUntil": None,  # no mute here has an end
         "whispering": edge.kind is Kind.WHISPER,
@@ -185,9 +191,9 @@ def face(edge: Edge, back: Edge) -> dict[str, Any]:
 
 
 def mask_of(relation: Any) -> int:
-    """The mask that says what a relation says."""
-    said = sum(bit for name, bit in MARKS.items() if relation[name] not in (False, "NONE"))
-    return said | STATES.get(relation["state"], 0)
+    """The mask with the contents of a relation object."""
+    bits = sum(bit for name, bit in MARKS.items() if relation[name] not in (False, "NONE"))
+    return bits | STATES.get(relation["state"], 0)
 
 
 def masks_of(mask: str) -> list[int]:

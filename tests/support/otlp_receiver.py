@@ -41,7 +41,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Receive at a port of this machine for the block."""
+    """Run a receiver at a free port of this machine during the block."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

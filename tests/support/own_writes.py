@@ -90,7 +90,7 @@ async def may_answer(stores: Stores, user: int) -> bool:
 
 
 async def seen(gateway: Gateway, viewer: int, other: int, token: str | None = None) -> Any:
-    """All that a viewer reads about themselves and another user."""
+    """The data of the viewer and of another user, as the viewer sees them."""
     return await gateway.data(SEEN, viewer, other=str(other), t=token)
 
 
@@ -107,7 +107,7 @@ async def write(
     given: Mapping[str, Any],
     fields: str = PAYLOAD,
 ) -> Any:
-    """The payload of a mutation."""
+    """Execute a mutation. Returns its payload."""
     kind = mutation[0].upper() + mutation[1:]
     query = f"""mutation ($input: {kind}Input!) {{
         payload: {mutation}(input: $input) {{ {fields} }} }}"""

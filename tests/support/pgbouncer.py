@@ -1,4 +1,4 @@
-"""Run PgBouncer in front of a PostgreSQL server that is reached by a unix socket."""
+"""Run PgBouncer in front of a PostgreSQL server that listens on a unix socket."""
 
 import asyncio
 import os
@@ -15,12 +15,12 @@ from devstack.directories import private_folder, server_user
 from devstack.processes import SERVER_ENVIRONMENT, spawn
 
 VARIABLE = "KITH_TEST_PGBOUNCER"
-"""Programs to test, `:` between. Without it: the one on this machine."""
+"""The programs to test, separated by `:`. Without it, the installed one."""
 
 START_S = 20
 POOL_SIZE = 2
 
-# Tests open more connections than the pool has, so that transactions change servers.
+# Tests open more connections than the pool has, so that their transactions change sessions.
 _CONFIGURATION = """
 [databases]
 * = host={sockets} port=5432
@@ -82,9 +82,9 @@ async def pgbouncer(
     process = await spawn(
         [program, str(file)], user, folder, SERVER_ENVIRONMENT, stdout=asyncio.subprocess.DEVNULL
     )
-    place = urlencode({"host": str(folder), "port": 6432}, safe="/")
+    address = urlencode({"host": str(folder), "port": 6432}, safe="/")
     try:
-        pooled = urlunsplit(url._replace(query=place))
+        pooled = urlunsplit(url._replace(query=address))
         await _until_ready(pooled, process)
         yield pooled
     finally:

@@ -77,16 +77,16 @@ class PlaygroundPage:
         return str(self.page.evaluate(f"document.querySelector('{VIEWER}').value"))
 
     def answer(self, part: str = '"data"') -> str:
-        """The visible text of the answer, as soon as it contains `part`."""
+        """The visible text of the response, as soon as it contains `part`."""
         return str(self.page.wait_for(f"{ANSWER}.includes({json.dumps(part)}) && {ANSWER}"))
 
     def run(self, operation: str | None = None) -> str:
-        """Run the open tab, or one `operation` of several; the answer's visible text."""
+        """Run the open tab, or one `operation` of several. Returns the text of the response."""
         self.start(operation)
         return self.answer()
 
     def start(self, operation: str | None = None) -> None:
-        """The same, without waiting for an answer."""
+        """The same as `run`, without waiting for a response."""
         if operation is None:
             self.page.click(RUN)
         else:

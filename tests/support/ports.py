@@ -4,21 +4,21 @@ import secrets
 import socket
 
 PORTS = range(11_000, 20_000)
-"""Below the ephemeral ports, which outgoing connections take, also with 10,000 added."""
+"""Below the ephemeral ports, which outgoing connections use, even with `BUS_OFFSET` added."""
 
-BUS = 10_000
-"""The servers of a Redis Cluster talk to each other on a port that is higher by this."""
+BUS_OFFSET = 10_000
+"""The bus port of a server of a Redis Cluster is higher than its port by this."""
 
 
 def free_ports(count: int) -> list[int]:
     """Ports that are free, and whose bus ports are free too.
 
-    The search starts anywhere, because other processes look for ports at the same time.
+    The search starts at a random port, because other processes look for ports at the same time.
     """
     start = secrets.randbelow(len(PORTS))
     free: list[int] = []
     for port in (*PORTS[start:], *PORTS[:start]):
-        if _is_free(port) and _is_free(port + BUS):
+        if _is_free(port) and _is_free(port + BUS_OFFSET):
             free.append(port)
         if len(free) == count:
             break

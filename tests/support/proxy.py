@@ -1,4 +1,4 @@
-"""A proxy before a server, with the faults of a network: a test sets them while it is in use."""
+"""A proxy in front of a server, whose network faults tests set while it is in use."""
 
 import asyncio
 import socket
@@ -22,13 +22,13 @@ class Replies(Enum):
     THROTTLED = auto()
     """`SLICE_BYTES` in each `SLICE_S`: about 12 kB/s."""
     SWALLOWED = auto()
-    """The server has done what it was asked, and its client does not learn of it."""
+    """None arrives. The server executes requests, and the client does not learn of it."""
     HALVED = auto()
     """The first half of a read arrives, then the connection ends."""
 
 
 class Proxy:
-    """Carries bytes between its own unix socket and a server's."""
+    """Forwards bytes between its own unix socket and that of a server."""
 
     def __init__(self, server: Path, own: Path) -> None:
         self._server = server
@@ -42,7 +42,7 @@ class Proxy:
         self.replies = Replies.PASSED
 
     async def restore(self) -> None:
-        """Work from now on. Connections that lost bytes end."""
+        """End all faults. Connections that have lost bytes are closed."""
         self.replies = Replies.PASSED
         for carrier in list(self._muted):
             carrier.cancel()
@@ -66,18 +66,20 @@ class Proxy:
         await asyncio.gather(*self._carriers, return_exceptions=True)
 
     def stop_answering(self) -> None:
-        """Accept connections and bytes, and forward nothing: what a stopped machine does."""
+        """Accept connections and bytes, and forward nothing, like a stopped machine."""
         self._forwards.clear()
 
     def _accept(self, listener: socket.socket) -> None:
-        """Accept one connection. A server of asyncio that is closed forgets the connections that it
-        has just accepted, and they stay open."""
+        """Accept one connection. A server of asyncio would not close those that it has accepted
+        just before it is closed."""
         with suppress(BlockingIOError):
             accepted, _ = listener.accept()
             carrier = asyncio.create_task(self._carry(accepted))
             self._carriers.add(carrier)
             carrier.add_done_callback(self._carriers.discard)
-            carrier.add_done_callback(lambda _: accepted.close())  # if it was cancelled at once
+            carrier.add_done_callback(
+                lambda _: accepted.close()
+            )  # if the task was cancelled before it began
 
     async def _carry(self, accepted: socket.socket) -> None:
         task = asyncio.current_task()

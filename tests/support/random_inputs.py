@@ -20,12 +20,12 @@ Draw: TypeAlias = Callable[[Random], Any]
 
 @dataclass(slots=True)
 class Request:
-    """One request, growing while it is drawn."""
+    """A request that is being generated."""
 
     selection: str = ""
     kind: str = "query"
     fragments: list[tuple[str, str]] = field(default_factory=list)
-    """The type condition and the text of each."""
+    """The type condition and the selection of each fragment."""
 
     declarations: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Request:
         return f"{self.kind} Q{declared} {self.selection}{''.join(fragments)}"
 
     def variable(self, declared: str, value: Any) -> str:
-        """A new variable, as it is written; it is not provided if its value is `...`."""
+        """Declare a variable and return it with its `$`. It gets no value if `value` is `...`."""
         name = f"v{next(self.names)}"
         self.declarations.append(f"${name}: {declared}")
         if value is not ...:
@@ -70,11 +70,11 @@ class Inputs:
         if isinstance(declared, GraphQLInputObjectType):
             members = (
                 f"{name}: {self.literal(member, random, request, depth + 1)}"
-                for name, member in _given(declared, random, depth)
+                for name, member in _provided(declared, random, depth)
             )
             return "{" + ", ".join(members) + "}"
         value = self._leaf(declared, random)
-        return value if isinstance(declared, GraphQLEnumType) else _written(value)
+        return value if isinstance(declared, GraphQLEnumType) else _literal_of(value)
 
     def _drawn_variable(self, declared: GraphQLInputType, random: Random, request: Request) -> str:
         roll = random.random()
@@ -95,11 +95,13 @@ class Inputs:
         if isinstance(declared, GraphQLList):
             if random.random() < 0.6:
                 return "[]"
-            return self._default(_nullable(declared.of_type), random)  # which stands for [it]
+            return self._default(
+                _nullable(declared.of_type), random
+            )  # one item, which is coerced to a list
         if isinstance(declared, GraphQLInputObjectType):
             return "{}" if random.random() < 0.1 else "null"
         value = self._leaf(declared, random)
-        return value if isinstance(declared, GraphQLEnumType) else _written(value)
+        return value if isinstance(declared, GraphQLEnumType) else _literal_of(value)
 
     def _json(self, declared: GraphQLInputType, random: Random, depth: int) -> Any:
         if isinstance(declared, GraphQLNonNull):
@@ -113,7 +115,7 @@ class Inputs:
         if isinstance(declared, GraphQLInputObjectType):
             return {
                 name: self._json(member, random, depth + 1)
-                for name, member in _given(declared, random, depth)
+                for name, member in _provided(declared, random, depth)
             }
         return self._leaf(declared, random)
 
@@ -123,10 +125,10 @@ class Inputs:
         return self._values[declared.name](random)
 
 
-def _given(
+def _provided(
     declared: GraphQLInputObjectType, random: Random, depth: int
 ) -> list[tuple[str, GraphQLInputType]]:
-    """The members to give, with their types; of a one-of input mostly one that is no null."""
+    """The fields to provide, with their types; of a one-of input usually one that is not null."""
     definition = declared.extensions.get("strawberry-definition")
     if definition is not None and definition.is_one_of and random.random() < 0.9:
         name = random.choice(list(declared.fields))
@@ -138,10 +140,10 @@ def _given(
     ]
 
 
-def _written(value: Any) -> str:
+def _literal_of(value: Any) -> str:
     """A value as a GraphQL literal, whose names are not quoted."""
     if isinstance(value, dict):
-        members = (f"{name}: {_written(member)}" for name, member in value.items())
+        members = (f"{name}: {_literal_of(member)}" for name, member in value.items())
         return "{" + ", ".join(members) + "}"
     return json.dumps(value)
 

@@ -1,12 +1,12 @@
 """Generate operations for any schema.
 
-Point it at a schema by saying how leaf values are drawn:
+A schema needs functions that draw its leaf values:
 
     Operations(schema._schema, {"ID": lambda random: random.choice(ids)}).draw(Random(7))
 
-`values` may also name one argument, `User.relationWith.ids`, whose whole value it then draws.
+A function may also draw the whole value of an argument: its key is as `User.relationWith.ids`.
 Fragments, aliases, merged fields, directives, introspection, variables (absent, null, wrong, inside
-lists and objects) and now and then an invalid document come by themselves.
+lists and objects) and a few invalid documents are always generated.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,8 +38,8 @@ Allowed: TypeAlias = Callable[[GraphQLField], bool]
 
 
 class Operations:
-    """Draws operations of one schema. `allowed` may leave out fields; `often` says by the name of a
-    type what is asked of it more often than by chance."""
+    """Draws operations of one schema. `allowed` may leave out fields. `often` has by type name a
+    selection that is added to 30% of the selections of the type."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Operations:
         if on is self._schema.query_type and random.random() < 0.03:
             return random.choice(INTROSPECTIONS)
         text = self._field(on, random, request, depth)
-        # Asked twice, a field is merged with itself; its arguments must be the same.
+        # A field that is selected twice is merged, so its arguments must be equal.
         return f"{text} {text}" if roll > 0.95 and "{" not in text else text
 
     def _fragment(self, on: GraphQLNamedType, random: Random, request: Request, depth: int) -> str:
@@ -121,7 +121,7 @@ class Operations:
         return "nonsense" if random.random() < 0.001 else text
 
     def _alias(self, random: Random, request: Request, arguments: Any = ()) -> str:
-        # Fields with arguments always get a name of their own: no two calls need be the same.
+        # Fields with arguments always get an alias, because their arguments may differ.
         number = next(request.names)
         if random.random() < 0.002:
             number //= 2  # a name that another field may have already

@@ -1,4 +1,4 @@
-"""A reader's answers, one kind at a time."""
+"""Read one kind of data at a time from a reader."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Reading:
 
 
 class ReadingTogether(Reading):
-    """The same, with pages and profiles in one read."""
+    """The same as `Reading`, with pages and profiles in one read."""
 
     async def pages(
         self, kind: ListKind, owners: Sequence[UserId], window: Window, viewer: UserId | None

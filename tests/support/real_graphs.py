@@ -1,4 +1,4 @@
-"""Real graphs and their expected results, if they lie beside the checkout."""
+"""Real graphs and their expected results, if they are stored beside the checkout."""
 
 import runpy
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ _ORACLE: dict[str, Any] = {}
 
 
 def oracle(name: str) -> Callable[..., Any]:
-    """A function of the oracle, which knows the right answers."""
+    """A function of oracle.py, which computes expected results."""
     if not _ORACLE:
         _ORACLE.update(runpy.run_path(str(DATA / "oracle.py")))
     function: Callable[..., Any] = _ORACLE[name]
@@ -27,5 +27,5 @@ def graph(name: str) -> Path:
 
 
 def edges(name: str) -> Iterator[tuple[int, int, int | None]]:
-    """(from, to, created_at_ms) of a graph; a log of events comes as its end state."""
+    """The rows (from, to, created_at_ms) of a graph; of a log of events, its final follows."""
     return iter(oracle("rows")(str(graph(name))))

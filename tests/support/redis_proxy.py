@@ -1,4 +1,4 @@
-"""A proxy before Redis, found by its URL."""
+"""A proxy in front of a Redis server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -10,14 +10,14 @@ from tests.support.proxy import Proxy
 
 @asynccontextmanager
 async def proxy_to(redis_url: str, folder: Path) -> AsyncIterator[tuple[Proxy, str]]:
-    """A proxy to the server at `redis_url`, and the address of its near end."""
+    """A proxy to the server at `redis_url`, and the URL of the proxy."""
     url = urlsplit(redis_url)
     assert url.scheme == "unix", "the suite's Redis is reached by a unix socket"
-    near = folder / "proxy.sock"
-    proxy = Proxy(Path(url.path), near)
+    own_socket = folder / "proxy.sock"
+    proxy = Proxy(Path(url.path), own_socket)
     await proxy.restore()
     try:
-        yield proxy, urlunsplit(url._replace(path=str(near)))
+        yield proxy, urlunsplit(url._replace(path=str(own_socket)))
     finally:
         with suppress(OSError):
             await proxy.cut()

@@ -1,4 +1,4 @@
-"""Writes the table of rejections in docs/errors.md from `schema.user_errors`.
+"""Write the table of rejections in docs/errors.md from `schema.user_errors`.
 
 `make rejections` updates the page; a test compares the two.
 """
@@ -18,7 +18,7 @@ _COMMON = {"code", "message", "field"}
 
 
 def updated(page: str) -> str:
-    """The text of the page with the table of today's rejections."""
+    """The text of the page with the table of the current rejections."""
     assert _TABLE.search(page), "docs/errors.md has no table of rejections"
     return _TABLE.sub(lambda _: HEAD + "".join(map(_row, USER_ERRORS)), page)
 

@@ -32,25 +32,25 @@ _DATES = {
 
 
 def said_of(relation: Any, mark: int | None = None) -> set[str]:
-    """Which fields of a relation say yes; its state, its dates and its mask must say the same."""
-    said = {name for name in _FLAGS if relation[name] not in (False, "NONE")}
-    is_friends = {"following", "followedBy"} <= said and relation["state"] == "FRIENDS"
-    dated = said | ({"friends"} if is_friends else set())
+    """The true fields of a relation. Asserts that its state, dates and mask agree with them."""
+    true_fields = {name for name in _FLAGS if relation[name] not in (False, "NONE")}
+    is_friends = {"following", "followedBy"} <= true_fields and relation["state"] == "FRIENDS"
+    dated = true_fields | ({"friends"} if is_friends else set())
     for date, name in _DATES.items():
         assert (relation[date] is not None) == (name in dated)
-    assert relation["mutedUntil"] is None or "muted" in said
-    assert relation["state"] == _state(said, is_friends=is_friends)
+    assert relation["mutedUntil"] is None or "muted" in true_fields
+    assert relation["state"] == _state(true_fields, is_friends=is_friends)
     if mark is not None:
         expected = Mark.FRIENDS if is_friends else Mark(0)
-        for name in said:
+        for name in true_fields:
             expected |= _FLAGS[name]
         assert mark == expected
-    return said
+    return true_fields
 
 
-def _state(said: set[str], *, is_friends: bool) -> str:
+def _state(true_fields: set[str], *, is_friends: bool) -> str:
     if is_friends:
         return "FRIENDS"
-    if "following" in said:
+    if "following" in true_fields:
         return "FOLLOWING"
-    return "FOLLOWED_BY" if "followedBy" in said else "NONE"
+    return "FOLLOWED_BY" if "followedBy" in true_fields else "NONE"

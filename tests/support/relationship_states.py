@@ -1,6 +1,6 @@
-"""Draws every state and every action from the rules, as docs/relationship-states.md holds them.
+"""Generate docs/relationship-states.md: the result of every action in every state, from the rules.
 
-`make states` writes the page; a test holds it to the rules.
+`make states` writes the page; a test compares the two.
 """
 
 from collections.abc import Iterator
@@ -11,22 +11,22 @@ from graph.decision_types import Decision, PairState, Rule
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.outcome import Outcome
 
-PLENTY = 10
+HIGH_LIMIT = 10
 NOW = 2_000_000
 
 ACTIONS: dict[str, tuple[Rule, bool]] = {
-    "followUser": (rules.follow(PLENTY), False),
-    "followUser, a whisper": (rules.follow(PLENTY, Kind.WHISPER), False),
-    "followUser, of a protected user": (rules.follow(PLENTY), True),
+    "followUser": (rules.follow(HIGH_LIMIT), False),
+    "followUser, a whisper": (rules.follow(HIGH_LIMIT, Kind.WHISPER), False),
+    "followUser, of a protected user": (rules.follow(HIGH_LIMIT), True),
     "updateFollow, to a whisper": (rules.update_follow(Kind.WHISPER), False),
     "updateFollow, to open": (rules.update_follow(Kind.FOLLOW), False),
     "updateFollow, to close": (rules.update_follow(close_follow=True), False),
     "unfollowUser": (rules.unfollow(), False),
     "removeFollower": (rules.remove_follower(), False),
-    "acceptFollowRequest": (rules.accept_request(PLENTY), True),
+    "acceptFollowRequest": (rules.accept_request(HIGH_LIMIT), True),
     "declineFollowRequest": (rules.decline_request(), True),
     "cancelFollowRequest": (rules.cancel_request(), True),
-    "blockUser": (rules.block(PLENTY), False),
+    "blockUser": (rules.block(HIGH_LIMIT), False),
     "unblockUser": (rules.unblock(), False),
     "muteUser": (rules.mute(), False),
     "dismissSuggestion": (rules.dismiss(), False),
@@ -34,12 +34,12 @@ ACTIONS: dict[str, tuple[Rule, bool]] = {
 """Each action, and whether the other user is protected."""
 
 MUTUAL: dict[str, tuple[Rule, bool]] = {
-    "followUser": (rules.follow(PLENTY, mutual=True), True),
-    "acceptFollowRequest": (rules.accept_request(PLENTY, mutual=True), True),
+    "followUser": (rules.follow(HIGH_LIMIT, mutual=True), True),
+    "acceptFollowRequest": (rules.accept_request(HIGH_LIMIT, mutual=True), True),
     "unfollowUser": (rules.unfollow(mutual=True), True),
     "removeFollower": (rules.remove_follower(mutual=True), True),
 }
-"""Those that are different with `KITH_MUTUAL_APPROVAL=on`."""
+"""The actions that are different with `KITH_MUTUAL_APPROVAL=on`."""
 
 HEAD = """\
 # States and actions
@@ -100,7 +100,7 @@ def _decided(rule: Rule, protected: bool, kind: Kind, reverse_kind: Kind) -> Dec
 
 
 def of_kind(kind: Kind) -> Edge:
-    """An edge that is nothing but of a kind."""
+    """An edge of a kind, without flags."""
     return Edge(kind, Flags.PLAIN, Millis(1), Version(1)) if kind else NO_EDGE
 
 
@@ -113,7 +113,8 @@ def _diagram() -> Iterator[str]:
 
 
 def _arrows() -> dict[tuple[Kind, Kind], list[str]]:
-    """Which action, in whatever state of the other edge, makes which kind of which."""
+    """The actions that change an edge from one kind to another, in any state of the other edge:
+    {(kind before, kind after): names of actions}."""
     arrows: dict[tuple[Kind, Kind], dict[str, None]] = {}
     for (name, (rule, protected)), kind, reverse_kind in product(ACTIONS.items(), Kind, Kind):
         decision = _decided(rule, protected, kind, reverse_kind)

@@ -34,7 +34,7 @@ fragment all on RelationshipSettings {
 async def change(
     gateway: Gateway, viewer: int, mutation: str, target: int | str | None = None, **given: Any
 ) -> Any:
-    """The payload of one mutation, as `viewer` makes it."""
+    """Execute a mutation as `viewer`. Returns its payload."""
     if target is not None:
         given["userId"] = str(target)
     kind = mutation[0].upper() + mutation[1:]
@@ -46,13 +46,13 @@ async def change(
 async def outcome(
     gateway: Gateway, viewer: int, mutation: str, target: int, **given: Any
 ) -> tuple[str, str]:
-    """The result, and in one word the relation of the two afterwards."""
+    """Execute a mutation. Returns its outcome and the state of the relation afterwards."""
     payload = await change(gateway, viewer, mutation, target, **given)
     return payload["outcome"], payload["relation"]["state"]
 
 
 async def change_many(gateway: Gateway, viewer: int, *changes: Any, key: str | None = None) -> Any:
-    """The payload of many changes, each an action, whom to do it to, and how."""
+    """Execute changes, each (action, target user[, more input]). Returns the payload."""
     query = f"""mutation ($input: ChangeRelationshipsInput!) {{
         payload: changeRelationships(input: $input) {{
             changes {{ {RESULT_FIELDS} }} {ERRORS} viewer {{ user {{ id }} }} }} }}"""
@@ -66,12 +66,12 @@ async def change_many(gateway: Gateway, viewer: int, *changes: Any, key: str | N
 
 
 async def say(gateway: Gateway, viewer: int | None, **said: Any) -> Any:
-    """The payload of what a viewer says about who may see them."""
+    """Change the relationship settings of a viewer. Returns the payload."""
     return (await gateway.data(SAY, viewer, input=said))["updateRelationshipSettings"]
 
 
 async def protect(stores: Stores, *users: int) -> None:
-    """These approve who follows them."""
+    """Make the accounts of these users protected."""
     for user in users:
         await stores.servers.postgres.fetch(
             f"INSERT INTO account (user_id, protected) VALUES ({user}, true)"

@@ -14,11 +14,11 @@ class NoHistory(Exception):
 
 
 def previous_release() -> tuple[str, str]:
-    """The version of the last release in the changelog, and its commit: the tag's, or else the
-    commit that named the release.
+    """The version of the last release in the changelog, and its commit: that of the tag, or else
+    the one that added the release to the changelog.
 
     Raises:
-        NoHistory: this is no git checkout, or its history ends too early.
+        NoHistory: this is no git checkout, or its history is incomplete.
     """
     released = _RELEASE.search((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
     if released is None:

@@ -30,7 +30,7 @@ also reports all errors of a document, where the engine stops after a few."""
 
 
 def for_seeds(run: Callable[[int], None], examples: int, *, derandomize: bool) -> None:
-    """Runs it with so many seeds: the same each time, or others."""
+    """Call `run` with so many seeds. With `derandomize`, they are the same each time."""
     drawn: Callable[[], None] = settings(
         max_examples=examples,
         derandomize=derandomize,
@@ -45,7 +45,7 @@ QUERIES_DELEGATED = frozenset({"null_condition"})
 
 
 class Endings:
-    """How operations ended."""
+    """Counts how operations ended."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -55,8 +55,8 @@ class Endings:
         self._counts[kind if result.stage is Stage.EXECUTION else result.stage] += 1
 
     def assert_varied(self, examples: int, rare: Collection[str] = ()) -> None:
-        """That no kind was so rare that the comparison says little of it. Of the `rare` kinds, one
-        is enough."""
+        """Assert that each kind of result was at least 1% of the examples, or occurred once if it
+        is in `rare`."""
         assert self._counts.total() >= examples
         for kind in ("whole", "partial", "nothing", Stage.VARIABLES, Stage.VALIDATION):
             enough = 1 if kind in rare else examples / 100
@@ -69,7 +69,7 @@ def assert_planned(
     """Assert that the engine ran most operations itself, and delegated the others for these
     reasons."""
     assert set(counters.bailed_out) <= {"awaitable_value"}  # items of `gossip`
-    # A document that comes a second time is delegated for the reason for which it bailed out.
+    # A document that is executed again is delegated for the reason for which it bailed out.
     assert set(counters.delegated) - set(counters.bailed_out) == delegated - set(
         counters.bailed_out
     )

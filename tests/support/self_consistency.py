@@ -1,4 +1,4 @@
-"""Whether one answer agrees with itself: its lists, their totals, the counts and the relations."""
+"""Contradictions within one response: between its lists, totals, counts and relations."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ fragment relation on Relation {
 """
 
 Dates = Mapping[str, str]
-"""The entries of a list: since when, by user."""
+"""The dates of the entries of a list, by user."""
 
 
 def contradictions(answer: Any, viewer: int | None) -> Iterator[str]:

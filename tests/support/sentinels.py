@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as NotYet
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from devstack.binaries import find_valkey
 from tests.support.ports import free_ports
@@ -50,17 +50,17 @@ class Group:
         process.wait()
 
     async def fail_over(self) -> None:
-        """Promote a replica while the primary goes on, which becomes a replica."""
+        """Promote a replica while the primary runs, which then becomes a replica."""
         before = await self.primary()
         await _ask(next(iter(self.sentinels)), "SENTINEL", "FAILOVER", GROUP)
 
         async def is_replica() -> bool:
             try:
                 return bool((await _ask(before, "ROLE"))[0] == "slave")
-            except NotYet:  # it closes its connections when it becomes one
+            except RedisConnectionError:  # it closes its connections when it becomes a replica
                 return False
 
-        await until(is_replica, "the old primary follows the new one")
+        await until(is_replica, "the old primary is a replica")
 
     async def is_ready(self) -> bool:
         """Whether all sentinels know each other and both replicas."""
@@ -82,8 +82,8 @@ async def running_sentinels(folder: Path) -> AsyncIterator[Group]:
     try:
         primary = ports[0]
         for port in ports[:SERVERS]:
-            follow = [] if port == primary else ["--replicaof", f"127.0.0.1 {primary}"]
-            group.servers[port] = _start(file, folder, port, *follow)
+            replica_options = [] if port == primary else ["--replicaof", f"127.0.0.1 {primary}"]
+            group.servers[port] = _start(file, folder, port, *replica_options)
             await until(partial(_answers, port), "a server answers")
         for port in ports[SERVERS:]:
             configuration = folder / f"{port}.conf"
@@ -101,12 +101,12 @@ async def running_sentinels(folder: Path) -> AsyncIterator[Group]:
 def _start(
     file: str, folder: Path, port: int, *options: str, configuration: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    own = folder / str(port)
-    own.mkdir()
+    data_folder = folder / str(port)
+    data_folder.mkdir()
     first = [] if configuration is None else [str(configuration), "--sentinel"]
     return subprocess.Popen(
         [
-            *(file, *first, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(own)),
+            *(file, *first, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(data_folder)),
             *(() if configuration else ("--save", "", "--repl-diskless-sync-delay", "0")),
             *options,
         ],
@@ -117,7 +117,7 @@ def _start(
 async def _answers(port: int) -> bool:
     try:
         return bool(await _ask(port, "PING"))
-    except NotYet:
+    except RedisConnectionError:
         return False
 
 

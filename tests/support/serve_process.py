@@ -22,7 +22,7 @@ DEADLINE_S = 60
 
 
 def environment_of(settings: StorageSettings, **changes: str) -> dict[str, str]:
-    """Our environment with the servers of a test; a setting that is wrong there stays out."""
+    """The environment of this process, with the servers of a test and `changes`."""
     servers = {"DATABASE_URL": settings.database_url, "REDIS_URL": settings.redis_url}
     return {**os.environ, **servers, **changes}
 
@@ -36,7 +36,7 @@ class Serve:
     lines: list[str] = field(default_factory=list)
 
     def http(self) -> httpx.AsyncClient:
-        """A client with connections of its own."""
+        """A client with its own connections."""
         return httpx.AsyncClient(
             transport=unix_transport(self.socket),
             base_url="http://kith",
@@ -55,7 +55,7 @@ class Serve:
         await until(said, f"the command says {text!r} in {self.lines}")
 
     def children(self) -> list[int]:
-        """The numbers of the processes that answer, the oldest first."""
+        """The ids of the processes that serve requests, the oldest first."""
         task = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(pid) for pid in task.read_text().split()]
 
@@ -135,7 +135,7 @@ async def serving(
 async def rejected(
     settings: StorageSettings, *arguments: str, **changes: str
 ) -> tuple[int, list[str]]:
-    """The exit code of a command that does not start, and what it says."""
+    """Run a command that does not start. Returns its exit code and its output lines."""
     serve = await started(
         *arguments, environment=environment_of(settings, **changes), socket=Path("/nowhere")
     )

@@ -1,7 +1,7 @@
 """PostgreSQL and Valkey for one process of pytest.
 
-`python -m tests.support.servers FOLDER` runs them until its standard input is closed, which the end
-of pytest does, a kill included. It then removes all data.
+`python -m tests.support.servers FOLDER` runs them until its standard input is closed. That happens
+when pytest ends, even if it is killed. Then all data is deleted.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from devstack.state import State
 ROOT = Path(__file__).parents[2]
 STOP_S = 120
 POSTGRES_SETTINGS = {
-    # No test crashes this server: those that do, start one of their own.
+    # No test crashes this server. Tests that crash one start another.
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
@@ -44,7 +44,7 @@ class Servers:
 
 @contextmanager
 def servers_process() -> Iterator[Servers]:
-    """Run both servers below a process of their own."""
+    """Run both servers below another process."""
     with process_with_urls("tests.support.servers") as urls:
         yield Servers(*urls)
 
@@ -54,7 +54,7 @@ def process_with_urls(module: str, *arguments: str) -> Iterator[list[str]]:
     """Run `module` with a folder for its data as the last argument. Its first line of output is a
     JSON list of URLs. It ends when its standard input is closed."""
     with tempfile.TemporaryDirectory(prefix="kith-tests-") as folder:
-        Path(folder).chmod(0o755)  # root starts the servers as another user, who must get through
+        Path(folder).chmod(0o755)  # root starts the servers as another user
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments, folder],
             cwd=ROOT,

@@ -109,7 +109,7 @@ def executor() -> EngineExecutor:
 
 
 async def answered(query: str) -> Result:
-    """The result of an operation that is valid."""
+    """Execute a valid operation. Returns its result."""
     request, running, context = GraphQLRequest(query), executor(), Context()
     operation = await running.prepare(request, context)
     return await running.run(running.charge(operation, request, context), request, context)

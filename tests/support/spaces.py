@@ -49,7 +49,7 @@ def in_space(settings: StorageSettings, name: str) -> StorageSettings:
 
 
 class Client:
-    """Asks one gateway in any space."""
+    """Sends requests to one gateway, in any space."""
 
     def __init__(self, live: LiveGateway, http: httpx.AsyncClient) -> None:
         self.live = live

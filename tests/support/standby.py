@@ -29,7 +29,7 @@ OPTIONS: Mapping[str, str] = {
 
 
 class Node:
-    """One PostgreSQL server. Its socket is not among its data, which a standby copies."""
+    """One PostgreSQL server. Its socket is outside of its data folder, which a standby copies."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Node:
         )
 
     async def copy(self, primary: "Node", *, standby: bool = True) -> None:
-        """Become a standby of a running primary, or only hold its backup."""
+        """Copy the data of a running primary, as its standby or, without `standby`, as a backup."""
         connection = f"host={primary.sockets} port=5432 user=kith"
-        follow = ("-R",) if standby else ()
+        standby_option = ("-R",) if standby else ()
         await self._run(
-            "pg_basebackup", "-D", ".", *follow, "--no-sync", "-c", "fast", "-d", connection
+            "pg_basebackup", "-D", ".", *standby_option, "--no-sync", "-c", "fast", "-d", connection
         )
 
     async def start(self, **options: str) -> None:
@@ -77,7 +77,7 @@ class Node:
         await until(self._answers)
 
     async def kill(self) -> None:
-        """End it without a checkpoint, as a lost machine does."""
+        """End the server without a checkpoint, like a lost machine."""
         if self._process is not None and self._process.returncode is None:
             # The postmaster's children end by themselves; waiting for the socket would not show it.
             await self._run("pg_ctl", "-D", ".", "-m", "immediate", "stop")
@@ -95,11 +95,11 @@ class Node:
         """Wait until this standby has applied all changes of the primary."""
         end = await _value(primary.url, "SELECT pg_current_wal_lsn()::text")
 
-        async def has_it() -> bool:
-            behind = f"SELECT pg_last_wal_replay_lsn() < '{end}'::pg_lsn"
-            return not await _value(self.url, behind)
+        async def has_replayed() -> bool:
+            is_behind = f"SELECT pg_last_wal_replay_lsn() < '{end}'::pg_lsn"
+            return not await _value(self.url, is_behind)
 
-        await until(has_it)
+        await until(has_replayed)
 
     async def is_synchronous(self) -> None:
         """Wait until a standby confirms the commits of this primary."""
@@ -137,7 +137,7 @@ async def _value(url: str, statement: str) -> Any:
 
 @dataclass(frozen=True)
 class Pair:
-    """A primary and its standby. `url` names both, and leads to the one that takes writes."""
+    """A primary and its standby. With `url`, clients connect to the one that accepts writes."""
 
     primary: Node
     standby: Node
@@ -153,7 +153,7 @@ class Pair:
 
 @asynccontextmanager
 async def primary_and_standby() -> AsyncIterator[Pair]:
-    """Both are running; the standby follows asynchronously."""
+    """Run a primary and a standby with asynchronous replication."""
     folder = Path(tempfile.mkdtemp(prefix="kith-ha-", dir="/tmp"))
     user = server_user(folder / "primary")
     private_folder(folder, user)

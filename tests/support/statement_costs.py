@@ -1,4 +1,4 @@
-"""The cost of a request's statements in PostgreSQL: pages and rows, by EXPLAIN ANALYZE."""
+"""The cost of a request's statements in PostgreSQL: buffers and rows, by EXPLAIN ANALYZE."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -17,10 +17,10 @@ class Work:
     """The work of some statements."""
 
     statements: int
-    pages: int
-    """Pages of 8 kB that they touched."""
+    buffers: int
+    """Shared buffers of 8 kB that the statements read, hit or not."""
     rows: float
-    """Rows and index entries that their scans returned or dropped."""
+    """Rows that their scans returned or filtered out."""
 
 
 @dataclass
@@ -30,12 +30,12 @@ class Statements:
     sent: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
 
     async def work(self, postgres: Postgres) -> Work:
-        """Run them again under EXPLAIN, and leave nothing behind."""
+        """Run the statements again under EXPLAIN ANALYZE, and clear the record."""
         sent, self.sent = self.sent, []
         plans = [await _plan(postgres, *statement) for statement in sent]
         self.sent.clear()
-        pages = sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
-        return Work(len(sent), pages, sum(rows for plan in plans for rows in _rows(plan)))
+        buffers = sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
+        return Work(len(sent), buffers, sum(rows for plan in plans for rows in _rows(plan)))
 
 
 @asynccontextmanager
@@ -53,7 +53,7 @@ async def recorded_statements(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 
 
 async def _plan(postgres: Postgres, sql: str, args: tuple[Any, ...]) -> dict[str, Any]:
-    """The generic plan, as the pool's connections use it, with what it did."""
+    """The generic plan, which connections of the pool use, with its actual rows and buffers."""
     given = f"({', '.join(map(_literal, args))})" if args else ""
     async with postgres.connection() as connection:
         await connection.fetch(f"PREPARE explained AS {sql}")

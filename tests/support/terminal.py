@@ -1,4 +1,4 @@
-"""Run the commands of a page in a shell."""
+"""Run the commands of a documentation page in a shell."""
 
 import asyncio
 import os

@@ -22,13 +22,13 @@ from tests.support.waiting import until
 HOST = "127.0.0.1"
 
 POSTGRES_REQUEST = (8).to_bytes(4) + (80_877_103).to_bytes(4)
-"""`SSLRequest`: its length, and a version that no protocol has."""
+"""The message `SSLRequest`: its length and its code."""
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def certificate(folder: Path) -> Path:
-    """A file with a new certificate of this machine, which has signed itself, and its key."""
+    """A file with a new self-signed certificate for `HOST`, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kith tests")])
     now = dt.datetime.now(dt.UTC)
@@ -61,10 +61,10 @@ async def tls_before(
     client_authority: Path | None = None,
     as_postgres: bool = False,
 ) -> AsyncIterator[None]:
-    """Forward TLS connections at `port` to those that `reach` opens.
+    """Accept TLS connections at `port`, and forward each to a connection that `reach` opens.
 
     With `client_authority`, clients must have a certificate from it. With `as_postgres`, clients
-    ask for TLS first, in the protocol of PostgreSQL; others are cut off.
+    request TLS first, in the protocol of PostgreSQL; others are disconnected.
     """
     carriers: set[asyncio.Task[None]] = set()
 
@@ -121,7 +121,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def server_over_tls(redis_url: str, folder: Path) -> AsyncIterator[str]:
-    """The address, with TLS, of the server at `redis_url`."""
+    """The URL, with TLS, of the server at `redis_url`."""
     url = urlsplit(redis_url)
     (port,), file = free_ports(1), certificate(folder)
     async with tls_before(lambda: asyncio.open_unix_connection(url.path), file, port):
@@ -130,10 +130,10 @@ async def server_over_tls(redis_url: str, folder: Path) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def cluster_over_tls(cluster: Cluster, folder: Path) -> AsyncIterator[str]:
-    """The address, with TLS, of a cluster whose servers name each other by where that is."""
+    """The URL, with TLS, of a cluster whose servers announce the ports with TLS."""
     file, ports = certificate(folder), free_ports(len(cluster.servers))
 
-    async def all_are_named_so() -> bool:
+    async def all_ports_are_announced() -> bool:
         result = [await server.ask("CLUSTER", "SLOTS") for server in cluster.servers]
         return all({part[2][1] for part in slots} == set(ports) for slots in result)
 
@@ -143,5 +143,5 @@ async def cluster_over_tls(cluster: Cluster, folder: Path) -> AsyncIterator[str]
             await listening.enter_async_context(tls_before(reach, file, port))
             await server.ask("CONFIG", "SET", "cluster-announce-bus-port", server.port + 10_000)
             await server.ask("CONFIG", "SET", "cluster-announce-port", port)
-        await until(all_are_named_so, "the servers are named by their ports for TLS")
+        await until(all_ports_are_announced, "all servers announce the ports with TLS")
         yield f"rediss+cluster://{HOST}:{ports[0]}?ssl_ca_certs={file}"

@@ -1,4 +1,4 @@
-"""Run a Valkey server for one test. A flush of any database invalidates all clients of a server."""
+"""Run a Valkey server for one test: flushing one database invalidates clients of all others."""
 
 import asyncio
 from asyncio.subprocess import DEVNULL, Process
@@ -15,7 +15,7 @@ START_S = 20
 
 
 class Valkey:
-    """A server that keeps its socket in a folder, and a copy of its data if asked to save one."""
+    """A server with its socket in a folder, and with a copy of its data there after `save`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -57,7 +57,7 @@ async def running_valkey(folder: Path) -> AsyncIterator[Valkey]:
 
 @asynccontextmanager
 async def own_valkey(folder: Path) -> AsyncIterator[str]:
-    """The address of an empty server that keeps its socket in `folder`."""
+    """The URL of an empty server with its socket in `folder`."""
     async with running_valkey(folder) as valkey:
         yield valkey.url
 
@@ -65,5 +65,5 @@ async def own_valkey(folder: Path) -> AsyncIterator[str]:
 async def _answers(redis: "Redis") -> bool:
     try:
         return bool(await redis.ping())
-    except RedisError:  # it has not opened its socket, or loads its copy
+    except RedisError:  # it has not opened its socket, or loads its data
         return False

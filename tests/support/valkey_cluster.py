@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as NotYet
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from devstack.binaries import find_valkey
 from tests.support.ports import free_ports
@@ -22,14 +22,14 @@ SIZE = 3
 
 @dataclass
 class ClusterServer:
-    """One of the servers."""
+    """A server of the cluster."""
 
     port: int
     folder: Path
     process: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> None:
-        """Begins it, or begins it anew: with what it knew of the cluster and without any key."""
+        """Start or restart the server, with its cluster configuration and without keys."""
         file = (await find_valkey(None)).file
         self.process = subprocess.Popen(  # noqa: ASYNC220 - it outlives the loop that starts it
             [
@@ -51,7 +51,7 @@ class ClusterServer:
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         assert self.process is not None
         self.process.send_signal(signal.SIGCONT)
 
@@ -60,14 +60,14 @@ class ClusterServer:
             return await client.execute_command(*command)  # type: ignore[no-untyped-call]
 
     async def is_ready(self) -> bool:
-        """Whether it serves its slots and knows who serves the others."""
+        """Whether the server serves its slots and knows the servers of all others."""
         result = str(await self.ask("CLUSTER", "INFO")).split()
         return {"cluster_state:ok", f"cluster_slots_ok:{SLOTS}"} <= set(result)
 
     async def _answers(self) -> bool:
         try:
             return bool(await self.ask("PING"))
-        except NotYet:
+        except RedisConnectionError:
             return False
 
 
@@ -75,9 +75,9 @@ class ClusterServer:
 class Cluster:
     servers: list[ClusterServer]
     address: str | None = None
-    """Where it is found, if not at its first server."""
+    """The URL for clients, if not that of the first server."""
     replicas: list[ClusterServer] = field(default_factory=list)
-    """One of each server, in their order."""
+    """One replica for each server, in the same order."""
 
     @property
     def url(self) -> str:
@@ -91,7 +91,7 @@ class Cluster:
             await server.ask("FLUSHALL")
 
     async def begin_move(self, slot: int, source: ClusterServer, target: ClusterServer) -> None:
-        """From here on the source sends who asks for what it does not have to the target."""
+        """Begin to move a slot. The source then redirects requests for keys that it lacks."""
         names = [await one.ask("CLUSTER", "MYID") for one in (source, target)]
         await target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0])
         await source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", names[1])
@@ -120,12 +120,12 @@ def running_cluster(folder: Path, *, replicated: bool = False) -> Iterator[Clust
 
 
 async def _start(cluster: Cluster) -> None:
-    for turn, server in enumerate(cluster.servers):
+    for number, server in enumerate(cluster.servers):
         server.folder.mkdir()
         await server.start()
-        first, end = SLOTS * turn // SIZE, SLOTS * (turn + 1) // SIZE
+        first, end = SLOTS * number // SIZE, SLOTS * (number + 1) // SIZE
         await server.ask("CLUSTER", "ADDSLOTSRANGE", first, end - 1)
-        await server.ask("CLUSTER", "SET-CONFIG-EPOCH", turn + 1)
+        await server.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         await server.ask("CLUSTER", "MEET", "127.0.0.1", cluster.servers[0].port)
     await until(cluster.is_whole, "the cluster is whole")
     for replica, primary in zip(cluster.replicas, cluster.servers, strict=False):
@@ -144,8 +144,8 @@ async def _replicate(replica: ClusterServer, primary: ClusterServer) -> None:
     await until(knows_it, "the replica knows its primary")
     await replica.ask("CLUSTER", "REPLICATE", name)
 
-    async def follows() -> bool:
+    async def is_replicating() -> bool:
         state = await replica.ask("INFO", "replication")
         return (state["role"], state.get("master_link_status")) == ("slave", "up")
 
-    await until(follows, "the replica follows its primary")
+    await until(is_replicating, "the replica replicates its primary")

@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 DEADLINE_S = 90
 
 
-async def until(condition: Callable[[], Awaitable[bool]], what: str = "it is so") -> None:
-    """Asks again and again, and fails with `what` when the deadline has passed."""
+async def until(
+    condition: Callable[[], Awaitable[bool]], what: str = "the condition is true"
+) -> None:
+    """Poll a condition. Fails with `what` after the deadline."""
     try:
         async with asyncio.timeout(DEADLINE_S):
-            while not await condition():  # noqa: ASYNC110 - nobody announces it
+            while not await condition():  # noqa: ASYNC110 - no event signals it
                 await asyncio.sleep(0.005)
     except TimeoutError:
-        raise AssertionError(f"waited in vain until {what}") from None
+        raise AssertionError(f"timed out waiting until {what}") from None

@@ -1,4 +1,4 @@
-"""A receiver of webhooks on a real socket, which can misbehave in all the usual ways."""
+"""A receiver of webhooks on a real socket, which can also delay, break or refuse responses."""
 
 import asyncio
 import ssl
@@ -52,7 +52,7 @@ def status(code: int, headers: str = "") -> Answer:
 
 
 async def hang(_: Received, writer: asyncio.StreamWriter) -> None:
-    """Answer nothing, until the sender leaves."""
+    """Send nothing until the sender disconnects."""
     await writer.wait_closed()
 
 

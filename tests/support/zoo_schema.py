@@ -61,7 +61,7 @@ class Animal:
 
     @batched
     def id(animals: Parents[Any]) -> list[strawberry.ID]:
-        # Rarely a number of more digits than one may write.
+        # For some, a number with too many digits to convert to a string.
         return [animal.number if animal.number % 29 else 10**5000 for animal in animals]  # type: ignore[misc]
 
     @batched(description="Counted for all at once.")
@@ -190,7 +190,7 @@ class Rock:
 
 @strawberry.type
 class Pair:
-    """Its rows are tuples, kept by the column."""
+    """Its rows are tuples, stored as columns."""
 
     left: int = derived(0, lambda left: fated(left, "left", left))
     is_odd: bool = derived(1, lambda right: right % 2 == 1)
@@ -206,7 +206,7 @@ class Pair:
 
 @strawberry.type
 class Stone:
-    """Its rows are recognised by a rule of its own, one by one."""
+    """Its rows are recognized by `is_type_of`, one by one."""
 
     label: str
 
@@ -338,7 +338,7 @@ async def said(text: str) -> str:
 
 @strawberry.type
 class Mutation:
-    """Every resolver notes in the context, a list, when it begins and ends."""
+    """Every resolver appends its begin and its end to the context, a list."""
 
     @strawberry.mutation
     def rename(self, info: Info, id: strawberry.ID, name: str) -> Animal:  # noqa: A002
@@ -378,7 +378,7 @@ class Mutation:
 
     @strawberry.mutation
     def gossip(self, info: Info, number: int = 3) -> list[str]:
-        """Has an awaitable item now and then, which a plan leaves to graphql-core."""
+        """For the number 13, returns an awaitable item, which a plan leaves to graphql-core."""
         info.context.append(f"gossip {number}")
         items: list[Any] = ["first", said("last") if number == 13 else "last"]
         return items

@@ -1,4 +1,4 @@
-"""The values, nulls and errors of the zoo's fields, fixed for each number."""
+"""The values, nulls and errors of the fields in `zoo_schema`, fixed for each number."""
 
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum
@@ -10,7 +10,7 @@ START = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
 
 
 class Broken(Exception):
-    """The error that the zoo's resolvers raise."""
+    """The error that resolvers raise."""
 
 
 def luck(number: int, what: str) -> int:
@@ -19,7 +19,7 @@ def luck(number: int, what: str) -> int:
 
 
 def fated(number: int, what: str, value: Any) -> Any:
-    """The value, or null, or an exception, by luck."""
+    """The value, null or an exception, depending on `luck`."""
     roll = luck(number, what)
     if roll == 0:
         return Broken(f"{what} of {number}")
@@ -27,7 +27,7 @@ def fated(number: int, what: str, value: Any) -> Any:
 
 
 class OwnZone(tzinfo):
-    """Has no hash, and knows no offset of leap days."""
+    """A time zone without a hash, and without an offset on the 29th."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -80,7 +80,7 @@ TAG = strawberry.scalar(name="Tag", serialize=_tagged, parse_value=_tagged)
 
 
 class CatRow(NamedTuple):
-    """A light row with a class of its own."""
+    """A row that is a named tuple."""
 
     number: int
     name: str | None
@@ -88,7 +88,7 @@ class CatRow(NamedTuple):
 
     @property
     def lucky(self) -> list[int]:
-        """Has no hash."""
+        """A list, which has no hash."""
         return [self.number % 3]
 
     @property

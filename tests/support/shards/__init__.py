@@ -11,5 +11,5 @@ A named query declares its shards in a comment, as one of
 
 where COLUMN is the table's distribution column (`storage/postgres/citus/placement.py`).
 `python -m tests.support.shards` checks the tree. `reading` finds the tables of a statement and what
-their distribution columns are compared with, `rules` judges that, and `tree` knows the files.
+their distribution columns are compared with, `rules` checks them, and `tree` reads the files.
 """

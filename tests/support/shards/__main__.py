@@ -1,4 +1,4 @@
-"""Prints what Citus cannot run, or would run on shards that are not declared."""
+"""Print the statements that Citus cannot run, or would run on undeclared shards."""
 
 import sys
 

@@ -13,9 +13,9 @@ STABLE = TIMES | {
     "json_build_array", "json_build_object", "jsonb_build_array", "jsonb_build_object",
     "make_timestamptz", "to_char", "to_jsonb",
 }  # fmt: skip
-"""Those of the functions that PostgreSQL calls stable which a statement could use."""
-STABLE_OF_OURS = frozenset({"lane_of", "count_lanes"})
-"""Functions of ours that read a table."""
+"""The functions that PostgreSQL marks as stable and a statement could use."""
+KITH_STABLE = frozenset({"lane_of", "count_lanes"})
+"""Functions of Kith that read a table."""
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -46,11 +46,11 @@ def calls_any(node: Any, functions: Container[str]) -> bool:
 
 
 def has_volatile_call(node: Any) -> bool:
-    """Whether Citus refuses an UPDATE with this expression. It refuses stable functions only if
+    """Whether Citus rejects an UPDATE with this expression. It rejects stable functions only if
     their arguments are columns."""
     return any(
         call.funcname[-1].sval in VOLATILE
-        or (call.funcname[-1].sval in STABLE_OF_OURS and any(descendants(call.args, ast.ColumnRef)))
+        or (call.funcname[-1].sval in KITH_STABLE and any(descendants(call.args, ast.ColumnRef)))
         for call in descendants(node, ast.FuncCall)
     )
 
@@ -59,7 +59,7 @@ def has_stable_call_of_column(node: Any) -> bool:
     """Whether a stable function has a column in its arguments, or a column is added to a time."""
     calls = any(
         call.funcname[-1].sval in STABLE and _has_column(call.args)
-        for call in _own(node, ast.FuncCall)
+        for call in _without_subqueries(node, ast.FuncCall)
     )
     return calls or any(
         expression.name[-1].sval in ("+", "-")
@@ -67,42 +67,42 @@ def has_stable_call_of_column(node: Any) -> bool:
             (_is_time(expression.lexpr) and _has_column(expression.rexpr))
             or (_is_time(expression.rexpr) and _has_column(expression.lexpr))
         )
-        for expression in _own(node, ast.A_Expr)
+        for expression in _without_subqueries(node, ast.A_Expr)
     )
 
 
 def has_chosen_call(node: Any) -> bool:
     """Whether a CASE or COALESCE has a function that is not immutable."""
-    return any(map(is_mutable, _own(node, ast.CaseExpr | ast.CoalesceExpr)))
+    return any(map(is_mutable, _without_subqueries(node, ast.CaseExpr | ast.CoalesceExpr)))
 
 
 def is_mutable(node: Any) -> bool:
     """Whether an expression has a function that is not immutable, in other places than a
     subquery."""
-    return any(_own(node, ast.SQLValueFunction)) or any(
-        call.funcname[-1].sval in TIMES | VOLATILE | STABLE_OF_OURS
+    return any(_without_subqueries(node, ast.SQLValueFunction)) or any(
+        call.funcname[-1].sval in TIMES | VOLATILE | KITH_STABLE
         or (call.funcname[-1].sval in STABLE and _has_column(call.args))
-        for call in _own(node, ast.FuncCall)
+        for call in _without_subqueries(node, ast.FuncCall)
     )
 
 
 def has_simple_case(node: Any) -> bool:
     """Whether there is a CASE that compares one expression with several."""
-    return any(case.arg is not None for case in _own(node, ast.CaseExpr))
+    return any(case.arg is not None for case in _without_subqueries(node, ast.CaseExpr))
 
 
-def _own(node: Any, kind: Any) -> Iterator[Any]:
+def _without_subqueries(node: Any, kind: Any) -> Iterator[Any]:
     """The nodes of one kind below `node`, itself included, without those of its subqueries."""
     if isinstance(node, ast.SubLink):
         return
     if isinstance(node, kind):
         yield node
     for child in children(node):
-        yield from _own(child, kind)
+        yield from _without_subqueries(child, kind)
 
 
 def _has_column(node: Any) -> bool:
-    return any(_own(node, ast.ColumnRef))
+    return any(_without_subqueries(node, ast.ColumnRef))
 
 
 def _is_time(node: Any) -> bool:

@@ -116,8 +116,8 @@ class Reading:
             if target.column not in columns:
                 self.features.append((Feature.UNPLACED, target.group))
             else:
-                place = columns.index(target.column)
-                self._equal.add((target, target.column), outputs[place] if outputs else None)
+                index = columns.index(target.column)
+                self._equal.add((target, target.column), outputs[index] if outputs else None)
         if conflict := node.onConflictClause:
             self._expression((conflict.targetList, conflict.whereClause), scope)
             changed = (conflict.targetList, conflict.whereClause)
@@ -259,7 +259,7 @@ class Reading:
             term[0].arrays.add(number)
 
     def _expression(self, node: Any, scope: Scope) -> None:
-        """Read the subqueries of an expression, and what its columns join."""
+        """Read the subqueries of an expression, and the groups that its columns join."""
         if isinstance(node, ast.SubLink):
             self._expression(node.testexpr, scope)
             self._read(node.subselect, scope, self._new_group())
@@ -305,7 +305,7 @@ class Reading:
         return name in source.outputs or source.column == name or tables == [source]
 
     def _cross(self, source: Source, scope: Scope, limited: bool) -> None:
-        """Note that a subquery uses a column of an outer source."""
+        """Record that a subquery uses a column of an outer source."""
         here, there = self.group_of(scope.group), self.group_of(source.group)
         if limited and source.is_recurring:
             self.features.append((Feature.LIMITED_LATERAL, scope.group))
@@ -314,7 +314,7 @@ class Reading:
 
     def _outputs(self, targets: Any, scope: Scope) -> Outputs:
         outputs: Outputs = {}
-        for place, target in enumerate(targets or ()):
+        for index, target in enumerate(targets or ()):
             value = plain(target.val)
             if isinstance(value, ast.ColumnRef) and isinstance(value.fields[-1], ast.A_Star):
                 for source in scope.sources:
@@ -322,7 +322,7 @@ class Reading:
                     if source.column:
                         outputs[source.column] = (source, source.column)
                 continue
-            named = value.fields[-1].sval if isinstance(value, ast.ColumnRef) else f"?{place}"
+            named = value.fields[-1].sval if isinstance(value, ast.ColumnRef) else f"?{index}"
             outputs[target.name or named] = self._term(value, scope)
         return outputs
 

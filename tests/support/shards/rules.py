@@ -1,4 +1,4 @@
-"""Judges whether a statement can run on Citus, on the shards that it declares."""
+"""Check whether a statement can run on Citus, on the shards that it declares."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.support.shards.declarations import Declaration, declared
 from tests.support.shards.reading import Reading
 from tests.support.shards.sources import Feature, Source
 
-HOW = (
+HOW_TO_DECLARE = (
     "Add a line `-- shard: $1` (each table has `COLUMN = $1`), `-- shard: $1[]` (each has"
     " `COLUMN = ANY ($1)`), `-- shard: fan-out` (all shards) or `-- shard: local` (no distributed"
     " table), or `-- shard: plain` (another replaces it on Citus)."
@@ -50,7 +50,7 @@ _ANYWHERE = {
     Feature.MUTABLE_CONFLICT, Feature.MUTABLE_RETURNING, Feature.SIMPLE_CASE, Feature.MOVED_ROW,
     Feature.UNPLACED, Feature.PLAIN_FUNCTION,
 }  # fmt: skip
-"""Refused even in a statement of one user. The other features are in a group of several shards."""
+"""Rejected even in a statement of one user. The others are rejected in groups on several shards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def check_query(name: str, sql: str) -> list[Violation]:
     """The violations of a named query."""
     declaration = declared(sql)
     if declaration is None:
-        return [Violation(name, "declaration", f"it declares no shard. {HOW}")]
+        return [Violation(name, "declaration", f"it declares no shard. {HOW_TO_DECLARE}")]
     if declaration.is_plain:
         return []
     try:
@@ -149,7 +149,8 @@ def _check_shard(
             yield Violation(name, "shard", text)
         return
     if declaration.is_local:
-        text = f"it is declared local and reads {_named(source)}, which is distributed. {HOW}"
+        error = f"it is declared local and reads {_named(source)}, which is distributed."
+        text = f"{error} {HOW_TO_DECLARE}"
         yield Violation(name, "shard", text)
     elif not declaration.is_fan_out and not _is_bound(source, values, declaration):
         wanted = [f"`{column} = ${n}`" for n in sorted(declaration.users)]

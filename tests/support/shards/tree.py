@@ -15,8 +15,10 @@ from tests.support.shards.rules import Violation, check_in_function, check_query
 
 _POSTGRES = Path(sql.__file__).parent
 
-PLACED = "Add it to DISTRIBUTED, with the column of the user whose data it is, or to REFERENCE, in"
-PLACES = f"{PLACED} storage/postgres/citus/placement.py."
+HOW_TO_PLACE = (
+    "Add it to DISTRIBUTED, with the column of the user whose data it is, or to REFERENCE, in"
+    " storage/postgres/citus/placement.py."
+)
 
 
 def violations() -> list[Violation]:
@@ -39,7 +41,7 @@ def _queries() -> Iterator[Violation]:
 
 
 def check_replacement(name: str, text: str, named: Mapping[str, str]) -> Iterator[Violation]:
-    """The violation of a statement for plain PostgreSQL that no other replaces on Citus.
+    """The violation of a statement for plain PostgreSQL without a replacement for Citus.
 
     `named`: the text of each named query.
     """
@@ -59,8 +61,8 @@ def _functions() -> Iterator[Violation]:
 
 
 def check_function(name: str, text: str) -> Iterator[Violation]:
-    """The violations of the statements in a function's body. Only plain PostgreSQL calls one that
-    declares it."""
+    """The violations of the statements in a function's body. A function that is declared for plain
+    PostgreSQL has none."""
     declaration = declared(text)
     if declaration is not None and declaration.is_plain:
         return
@@ -118,7 +120,9 @@ def check_tables(name: str, text: str) -> Iterator[Violation]:
             continue
         table = statement.stmt.relation.relname
         if table not in DISTRIBUTED and table not in REFERENCE:
-            yield Violation(name, "unplaced_table", f"the table {table} has no place. {PLACES}")
+            yield Violation(
+                name, "unplaced_table", f"the table {table} has no placement. {HOW_TO_PLACE}"
+            )
             continue
         column = DISTRIBUTED.get(table)
         for key in _unique_keys(statement.stmt):
