@@ -105,7 +105,7 @@ async def test_an_unavailable_server_affects_only_its_own_users(
             assert await followers(stores, FOLLOWERS) == set(FOLLOWERS) - {users_of_dead[0]}
             return stores.servers.postgres.statements == before
 
-        await until(cached_again, "everybody is cached again")
+        await until(cached_again, "all users are cached again")
 
 
 @contextmanager
@@ -349,8 +349,7 @@ async def test_a_client_without_cluster_mode_reads_the_tables(
 async def test_with_a_wrong_password_the_caches_are_unavailable_and_the_log_tells_why(
     storage_settings: StorageSettings, own_cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The same as with a single server: reads go on without it, and `/readyz` and the log report
-    it."""
+    """As with a single server, reads continue without the caches."""
     for server in own_cluster.servers:
         await server.ask("CONFIG", "SET", "requirepass", "right")
     wrong = own_cluster.url.replace("//", "//:wrong@")

@@ -49,10 +49,10 @@ class Serve:
             self.lines.append(line.decode().rstrip("\n"))
 
     async def says(self, text: str, times: int = 1) -> None:
-        async def said() -> bool:
+        async def is_printed() -> bool:
             return sum(text in line for line in self.lines) >= times
 
-        await until(said, f"the command says {text!r} in {self.lines}")
+        await until(is_printed, f"the command prints {text!r}, got {self.lines}")
 
     def children(self) -> list[int]:
         """The ids of the processes that serve requests, the oldest first."""

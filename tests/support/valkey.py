@@ -31,7 +31,7 @@ class Valkey:
             stdout=DEVNULL,
         )
         async with asyncio.timeout(START_S), Redis.from_url(self.url) as redis:
-            while not await _answers(redis):  # noqa: ASYNC110 - it does not say when it is ready
+            while not await _answers(redis):  # noqa: ASYNC110 - no event signals it
                 await asyncio.sleep(0.01)
 
     async def save(self) -> None:

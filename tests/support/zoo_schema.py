@@ -70,7 +70,7 @@ class Animal:
     ) -> list[ItemOrError[int]]:
         assert info.field_name == "friendCount"
         if least == 13:
-            raise Broken("nobody counts to 13")
+            raise Broken("`least` must not be 13")
         return [fated(animal.number, "friend_count", animal.number + least) for animal in animals]
 
     @batched
@@ -83,13 +83,13 @@ class Animal:
     @batched(serialized=True)
     def label(animals: Parents[Any], times: int = 1) -> list[str | None]:
         if times == 13:
-            raise Broken("nobody reads 13 of them")
+            raise Broken("`times` must not be 13")
         return [f"No. {animal.number}" * times or None for animal in animals]
 
     @batched(serialized=True)
     def seen(animals: Parents[Any], ago: int = 0) -> list[datetime]:
         if ago == 13:
-            raise Broken("nobody was here then")
+            raise Broken("`ago` must not be 13")
         return [START + timedelta(days=animal.number - ago) for animal in animals]
 
     @batched(graphql_type="Pair | None")
@@ -184,7 +184,7 @@ class Rock:
     @batched
     def text(rocks: Parents[int], upper: bool = False) -> list[str]:
         if upper:
-            raise Broken("rocks cannot shout")
+            raise Broken("`upper` is not supported")
         return ["rock" for _ in rocks]
 
 
@@ -332,7 +332,7 @@ class Adoption:
         return [fated(len(adoption.others), "price", tip) for adoption in adoptions]
 
 
-async def said(text: str) -> str:
+async def text_later(text: str) -> str:
     return text
 
 
@@ -356,7 +356,7 @@ class Mutation:
         await asyncio.sleep(0)
         info.context.append("adopted")
         if luck(number, "adopt") == 0:
-            raise Broken(f"nobody adopts {number}")
+            raise Broken(f"the animal {number} cannot be adopted")
         numbers = [int(id) for id in filter.ids]  # noqa: A001
         mood: Any = None if luck(number, "mood") == 1 else Mood.CALM
         others = [thing_of(other) for other in numbers]
@@ -373,14 +373,14 @@ class Mutation:
     def count(roots: Parents[Any], info: Info, step: int = 1) -> list[ItemOrError[int | None]]:
         info.context.append(f"count {step}")
         if step == 13:
-            raise Broken("nobody counts by 13")
+            raise Broken("`step` must not be 13")
         return [fated(step, "count", step) for _ in roots]
 
     @strawberry.mutation
     def gossip(self, info: Info, number: int = 3) -> list[str]:
         """For the number 13, returns an awaitable item, which a plan leaves to graphql-core."""
         info.context.append(f"gossip {number}")
-        items: list[Any] = ["first", said("last") if number == 13 else "last"]
+        items: list[Any] = ["first", text_later("last") if number == 13 else "last"]
         return items
 
     @strawberry.mutation

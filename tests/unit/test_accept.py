@@ -57,7 +57,7 @@ def accepts_streams(accept: str) -> bool:
         ("application/json;q=0, */*;q=0.1", GRAPHQL_JSON),
         ("application/*;q=0.5, text/*", EVENT_STREAM),
         ("*/*;q=0.9, application/graphql-response+json;q=0.1", PLAIN_JSON),
-        ("application/json;charset=utf-8;q=0, application/json", None),  # ours is UTF-8
+        ("application/json;charset=utf-8;q=0, application/json", None),  # responses are UTF-8
         # parameters
         ("application/json; charset=UTF-8", PLAIN_JSON),
         ('application/json;charset="utf-8"', PLAIN_JSON),

@@ -26,15 +26,15 @@ def new_admission(**changes: int) -> Admission:
     return Admission(settings, caller_of=lambda context: context)
 
 
-async def entered(admission: Admission, cost: int, caller: str = "one") -> None:
+async def enter(admission: Admission, cost: int, caller: str = "one") -> None:
     waiting = admission.enter(cost, caller)
     if waiting is not None:
         await waiting
 
 
-async def begun(admission: Admission, *costs: int, caller: str = "one") -> list[asyncio.Task[None]]:
+async def begin(admission: Admission, *costs: int, caller: str = "one") -> list[asyncio.Task[None]]:
     """Start operations with these costs, which enter in this order."""
-    tasks = [asyncio.create_task(entered(admission, cost, caller)) for cost in costs]
+    tasks = [asyncio.create_task(enter(admission, cost, caller)) for cost in costs]
     await run_ready_tasks()
     return tasks
 
@@ -60,7 +60,7 @@ def states(tasks: list[asyncio.Task[None]]) -> list[str]:
 
 async def test_operations_run_up_to_the_budget_and_the_next_waits() -> None:
     admission = new_admission()
-    tasks = await begun(admission, LARGE, LARGE, LARGE)
+    tasks = await begin(admission, LARGE, LARGE, LARGE)
     assert states(tasks) == ["runs", "runs", "waits"]
     admission.leave(LARGE)
     await run_ready_tasks()
@@ -69,16 +69,16 @@ async def test_operations_run_up_to_the_budget_and_the_next_waits() -> None:
 
 async def test_a_small_operation_does_not_wait_for_large_ones() -> None:
     admission = new_admission()
-    await begun(admission, LARGE, LARGE)
-    (waiting,) = await begun(admission, LARGE)
-    assert states(await begun(admission, SMALL)) == ["runs"]
+    await begin(admission, LARGE, LARGE)
+    (waiting,) = await begin(admission, LARGE)
+    assert states(await begin(admission, SMALL)) == ["runs"]
     waiting.cancel()
 
 
 async def test_an_operation_that_costs_more_than_the_budget_runs_alone() -> None:
     admission = new_admission()
-    await begun(admission, LARGE)
-    tasks = await begun(admission, BUDGET * 3, LARGE)
+    await begin(admission, LARGE)
+    tasks = await begin(admission, BUDGET * 3, LARGE)
     assert states(tasks) == ["waits", "waits"]
     admission.leave(LARGE)
     await run_ready_tasks()
@@ -90,9 +90,9 @@ async def test_an_operation_that_costs_more_than_the_budget_runs_alone() -> None
 
 async def test_operations_that_do_not_fit_into_the_queue_are_rejected_with_retry_after() -> None:
     admission = new_admission()
-    waiting = (await begun(admission, LARGE, LARGE, LARGE, LARGE))[2:]
+    waiting = (await begin(admission, LARGE, LARGE, LARGE, LARGE))[2:]
     with pytest.raises(RequestRejected) as caught:
-        await entered(admission, LARGE)
+        await enter(admission, LARGE)
     assert states(waiting) == ["waits", "waits"]
     assert caught.value.code == "OVERLOADED"
     assert caught.value.status == 503
@@ -103,7 +103,7 @@ async def test_operations_that_do_not_fit_into_the_queue_are_rejected_with_retry
 
 async def test_the_number_of_waiting_operations_is_bounded() -> None:
     admission = new_admission(queue_max=3)
-    tasks = await begun(admission, *[SMALL] * 7, *[1] * 30)
+    tasks = await begin(admission, *[SMALL] * 7, *[1] * 30)
     await until_rejected(tasks, len(tasks) - 7 - 25 - 3)
     assert states(tasks).count("waits") == 3
     for task in tasks:
@@ -112,10 +112,10 @@ async def test_the_number_of_waiting_operations_is_bounded() -> None:
 
 async def test_a_greedy_caller_does_not_fill_the_queue_for_others() -> None:
     admission = new_admission(queue_max=4)
-    greedy = await begun(admission, *[SMALL] * 20, caller="greedy")
+    greedy = await begin(admission, *[SMALL] * 20, caller="greedy")
     await until_rejected(greedy, 20 - 7 - 4)
     assert states(greedy).count("waits") == 4
-    polite = await begun(admission, SMALL, caller="polite")
+    polite = await begin(admission, SMALL, caller="polite")
     assert states(polite) == ["waits"]
     await until_rejected(greedy, 20 - 7 - 3)
     assert states(greedy).count("waits") == 3  # the latest of them was rejected
@@ -129,17 +129,17 @@ async def test_a_greedy_caller_does_not_fill_the_queue_for_others() -> None:
 
 async def test_an_operation_that_waits_for_too_long_is_rejected() -> None:
     admission = new_admission(wait_ms=20)
-    *_, last = await begun(admission, LARGE, LARGE, LARGE)
+    *_, last = await begin(admission, LARGE, LARGE, LARGE)
     with pytest.raises(RequestRejected):
         await last
     admission.leave(LARGE)
-    assert states(await begun(admission, LARGE)) == ["runs"]
+    assert states(await begin(admission, LARGE)) == ["runs"]
 
 
 async def test_if_the_first_waiting_operation_is_cancelled_the_next_one_runs() -> None:
     admission = new_admission()
-    await begun(admission, 600, 400)
-    tasks = await begun(admission, 600, 400)
+    await begin(admission, 600, 400)
+    tasks = await begin(admission, 600, 400)
     admission.leave(400)
     await run_ready_tasks()
     assert states(tasks) == ["waits", "waits"]
@@ -150,11 +150,11 @@ async def test_if_the_first_waiting_operation_is_cancelled_the_next_one_runs() -
 
 async def test_an_operation_that_is_cancelled_just_after_its_admission_releases_its_cost() -> None:
     admission = new_admission()
-    tasks = await begun(admission, BUDGET, LARGE)
+    tasks = await begin(admission, BUDGET, LARGE)
     admission.leave(BUDGET)
     tasks[1].cancel()  # admitted, but not yet resumed
     await run_ready_tasks()
-    assert states(await begun(admission, BUDGET)) == ["runs"]
+    assert states(await begin(admission, BUDGET)) == ["runs"]
 
 
 async def test_any_number_of_events_can_wait_and_cancelled_ones_leave_the_queue() -> None:
@@ -181,10 +181,10 @@ async def test_any_number_of_events_can_wait_and_cancelled_ones_leave_the_queue(
 @pytest.mark.parametrize("live", [1, 5])
 async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: int) -> None:
     admission = new_admission()
-    await begun(admission, BUDGET)
-    tasks = await begun(admission, *[SMALL + 10] * live)
+    await begin(admission, BUDGET)
+    tasks = await begin(admission, *[SMALL + 10] * live)
     for _ in range(REBUILD + live - 1):  # as many as may have given up before a rebuild
-        (cancelled,) = await begun(admission, SMALL + 10, caller="two")
+        (cancelled,) = await begin(admission, SMALL + 10, caller="two")
         cancelled.cancel()
         await run_ready_tasks()
     admission.leave(BUDGET)
@@ -195,20 +195,20 @@ async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: 
 async def test_a_request_of_unknown_cost_reserves_a_quarter_until_its_operation_enters() -> None:
     admission = new_admission()
     reservation = await admission.reserve("one")
-    tasks = await begun(admission, LARGE, LARGE)
+    tasks = await begin(admission, LARGE, LARGE)
     assert states(tasks) == ["runs", "waits"]
     assert reservation.enter(60, "one") is None
     await run_ready_tasks()
     assert states(tasks) == ["runs", "runs"]
     admission.leave(60)
     reservation.release()
-    assert states(await begun(admission, BUDGET - 2 * LARGE)) == ["runs"]
+    assert states(await begin(admission, BUDGET - 2 * LARGE)) == ["runs"]
 
 
 async def test_an_operation_that_fits_into_its_reservation_runs_before_those_that_wait() -> None:
     admission = new_admission()
     reservation = await admission.reserve("one")
-    tasks = await begun(admission, BUDGET, LARGE, caller="two")
+    tasks = await begin(admission, BUDGET, LARGE, caller="two")
     assert reservation.enter(BUDGET // 4, "one") is None
     assert states(tasks) == ["waits", "waits"]
     admission.leave(BUDGET // 4)
@@ -223,7 +223,7 @@ async def test_an_operation_that_cannot_use_its_reservation_enters_without_it(co
     """Because it is small, or costs more than was reserved."""
     admission = new_admission()
     reservation = await admission.reserve("one")
-    assert states(await begun(admission, BUDGET - BUDGET // 4)) == ["runs"]
+    assert states(await begin(admission, BUDGET - BUDGET // 4)) == ["runs"]
     waiting = reservation.enter(cost, "one")
     assert (waiting is None) == (cost == SMALL)
     entering = None if waiting is None else asyncio.ensure_future(waiting)
@@ -231,12 +231,12 @@ async def test_an_operation_that_cannot_use_its_reservation_enters_without_it(co
     if entering is not None:
         await entering
     admission.leave(cost)
-    assert states(await begun(admission, BUDGET)) == ["runs"]
+    assert states(await begin(admission, BUDGET)) == ["runs"]
 
 
 async def test_a_request_of_unknown_cost_is_rejected_if_it_would_run_last() -> None:
     admission = new_admission()
-    greedy = await begun(admission, *[LARGE] * 4, caller="greedy")
+    greedy = await begin(admission, *[LARGE] * 4, caller="greedy")
     with pytest.raises(RequestRejected):
         await admission.reserve("greedy")
     polite = asyncio.create_task(admission.reserve("polite"))
@@ -250,7 +250,7 @@ async def test_a_request_of_unknown_cost_is_rejected_if_it_would_run_last() -> N
 
 async def test_a_reservation_with_retries_waits_while_the_queue_is_full() -> None:
     admission = new_admission(queue_max=0)
-    await begun(admission, BUDGET)
+    await begin(admission, BUDGET)
     retrying = asyncio.create_task(admission.reserve_with_retries("one"))
     with pytest.raises(RequestRejected):  # after the first try of the other request
         await admission.reserve("two")
@@ -258,14 +258,14 @@ async def test_a_reservation_with_retries_waits_while_the_queue_is_full() -> Non
     assert not retrying.done()
     admission.leave(BUDGET)
     (await retrying).release()
-    assert states(await begun(admission, BUDGET)) == ["runs"]
+    assert states(await begin(admission, BUDGET)) == ["runs"]
 
 
 async def test_the_pauses_between_retries_at_a_full_queue_grow_up_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     admission = new_admission(queue_max=0)
-    await begun(admission, BUDGET)
+    await begin(admission, BUDGET)
     pauses: list[float] = []
     sleep = asyncio.sleep
 
@@ -283,11 +283,11 @@ async def test_the_pauses_between_retries_at_a_full_queue_grow_up_to_a_limit(
 
 async def test_rejected_operations_leave_no_cycles() -> None:
     admission = new_admission(wait_ms=1)
-    await begun(admission, LARGE, LARGE)
+    await begin(admission, LARGE, LARGE)
 
     async def rejected(cost: int) -> None:
         with pytest.raises(RequestRejected):
-            await entered(admission, cost)
+            await enter(admission, cost)
 
     await rejected(LARGE)
     with counting_cycles() as cycles:

@@ -68,7 +68,7 @@ NEUTRAL = (
 """Assumptions that change nothing, so that results can be computed by hand."""
 
 
-def saved(folder: Path, *names: str) -> Path:
+def save_results(folder: Path, *names: str) -> Path:
     for name in names:
         (folder / f"{name}.json").write_bytes(orjson.dumps(RESULTS[name]))
     return folder
@@ -76,10 +76,10 @@ def saved(folder: Path, *names: str) -> Path:
 
 @pytest.fixture
 def content(tmp_path: Path) -> dict[str, Any]:
-    return taken(list(Part), saved(tmp_path, *RESULTS))
+    return taken(list(Part), save_results(tmp_path, *RESULTS))
 
 
-def planned(content: dict[str, Any], *changes: str, **demand: int) -> Plan:
+def plan_with(content: dict[str, Any], *changes: str, **demand: int) -> Plan:
     return plan(Demand(**demand), measured_inputs(content), assumptions([*NEUTRAL, *changes]))
 
 
@@ -109,25 +109,25 @@ def test_the_file_of_measured_figures_has_the_current_format(content: dict[str, 
 
 
 def test_a_missing_result_is_reported_with_its_command(tmp_path: Path) -> None:
-    folder = saved(tmp_path, "reads")
+    folder = save_results(tmp_path, "reads")
     assert taken([Part.READS], folder).keys() == {"reads"}
     with pytest.raises(Unmeasured, match=r"writes.json is missing: run `python -m bench.writes`"):
         taken(list(Part), folder)
 
 
 def test_disk_space_is_computed_from_the_bytes_of_edges_and_users(content: dict[str, Any]) -> None:
-    made = planned(content, edges=10**9)
+    made = plan_with(content, edges=10**9)
     # 6 bytes for each edge, and 60 for each user. There is one user for 10 edges.
     assert made.value("PostgreSQL", "tables and indexes, freshly loaded") == 12
     assert made.value("PostgreSQL", "disk of all copies") == 24
-    with_bloat = planned(content, "bloat=1.5", "disk_full=0.5", edges=10**9)
+    with_bloat = plan_with(content, "bloat=1.5", "disk_full=0.5", edges=10**9)
     assert with_bloat.value("PostgreSQL", "disk of one copy, with WAL and headroom") == 36
 
 
 def test_ended_relations_leave_tombstones_that_are_kept_for_days(content: dict[str, Any]) -> None:
     sizes = ("ended_share=0.5", "tombstone_bytes=100", "tombstone_days=10")
-    with_tombstones = planned(content, *sizes, edges=10**9, writes=1_000)
-    without = planned(content, edges=10**9, writes=1_000)
+    with_tombstones = plan_with(content, *sizes, edges=10**9, writes=1_000)
+    without = plan_with(content, edges=10**9, writes=1_000)
     title = "one copy, with bloat, receipts and tombstones"
     added = with_tombstones.value("PostgreSQL", title) - without.value("PostgreSQL", title)
     assert added == pytest.approx(500 * 86_400 * 10 * 100 / 10**9)
@@ -137,9 +137,9 @@ def test_cache_misses_are_read_from_disk_except_for_the_share_in_memory(
     content: dict[str, Any],
 ) -> None:
     demand = {"edges": 10**9, "writes": 0, "lists": 1_000, "checks": 0}
-    made = planned(content, "hits=0.9", **demand)
+    made = plan_with(content, "hits=0.9", **demand)
     assert made.value("PostgreSQL", "blocks read from disk") == pytest.approx(100 * 15)
-    some = planned(content, "hits=0.9", "memory_share=0.5", "heap_fetches=1", **demand)
+    some = plan_with(content, "hits=0.9", "memory_share=0.5", "heap_fetches=1", **demand)
     # 15 blocks, and one for each of a user's edges in both directions.
     assert some.value("PostgreSQL", "blocks read from disk") == pytest.approx(100 * 35 / 2)
 
@@ -149,19 +149,19 @@ def test_postgresql_needs_more_cores_where_one_machine_is_not_enough(
 ) -> None:
     demand = {"edges": 10**9, "writes": 100_000, "lists": 100_000, "checks": 0}
     shared = ("hits=0", "busy=1", "memory_share=1", "disk_iops=1e9", "disk_gb=1e9")
-    one = planned(content, *shared, "cores=16", **demand)
+    one = plan_with(content, *shared, "cores=16", **demand)
     # Per second: 100,000 misses at 50 µs, and as many writes at 2 µs.
     assert one.value("PostgreSQL", "cores") == pytest.approx(5.2)
     assert one.value("PostgreSQL", "machines for one copy") == 1
-    many = planned(content, *shared, "cores=5", **demand)
+    many = plan_with(content, *shared, "cores=5", **demand)
     assert many.value("PostgreSQL", "cores") == pytest.approx(2 * 5 + 4 * 0.2)
     assert many.value("PostgreSQL", "machines for one copy") == 3
 
 
 def test_wal_includes_full_page_images(content: dict[str, Any]) -> None:
-    made = planned(content, "image_share=0.5", "image_ratio=0.5", writes=1_000)
+    made = plan_with(content, "image_share=0.5", "image_ratio=0.5", writes=1_000)
     assert made.value("PostgreSQL", "WAL") == pytest.approx(2 + 81.92 / 4)
-    without = planned(content, "image_share=0", writes=1_000)
+    without = plan_with(content, "image_share=0", writes=1_000)
     assert without.value("PostgreSQL", "WAL") == pytest.approx(2)
 
 
@@ -170,18 +170,18 @@ def test_the_machines_for_caches_include_replicas_and_fragmentation(
 ) -> None:
     # 2e9 users at 20 bytes are 37.25 GiB, which do not fit 10 machines of 4 GiB.
     sizes = ("cached_users=1", "memory_gib=4", "redis_memory=1", "fragmentation=1.2", "replicas=1")
-    made = planned(content, *sizes, edges=2 * 10**10, lists=0, checks=0, writes=0)
+    made = plan_with(content, *sizes, edges=2 * 10**10, lists=0, checks=0, writes=0)
     assert made.value("caches", "primaries") == 12
     assert made.value("caches", "machines, with replicas") == 24
 
 
 def test_gateways_need_more_cores_if_the_caches_are_a_cluster(content: dict[str, Any]) -> None:
     demand = {"edges": 1_000, "writes": 0, "lists": 10_000, "checks": 0}
-    one = planned(content, "hits=1", "busy=1", **demand)
+    one = plan_with(content, "hits=1", "busy=1", **demand)
     assert one.value("caches", "primaries") == 1
     assert one.value("gateways", "cores, a process on each") == pytest.approx(1)
     # Valkey uses one core. If that may be busy for 5% of the time only, one is not enough.
-    many = planned(content, "hits=1", "busy=0.05", **demand)
+    many = plan_with(content, "hits=1", "busy=0.05", **demand)
     assert many.value("caches", "primaries") == 3
     assert many.value("gateways", "cores, a process on each") == pytest.approx(1 * 1.5 / 0.05)
 
@@ -191,10 +191,10 @@ def test_cores_limit_the_reads_that_a_region_serves_with_empty_caches(
 ) -> None:
     title = ("a region that fails", "reads served with empty caches")
     demand = {"edges": 10**9, "writes": 0, "lists": 100_000, "checks": 0}
-    disks = planned(content, "hits=0", "cores=64", "disk_iops=150_000", **demand)
+    disks = plan_with(content, "hits=0", "cores=64", "disk_iops=150_000", **demand)
     machines = disks.value("PostgreSQL", "machines for one copy")
     assert disks.value(*title) == pytest.approx(machines * 150_000 / 15)
-    cores = planned(content, "hits=0", "cores=1", "disk_iops=1e9", "disk_gb=1e9", **demand)
+    cores = plan_with(content, "hits=0", "cores=1", "disk_iops=1e9", "disk_gb=1e9", **demand)
     # A read with an empty cache takes 50 µs of CPU time, and twice that on Citus.
     machines = cores.value("PostgreSQL", "machines for one copy")
     assert machines > 1
@@ -202,7 +202,7 @@ def test_cores_limit_the_reads_that_a_region_serves_with_empty_caches(
 
 
 def test_a_failed_region_loses_the_writes_that_its_standby_lacks(content: dict[str, Any]) -> None:
-    made = planned(content, "region_lag_s=3", writes=1_000)
+    made = plan_with(content, "region_lag_s=3", writes=1_000)
     assert made.value("a region that fails", "acknowledged writes that are lost") == 3_000
 
 

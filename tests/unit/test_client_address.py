@@ -9,7 +9,9 @@ HEADERS = {"x_forwarded_for": "198.51.100.7"}
 PROXIES = parse_proxies("10.0.0.0/8, fd00::/8")
 
 
-def address(peer: str | None, headers: dict[str, str], proxies: frozenset[str] = PROXIES) -> str:
+def client_address(
+    peer: str | None, headers: dict[str, str], proxies: frozenset[str] = PROXIES
+) -> str:
     raw = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
     return ClientAddresses(proxies).of(Headers(raw, (peer, 1234) if peer else None))
 
@@ -38,11 +40,11 @@ def address(peer: str | None, headers: dict[str, str], proxies: frozenset[str] =
 def test_the_client_is_the_last_address_that_is_not_a_trusted_proxy(
     peer: str | None, headers: dict[str, str], expected: str
 ) -> None:
-    assert address(peer, headers) == expected
+    assert client_address(peer, headers) == expected
 
 
 def test_headers_are_read_only_from_trusted_proxies() -> None:
-    assert address("10.0.0.1", HEADERS, frozenset()) == "10.0.0.1"
+    assert client_address("10.0.0.1", HEADERS, frozenset()) == "10.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -58,16 +60,16 @@ def test_a_client_cannot_choose_its_address_by_the_header_that_the_proxy_does_no
     x_forwarded_for: str, forwarded: str, expected: str
 ) -> None:
     headers = {"x_forwarded_for": x_forwarded_for, "forwarded": forwarded}
-    assert address("10.0.0.1", headers) == expected
+    assert client_address("10.0.0.1", headers) == expected
 
 
 def test_a_proxy_can_connect_by_a_unix_socket() -> None:
-    assert address(None, HEADERS, parse_proxies("unix")) == "198.51.100.7"
+    assert client_address(None, HEADERS, parse_proxies("unix")) == "198.51.100.7"
 
 
 def test_a_long_chain_of_proxies_is_read_only_in_part() -> None:
     chain = ", ".join(["198.51.100.7", *["10.0.0.2"] * 1_000])
-    assert address("10.0.0.1", {"x_forwarded_for": chain}) == "10.0.0.2"
+    assert client_address("10.0.0.1", {"x_forwarded_for": chain}) == "10.0.0.2"
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "proxy.example.com", "unix, 10.0.0.0/33"])

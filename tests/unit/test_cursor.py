@@ -23,11 +23,15 @@ SEED = list_seed(ListOf(ListKind.FOLLOWING, OWNER))
 POSITION = Position(Millis(1_700_000_000_123), UserId(7))
 
 
-def read(cursor: str, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER) -> Position:
+def position_of(
+    cursor: str, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER
+) -> Position:
     return read_cursor("after", cursor, ListOf(kind, owner))
 
 
-def written(position: Position, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER) -> str:
+def cursor_of(
+    position: Position, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER
+) -> str:
     return write_cursor(position, ListOf(kind, owner))
 
 
@@ -39,8 +43,8 @@ def forged(version: int, since: int, user: int) -> str:
 
 @given(kind=kinds, owner=user_ids, position=positions)
 def test_a_cursor_returns_its_position(kind: ListKind, owner: UserId, position: Position) -> None:
-    cursor = written(position, kind, owner)
-    assert read(cursor, kind, owner) == position
+    cursor = cursor_of(position, kind, owner)
+    assert position_of(cursor, kind, owner) == position
     assert len(cursor) == LENGTH
     assert cursor.replace("-", "").replace("_", "").isalnum(), "it needs no quoting in a URL"
 
@@ -62,7 +66,7 @@ def test_cursors_of_several_lists_return_their_positions(
 @pytest.mark.parametrize("user", [1, MAX_USER_ID])
 def test_the_least_and_the_greatest_dates_and_ids_can_be_in_a_cursor(since: int, user: int) -> None:
     position = Position(Millis(since), UserId(user))
-    assert read(written(position)) == position
+    assert position_of(cursor_of(position)) == position
 
 
 @given(position=positions, kind=kinds, owner=user_ids)
@@ -71,22 +75,22 @@ def test_a_cursor_of_another_list_is_rejected(
 ) -> None:
     assume((kind, owner) != (ListKind.FOLLOWING, OWNER))
     with pytest.raises(BadCursor, match="does not belong to this following list"):
-        read(written(position, kind, owner))
+        position_of(cursor_of(position, kind, owner))
 
 
 @given(position=positions, byte=st.integers(0, 20), bit=st.integers(0, 7))
 def test_a_cursor_with_a_flipped_bit_is_rejected(position: Position, byte: int, bit: int) -> None:
-    raw = bytearray(urlsafe_b64decode(written(position)))
+    raw = bytearray(urlsafe_b64decode(cursor_of(position)))
     raw[byte] ^= 1 << bit
     with pytest.raises(BadCursor):
-        read(urlsafe_b64encode(raw).decode())
+        position_of(urlsafe_b64encode(raw).decode())
 
 
 @pytest.mark.parametrize("version", [0, VERSION + 1, 255])
 def test_a_cursor_of_another_version_is_rejected(version: int) -> None:
-    assert read(forged(VERSION, *POSITION)) == POSITION
+    assert position_of(forged(VERSION, *POSITION)) == POSITION
     with pytest.raises(BadCursor, match="is not a valid cursor"):
-        read(forged(version, *POSITION))
+        position_of(forged(version, *POSITION))
 
 
 @pytest.mark.parametrize(
@@ -94,28 +98,28 @@ def test_a_cursor_of_another_version_is_rejected(version: int) -> None:
 )
 def test_a_position_that_no_edge_can_have_is_rejected(since: int, user: int) -> None:
     with pytest.raises(BadCursor, match="has an invalid position"):
-        read(forged(VERSION, since, user))
+        position_of(forged(VERSION, since, user))
 
 
 @given(text=st.text(max_size=40) | st.text(min_size=LENGTH, max_size=LENGTH))
 def test_a_random_text_is_rejected(text: str) -> None:
     with pytest.raises(BadCursor):
-        read(text)
+        position_of(text)
 
 
 @pytest.mark.parametrize("cut", [slice(1, None), slice(None, -1), slice(0, 0)])
 def test_a_part_of_a_cursor_is_rejected(cut: slice) -> None:
     with pytest.raises(BadCursor, match="is not a valid cursor"):
-        read(written(POSITION)[cut])
+        position_of(cursor_of(POSITION)[cut])
 
 
 @pytest.mark.parametrize("character", [" ", "\n", "=", "!", "é", "\0"])
 def test_characters_outside_of_the_alphabet_are_rejected(character: str) -> None:
-    cursor = written(POSITION)
+    cursor = cursor_of(POSITION)
     with pytest.raises(BadCursor):
-        read(cursor + character)
+        position_of(cursor + character)
     with pytest.raises(BadCursor):
-        read(character + cursor[1:])
+        position_of(character + cursor[1:])
 
 
 def test_the_error_names_the_argument() -> None:

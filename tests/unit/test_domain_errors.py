@@ -1,4 +1,4 @@
-"""Errors of the driver become errors that say what a client can do."""
+"""Errors of the PostgreSQL driver become errors of the domain, which clients can handle."""
 
 import asyncpg
 import pytest

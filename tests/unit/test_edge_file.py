@@ -16,7 +16,7 @@ HEADER = b"from_user_id,to_user_id,created_at_ms\n"
 MAX_ID = 2**63 - 1
 
 
-def written(folder: Path, content: bytes, name: str = "edges.csv") -> Path:
+def write_file(folder: Path, content: bytes, name: str = "edges.csv") -> Path:
     path = folder / name
     path.write_bytes(content)
     return path
@@ -58,7 +58,7 @@ def read(path: Path, after_line: int = 0) -> Batch:
     ],
 )
 def test_the_rows_of_valid_files_are_read(tmp_path: Path, content: bytes, rows: bytes) -> None:
-    batch = read(written(tmp_path, content))
+    batch = read(write_file(tmp_path, content))
     assert (batch.rows, batch.good, batch.bad) == (rows, rows.count(b"\n"), 0)
 
 
@@ -85,7 +85,7 @@ def test_the_rows_of_valid_files_are_read(tmp_path: Path, content: bytes, rows: 
 def test_a_bad_line_is_reported_with_its_number_and_reason(
     tmp_path: Path, line: bytes, reason: str
 ) -> None:
-    batch = read(written(tmp_path, HEADER + b"1,2,3\n" + line + b"\n4,5,6\n"))
+    batch = read(write_file(tmp_path, HEADER + b"1,2,3\n" + line + b"\n4,5,6\n"))
     assert [(bad.number, bad.reason) for bad in batch.bad_lines] == [(3, reason)]
     assert batch.rows == b"1,2,3\n4,5,6\n"
 
@@ -95,7 +95,7 @@ def test_a_bad_line_is_reported_with_its_number_and_reason(
 )
 def test_a_file_with_other_columns_is_rejected(tmp_path: Path, first: bytes) -> None:
     with pytest.raises(BadInput, match="must begin with from_user_id"):
-        EdgeFile(written(tmp_path, first + b"\n1,2\n"))
+        EdgeFile(write_file(tmp_path, first + b"\n1,2\n"))
 
 
 def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
@@ -103,11 +103,11 @@ def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
         EdgeFile(tmp_path / "nowhere.csv")
 
 
-def gz(content: bytes) -> bytes:
+def gzipped(content: bytes) -> bytes:
     return gzip.compress(content)
 
 
-def zst(content: bytes) -> bytes:
+def zstandard_of(content: bytes) -> bytes:
     """Two frames, as in two files that were concatenated."""
     middle = len(content) // 2
     compress = zstandard.ZstdCompressor().compress
@@ -118,27 +118,27 @@ MANY_LINES = HEADER + b"".join(b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 8
 assert len(MANY_LINES) > edge_file.BLOCK_BYTES
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gz), (".zst", zst)])
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzipped), (".zst", zstandard_of)])
 def test_a_packed_file_reads_like_a_plain_one(
     tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    plain = read(written(tmp_path, MANY_LINES))
-    packed = read(written(tmp_path, pack(MANY_LINES), f"edges.csv{suffix}"))
+    plain = read(write_file(tmp_path, MANY_LINES))
+    packed = read(write_file(tmp_path, pack(MANY_LINES), f"edges.csv{suffix}"))
     assert (packed.rows, packed.last_line) == (plain.rows, 80_000)
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gz), (".zst", zst)])
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzipped), (".zst", zstandard_of)])
 def test_a_truncated_packed_file_is_an_error(
     tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    path = written(tmp_path, pack(MANY_LINES)[:-1000], f"edges.csv{suffix}")
+    path = write_file(tmp_path, pack(MANY_LINES)[:-1000], f"edges.csv{suffix}")
     with pytest.raises(BadInput, match="is damaged"):
         read(path)
 
 
 def test_a_huge_line_is_bad_and_is_not_kept_in_memory(tmp_path: Path) -> None:
     huge = b"1" * (64 << 20)
-    path = written(tmp_path, gz(HEADER + b"1,2,3\n" + huge + b"\n4,5,6\n"), "edges.csv.gz")
+    path = write_file(tmp_path, gzipped(HEADER + b"1,2,3\n" + huge + b"\n4,5,6\n"), "edges.csv.gz")
     del huge
     tracemalloc.start()
     batch = read(path)
@@ -153,7 +153,7 @@ def test_reading_can_resume_after_any_line(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(edge_file, "BLOCK_BYTES", 100)
     lines = [b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 60)]
     lines[40] = b"bad\n"
-    path = written(tmp_path, HEADER + b"".join(lines))
+    path = write_file(tmp_path, HEADER + b"".join(lines))
     for after in range(1, 61):
         batch = read(path, after)
         rest = lines[after - 1 :]
@@ -162,13 +162,13 @@ def test_reading_can_resume_after_any_line(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_all_bad_lines_are_counted_but_only_the_first_are_described(tmp_path: Path) -> None:
-    batch = read(written(tmp_path, HEADER + b"bad\n" * 1000))
+    batch = read(write_file(tmp_path, HEADER + b"bad\n" * 1000))
     assert (batch.bad, len(batch.bad_lines)) == (1000, edge_file.BAD_LINES_MAX)
 
 
 def test_files_with_the_same_content_have_the_same_fingerprint(tmp_path: Path) -> None:
     one, same, other = (
-        EdgeFile(written(tmp_path, content, f"{name}.csv")).fingerprint()
+        EdgeFile(write_file(tmp_path, content, f"{name}.csv")).fingerprint()
         for name, content in enumerate([b"1,2\n", b"1,2\n", b"1,3\n"])
     )
     assert one == same != other

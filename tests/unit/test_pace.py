@@ -36,7 +36,7 @@ def test_a_burst_is_allowed_and_then_one_change_per_interval() -> None:
 
 
 def test_a_paced_until_too_far_in_the_future_is_ignored() -> None:
-    # A clock that was set back leaves such a time.
+    # Such a time remains if the clock was set back.
     rule, hour_us = paced(follow(10), PACE), 3600 * 10**6
     assert rule(replace(NO_EDGES, paced_until=NOW + hour_us)).outcome is Outcome.FOLLOWED
     assert allowance(PACE, NOW, NOW + hour_us).remaining == PACE.burst

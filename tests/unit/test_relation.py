@@ -28,12 +28,14 @@ dates = st.integers(0, 2**41).map(Millis)
 def test_a_relation_returns_its_kinds_dates_and_flags(
     kind: Kind, since: Millis, reverse_kind: Kind, reverse_since: Millis, flags: Flags
 ) -> None:
-    both = relations.relation(kind, since, reverse_kind, reverse_since, flags)
-    assert (both.kind, both.reverse_kind, both.flags) == (kind, reverse_kind, flags)
-    assert both.since == (since if kind else 0), "nobody sees a tombstone's date"
-    assert both.reverse_since == (reverse_since if reverse_kind else 0)
-    assert both.reversed == relations.relation(reverse_kind, reverse_since, kind, since)
-    assert both.reversed.reversed == relations.relation(kind, since, reverse_kind, reverse_since)
+    relation = relations.relation(kind, since, reverse_kind, reverse_since, flags)
+    assert (relation.kind, relation.reverse_kind, relation.flags) == (kind, reverse_kind, flags)
+    assert relation.since == (since if kind else 0), "nobody sees a tombstone's date"
+    assert relation.reverse_since == (reverse_since if reverse_kind else 0)
+    assert relation.reversed == relations.relation(reverse_kind, reverse_since, kind, since)
+    assert relation.reversed.reversed == relations.relation(
+        kind, since, reverse_kind, reverse_since
+    )
 
 
 def test_each_combination_of_kinds_and_flags_has_its_own_number() -> None:
@@ -66,12 +68,12 @@ def test_the_state_depends_on_both_kinds(
 def test_whispers_are_follows_but_do_not_make_friends(
     kind: Kind, reverse_kind: Kind, flags: Flags
 ) -> None:
-    both = kinds_of(kind, reverse_kind, flags)
-    assert follows(both) == (kind in (Kind.FOLLOW, Kind.WHISPER))
-    assert followed(both) == (reverse_kind in (Kind.FOLLOW, Kind.WHISPER))
+    relation = kinds_of(kind, reverse_kind, flags)
+    assert follows(relation) == (kind in (Kind.FOLLOW, Kind.WHISPER))
+    assert followed(relation) == (reverse_kind in (Kind.FOLLOW, Kind.WHISPER))
     is_friends = (kind, reverse_kind) == (Kind.FOLLOW, Kind.FOLLOW)
-    assert relations.is_friends(both) == is_friends
-    assert (relations.state(both) is RelationState.FRIENDS) == is_friends
+    assert relations.is_friends(relation) == is_friends
+    assert (relations.state(relation) is RelationState.FRIENDS) == is_friends
 
 
 def test_the_relation_of_a_user_to_themselves_has_no_follow() -> None:

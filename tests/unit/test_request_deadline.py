@@ -134,7 +134,7 @@ async def test_stopped_requests_leave_no_cycles() -> None:
     deadlines = RequestDeadlines(LONG_MS, 1)
 
     async def stopped() -> None:
-        # In a task of its own, as a request of a server.
+        # In another task, like a request to a server.
         try:
             await asyncio.create_task(run_request(deadlines))
         except DeadlineExceeded:

@@ -25,12 +25,12 @@ ANN, BEN, CAT, DAN, EVE = map(UserId, range(1, 6))
 NOBODY: frozenset[UserId] = frozenset()
 
 
-def entries(*users: UserId) -> list[Position]:
+def newest_first(*users: UserId) -> list[Position]:
     """Follows of these users, the newest first."""
     return [Position(Millis(100 - place), user) for place, user in enumerate(users)]
 
 
-def found(
+def candidates_of(
     followers: list[Position],
     follows_of: dict[UserId, list[Position]],
     strengths: dict[UserId, float] | None = None,
@@ -44,17 +44,17 @@ def found(
     return candidates(followers, frozenset(follows_of), middles, follows_of, strengths or {})
 
 
-def order(
+def suggested_order(
     followers: list[Position],
     follows_of: dict[UserId, list[Position]],
     strengths: dict[UserId, float] | None = None,
 ) -> list[UserId]:
-    return list(found(followers, follows_of, strengths).best_first)
+    return list(candidates_of(followers, follows_of, strengths).best_first)
 
 
 def test_a_suggestion_has_a_reason_and_the_known_followers() -> None:
-    follows_of = {user: entries(EVE) for user in (ANN, BEN, CAT)}
-    both = found(entries(DAN), follows_of)
+    follows_of = {user: newest_first(EVE) for user in (ANN, BEN, CAT)}
+    both = candidates_of(newest_first(DAN), follows_of)
     assert both.best_first == [DAN, EVE]
     assert both.explained([EVE, DAN]) == [
         Suggestion(EVE, Reason.FRIENDS_OF_FRIENDS, [ANN, BEN, CAT]),
@@ -63,23 +63,25 @@ def test_a_suggestion_has_a_reason_and_the_known_followers() -> None:
 
 
 def test_users_with_more_known_followers_come_first() -> None:
-    assert order([], {ANN: entries(EVE, DAN), BEN: entries(DAN)}) == [DAN, EVE]
+    assert suggested_order([], {ANN: newest_first(EVE, DAN), BEN: newest_first(DAN)}) == [DAN, EVE]
 
 
 def test_a_follower_may_have_known_followers_too() -> None:
-    (first, _) = found(entries(EVE, DAN), {ANN: entries(DAN)}).explained([DAN, EVE])
+    (first, _) = candidates_of(newest_first(EVE, DAN), {ANN: newest_first(DAN)}).explained(
+        [DAN, EVE]
+    )
     assert first == Suggestion(DAN, Reason.FOLLOWS_YOU, [ANN])
 
 
 def test_the_follows_of_a_user_who_follows_few_count_more() -> None:
-    follows_of = {ANN: entries(DAN), BEN: entries(EVE)}
-    assert found([], follows_of, totals={ANN: 500, BEN: 5}).best_first == [EVE, DAN]
-    assert found([], follows_of, totals={ANN: 5, BEN: 500}).best_first == [DAN, EVE]
+    follows_of = {ANN: newest_first(DAN), BEN: newest_first(EVE)}
+    assert candidates_of([], follows_of, totals={ANN: 500, BEN: 5}).best_first == [EVE, DAN]
+    assert candidates_of([], follows_of, totals={ANN: 5, BEN: 500}).best_first == [DAN, EVE]
 
 
 def test_follows_of_friends_come_before_follows_of_followed_users() -> None:
-    follows_of = {ANN: entries(DAN), BEN: entries(EVE)}
-    assert order(entries(BEN), follows_of) == [BEN, EVE, DAN]
+    follows_of = {ANN: newest_first(DAN), BEN: newest_first(EVE)}
+    assert suggested_order(newest_first(BEN), follows_of) == [BEN, EVE, DAN]
 
 
 def test_weights_are_whole_steps_and_at_least_one() -> None:
@@ -100,28 +102,28 @@ def test_a_follower_counts_more_if_the_viewer_follows_back_more_followers() -> N
 
 
 def test_friends_of_friends_come_first_for_a_user_who_never_follows_back() -> None:
-    fan_ids = entries(*(UserId(user) for user in range(10, 110)))
-    assert order(fan_ids, {ANN: entries(EVE)})[0] == EVE
+    fan_ids = newest_first(*(UserId(user) for user in range(10, 110)))
+    assert suggested_order(fan_ids, {ANN: newest_first(EVE)})[0] == EVE
 
 
 def test_an_interaction_counts_as_much_as_four_known_followers() -> None:
-    follows_of = {ANN: entries(EVE, DAN), BEN: entries(DAN)}
-    assert order([], follows_of, {EVE: 0.9 / 4}) == [DAN, EVE]
-    assert order([], follows_of, {EVE: 1.1 / 4}) == [EVE, DAN]
+    follows_of = {ANN: newest_first(EVE, DAN), BEN: newest_first(DAN)}
+    assert suggested_order([], follows_of, {EVE: 0.9 / 4}) == [DAN, EVE]
+    assert suggested_order([], follows_of, {EVE: 1.1 / 4}) == [EVE, DAN]
 
 
 def test_affinity_makes_nobody_a_candidate() -> None:
-    assert order([], {ANN: entries(DAN)}, {EVE: 50.0}) == [DAN]
+    assert suggested_order([], {ANN: newest_first(DAN)}, {EVE: 50.0}) == [DAN]
 
 
 def test_of_equal_followers_the_newest_comes_first() -> None:
-    assert order(entries(CAT, ANN, BEN), {}) == [CAT, ANN, BEN]
+    assert suggested_order(newest_first(CAT, ANN, BEN), {}) == [CAT, ANN, BEN]
 
 
 def test_affinity_changes_the_order_and_nothing_else() -> None:
-    follows_of = {ANN: entries(EVE, DAN), BEN: entries(DAN, CAT)}
-    without_affinity = found(entries(CAT), follows_of)
-    with_affinity = found(entries(CAT), follows_of, {EVE: 50.0, DAN: 3.0})
+    follows_of = {ANN: newest_first(EVE, DAN), BEN: newest_first(DAN, CAT)}
+    without_affinity = candidates_of(newest_first(CAT), follows_of)
+    with_affinity = candidates_of(newest_first(CAT), follows_of, {EVE: 50.0, DAN: 3.0})
     assert without_affinity.best_first != with_affinity.best_first
     users = sorted(without_affinity.best_first)
     assert sorted(with_affinity.best_first) == users
@@ -129,8 +131,8 @@ def test_affinity_changes_the_order_and_nothing_else() -> None:
 
 
 def test_follows_of_peers_are_suggested_with_that_reason() -> None:
-    peers = [entries(EVE, DAN), entries(DAN, CAT)]
-    both = candidates(entries(CAT), NOBODY, {}, {}, {}, peers)
+    peers = [newest_first(EVE, DAN), newest_first(DAN, CAT)]
+    both = candidates(newest_first(CAT), NOBODY, {}, {}, {}, peers)
     assert both.best_first == [CAT, DAN, EVE]
     assert both.explained([CAT, DAN]) == [
         Suggestion(CAT, Reason.FOLLOWS_YOU, []),
@@ -139,7 +141,7 @@ def test_follows_of_peers_are_suggested_with_that_reason() -> None:
 
 
 def test_peers_are_the_users_in_the_greatest_number_of_lists() -> None:
-    lists = [entries(ANN, BEN), entries(CAT, BEN), entries(DAN, EVE)]
+    lists = [newest_first(ANN, BEN), newest_first(CAT, BEN), newest_first(DAN, EVE)]
     assert peers_of(lists, frozenset({DAN}), 3) == [BEN, ANN, CAT]
 
 
@@ -171,7 +173,7 @@ def test_nobody_is_suggested_to_themselves() -> None:
 
 
 def test_users_whom_several_users_follow_are_popular() -> None:
-    found = popular([entries(ANN, BEN), entries(BEN, CAT), entries(CAT, BEN, DAN)])
-    assert found.best_first == [BEN, CAT]
-    assert found.explained([CAT]) == [Suggestion(CAT, Reason.POPULAR, [])]
+    users = popular([newest_first(ANN, BEN), newest_first(BEN, CAT), newest_first(CAT, BEN, DAN)])
+    assert users.best_first == [BEN, CAT]
+    assert users.explained([CAT]) == [Suggestion(CAT, Reason.POPULAR, [])]
     assert popular([]).best_first == []

@@ -25,7 +25,7 @@ def tally(stored: int, true: int, friends: tuple[int, int] = (0, 0), user: UserI
     )
 
 
-async def found(*computed: Sequence[Tally]) -> list[Tally]:
+async def differences_of(*computed: Sequence[Tally]) -> list[Tally]:
     """The lasting differences if the computations have these results, the last one repeatedly."""
     results = list(computed)
     asked: list[list[UserId]] = []
@@ -43,30 +43,30 @@ async def found(*computed: Sequence[Tally]) -> list[Tally]:
 
 async def test_a_wrong_count_is_found_while_the_user_gains_followers() -> None:
     """Although the stored counts of the two computations differ."""
-    assert await found([tally(56, 9)], [tally(58, 11)]) == [tally(58, 11)]
+    assert await differences_of([tally(56, 9)], [tally(58, 11)]) == [tally(58, 11)]
 
 
 async def test_a_wrong_count_is_found_while_the_number_of_friends_changes() -> None:
     changing = [tally(56, 9, (number, 0)) for number in range(1, 99)]
-    (one,) = await found(*([each] for each in changing))
+    (one,) = await differences_of(*([each] for each in changing))
     assert (one.stored.followers, one.true.followers) == (56, 9)
     assert one.stored.friends == one.true.friends
 
 
 async def test_a_difference_that_changes_each_time_is_not_reported() -> None:
-    assert await found(*([tally(number, 0)] for number in range(1, 99))) == []
+    assert await differences_of(*([tally(number, 0)] for number in range(1, 99))) == []
 
 
 @pytest.mark.parametrize("computations", range(1, COMPUTATIONS_MAX))
 async def test_a_difference_that_disappears_is_not_reported(computations: int) -> None:
     changing = [[tally(number, 0)] for number in range(1, computations + 1)]
-    assert await found(*changing, []) == []
+    assert await differences_of(*changing, []) == []
 
 
 async def test_a_difference_that_stops_changing_is_found() -> None:
-    assert await found([tally(5, 1)], [tally(6, 1)], [tally(9, 4)]) == [tally(9, 4)]
+    assert await differences_of([tally(5, 1)], [tally(6, 1)], [tally(9, 4)]) == [tally(9, 4)]
 
 
 async def test_the_differences_of_each_user_are_compared_separately() -> None:
     first = [tally(5, 1), tally(7, 7, (2, 1), OTHER)]
-    assert await found(first, [tally(4, 0)]) == [tally(4, 0)]
+    assert await differences_of(first, [tally(4, 0)]) == [tally(4, 0)]

@@ -105,7 +105,7 @@ class Stack:
         self.watchdog.record(part.child for part in self.parts)
 
     async def heal(self) -> None:
-        """Resume, restore and start everything, and wait until each gateway says it is ready."""
+        """Resume, restore and start everything, and wait until each gateway is ready."""
         for part in self.parts:
             part.resume()
         for links in self.links.values():

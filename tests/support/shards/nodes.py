@@ -7,7 +7,7 @@ from pglast import ast
 
 VOLATILE = frozenset({"clock_timestamp", "random", "gen_random_uuid", "nextval", "uuidv7"})
 TIMES = frozenset({"now", "transaction_timestamp", "statement_timestamp"})
-"""Functions of the time. So are the words without parentheses, such as `current_timestamp`."""
+"""Functions that return the time. `current_timestamp` and similar keywords also do."""
 STABLE = TIMES | {
     "age", "concat", "concat_ws", "current_setting", "date_part", "date_trunc", "extract", "format",
     "json_build_array", "json_build_object", "jsonb_build_array", "jsonb_build_object",
