@@ -66,7 +66,7 @@ async def test_an_operation_that_costs_too_much_is_rejected_before_anything_is_r
         assert f"{extensions['cost']:,}" in error["message"]
         assert "data" not in await gateway.answer(query, viewer=1, **variables)
     planned, round_trips = await work_counts(gateway)
-    assert (planned, round_trips - METRICS.round_trips) == before
+    assert (planned, round_trips - METRICS_COST.round_trips) == before
 
 
 async def test_a_service_may_run_operations_that_cost_more(gateway: Gateway) -> None:
@@ -128,7 +128,7 @@ async def test_a_dry_run_returns_the_cost_and_reads_nothing(gateway: Gateway) ->
     error = await gateway.error(dry, viewer=1, dry=False)
     assert answer["rateLimit"]["cost"] == error["extensions"]["cost"]
     _, round_trips = await work_counts(gateway)
-    assert round_trips - METRICS.round_trips == before
+    assert round_trips - METRICS_COST.round_trips == before
     # The budget is charged for the dry run, not for the operation.
     assert answer["rateLimit"]["limit"] - answer["rateLimit"]["remaining"] < 1_000
 

@@ -195,6 +195,6 @@ async def test_reading_many_notes_costs_one_statement(gateway: Gateway) -> None:
     for field in ("state", "state note"):
         before = await counters(gateway)
         await gateway.data(query % field, 1, ids=ids)
-        costs.append(await since(gateway, before))
+        costs.append(await cost_since(gateway, before))
     assert costs[1].statements == costs[0].statements + 1
     assert costs[1].round_trips == costs[0].round_trips

@@ -413,7 +413,7 @@ async def test_a_hundred_pages_in_one_request_cost_as_much_as_one(
         )
         before = await counters(gateway)
         viewer = (await gateway.data(f"{{ viewer {{ {pages} }} }}", 1))["viewer"]
-        costs.append(await since(gateway, before))
+        costs.append(await cost_since(gateway, before))
         assert len(calls) == 1
         assert len(viewer) == count
     assert costs[1] == costs[2]

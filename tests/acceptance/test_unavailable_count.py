@@ -140,5 +140,5 @@ async def test_unavailable_count_costs_nothing_beside_the_totals(
         await gateway.data(query, 1)
         before = await counters(gateway)
         await gateway.data(query, 1)
-        costs.append(await since(gateway, before))
+        costs.append(await cost_since(gateway, before))
     assert costs[0] == costs[1]

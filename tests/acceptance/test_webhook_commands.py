@@ -139,7 +139,7 @@ def test_an_invalid_command_is_reported_without_its_secrets(
 ) -> None:
     for name, value in {**UNAVAILABLE, **environment}.items():
         monkeypatch.setenv(name, value)
-    code, output = invoked("webhooks", *arguments)
+    code, output = kith_in_process("webhooks", *arguments)
     assert code == 2
     assert message in output
     assert "brief" not in output

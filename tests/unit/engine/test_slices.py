@@ -123,13 +123,13 @@ async def test_a_long_column_of_light_rows_takes_no_turns_after_its_first_run(
 async def test_the_first_slice_is_as_long_as_the_others_when_the_rows_are_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ticks = Ticks(monkeypatch)
+    rows = RowsPerIteration(monkeypatch)
     engine, query = Engine(schema), "{ tree { branches(count: 2500) { number even } } }"
     await engine.execute(query=query, context=[])
-    assert max(ticks.sizes) < 2_500
-    ticks.sizes.clear()
+    assert max(rows.sizes) < 2_500
+    rows.sizes.clear()
     await engine.execute(query=query, context=[])
-    assert ticks.sizes == [1, 1, 2_500]
+    assert rows.sizes == [1, 1, 2_500]
 
 
 async def test_a_new_document_is_compiled_and_first_run_in_turns_of_the_event_loop() -> None:
