@@ -32,20 +32,24 @@ def undo(limit: int, record: UndoRecord, *, whispers: bool = True) -> Rule:
     that the actor can see. Changes by the other user that the actor cannot see (flags and, without
     `whispers`, whispers) do not prevent the undo and stay. If the other user has become protected
     since, a follow is restored as a request. The other user's follow is not restored if they have
-    reached their following limit or whisper unseen; the actor cannot tell these cases apart.
+    reached their following limit or whisper unseen; the actor cannot tell these cases apart. A
+    whisper that the actor has ended unseen, by a block, is restored where possible, and does not
+    change the outcome.
     """
     unseen = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
+    is_seen = record.reverse.kind not in unseen
 
     def decide(state: PairState) -> Decision:
         edge = record.edge if record.edge.version != record.version else None
         reverse = record.reverse if record.reverse.version != record.reverse_version else None
         if state.edge.version != record.version:
             return unchanged(Outcome.CANNOT_UNDO, state)
-        begins = reverse is not None or (edge is not None and edge.kind in COUNTED_KINDS)
+        begins_reverse = reverse is not None and is_seen
+        begins = begins_reverse or (edge is not None and edge.kind in COUNTED_KINDS)
         if begins and (not state.both_active or state.reverse.kind is Kind.BLOCK):
             return unchanged(Outcome.NOT_ALLOWED, state)
         if reverse is not None:
-            if state.reverse.kind not in unseen:
+            if is_seen and state.reverse.kind not in unseen:
                 return unchanged(Outcome.CANNOT_UNDO, state)
             reverse = _returned(limit, state, reverse)
             if edge is None and reverse is None:
@@ -81,7 +85,7 @@ def _approved(state: PairState, edge: Edge, record: UndoRecord) -> Edge:
 
 def _returned(limit: int, state: PairState, reverse: Edge) -> Edge | None:
     """The other user's edge to restore, with their present flags. None: leave theirs as it is."""
-    if state.reverse.kind is not Kind.NONE or _is_full(limit, state):
+    if state.reverse.kind is not Kind.NONE or not state.both_active or _is_full(limit, state):
         return None
     return replace(
         reverse, flags=reverse.flags & ~LASTING_FLAGS | state.reverse.flags & LASTING_FLAGS
@@ -90,5 +94,5 @@ def _returned(limit: int, state: PairState, reverse: Edge) -> Edge | None:
 
 def _is_full(limit: int, state: PairState) -> bool:
     """Whether the other user has reached their following limit."""
-    most = limit if state.other_following_limit is None else state.other_following_limit
-    return state.other_following >= most
+    following_max = limit if state.other_following_limit is None else state.other_following_limit
+    return state.other_following >= following_max

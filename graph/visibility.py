@@ -39,12 +39,15 @@ class ViewerRole(Enum):
 
 
 def viewer_role_of(kinds: int) -> ViewerRole:
-    """The role of the first user towards the second, by the full stored relation."""
+    """The role of the first user towards the second, by the full stored relation.
+
+    If both block each other, the first is a BLOCKER: a blocker must not see the other's block.
+    """
     kind, reverse_kind = kinds & 15, kinds >> 4 & 15
-    if reverse_kind == Kind.BLOCK:
-        return ViewerRole.BLOCKED
     if kind == Kind.BLOCK:
         return ViewerRole.BLOCKER
+    if reverse_kind == Kind.BLOCK:
+        return ViewerRole.BLOCKED
     if kind not in FOLLOWS:
         return ViewerRole.STRANGER
     friends = kind == Kind.FOLLOW and reverse_kind == Kind.FOLLOW

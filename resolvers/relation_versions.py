@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Set
 
 from graph.decision_types import Decision, PairState, Rule
-from graph.edge import UserId
+from graph.edge import Kind, UserId
 from graph.outcome import Outcome
 from graph.relation import SELF, Relation
 from graph.relation_version import NO_OWN_EDGE, OwnEdge, version_of
@@ -24,11 +24,14 @@ async def versions_to(
     if not others:
         return {}
     edges = await scope.stores.reads.edge_notes.own_edges(viewer, others)
+    stored = await scope.viewer_relations.get_many(others)  # with the others' blocks
     absent = await scope.absent()
     versions: dict[UserId, str] = {}
-    for other in others:
+    for other, relation in zip(others, stored, strict=True):
         own = edges.get(other, NO_OWN_EDGE)
-        versions[other] = _version(scope, absent, other, relations[other], own)
+        is_unavailable = other in absent or relation.reverse_kind is Kind.BLOCK
+        seen = own_relation(scope, absent, other, relations[other])
+        versions[other] = version_of(seen, own, is_unavailable=is_unavailable)
         if len(versions) % VERSIONS_PER_TURN == 0:
             await asyncio.sleep(0)
     return versions
@@ -44,16 +47,10 @@ def if_unchanged(
 
     def decide(state: PairState) -> Decision:
         own = OwnEdge(state.edge.version, state.muted_until)
-        if _version(scope, absent, target, state.relation, own) != version:
+        is_unavailable = target in absent or state.reverse.kind is Kind.BLOCK
+        seen = own_relation(scope, absent, target, state.relation)
+        if version_of(seen, own, is_unavailable=is_unavailable) != version:
             return unchanged(Outcome.CONFLICT, state)
         return rule(state)
 
     return decide
-
-
-def _version(
-    scope: Scope, absent: Set[UserId], other: UserId, relation: Relation, own: OwnEdge
-) -> str:
-    # A service that asks for itself has read more than the user may see.
-    seen = own_relation(scope, absent, other, relation)
-    return version_of(seen, own, is_absent=other in absent)

@@ -209,8 +209,8 @@ class Relation(Node):
     @batched(
         metadata=weighed(call=QUERY, row=10),
         description="The version of the relationship as the viewer sees it, for the input field "
-        "`ifVersion` of the mutations. It changes with every change that the viewer can notice, "
-        "and with no other. Null unless `from` is the viewer and `to` another user. Costs one "
+        "`ifVersion` of the mutations. It changes with every change that the viewer can notice. "
+        "Null unless `from` is the viewer and `to` another user. Costs one "
         "database query.",
     )
     async def version(rows: Parents[RelationRow], info: Info) -> list[str | None]:

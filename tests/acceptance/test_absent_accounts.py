@@ -232,10 +232,53 @@ async def test_a_blocker_looks_like_a_deactivated_account_to_a_stranger(
             payload = await change(gateway, BLOCKED, action, other)
             found.append((action, payload["outcome"], payload["userErrors"]))
             found.append(await gateway.data(RELATIONS, BLOCKED, ids=ids))
+            if action == "blockUser":  # now the two block each other
+                found.append(await gateway.data(ALL_LISTS, BLOCKED, **everything))
         found.append(await gateway.data(OTHER_CHANGES, BLOCKED, id=str(other)))
         return re.sub(r'"202\d-[^"]*"', "a date", json.dumps(found).replace(str(other), "other"))
 
     assert await responses_about(BLOCKER) == await responses_about(DEACTIVATED)
+
+
+VERSION = """query ($user: ID!, $ids: [ID!]!) {
+  user(id: $user) { relationWith(ids: $ids) { version } }
+}"""
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        [],
+        ["muteUser"],
+        ["muteUser", "unmuteUser"],
+        ["dismissSuggestion"],
+        ["followUser"],
+        ["followUser", "unfollowUser"],
+    ],
+)
+async def test_the_version_of_a_relation_does_not_tell_a_blocker_from_a_deactivated_account(
+    gateway: Gateway, stores: Stores, earlier: list[str]
+) -> None:
+    for other in (BLOCKER, DEACTIVATED):
+        for action in earlier:
+            await change(gateway, BLOCKED, action, other)
+    await change(gateway, BLOCKER, "blockUser", BLOCKED)
+    await change_state(gateway, "deactivateAccount", DEACTIVATED)
+    await drain_all(stores)
+
+    async def versions() -> list[str]:
+        ids = [str(BLOCKER), str(DEACTIVATED)]
+        data = await gateway.data(VERSION, BLOCKED, user=str(BLOCKED), ids=ids)
+        return [relation["version"] for relation in data["user"]["relationWith"]]
+
+    of_blocker, of_deactivated = await versions()
+    assert of_blocker == of_deactivated
+    for action in ("muteUser", "unmuteUser"):
+        for other in (BLOCKER, DEACTIVATED):
+            payload = await change(gateway, BLOCKED, action, other, ifVersion=of_blocker)
+            assert payload["outcome"] in ("MUTED", "ALREADY_MUTED", "UNMUTED"), payload
+        of_blocker, of_deactivated = await versions()
+        assert of_blocker == of_deactivated
 
 
 FOLLOWERS = """query ($after: String) { user(id: "1") {

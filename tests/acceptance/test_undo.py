@@ -300,6 +300,26 @@ async def test_a_hidden_whisper_and_a_reached_limit_give_the_same_result_of_an_u
         assert result[0] == result[1]
 
 
+@pytest.mark.parametrize("later", ["nothing", "deactivation", "block"])
+async def test_the_undo_of_a_block_does_not_reveal_that_it_ended_a_hidden_whisper(
+    storage_settings: StorageSettings, stores: Stores, later: str
+) -> None:
+    async with running_gateway(storage_settings, Policy(whispers_hidden=True)) as gateway:
+        results = []
+        for viewer, other in ((1, 2), (3, 4)):
+            if viewer == 1:
+                await change(gateway, other, "followUser", viewer, visibility="WHISPER")
+            token = (await change(gateway, viewer, "blockUser", other))["undoToken"]
+            if later == "deactivation":
+                await deactivate(stores, other)
+            elif later == "block":
+                await change(gateway, other, "blockUser", viewer)
+            payload = await undo(gateway, viewer, token)
+            results.append((payload["outcome"], payload["relation"], payload["userErrors"]))
+        assert results[0] == results[1]
+        assert results[0][0] == "RESTORED"
+
+
 async def test_an_undo_does_not_restore_a_follow_beyond_the_other_users_limit(
     storage_settings: StorageSettings,
 ) -> None:
