@@ -1,4 +1,4 @@
-"""The contract of the store of accounts, cached or not, and the races of its cache."""
+"""Account settings from the tables and from the cache, and the races of the cache."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -34,11 +34,11 @@ from tests.support.graphs import drain_all, follows, users
 from tests.support.readers import Reading
 
 DEADLINE_S = citus.deadline_s(20)
-LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
+LEASE_MS = 60_000  # longer than any test, so that no lease expires
 KEYS = Keys("public")
 ONE, TWO, THREE = users(1, 2, 3)
 PROTECTED = PrivacyChange(protected=True)
-CLOSED = Account(Privacy(protected=True))
+PROTECTED_ACCOUNT = Account(Privacy(protected=True))
 ALL_COUNTS = Counts(*range(1, 12))
 TOTALS = (
     Counts(1, 2, 2**62),
@@ -49,8 +49,8 @@ TOTALS = (
 )
 
 
-class Both:
-    """Account settings, to read and to change."""
+class SettingsStore:
+    """Reads and writes account settings. `is_delayed`: what `Saved.is_delayed` must be."""
 
     def __init__(
         self,
@@ -69,43 +69,47 @@ class Both:
 @pytest.fixture(params=["tables", "cached", "cached, Redis is down"])
 async def accounts(
     request: pytest.FixtureRequest, storage_settings: StorageSettings
-) -> AsyncIterator[Both]:
+) -> AsyncIterator[SettingsStore]:
     settings = storage_settings
     if request.param == "cached, Redis is down":
         settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with open_stores(settings) as stores:
         consistency = Consistency.ROWS if request.param == "tables" else Consistency.FRESH
         is_delayed = settings is not storage_settings
-        yield Both(stores.writes.accounts, stores.reads.reader, consistency, is_delayed=is_delayed)
+        yield SettingsStore(
+            stores.writes.accounts, stores.reads.reader, consistency, is_delayed=is_delayed
+        )
 
 
-async def test_nearly_everybody_has_said_nothing(accounts: Both) -> None:
+async def test_a_user_without_settings_has_the_default_account(accounts: SettingsStore) -> None:
     for _ in range(2):
         assert await accounts.get_many([ONE, TWO, ONE]) == {ONE: DEFAULT, TWO: DEFAULT}
     assert await accounts.get_many([]) == {}
 
 
-async def test_settings_that_are_not_given_stay_unchanged(accounts: Both) -> None:
+async def test_settings_that_are_not_given_stay_unchanged(accounts: SettingsStore) -> None:
     await accounts.get_many([ONE])
     only_me = PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS)
     first = (await accounts.set_privacy(ONE, only_me)).account
     assert first.privacy == Privacy(following=Audience.ONLY_ME, followers=Audience.FRIENDS)
     limited = (await accounts.set_following_limit(ONE, 0)).account
     assert limited == Account(first.privacy, following_limit=0)
-    then = (await accounts.set_privacy(ONE, PROTECTED)).account
-    assert then == Account(replace(first.privacy, protected=True), following_limit=0)
-    assert await accounts.get_many([ONE, TWO]) == {ONE: then, TWO: DEFAULT}
+    protected = (await accounts.set_privacy(ONE, PROTECTED)).account
+    assert protected == Account(replace(first.privacy, protected=True), following_limit=0)
+    assert await accounts.get_many([ONE, TWO]) == {ONE: protected, TWO: DEFAULT}
     await accounts.set_following_limit(ONE, None)
     opened = PrivacyChange(False, Audience.EVERYONE, Audience.EVERYONE)
-    late = accounts.is_delayed
-    updated = Saved(Outcome.UPDATED, DEFAULT, is_delayed=late)
+    is_delayed = accounts.is_delayed
+    updated = Saved(Outcome.UPDATED, DEFAULT, is_delayed=is_delayed)
     assert await accounts.set_privacy(ONE, opened) == updated
     assert await accounts.get_many([ONE]) == {ONE: DEFAULT}
-    unchanged = Saved(Outcome.UNCHANGED, DEFAULT, is_delayed=late)
+    unchanged = Saved(Outcome.UNCHANGED, DEFAULT, is_delayed=is_delayed)
     assert await accounts.set_privacy(ONE, opened) == unchanged
 
 
-async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Both) -> None:
+async def test_concurrent_changes_of_different_settings_are_all_kept(
+    accounts: SettingsStore,
+) -> None:
     await asyncio.gather(
         accounts.set_privacy(ONE, PROTECTED),
         accounts.set_privacy(ONE, PrivacyChange(following=Audience.FRIENDS)),
@@ -117,24 +121,24 @@ async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Both) -> 
 
 
 async def test_a_receipt_is_written_with_its_change_or_neither_is(
-    accounts: Both, stores: Stores
+    accounts: SettingsStore, stores: Stores
 ) -> None:
     request = IdempotentRequest(ONE, keyed_id("k"), b"asked")
     first = await accounts.set_privacy(ONE, PROTECTED, request)
-    kept = (await stores.writes.receipts.get_many(ONE, [request.id]))[request.id]
-    assert (kept.receipt.digest, kept.receipt.outcome) == (b"asked", first.outcome)
-    assert (kept.other, kept.receipt.undo) == (ONE, None)
+    stored = (await stores.writes.receipts.get_many(ONE, [request.id]))[request.id]
+    assert (stored.receipt.digest, stored.receipt.outcome) == (b"asked", first.outcome)
+    assert (stored.other, stored.receipt.undo) == (ONE, None)
     for again in (
         accounts.set_privacy(ONE, PrivacyChange(protected=False), request),
         accounts.set_following_limit(ONE, 7, request),
     ):
         with pytest.raises(ReceiptExists):
             await again
-    assert await accounts.get_many([ONE]) == {ONE: CLOSED}
+    assert await accounts.get_many([ONE]) == {ONE: PROTECTED_ACCOUNT}
 
 
-async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
-    accounts: Both, stores: Stores
+async def test_changes_beyond_the_rate_limit_are_rejected_with_a_time_to_retry(
+    accounts: SettingsStore, stores: Stores
 ) -> None:
     pace = Pace(interval_us=60_000_000, burst=2)
     opened, request = (
@@ -143,11 +147,11 @@ async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
     )
     await accounts.set_privacy(ONE, PROTECTED, pace=pace)
     unchanged = [await accounts.set_privacy(ONE, PROTECTED, pace=pace) for _ in range(3)]
-    expected = Saved(Outcome.UNCHANGED, CLOSED, is_delayed=accounts.is_delayed)
-    assert unchanged == [expected] * 3, "which costs nothing"
+    expected = Saved(Outcome.UNCHANGED, PROTECTED_ACCOUNT, is_delayed=accounts.is_delayed)
+    assert unchanged == [expected] * 3, "changes without an effect do not count"
     await accounts.set_privacy(ONE, opened, pace=pace)
-    for asked, change in ((None, PROTECTED), (request, PROTECTED), (request, opened)):
-        rejected = await accounts.set_privacy(ONE, change, asked, pace)
+    for receipt_request, change in ((None, PROTECTED), (request, PROTECTED), (request, opened)):
+        rejected = await accounts.set_privacy(ONE, change, receipt_request, pace)
         assert (rejected.outcome, rejected.account) == (Outcome.RATE_LIMITED, DEFAULT)
         assert rejected.retry_at is not None
     assert await accounts.get_many([ONE]) == {ONE: DEFAULT}
@@ -157,7 +161,7 @@ async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
 @pytest.mark.parametrize("protected", [True, False])
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("limit", [None, 0, 1, 2**31 - 1])
-def test_a_cached_profile_is_what_was_packed(
+def test_profiles_are_equal_after_packing_and_unpacking(
     protected: bool, present: bool, limit: int | None
 ) -> None:
     for following in Audience:
@@ -172,7 +176,7 @@ def test_a_cached_profile_is_what_was_packed(
             assert accounts_in(values) == [account] * len(values)
 
 
-def test_profiles_of_nothing_but_three_totals_are_columns_of_these() -> None:
+def test_profiles_with_three_totals_and_default_settings_make_a_plain_column() -> None:
     profiles = [Profile(DEFAULT, Counts(n, n + 1, n + 2)) for n in range(3)]
     values = list(map(profile_value, profiles))
     column = profile_column(values)
@@ -187,7 +191,7 @@ def test_profiles_of_nothing_but_three_totals_are_columns_of_these() -> None:
     assert not isinstance(profile_column([*values, blocked]), PlainColumn)
 
 
-def test_nearly_everybodys_profile_is_short_and_their_account_one_object() -> None:
+def test_a_profile_with_default_settings_takes_25_bytes_and_shares_its_account() -> None:
     value = profile_value(Profile(DEFAULT, Counts(1, 2, 3)))
     assert len(value) == 25
     (profile,) = profiles_in([value])
@@ -195,19 +199,19 @@ def test_nearly_everybodys_profile_is_short_and_their_account_one_object() -> No
     assert profiles_in([]) == []
 
 
-class Stop:
-    """A finished write stops here, unanswered, until it is released."""
+class Gate:
+    """Holds a finished call back until the test sets `released`."""
 
     def __init__(self) -> None:
-        self.done, self.go = asyncio.Event(), asyncio.Event()
+        self.finished, self.released = asyncio.Event(), asyncio.Event()
 
-    async def stop(self) -> None:
-        self.done.set()
-        await self.go.wait()
+    async def wait(self) -> None:
+        self.finished.set()
+        await self.released.wait()
 
 
-class GatedProfiles(Stop):
-    """Profiles whose reads stop."""
+class GatedProfiles(Gate):
+    """Profiles whose reads end when the test releases them."""
 
     def __init__(self, inner: ProfileRows) -> None:
         super().__init__()
@@ -217,12 +221,12 @@ class GatedProfiles(Stop):
         self, users: Sequence[UserId], viewer: UserId | None
     ) -> Mapping[UserId, Profile]:
         found = await self._inner.get_many(users, viewer)
-        await self.stop()
+        await self.wait()
         return found
 
 
-class Gated(Stop):
-    """AccountWrites whose writes stop."""
+class GatedAccounts(Gate):
+    """AccountWrites whose writes return when the test releases them."""
 
     def __init__(self, inner: AccountWrites) -> None:
         super().__init__()
@@ -236,7 +240,7 @@ class Gated(Stop):
         pace: Pace | None = None,
     ) -> Saved:
         saved = await self._inner.set_privacy(user, change, request, pace)
-        await self.stop()
+        await self.wait()
         return saved
 
     async def set_following_limit(
@@ -245,8 +249,8 @@ class Gated(Stop):
         raise NotImplementedError
 
 
-class Broken(Gated):
-    """AccountWrites whose result never reaches the writer."""
+class FailingAccounts(GatedAccounts):
+    """AccountWrites that raise Unavailable after the commit."""
 
     async def set_privacy(
         self,
@@ -270,7 +274,7 @@ def tables(stores: Stores) -> AccountWrites:
     return PostgresAccounts(stores.servers.postgres)
 
 
-async def test_an_old_read_does_not_overwrite_a_newer_write(
+async def test_a_read_from_before_a_write_does_not_fill_the_cache(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     slow = GatedProfiles(PostgresProfiles(stores.servers.postgres))
@@ -282,81 +286,85 @@ async def test_an_old_read_does_not_overwrite_a_newer_write(
     reader = CacheReader(settings, stores.servers.redis, tables)
     reading = asyncio.create_task(Reading(reader).accounts([ONE]))
     async with asyncio.timeout(DEADLINE_S):
-        await slow.done.wait()
+        await slow.finished.wait()
         await stores.writes.accounts.set_privacy(ONE, PROTECTED)
-        slow.go.set()
+        slow.released.set()
         assert await reading == {ONE: DEFAULT}
-    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
+    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: PROTECTED_ACCOUNT}
 
 
 async def test_an_account_is_not_cached_while_it_is_written(
     stores: Stores, tables: AccountWrites
 ) -> None:
-    """Although what else the same value says has changed meanwhile, and was forgotten."""
+    """Also if the totals, a part of the same cached value, are invalidated meanwhile."""
     await stores.reads.reader.read(None, AccountsOf([ONE]))
-    slow = Gated(tables)
+    slow = GatedAccounts(tables)
     writing = asyncio.create_task(announced(slow, stores).set_privacy(ONE, PROTECTED))
     async with asyncio.timeout(DEADLINE_S):
-        await slow.done.wait()
+        await slow.finished.wait()
         await follows(stores, (1, 2))
         await drain_all(stores)
         for _ in range(2):
-            assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
+            assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {
+                ONE: PROTECTED_ACCOUNT
+            }
         (value,) = await stores.servers.redis.pipe([("GET", KEYS.profile(ONE))])
         assert value is None
-        slow.go.set()
+        slow.released.set()
         await writing
-    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
+    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: PROTECTED_ACCOUNT}
     (value,) = await stores.servers.redis.pipe([("GET", KEYS.profile(ONE))])
-    assert accounts_in([value]) == [CLOSED]
+    assert accounts_in([value]) == [PROTECTED_ACCOUNT]
 
 
 @pytest.mark.parametrize("last", [0, 1], ids=["the first ends last", "the second ends last"])
-async def test_a_writer_who_ends_leaves_closed_what_another_has_closed(
+async def test_a_profile_stays_closed_until_the_last_of_two_writers_ends(
     stores: Stores, tables: AccountWrites, last: int
 ) -> None:
-    writers = [Gated(tables), Gated(tables)]
+    writers = [GatedAccounts(tables), GatedAccounts(tables)]
     changes = [PROTECTED, PrivacyChange(following=Audience.FRIENDS)]
     writing = []
     async with asyncio.timeout(DEADLINE_S):
         for writer, change in zip(writers, changes, strict=True):
             writing.append(asyncio.create_task(announced(writer, stores).set_privacy(ONE, change)))
-            await writer.done.wait()
-        for turn, remembered in ((1 - last, False), (last, True)):
-            writers[turn].go.set()
+            await writer.finished.wait()
+        for turn, is_cached in ((1 - last, False), (last, True)):
+            writers[turn].released.set()
             await writing[turn]
             assert (await stores.reads.reader.read(None, AccountsOf([ONE])))[ONE].privacy.protected
             (value,) = await stores.servers.redis.pipe([("GET", KEYS.profile(ONE))])
-            assert bool(value) is remembered
+            assert bool(value) is is_cached
 
 
-async def test_a_writer_who_dies_after_the_commit_leaves_nothing_old(
+async def test_an_error_after_the_commit_leaves_no_stale_account_in_the_cache(
     stores: Stores, tables: AccountWrites
 ) -> None:
     await stores.reads.reader.read(None, AccountsOf([ONE]))
     with pytest.raises(Unavailable):
-        await announced(Broken(tables), stores).set_privacy(ONE, PROTECTED)
-    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
+        await announced(FailingAccounts(tables), stores).set_privacy(ONE, PROTECTED)
+    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: PROTECTED_ACCOUNT}
 
 
-async def test_a_writer_who_hangs_up_has_written_all_the_same(
+async def test_a_write_is_completed_and_visible_if_the_client_disconnects(
     stores: Stores, tables: AccountWrites
 ) -> None:
-    slow = Gated(tables)
+    slow = GatedAccounts(tables)
     await stores.reads.reader.read(None, AccountsOf([ONE]))
     writing = asyncio.create_task(announced(slow, stores).set_privacy(ONE, PROTECTED))
     async with asyncio.timeout(DEADLINE_S):
-        await slow.done.wait()
+        await slow.finished.wait()
         writing.cancel()
-        slow.go.set()
+        slow.released.set()
         await asyncio.wait([writing])
         while (
             KEYS.profile(ONE).encode() not in (await stores.servers.redis.pipe([("KEYS", "*")]))[0]
         ):
-            assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
+            assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {
+                ONE: PROTECTED_ACCOUNT
+            }
 
 
-async def test_an_audit_finds_an_account_that_is_wrong(stores: Stores) -> None:
+async def test_the_audit_of_the_caches_finds_and_deletes_a_stale_account(stores: Stores) -> None:
     await stores.reads.reader.read(None, AccountsOf([ONE, TWO]))
     await stores.servers.postgres.fetch("INSERT INTO account (user_id, protected) VALUES (1, true)")
     audited = [batch async for batch in stores.caches.audit.batches()]
@@ -364,4 +372,4 @@ async def test_an_audit_finds_an_account_that_is_wrong(stores: Stores) -> None:
     wrong = [key for batch in audited for key in batch.wrong]
     assert wrong == [KEYS.profile(ONE)]
     await stores.caches.audit.delete(wrong)
-    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
+    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: PROTECTED_ACCOUNT}

@@ -1,4 +1,4 @@
-"""Changes in batches have the results of single changes, and one transaction for many of them."""
+"""Changes in batches have the results of single changes, in one transaction for many of them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -68,40 +68,40 @@ FROM following_count WHERE user_id / 100000 = $1 ORDER BY 1
 """
 
 
-async def nothing() -> None:
-    """Before a write."""
-
-
-async def all_at_once(stores: Stores, changes: list[tuple[Pair, Rule]]) -> list[Decision]:
-    """Change pairs in batches."""
+async def change_concurrently(stores: Stores, changes: list[tuple[Pair, Rule]]) -> list[Decision]:
+    """Change all pairs at once, so that they share batches."""
     edges = stores.batched.writes.edges
     return list(await asyncio.gather(*(edges.change(pair, rule) for pair, rule in changes)))
 
 
 @pytest.mark.parametrize("name", RULES)
-async def test_a_batch_does_what_single_changes_do(
+async def test_a_batch_has_the_same_results_as_single_changes(
     stores: Stores, storage_settings: StorageSettings, name: str
 ) -> None:
-    made: list[list[Outcome]] = []
+    outcomes: list[list[Outcome]] = []
     for group in (1, 2):
-        said: dict[tuple[int, int], Kind | tuple[Kind, Flags]] = {}
-        reverse: dict[tuple[int, int], Kind | tuple[Kind, Flags]] = {}
+        own_edges: dict[tuple[int, int], Kind | tuple[Kind, Flags]] = {}
+        reverse_edges: dict[tuple[int, int], Kind | tuple[Kind, Flags]] = {}
         pairs = []
         for number, (own, other) in enumerate(STATES):
             pair = as_pair(100_000 * group + 2 * number + 1, 100_000 * group + 2 * number + 2)
             pairs.append(pair)
             if own != (Kind.NONE, Flags.PLAIN):
-                said[pair] = own
+                own_edges[pair] = own
             if other:
-                reverse[pair.reversed] = (other, Flags.PLAIN)
-        await edges(stores, said)
-        await edges(stores, reverse)  # afterwards, so that the same user counts a friendship
+                reverse_edges[pair.reversed] = (other, Flags.PLAIN)
+        await edges(stores, own_edges)
+        await edges(stores, reverse_edges)  # later, so that the same user counts a friendship
         changes = [(pair, RULES[name]()) for pair in pairs]
         if group == 1:
-            made.append([(await stores.writes.edges.change(*change)).outcome for change in changes])
+            outcomes.append(
+                [(await stores.writes.edges.change(*change)).outcome for change in changes]
+            )
         else:
-            made.append([decision.outcome for decision in await all_at_once(stores, changes)])
-    assert made[0] == made[1]
+            outcomes.append(
+                [decision.outcome for decision in await change_concurrently(stores, changes)]
+            )
+    assert outcomes[0] == outcomes[1]
     await drain_all(stores)
     postgres = stores.servers.postgres
     for statement in (ROWS, COUNTS):
@@ -112,26 +112,26 @@ async def test_a_batch_does_what_single_changes_do(
 
 
 @pytest.mark.plain("batches are for plain PostgreSQL")
-async def test_a_batch_is_two_statements(stores: Stores) -> None:
+async def test_a_batch_sends_two_statements(stores: Stores) -> None:
     postgres = stores.servers.postgres
-    await all_at_once(stores, [(as_pair(1, 2), follow(PLENTY))])
+    await change_concurrently(stores, [(as_pair(1, 2), follow(PLENTY))])
     before = postgres.statements
     changes = [(as_pair(user, user + 1000), follow(PLENTY)) for user in range(1, 51)]
-    decisions = await all_at_once(stores, changes)
+    decisions = await change_concurrently(stores, changes)
     assert {decision.outcome for decision in decisions} == {Outcome.FOLLOWED}
     assert postgres.statements - before == 2
 
 
-async def test_a_batch_stops_at_a_users_limits(
+async def test_a_batch_does_not_exceed_the_limits_of_a_user(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     changes = [(as_pair(1, other), follow(5)) for other in range(2, 12)]
-    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    outcomes = [decision.outcome for decision in await change_concurrently(stores, changes)]
     assert outcomes.count(Outcome.FOLLOWED) == 5
     assert outcomes.count(Outcome.FOLLOWING_LIMIT_REACHED) == 5
     pace = Pace(interval_us=3_600_000_000, burst=3)
     changes = [(as_pair(50, o), paced(follow(PLENTY), pace, has_key=False)) for o in range(60, 70)]
-    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    outcomes = [decision.outcome for decision in await change_concurrently(stores, changes)]
     assert outcomes.count(Outcome.FOLLOWED) == 3
     assert outcomes.count(Outcome.RATE_LIMITED) == 7
     await drain_all(stores)
@@ -147,27 +147,29 @@ async def test_changes_that_just_fit_a_limit_are_made_in_the_batch(
     postgres = stores.servers.postgres
     sent = postgres.statements
     changes = [(as_pair(1, other), follow(5)) for other in range(10, 15 - before)]
-    outcomes = {decision.outcome for decision in await all_at_once(stores, changes)}
+    outcomes = {decision.outcome for decision in await change_concurrently(stores, changes)}
     assert outcomes == {Outcome.FOLLOWED}
     assert postgres.statements - sent == 2
     more = [(as_pair(1, other), follow(5)) for other in range(20, 23)]
-    assert {d.outcome for d in await all_at_once(stores, more)} == {Outcome.FOLLOWING_LIMIT_REACHED}
+    assert {d.outcome for d in await change_concurrently(stores, more)} == {
+        Outcome.FOLLOWING_LIMIT_REACHED
+    }
     await drain_all(stores)
     assert (await verify(storage_settings)).clean
 
 
-async def test_blocks_stop_at_their_limit(
+async def test_a_batch_does_not_exceed_the_limit_of_blocks(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await stores.writes.edges.change(as_pair(1, 2), block(3))
     changes = [(as_pair(1, other), block(3)) for other in range(3, 9)]
-    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    outcomes = [decision.outcome for decision in await change_concurrently(stores, changes)]
     assert outcomes.count(Outcome.BLOCKED) == 2
     await drain_all(stores)
     assert (await verify(storage_settings)).clean
 
 
-async def test_a_batch_is_charged_as_its_changes_would_be(stores: Stores) -> None:
+async def test_a_batch_uses_as_much_of_the_rate_limit_as_single_changes(stores: Stores) -> None:
     pace = Pace(interval_us=3_600_000_000, burst=100)
     rule = paced(follow(PLENTY), pace, has_key=False)
     for place, user in enumerate((1, 2)):
@@ -176,26 +178,26 @@ async def test_a_batch_is_charged_as_its_changes_would_be(stores: Stores) -> Non
             for change in changes:
                 await stores.writes.edges.change(*change)
         else:
-            await all_at_once(stores, changes[:1])
-            await all_at_once(stores, changes[1:])
+            await change_concurrently(stores, changes[:1])
+            await change_concurrently(stores, changes[1:])
     used = await stores.writes.usages.get_many([UserId(1), UserId(2)])
-    until = [used[UserId(user)].paced_until - used[UserId(user)].now for user in (1, 2)]
-    assert all(5 * pace.interval_us < left <= 6 * pace.interval_us for left in until)
+    paced_us = [used[UserId(user)].paced_until - used[UserId(user)].now for user in (1, 2)]
+    assert all(5 * pace.interval_us < left <= 6 * pace.interval_us for left in paced_us)
 
 
-async def test_the_notes_of_edges_are_written(stores: Stores) -> None:
+async def test_a_batch_writes_request_messages_and_the_ends_of_mutes(stores: Stores) -> None:
     await stores.writes.accounts.set_privacy(UserId(9), PrivacyChange(protected=True))
     changes = [
         (as_pair(1, 9), follow(PLENTY, message="May I?")),
         (as_pair(1, 8), mute(Millis(4_000_000_000_000))),
     ]
-    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    outcomes = [decision.outcome for decision in await change_concurrently(stores, changes)]
     assert outcomes == [Outcome.REQUESTED, Outcome.MUTED]
     pairs = [pair for pair, _ in changes]
     notes = await stores.reads.edge_notes.get_many(pairs)
     assert notes[pairs[0]].message == "May I?"
     assert notes[pairs[1]].muted_until == 4_000_000_000_000
-    await all_at_once(stores, [(pairs[0], mute(None)), (pairs[1], unmute())])
+    await change_concurrently(stores, [(pairs[0], mute(None)), (pairs[1], unmute())])
     notes = await stores.reads.edge_notes.get_many(pairs)
     assert notes[pairs[0]].message == "May I?"
     assert pairs[1] not in notes
@@ -204,7 +206,7 @@ async def test_the_notes_of_edges_are_written(stores: Stores) -> None:
 async def test_changes_of_one_pair_are_made_one_after_the_other(stores: Stores) -> None:
     pair = as_pair(1, 2)
     changes = [(pair, follow(PLENTY)), (pair, unfollow()), (pair.reversed, follow(PLENTY))]
-    outcomes = [decision.outcome for decision in await all_at_once(stores, changes)]
+    outcomes = [decision.outcome for decision in await change_concurrently(stores, changes)]
     assert outcomes[0] is Outcome.FOLLOWED
     (row,) = await stores.servers.postgres.fetch(
         "SELECT count(*) FROM following WHERE from_user_id = 2 AND kind = 1"
@@ -244,12 +246,12 @@ async def test_a_rule_that_fails_fails_only_its_own_change(stores: Stores) -> No
 
 @pytest.mark.plain("batches are for plain PostgreSQL")
 async def test_a_pair_that_another_writer_has_changed_is_not_written(stores: Stores) -> None:
-    async def overtaken() -> None:
+    async def write_meanwhile() -> None:
         await follows(stores, (1, 2))
 
     tables = PostgresEdgeBatches(stores.servers.postgres)
     changes = [(as_pair(1, 2), block(PLENTY)), (as_pair(1, 3), block(PLENTY))]
-    first, second = await tables.change_many(changes, overtaken)
+    first, second = await tables.change_many(changes, write_meanwhile)
     assert first is None
     assert isinstance(second, Decision)
     assert second.outcome is Outcome.BLOCKED
@@ -259,7 +261,7 @@ async def test_a_pair_that_another_writer_has_changed_is_not_written(stores: Sto
     assert [tuple(row) for row in kinds] == [(2, Kind.FOLLOW), (3, Kind.BLOCK)]
 
 
-async def test_a_batch_that_fails_is_made_one_by_one(
+async def test_the_changes_of_a_failed_batch_are_made_one_by_one(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_: object) -> list[Decision | Exception | None]:
@@ -267,11 +269,11 @@ async def test_a_batch_that_fails_is_made_one_by_one(
 
     monkeypatch.setattr(PostgresEdgeBatches, "change_many", broken)
     changes = [(as_pair(user, user + 100), follow(PLENTY)) for user in range(1, 6)]
-    outcomes = {decision.outcome for decision in await all_at_once(stores, changes)}
+    outcomes = {decision.outcome for decision in await change_concurrently(stores, changes)}
     assert outcomes == {Outcome.FOLLOWED}
 
 
-async def test_an_unavailable_server_fails_the_whole_batch(
+async def test_an_unavailable_postgresql_fails_the_whole_batch(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def unavailable(*_: object) -> list[Decision | Exception | None]:
@@ -307,7 +309,7 @@ async def test_batches_and_single_changes_of_the_same_users_do_not_deadlock(
 
     def batched(start: int) -> Awaitable[list[Decision]]:
         rotated = pairs[start:] + pairs[:start]
-        return all_at_once(
+        return change_concurrently(
             stores,
             [(pair, kinds[(place * start) % len(kinds)]()) for place, pair in enumerate(rotated)],
         )
@@ -319,9 +321,11 @@ async def test_batches_and_single_changes_of_the_same_users_do_not_deadlock(
     assert report.clean, report.drifts
 
 
-async def test_the_writers_and_the_others_see_a_batch(stores: Stores) -> None:
+async def test_a_batch_is_visible_to_writers_at_once_and_to_others_after_a_drain(
+    stores: Stores,
+) -> None:
     changes = [(as_pair(user, 500), follow(PLENTY)) for user in range(1, 6)]
-    await all_at_once(stores, changes)
+    await change_concurrently(stores, changes)
     relations = await stores.reads.edge_notes.own_edges(UserId(1), [UserId(500)])
     assert relations.keys() == {500}
     await drain_all(stores)

@@ -1,4 +1,4 @@
-"""The reads of the bench from a running gateway."""
+"""The reads of the benchmark, sent to a running gateway."""
 
 from dataclasses import replace
 
@@ -37,10 +37,11 @@ READS = [shape for shape in SHAPES if not shape.writes]
 
 
 async def fallbacks(gateway: Gateway) -> int:
+    """The number of operations that the gateway has left to graphql-core."""
     return counted((await gateway.http.get("/metrics")).text)
 
 
-async def asked(gateway: Gateway, shape: Shape) -> httpx.Response:
+async def sent(gateway: Gateway, shape: Shape) -> httpx.Response:
     (question,) = replace(shape, turns=1).questions(PEOPLE)
     return await gateway.http.post("/graphql", content=question.body, headers=question.headers)
 
@@ -51,14 +52,14 @@ async def test_no_read_of_the_bench_is_left_to_graphql_core(
 ) -> None:
     async with running_gateway(storage_settings) as gateway:
         before = await fallbacks(gateway)
-        for _ in range(2):  # with nothing cached, and with what the first has filled
-            response = await asked(gateway, shape)
+        for _ in range(2):  # with empty caches, then with what the first has filled
+            response = await sent(gateway, shape)
             assert response.status_code == 200
             assert "errors" not in response.json()
         assert await fallbacks(gateway) == before
 
 
-async def test_raw_writes_cursors_of_the_space_that_the_bench_has_filled(
+async def test_the_raw_server_and_the_gateway_give_equal_answers_in_a_space(
     storage_settings: StorageSettings,
 ) -> None:
     settings = in_space(storage_settings, "filled")
@@ -76,8 +77,8 @@ async def test_raw_writes_cursors_of_the_space_that_the_bench_has_filled(
         response = await gateway.http.post(
             "/graphql", content=question.body, headers=question.headers
         )
-        by_hand = await RawAnswers(wire, settings.space).following({"user": "1"}, b"")
-    assert orjson.loads(orjson.dumps(by_hand)) == response.json()["data"]
+        raw_answer = await RawAnswers(wire, settings.space).following({"user": "1"}, b"")
+    assert orjson.loads(orjson.dumps(raw_answer)) == response.json()["data"]
 
 
 NULL_CONDITION = """
@@ -99,10 +100,10 @@ async def test_the_bench_counts_what_is_left_to_graphql_core(
 
 
 @pytest.mark.parametrize(
-    ("fallen", "writes", "exit_code"), [(0, False, 0), (3, False, 1), (3, True, 0)]
+    ("fallback_count", "writes", "exit_code"), [(0, False, 0), (3, False, 1), (3, True, 0)]
 )
-def test_a_read_that_is_left_to_graphql_core_fails_the_bench(
-    fallen: int, writes: bool, exit_code: int
+def test_only_a_read_that_is_left_to_graphql_core_fails_the_benchmark(
+    fallback_count: int, writes: bool, exit_code: int
 ) -> None:
-    outcome = Outcome("shape", "Shape", 0, writes, fallbacks=fallen)
+    outcome = Outcome("shape", "Shape", 0, writes, fallbacks=fallback_count)
     assert len(left_to_graphql_core([outcome])) == exit_code

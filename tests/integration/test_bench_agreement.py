@@ -1,4 +1,4 @@
-"""Nothing is timed before all contestants agree, over full caches and over empty ones."""
+"""The benchmark measures servers only if their answers agree, with warm and with cold caches."""
 
 import asyncio
 from collections.abc import Iterator
@@ -27,22 +27,24 @@ FOLLOWERS = BY_NAME["followers-20"]
 
 @contextmanager
 def answering(name: str, answer: bytes) -> Iterator[ServerProcess]:
-    class Always(BaseHTTPRequestHandler):
+    """A server that gives the same answer to every request."""
+
+    class FixedAnswer(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def _reported(self) -> None:
+        def _send_answer(self) -> None:
             self.rfile.read(int(self.headers["content-length"] or 0))
             self.send_response(200)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)
 
-        do_GET = do_POST = _reported  # noqa: N815 - http.server's names
+        do_GET = do_POST = _send_answer  # noqa: N815 - http.server's names
 
         def log_message(self, *args: Any, **kwargs: Any) -> None:
             return
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Always)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FixedAnswer)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield ServerProcess(name, f"http://127.0.0.1:{server.server_port}", 0)
@@ -52,7 +54,7 @@ def answering(name: str, answer: bytes) -> Iterator[ServerProcess]:
 
 
 class Bench:
-    """A comparison of Kith and Strawberry, whose answers are given; it notes what is done."""
+    """Compares two servers, "kith" and "strawberry", with given answers. Records the steps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.done: list[str] = []
@@ -84,7 +86,7 @@ class Bench:
 
 
 @pytest.mark.parametrize("cold", [False, True])
-def test_a_different_answer_stops_the_run(
+def test_a_different_answer_stops_the_run_before_anything_is_timed(
     cold: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bench = Bench(monkeypatch, tmp_path)
@@ -93,7 +95,7 @@ def test_a_different_answer_stops_the_run(
     assert not any("timed" in what for what in bench.done)
 
 
-def test_everybody_is_compared_and_timed_over_empty_caches(
+def test_each_server_is_compared_and_timed_with_empty_caches(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bench = Bench(monkeypatch, tmp_path)

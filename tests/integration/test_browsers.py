@@ -1,4 +1,4 @@
-"""Pages of other origins, as a server meets them: preflights, answers and web sockets."""
+"""Requests of pages from other origins: preflights, answers and web sockets."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -27,28 +27,29 @@ async def app(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
         yield gateway
 
 
-def code(response: httpx.Response) -> str:
+def error_code(response: httpx.Response) -> str:
     (error,) = response.json()["errors"]
     assert error["message"]
     return str(error["extensions"]["code"])
 
 
-def names(response: httpx.Response, header: str) -> set[str]:
+def header_values(response: httpx.Response, header: str) -> set[str]:
+    """The comma-separated values of a header, in lower case."""
     return {name.strip().lower() for name in response.headers.get(header, "").split(",")}
 
 
 async def preflight(
     gateway: Gateway, origin: str = APP, method: str = "POST", headers: str | None = None
 ) -> httpx.Response:
-    asked = {"origin": origin, "access-control-request-method": method}
+    request_headers = {"origin": origin, "access-control-request-method": method}
     if headers is not None:
-        asked["access-control-request-headers"] = headers
-    return await gateway.http.options("/graphql", headers=asked)
+        request_headers["access-control-request-headers"] = headers
+    return await gateway.http.options("/graphql", headers=request_headers)
 
 
 @pytest.mark.parametrize("origin", [APP, "capacitor://localhost"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_preflight_of_an_allowed_origin_is_answered_and_remembered(
+async def test_a_preflight_of_an_allowed_origin_succeeds_and_may_be_cached(
     app: Gateway, origin: str, method: str
 ) -> None:
     response = await preflight(app, origin, method, "authorization,content-type")
@@ -56,10 +57,10 @@ async def test_a_preflight_of_an_allowed_origin_is_answered_and_remembered(
     assert response.content == b""
     assert "content-type" not in response.headers
     assert response.headers["access-control-allow-origin"] == origin
-    assert names(response, "access-control-allow-methods") == {"get", "post"}
-    assert names(response, "access-control-allow-headers") >= set(REQUEST_HEADERS)
+    assert header_values(response, "access-control-allow-methods") == {"get", "post"}
+    assert header_values(response, "access-control-allow-headers") >= set(REQUEST_HEADERS)
     assert int(response.headers["access-control-max-age"]) >= 600
-    assert "origin" in names(response, "vary")
+    assert "origin" in header_values(response, "vary")
     assert "access-control-allow-credentials" not in response.headers
 
 
@@ -97,24 +98,24 @@ async def test_empty_elements_of_the_list_of_headers_are_ignored(
         (APP, "POST", "content-type," * 800 + "content-type", "HEADER_NOT_ALLOWED"),
     ],
 )
-async def test_a_wrong_preflight_is_rejected_with_a_code(
+async def test_a_preflight_that_is_not_allowed_is_rejected_with_a_code(
     storage_settings: StorageSettings, origin: str, method: str, headers: str | None, expected: str
 ) -> None:
     production = BrowserSettings(SETTINGS.origins)
     async with running_gateway(storage_settings, browsers=production) as gateway:
         response = await preflight(gateway, origin, method, headers)
     assert response.status_code == 403
-    assert code(response) == expected
+    assert error_code(response) == expected
     assert len(response.content) < 1_000
     is_allowed = expected != "ORIGIN_NOT_ALLOWED"
     assert ("access-control-allow-origin" in response.headers) is is_allowed
 
 
-async def test_without_origins_no_page_of_another_origin_may_ask(
+async def test_without_configured_origins_other_origins_are_not_allowed(
     storage_settings: StorageSettings,
 ) -> None:
     async with running_gateway(storage_settings) as gateway:
-        assert code(await preflight(gateway)) == "ORIGIN_NOT_ALLOWED"
+        assert error_code(await preflight(gateway)) == "ORIGIN_NOT_ALLOWED"
         answer = await gateway.http.post("/graphql", json=QUERY, headers={"origin": APP})
     assert "access-control-allow-origin" not in answer.headers
 
@@ -133,38 +134,41 @@ async def test_without_origins_no_page_of_another_origin_may_ask(
         ({"content-encoding": "gzip"}, QUERY, 415),
     ],
 )
-async def test_every_answer_can_be_read_by_an_allowed_page(
+async def test_a_page_of_an_allowed_origin_can_read_every_answer(
     app: Gateway, headers: dict[str, str], body: Any, status: int
 ) -> None:
-    asked = {"origin": APP, **headers}
-    response = await app.http.post("/graphql", json=body, headers=asked)
+    request_headers = {"origin": APP, **headers}
+    response = await app.http.post("/graphql", json=body, headers=request_headers)
     assert response.status_code == status
     assert response.headers["access-control-allow-origin"] == APP
-    assert names(response, "access-control-expose-headers") >= {"retry-after", "www-authenticate"}
-    assert names(response, "vary") == {"accept", "origin"}
+    assert header_values(response, "access-control-expose-headers") >= {
+        "retry-after",
+        "www-authenticate",
+    }
+    assert header_values(response, "vary") == {"accept", "origin"}
 
 
-async def test_an_answer_to_a_page_that_is_not_allowed_does_not_say_that_it_is(
+async def test_an_answer_to_an_origin_that_is_not_allowed_does_not_allow_it(
     app: Gateway,
 ) -> None:
     for origin in (ELSEWHERE, "null"):
         response = await app.http.post("/graphql", json=QUERY, headers={"origin": origin})
         assert response.status_code == 200
         assert "access-control-allow-origin" not in response.headers
-        assert "origin" in names(response, "vary")
+        assert "origin" in header_values(response, "vary")
 
 
-async def test_without_an_origin_there_is_no_cors(app: Gateway) -> None:
+async def test_a_request_without_an_origin_gets_no_cors_headers(app: Gateway) -> None:
     response = await app.http.post("/graphql", json=QUERY)
     assert [name for name in response.headers if name.startswith("access-control")] == []
     assert response.headers["vary"] == "accept"
 
 
-async def test_any_origin_may_be_allowed_and_credentials_by_name(
+async def test_credentials_are_allowed_for_named_origins_but_not_for_a_wildcard(
     storage_settings: StorageSettings,
 ) -> None:
-    anybody = BrowserSettings(frozenset({"*"}))
-    async with running_gateway(storage_settings, browsers=anybody) as gateway:
+    any_origin = BrowserSettings(frozenset({"*"}))
+    async with running_gateway(storage_settings, browsers=any_origin) as gateway:
         for response in (
             await preflight(gateway, ELSEWHERE),
             await gateway.http.post("/graphql", json=QUERY, headers={"origin": ELSEWHERE}),
@@ -181,7 +185,7 @@ async def test_any_origin_may_be_allowed_and_credentials_by_name(
             assert response.headers["access-control-allow-credentials"] == "true"
 
 
-async def test_in_development_every_port_of_this_machine_may_ask(
+async def test_in_development_all_ports_of_this_machine_are_allowed_origins(
     storage_settings: StorageSettings,
 ) -> None:
     local = BrowserSettings(headers=frozenset({"x-viewer"}), local=True)
@@ -191,7 +195,7 @@ async def test_in_development_every_port_of_this_machine_may_ask(
             assert response.status_code == 204
             assert response.headers["access-control-allow-origin"] == origin
         for origin in ("http://localhost.evil.example", "http://127.0.0.1.evil.example", "null"):
-            assert code(await preflight(gateway, origin)) == "ORIGIN_NOT_ALLOWED"
+            assert error_code(await preflight(gateway, origin)) == "ORIGIN_NOT_ALLOWED"
 
 
 @pytest.mark.parametrize(
@@ -206,16 +210,16 @@ async def test_a_request_without_a_preflight_changes_nothing(
         headers["content-type"] = content_type
     body = b'{"query": %s}' % FOLLOW.encode().replace(b'"', b'\\"').join([b'"', b'"'])
     posted = await app.http.post("/graphql", content=body, headers=headers)
-    assert (posted.status_code, code(posted)) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    assert (posted.status_code, error_code(posted)) == (415, "UNSUPPORTED_MEDIA_TYPE")
     got = await app.http.get("/graphql", params={"query": FOLLOW}, headers=headers)
-    assert (got.status_code, code(got)) == (405, "METHOD_NOT_ALLOWED")
+    assert (got.status_code, error_code(got)) == (405, "METHOD_NOT_ALLOWED")
     streamed = await app.http.get(
         "/graphql", params={"query": FOLLOW}, headers={**headers, "accept": "text/event-stream"}
     )
     assert "METHOD_NOT_ALLOWED" in streamed.text
     assert (await app.data(FOLLOWED))["user"]["followingCount"] == 0
-    sent_right = {**headers, "content-type": "application/json"}
-    posted = await app.http.post("/graphql", content=body, headers=sent_right)
+    as_json = {**headers, "content-type": "application/json"}
+    posted = await app.http.post("/graphql", content=body, headers=as_json)
     assert posted.json()["data"]["followUser"]["outcome"] == "FOLLOWED"
 
 
@@ -231,7 +235,7 @@ async def test_a_request_without_a_preflight_changes_nothing(
         (["{own}.evil.example"], False),
     ],
 )
-async def test_the_same_origins_may_open_web_sockets(
+async def test_only_allowed_origins_can_open_web_sockets(
     storage_settings: StorageSettings, origins: list[str], is_open: bool
 ) -> None:
     async with live_gateway(storage_settings, browsers=SETTINGS) as live:
@@ -257,5 +261,5 @@ async def test_a_page_may_send_persisted_documents(storage_settings: StorageSett
         response = await gateway.http.post(
             "/graphql", json={"extensions": extensions}, headers={"origin": APP}
         )
-    assert code(response) == "PERSISTED_QUERY_NOT_SUPPORTED"
+    assert error_code(response) == "PERSISTED_QUERY_NOT_SUPPORTED"
     assert response.headers["access-control-allow-origin"] == APP

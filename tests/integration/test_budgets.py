@@ -1,4 +1,4 @@
-"""Budgets are spent in portions, shared by all processes, and kept without Redis."""
+"""Budgets are spent in portions, shared by all processes, and enforced without Redis too."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ SIZE = 1_000
 PORTION = SIZE // 20
 AN_HOUR_S = 3_600
 BUCKET = Bucket(SIZE, full_after_s=AN_HOUR_S)
-"""It refills so slowly that nothing returns during a test."""
+"""It refills so slowly that it gains no token during a test."""
 
 
 class Clock:
@@ -35,7 +35,7 @@ async def spend(budgets: Budgets, cost: int, caller: int | str = 1) -> None:
 
 
 async def spend_all(budgets: Budgets, cost: int = 10, caller: int | str = 1) -> int:
-    """Spend until the budget is used up. Returns how much that was."""
+    """Spend until the budget is used up. Return the sum of the costs."""
     spent = 0
     while True:
         try:
@@ -45,7 +45,7 @@ async def spend_all(budgets: Budgets, cost: int = 10, caller: int | str = 1) -> 
         spent += cost
 
 
-async def test_a_bucket_gives_what_it_holds_and_then_says_how_long_to_wait(stores: Stores) -> None:
+async def test_a_bucket_grants_what_it_has_and_when_empty_the_time_to_wait(stores: Stores) -> None:
     take = stores.caches.budgets.take
     assert await take("a", BUCKET, 0, 10, 60) == Grant(60, 940, 0)
     assert await take("a", BUCKET, 40, 10, 60) == Grant(60, 840, 0)
@@ -56,7 +56,7 @@ async def test_a_bucket_gives_what_it_holds_and_then_says_how_long_to_wait(store
     assert await take("b", BUCKET, 0, 10, 60) == Grant(60, 940, 0)
 
 
-async def test_a_bucket_fills_again_with_time(stores: Stores) -> None:
+async def test_a_bucket_refills_with_time(stores: Stores) -> None:
     take = stores.caches.budgets.take
     fast = Bucket(SIZE, full_after_s=1)
     await take("a", fast, 0, SIZE, SIZE)
@@ -67,21 +67,21 @@ async def test_a_bucket_fills_again_with_time(stores: Stores) -> None:
     assert all(0 < wait <= 100 for wait in waits)
 
 
-async def test_a_full_bucket_takes_no_memory(stores: Stores) -> None:
+async def test_a_bucket_expires_when_it_is_full_again(stores: Stores) -> None:
     key = "kith:public:budget:a"
     await stores.caches.budgets.take("a", BUCKET, 0, SIZE // 2, SIZE // 2)
     (expires_ms,) = await stores.servers.redis.pipe([("PTTL", key)])
     assert 0.9 < expires_ms / (AN_HOUR_S * 500) < 1.1
 
 
-async def test_most_requests_need_no_round_trip(stores: Stores) -> None:
+async def test_most_charges_need_no_round_trip_to_redis(stores: Stores) -> None:
     budgets = Budgets(stores.caches.budgets, BUCKET)
     before = stores.servers.redis.round_trips
     assert await spend_all(budgets, cost=1) == SIZE
     assert stores.servers.redis.round_trips - before <= SIZE // PORTION + 1
 
 
-async def test_a_caller_is_not_contacted_before_a_portion_is_spent(stores: Stores) -> None:
+async def test_redis_is_not_asked_before_the_first_portion_is_spent(stores: Stores) -> None:
     budgets = Budgets(stores.caches.budgets, BUCKET)
     assert [budgets.charge(1, 1) for _ in range(PORTION)] == [None] * PORTION
     waiting = budgets.charge(1, 1)
@@ -104,7 +104,7 @@ async def test_an_operation_may_cost_a_whole_budget(stores: Stores) -> None:
         await spend(budgets, 1)
 
 
-async def test_debts_are_paid_by_later_requests(stores: Stores) -> None:
+async def test_debits_without_a_check_are_charged_to_later_requests(stores: Stores) -> None:
     budgets = Budgets(stores.caches.budgets, BUCKET)
     for _ in range(10 * SIZE):
         budgets.debit(1, 1)
@@ -130,10 +130,10 @@ async def test_the_remaining_budget_is_reported(stores: Stores) -> None:
     assert later == pytest.approx(SIZE / 2, rel=0.05)
 
 
-async def test_requests_that_arrive_together_take_one_portion(stores: Stores) -> None:
+async def test_concurrent_charges_take_one_portion_from_redis(stores: Stores) -> None:
     budgets = Budgets(stores.caches.budgets, BUCKET)
     await spend(budgets, PORTION)
-    await stores.servers.redis.ping()  # so that it is connected
+    await stores.servers.redis.ping()  # connect before the round trips are counted
     before = stores.servers.redis.round_trips
     waiting = [budgets.charge(1, 1) for _ in range(20)]
     for one in waiting:
@@ -142,7 +142,7 @@ async def test_requests_that_arrive_together_take_one_portion(stores: Stores) ->
     assert stores.servers.redis.round_trips - before == 1
 
 
-async def test_the_callers_of_a_process_are_bounded(stores: Stores) -> None:
+async def test_a_process_remembers_a_bounded_number_of_callers(stores: Stores) -> None:
     budgets = Budgets(stores.caches.budgets, BUCKET)
     for caller in range(CALLERS_MAX + 10):
         assert budgets.charge(caller, 1) is None

@@ -1,4 +1,4 @@
-"""Loading files of edges: complete, repeatable, after any kill, and while others write."""
+"""Loads of files of edges: complete, repeatable, also after a kill and while others write."""
 
 import asyncio
 import random
@@ -55,12 +55,13 @@ def pair(source: int, target: int) -> Pair:
     return Pair(UserId(source), UserId(target))
 
 
-def counted(report: LoadReport) -> tuple[int, int, int]:
+def lines_by_result(report: LoadReport) -> tuple[int, int, int]:
+    """The numbers of edges loaded, of lines whose edge existed, and of bad lines."""
     return report.loaded, report.present, report.bad
 
 
 @pytest.mark.usefixtures("small_segments")
-async def test_a_file_becomes_edges_reverse_rows_and_counts(
+async def test_a_load_writes_forward_rows_reverse_rows_and_counts(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     edges = ring(400, 6)
@@ -68,7 +69,7 @@ async def test_a_file_becomes_edges_reverse_rows_and_counts(
     report = await bulk_load(
         storage_settings, write_edges(tmp_path / "edges.csv", chance.sample(edges, len(edges)))
     )
-    assert counted(report) == (2400, 0, 0)
+    assert lines_by_result(report) == (2400, 0, 0)
     assert report.lines == 2401
     assert await follows_of(storage_settings) == sorted(edges)
     assert await fetch(
@@ -85,11 +86,11 @@ async def test_loading_a_file_twice_changes_nothing(
 ) -> None:
     path = write_edges(tmp_path / "edges.csv", ring(400, 6))
     await bulk_load(storage_settings, path)
-    everything = "SELECT * FROM following ORDER BY 1, 2"
-    before = await fetch(storage_settings, everything)
+    all_rows = "SELECT * FROM following ORDER BY 1, 2"
+    before = await fetch(storage_settings, all_rows)
     report = await bulk_load(storage_settings, path)
-    assert counted(report) == (0, 2400, 0)
-    assert await fetch(storage_settings, everything) == before
+    assert lines_by_result(report) == (0, 2400, 0)
+    assert await fetch(storage_settings, all_rows) == before
     await assert_whole(storage_settings)
 
 
@@ -98,10 +99,10 @@ async def test_a_file_without_edges_loads_nothing(
     storage_settings: StorageSettings, tmp_path: Path, content: str
 ) -> None:
     (tmp_path / "edges.csv").write_text(content)
-    assert counted(await bulk_load(storage_settings, tmp_path / "edges.csv")) == (0, 0, 0)
+    assert lines_by_result(await bulk_load(storage_settings, tmp_path / "edges.csv")) == (0, 0, 0)
 
 
-async def test_an_edge_without_a_date_begins_when_it_is_loaded(
+async def test_an_edge_without_a_date_gets_the_date_of_the_load(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     (tmp_path / "edges.csv").write_text("1,2\n2,1\n")
@@ -114,7 +115,7 @@ async def test_an_edge_without_a_date_begins_when_it_is_loaded(
 
 
 @pytest.mark.usefixtures("small_segments")
-async def test_of_several_lines_of_one_edge_the_first_counts(
+async def test_the_first_of_several_lines_with_the_same_edge_is_loaded(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     """Within a segment and across segments that are merged at the same time."""
@@ -124,12 +125,12 @@ async def test_of_several_lines_of_one_edge_the_first_counts(
         some = edges[start : start + 200]
         lines += [(a, b, since + times) for times in range(4) for a, b, since in some]
     report = await bulk_load(storage_settings, write_edges(tmp_path / "edges.csv", lines))
-    assert counted(report) == (6000, 18000, 0)
+    assert lines_by_result(report) == (6000, 18000, 0)
     assert await follows_of(storage_settings) == sorted(edges)
     await assert_whole(storage_settings)
 
 
-async def test_a_load_keeps_the_dates_of_follows_and_restores_ended_ones(
+async def test_a_load_keeps_the_dates_of_existing_follows_and_replaces_ended_ones(
     storage_settings: StorageSettings, postgres: Postgres, tmp_path: Path
 ) -> None:
     edges = PostgresEdges(postgres)
@@ -137,11 +138,11 @@ async def test_a_load_keeps_the_dates_of_follows_and_restores_ended_ones(
         await edges.change(pair(1, other), follow(PLENTY))
     await edges.change(pair(1, 3), unfollow())  # its lane has not been drained
     await edges.change(pair(3, 1), follow(PLENTY))
-    (kept,) = await fetch(storage_settings, "SELECT since FROM following WHERE to_user_id = 2")
+    (existing,) = await fetch(storage_settings, "SELECT since FROM following WHERE to_user_id = 2")
     path = write_edges(tmp_path / "edges.csv", [(1, 2, 5), (1, 3, 6), (1, 4, 7)])
-    assert counted(await bulk_load(storage_settings, path)) == (2, 1, 0)
+    assert lines_by_result(await bulk_load(storage_settings, path)) == (2, 1, 0)
     assert await follows_of(storage_settings) == [
-        (1, 2, kept[0]),
+        (1, 2, existing[0]),
         (1, 3, 6),
         (1, 4, 7),
         (3, 1, (await follows_of(storage_settings))[-1][2]),
@@ -150,7 +151,7 @@ async def test_a_load_keeps_the_dates_of_follows_and_restores_ended_ones(
     await assert_whole(storage_settings)
 
 
-WHAT_THERE_IS: Edges = {
+EXISTING_EDGES: Edges = {
     (1, 2): (Kind.WHISPER, Flags.CLOSE_FOLLOW),
     (1, 3): Kind.REQUEST,
     (1, 4): (Kind.BLOCK, Flags.MUTED),
@@ -160,34 +161,35 @@ WHAT_THERE_IS: Edges = {
     (8, 1): Kind.WHISPER,
     (1, 9): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
 }
-GONE = 10
+DELETED_USER = 10
 
 
 @pytest.mark.parametrize("drained", [True, False], ids=["drained", "lanes lag"])
-@pytest.mark.parametrize("fresh", [True, False], ids=["no edge of it is known", "some are"])
-async def test_only_what_may_be_a_follow_becomes_one(
-    stores: Stores, storage_settings: StorageSettings, tmp_path: Path, drained: bool, fresh: bool
+@pytest.mark.parametrize(
+    "only_new", [True, False], ids=["new edges only", "new and existing edges"]
+)
+async def test_a_load_skips_edges_with_a_block_whisper_request_or_deleted_account(
+    stores: Stores, storage_settings: StorageSettings, tmp_path: Path, drained: bool, only_new: bool
 ) -> None:
-    """A load respects what users are to each other, and whose account is deleted."""
-    await edges(stores, WHAT_THERE_IS)
+    await edges(stores, EXISTING_EDGES)
     if drained:
         await drain_all(stores)
-    await stores.writes.account_states.change(UserId(GONE), AccountState.DELETED)
-    new = [(1, 5, 5), (1, 7, 5), (1, 8, 5), (1, GONE, 5), (GONE, 1, 5)]
-    known = [] if fresh else [(1, other, 5) for other in (2, 3, 4, 6, 9)]
+    await stores.writes.account_states.change(UserId(DELETED_USER), AccountState.DELETED)
+    new = [(1, 5, 5), (1, 7, 5), (1, 8, 5), (1, DELETED_USER, 5), (DELETED_USER, 1, 5)]
+    known = [] if only_new else [(1, other, 5) for other in (2, 3, 4, 6, 9)]
     report = await bulk_load(storage_settings, write_edges(tmp_path / "e.csv", new + known))
-    assert report.kept == (3 if fresh else 6)
-    assert counted(report) == ((2, 0, 0) if fresh else (3, 1, 0))
+    assert report.kept == (3 if only_new else 6)
+    assert lines_by_result(report) == ((2, 0, 0) if only_new else (3, 1, 0))
     rows = await fetch(
         storage_settings,
         "SELECT to_user_id, kind, flags FROM following WHERE from_user_id = 1 ORDER BY 1",
     )
-    noted = Flags.MUTED | Flags.DISMISSED
+    flags = Flags.MUTED | Flags.DISMISSED
     assert rows == [
         (2, Kind.WHISPER, Flags.CLOSE_FOLLOW),
         (3, Kind.REQUEST, 0),
         (4, Kind.BLOCK, Flags.MUTED),
-        (6, Kind.NONE if fresh else Kind.FOLLOW, noted),
+        (6, Kind.NONE if only_new else Kind.FOLLOW, flags),
         (7, Kind.FOLLOW, 0),
         (8, Kind.FOLLOW, 0),
         (9, Kind.FOLLOW, Flags.CLOSE_FOLLOW),
@@ -202,17 +204,17 @@ async def test_only_what_may_be_a_follow_becomes_one(
 async def test_a_load_after_an_unfollow_that_was_not_drained_counts_correctly(
     stores: Stores, storage_settings: StorageSettings, tmp_path: Path, kind: Kind
 ) -> None:
-    """The end has not reached the reverse side when the load writes the follow there."""
+    """The reverse row has not been updated by the unfollow when the load writes the follow."""
     await edges(stores, {(1, 2): kind})
     await drain_all(stores)
     await edges(stores, {(1, 2): Kind.NONE})
     path = write_edges(tmp_path / "edges.csv", [(1, 2, 5)])
-    assert counted(await bulk_load(storage_settings, path)) == (1, 0, 0)
+    assert lines_by_result(await bulk_load(storage_settings, path)) == (1, 0, 0)
     await drain_all(stores)
     await assert_whole(storage_settings)
 
 
-async def test_a_reverse_row_that_nobody_wanted_does_not_stop_a_load(
+async def test_a_reverse_row_without_a_forward_row_does_not_stop_a_load(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     await execute(
@@ -221,7 +223,7 @@ async def test_a_reverse_row_that_nobody_wanted_does_not_stop_a_load(
         "INSERT INTO follower_count VALUES (2, 1, 0)",
     )
     path = write_edges(tmp_path / "edges.csv", [(1, 2, 5)])
-    assert counted(await bulk_load(storage_settings, path)) == (1, 0, 0)
+    assert lines_by_result(await bulk_load(storage_settings, path)) == (1, 0, 0)
     await assert_whole(storage_settings)
 
 
@@ -230,7 +232,7 @@ async def test_a_bad_line_is_skipped_and_reported(
 ) -> None:
     (tmp_path / "edges.csv").write_text("1,2\n3,3\n4,5\nx\n")
     report = await bulk_load(storage_settings, tmp_path / "edges.csv")
-    assert counted(report) == (2, 0, 2)
+    assert lines_by_result(report) == (2, 0, 2)
     assert report.bad_lines == (
         BadLine(2, "a user cannot follow themselves"),
         BadLine(4, "1 of 2 fields"),
@@ -252,7 +254,7 @@ async def test_a_file_with_a_bad_line_can_be_rejected_before_anything_changes(
     assert (report.rejected, report.loaded) == (False, 1)
 
 
-async def test_a_file_with_other_columns_is_no_file_of_edges(
+async def test_a_file_with_other_columns_is_rejected(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     (tmp_path / "edges.csv").write_text("name,age\n1,2\n")
@@ -261,23 +263,25 @@ async def test_a_file_with_other_columns_is_no_file_of_edges(
 
 
 @pytest.mark.usefixtures("small_segments")
-async def test_progress_ends_with_the_whole_file(
+async def test_the_last_progress_report_covers_the_whole_file(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    result: list[Progress] = []
+    reports: list[Progress] = []
 
     async def record(progress: Progress) -> None:
-        result.append(progress)
+        reports.append(progress)
 
     path = write_edges(tmp_path / "edges.csv", ring(400, 6))
     await bulk_load(storage_settings, path, on_progress=record)
-    assert result == sorted(result, key=lambda progress: progress.loaded)
-    assert len(result) > 10
-    assert result[-1] == Progress(False, 2401, path.stat().st_size, path.stat().st_size, 2400, 0, 0)
+    assert reports == sorted(reports, key=lambda progress: progress.loaded)
+    assert len(reports) > 10
+    assert reports[-1] == Progress(
+        False, 2401, path.stat().st_size, path.stat().st_size, 2400, 0, 0
+    )
 
 
 @pytest.mark.plain("a load of Citus cannot know when the shards were analyzed")
-async def test_the_tables_are_analyzed_only_if_they_have_grown_by_a_share(
+async def test_a_load_analyzes_the_tables_only_if_it_makes_them_much_larger(
     storage_settings: StorageSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "ANALYZE_FROM", 1)
@@ -308,7 +312,7 @@ async def test_one_load_of_a_space_runs_at_a_time(
             await bulk_load(storage_settings, path)
 
 
-KILLED = """
+LOAD_IN_A_PROCESS = """
 import asyncio, sys
 from pathlib import Path
 from storage.files import edge_file
@@ -326,17 +330,17 @@ asyncio.run(bulk_load.bulk_load(settings, Path(sys.argv[2]), on_progress=record)
 
 
 @pytest.mark.usefixtures("small_segments")
-async def test_a_load_that_was_killed_goes_on_where_it_stopped(
+async def test_a_load_resumes_where_a_killed_one_stopped(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     edges = ring(5000, 6)
     path = write_edges(tmp_path / "edges.csv", random.Random(2).sample(edges, len(edges)))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", KILLED, storage_settings.database_url, path, stdout=-1
+        sys.executable, "-c", LOAD_IN_A_PROCESS, storage_settings.database_url, path, stdout=-1
     )
     assert process.stdout is not None
     async with asyncio.timeout(DEADLINE_S):
-        # Three connections have at most three segments of some 500 edges in hand.
+        # Three connections merge at most three segments at a time, of about 500 edges each.
         while int(await process.stdout.readline()) < 5000:
             pass
         process.kill()
@@ -355,9 +359,9 @@ async def test_counts_stay_exact_while_others_follow_unfollow_and_drain(
     storage_settings: StorageSettings, postgres: Postgres, tmp_path: Path
 ) -> None:
     users, chance = 60, random.Random(3)
-    everybody = [(a, b) for a in range(1, users) for b in range(1, users) if a != b]
+    all_pairs = [(a, b) for a in range(1, users) for b in range(1, users) if a != b]
     path = write_edges(
-        tmp_path / "edges.csv", [(a, b, 5) for a, b in chance.sample(everybody, len(everybody))]
+        tmp_path / "edges.csv", [(a, b, 5) for a, b in chance.sample(all_pairs, len(all_pairs))]
     )
     edges, outbox = PostgresEdges(postgres), Outbox(postgres)
     outcomes: set[Outcome] = set()
@@ -366,7 +370,7 @@ async def test_counts_stay_exact_while_others_follow_unfollow_and_drain(
     async def write() -> None:
         while not loaded.is_set():
             rule = follow(PLENTY) if chance.random() < 0.5 else unfollow()
-            decision = await edges.change(pair(*chance.choice(everybody)), rule)
+            decision = await edges.change(pair(*chance.choice(all_pairs)), rule)
             outcomes.add(decision.outcome)
 
     async def drain() -> None:
@@ -385,7 +389,7 @@ async def test_counts_stay_exact_while_others_follow_unfollow_and_drain(
 
 
 @pytest.mark.parametrize("rows", [0, 99, 130, 200, 10_000])
-async def test_the_parts_of_a_segment_have_each_slot_once(rows: int) -> None:
+async def test_the_parts_of_a_segment_have_each_lock_slot_once(rows: int) -> None:
     parts = load_segment.parts(rows, 25)
     slots = [slot for part in parts for slot in range(part.first, part.last + 1)]
     assert slots == list(range(locks.PAIR_SLOTS))
@@ -393,18 +397,18 @@ async def test_the_parts_of_a_segment_have_each_slot_once(rows: int) -> None:
 
 
 @pytest.mark.usefixtures("small_segments")
-async def test_the_first_of_two_lines_counts_in_segments_with_other_parts(
+async def test_the_first_of_two_lines_is_loaded_from_segments_with_different_parts(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     """The second segment is short, and has fewer and larger parts than the first."""
     edges = ring(100, 6)
     again = [(a, b, since + 1) for a, b, since in edges[:300]]
     report = await bulk_load(storage_settings, write_edges(tmp_path / "e.csv", edges + again))
-    assert counted(report) == (600, 300, 0)
+    assert lines_by_result(report) == (600, 300, 0)
     assert await follows_of(storage_settings) == sorted(edges)
 
 
-async def test_the_database_and_the_writers_agree_on_the_slot_of_a_pair(
+async def test_sql_and_python_compute_the_same_lock_slot_of_a_pair(
     storage_settings: StorageSettings,
 ) -> None:
     ids = [1, 2, 4092, 4093, 4094, 1_234_567_890_123_456_789, 2**63 - 2, 2**63 - 1]

@@ -1,4 +1,4 @@
-"""The playground's bundle is built beside everything else, and never half."""
+"""The playground is bundled in a copy of its sources, and a failed build keeps the old bundle."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 
-BUILDS = """#!/bin/sh
+NPM_THAT_SUCCEEDS = """#!/bin/sh
 case "$1" in
   ci) mkdir node_modules ;;
   run) mkdir -p ../assets && echo new > ../assets/playground.js && echo new > ../assets/worker.js ;;
@@ -48,7 +48,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None) -> None:
-    """Makes `script` the only npm, or none."""
+    """Make `script` the only npm in PATH, or none."""
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)
     if script is not None:
@@ -66,7 +66,7 @@ def names(folder: Path) -> set[str]:
 def test_a_bundle_is_built_once_and_again_when_its_sources_change(
     tmp_path: Path, sources: Path, assets: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    npm(tmp_path, monkeypatch, BUILDS)
+    npm(tmp_path, monkeypatch, NPM_THAT_SUCCEEDS)
     (assets / "old.js").touch()
     assert bundle(sources, assets, work).startswith("bundled in")
     assert names(assets) == {"playground.js", "worker.js", ".built-from"}
@@ -92,7 +92,7 @@ def test_a_bundle_is_built_once_and_again_when_its_sources_change(
         ("#!/bin/sh\nexit 0\n", "the build made no playground.js"),
     ],
 )
-def test_a_build_that_fails_says_why_and_keeps_the_bundle_that_is_there(
+def test_a_failed_build_reports_the_reason_and_keeps_the_old_bundle(
     tmp_path: Path,
     sources: Path,
     assets: Path,
@@ -111,7 +111,7 @@ def test_a_build_that_fails_says_why_and_keeps_the_bundle_that_is_there(
     assert not (assets / BUILDING).exists()
 
 
-def test_a_build_that_takes_too_long_is_ended(
+def test_a_build_is_stopped_at_the_deadline(
     tmp_path: Path, sources: Path, assets: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     npm(tmp_path, monkeypatch, "#!/bin/sh\nsleep 600 & sleep 600\n")
@@ -120,7 +120,7 @@ def test_a_build_that_takes_too_long_is_ended(
         bundle(sources, assets, work)
 
 
-COPY = """
+BUNDLE_IN_A_PROCESS = """
 import sys
 from pathlib import Path
 from gateway import bundling
@@ -129,9 +129,9 @@ sys.exit(bundling.main())
 """
 
 
-async def started(sources: Path, assets: Path) -> asyncio.subprocess.Process:
+async def start_bundling(sources: Path, assets: Path) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", COPY, str(sources), str(assets)),
+        *(sys.executable, "-c", BUNDLE_IN_A_PROCESS, str(sources), str(assets)),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -139,7 +139,7 @@ async def started(sources: Path, assets: Path) -> asyncio.subprocess.Process:
     )
 
 
-async def test_a_build_that_is_stopped_leaves_no_marker_and_no_process(
+async def test_a_build_that_is_terminated_leaves_no_marker_and_no_process(
     tmp_path: Path, sources: Path, assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid_file = tmp_path / "pid"
@@ -148,14 +148,14 @@ async def test_a_build_that_is_stopped_leaves_no_marker_and_no_process(
         monkeypatch,
         f"#!/bin/sh\necho $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; sleep 600\n",
     )
-    process = await started(sources, assets)
+    process = await start_bundling(sources, assets)
 
     async def runs() -> bool:
         return _exists(pid_file)
 
     await until(runs, "npm runs")
     assert _exists(assets / BUILDING)
-    second = await started(sources, assets)
+    second = await start_bundling(sources, assets)
     out, _ = await second.communicate()
     assert (second.returncode, out) == (0, b"the playground: another process bundles it already\n")
     process.send_signal(signal.SIGTERM)
