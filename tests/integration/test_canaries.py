@@ -1,4 +1,4 @@
-"""Canaries: they measure a lane's lag, and nobody sees them."""
+"""Canaries measure the lag of each lane, and no user sees them."""
 
 from prometheus_client import generate_latest
 
@@ -24,16 +24,18 @@ async def test_each_lane_has_one_canary_and_its_lag_is_published(stores: Stores)
     await until(is_woken, "every lane is woken, as by a change")
     await write_canaries(stores)
     assert (await stores.jobs.lanes.progress.backlog()).waiting == LANES
-    waiting = await stores.jobs.lanes.canaries.lags()
-    assert waiting.keys() == set(map(Lane, range(LANES)))
-    assert min(waiting.values()) > 0
+    ages = await stores.jobs.lanes.canaries.lags()
+    assert ages.keys() == set(map(Lane, range(LANES)))
+    assert min(ages.values()) > 0
     await drain_all(stores)
-    took = await stores.jobs.lanes.canaries.lags()
-    assert all(took[lane] >= waiting[lane] for lane in waiting)
-    assert await stores.jobs.lanes.canaries.lags() == took, "it is a measurement, and not an age"
+    lags = await stores.jobs.lanes.canaries.lags()
+    assert all(lags[lane] >= ages[lane] for lane in ages)
+    assert await stores.jobs.lanes.canaries.lags() == lags, (
+        "the lag of an applied canary does not grow"
+    )
 
 
-async def test_a_canary_that_waits_counts_with_its_age(stores: Stores) -> None:
+async def test_the_lag_of_a_pending_canary_is_its_age(stores: Stores) -> None:
     await write_canaries(stores)
     await drain_all(stores)
     await write_canaries(stores)
@@ -41,11 +43,15 @@ async def test_a_canary_that_waits_counts_with_its_age(stores: Stores) -> None:
     assert min((await stores.jobs.lanes.canaries.lags()).values()) >= 90
 
 
-async def test_nobody_sees_a_canary(stores: Stores, storage_settings: StorageSettings) -> None:
+async def test_a_canary_causes_no_reverse_row_count_event_or_notification(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
     await follows(stores, (1, 2))
     await write_canaries(stores)
     await drain_all(stores)
-    assert await counted(stores) == (1, 2), "only the user's change has a reverse row and a count"
+    assert await rows_and_least_user(stores) == (1, 2), (
+        "only the user's change has a reverse row and a count"
+    )
     streams = [f"kith:public:events:{lane}" for lane in range(LANES)]
     events = await stores.servers.broker.pipe([("XLEN", stream) for stream in streams])
     assert sum(events) == 1
@@ -56,8 +62,8 @@ async def test_nobody_sees_a_canary(stores: Stores, storage_settings: StorageSet
     assert (report.forward_rows, report.reverse_rows, report.users) == (1, 1, 2)
 
 
-async def counted(stores: Stores) -> tuple[int, int]:
-    """The number of reverse rows, and the least user with a count of followers."""
+async def rows_and_least_user(stores: Stores) -> tuple[int, int]:
+    """The number of reverse rows, and the lowest user id in `follower_count`."""
     row = await stores.servers.postgres.row(
         "SELECT (SELECT count(*) FROM follower) AS rows,"
         " (SELECT min(user_id) FROM follower_count) AS least"
@@ -66,7 +72,7 @@ async def counted(stores: Stores) -> tuple[int, int]:
     return row["rows"], row["least"]
 
 
-async def test_canaries_follow_the_number_of_lanes(
+async def test_each_lane_has_a_canary_after_the_number_of_lanes_changes(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await write_canaries(stores)

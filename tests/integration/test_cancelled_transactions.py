@@ -1,4 +1,4 @@
-"""PostgreSQL cancels a transaction because of a deadlock or a conflict: it is run again."""
+"""Transactions that PostgreSQL cancels because of a deadlock or a conflict are run again."""
 
 import asyncio
 
@@ -24,8 +24,8 @@ ALWAYS = 1_000
 USER = UserId(7)
 LANE = lane_of(USER)
 
-COUNT = "CREATE SEQUENCE cancelled"
-CANCEL = """
+CREATE_SEQUENCE = "CREATE SEQUENCE cancelled"
+CREATE_FUNCTION = """
 CREATE FUNCTION cancel() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF nextval('cancelled') <= TG_ARGV[0]::bigint THEN
@@ -34,18 +34,18 @@ BEGIN
     RETURN NULL;
 END $$
 """
-"""The sequence counts the tries, because a rollback keeps its value."""
+"""A rollback does not reset the sequence, so it counts the tries."""
 TRIES = "SELECT last_value FROM cancelled"
-WAITING = "SELECT count(*) FILTER (WHERE NOT applied), max(tries) FROM outbox"
+OUTBOX = "SELECT count(*) FILTER (WHERE NOT applied), max(tries) FROM outbox"
 
 
 async def cancel(stores: Stores, event: str, times: int, code: str = DEADLOCK) -> None:
-    """Cancel the next transactions that do `event`, such as INSERT ON follower."""
+    """Cancel the next `times` transactions with `event`, such as INSERT ON follower."""
     trigger = (
         f"CREATE TRIGGER cancelled AFTER {event} FOR EACH STATEMENT"
         f" EXECUTE FUNCTION cancel({times}, '{code}')"
     )
-    for statement in (COUNT, CANCEL, trigger):
+    for statement in (CREATE_SEQUENCE, CREATE_FUNCTION, trigger):
         await stores.servers.postgres.fetch(statement)
 
 
@@ -55,13 +55,13 @@ async def tries(stores: Stores) -> int:
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_pause_between_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "PAUSE_S", 0)
 
 
 @pytest.mark.parametrize("code", [DEADLOCK, CONFLICT])
 @pytest.mark.parametrize("event", ["INSERT ON follower", "UPDATE ON outbox", "DELETE ON outbox"])
-async def test_a_drain_is_run_again(
+async def test_a_cancelled_drain_is_run_again(
     stores: Stores, storage_settings: StorageSettings, event: str, code: str
 ) -> None:
     await follows(stores, (1, USER), (2, USER))
@@ -72,21 +72,21 @@ async def test_a_drain_is_run_again(
     await assert_whole(storage_settings)
 
 
-async def test_a_drain_that_is_always_cancelled_fails_and_its_changes_wait(
+async def test_a_drain_that_is_always_cancelled_fails_and_its_changes_stay_pending(
     stores: Stores,
 ) -> None:
-    """They are not moved to the failed changes, as those that cannot be applied are."""
+    """They do not become failed changes, unlike changes that cannot be applied."""
     await follows(stores, (1, USER))
     await cancel(stores, "INSERT ON follower", ALWAYS)
     with pytest.raises(Unavailable):
         await stores.jobs.lanes.drain.lane(LANE)
     assert await tries(stores) == transactions.TRIES
     assert await stores.jobs.lanes.failed_changes.count() == 0
-    assert [tuple(row) for row in await stores.servers.postgres.fetch(WAITING)] == [(1, 0)]
+    assert [tuple(row) for row in await stores.servers.postgres.fetch(OUTBOX)] == [(1, 0)]
 
 
 @pytest.mark.parametrize("code", [DEADLOCK, CONFLICT])
-async def test_a_change_is_decided_again(
+async def test_a_cancelled_change_is_decided_again(
     stores: Stores, storage_settings: StorageSettings, code: str
 ) -> None:
     await cancel(stores, "INSERT ON outbox", 2, code)
@@ -96,7 +96,7 @@ async def test_a_change_is_decided_again(
     await assert_whole(storage_settings)
 
 
-async def test_a_batch_of_changes_is_decided_again(
+async def test_a_cancelled_batch_of_changes_is_decided_again(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await cancel(stores, "INSERT ON outbox", 2)
@@ -104,12 +104,12 @@ async def test_a_batch_of_changes_is_decided_again(
     changes = [edges.change(as_pair(source, USER), follow(PLENTY)) for source in (1, 2, 3)]
     made = await asyncio.gather(*changes)
     assert {decision.outcome for decision in made} == {Outcome.FOLLOWED}
-    assert await tries(stores) == 3, "one transaction has them all"
+    assert await tries(stores) == 3, "all changes are in one transaction"
     await drain_all(stores)
     await assert_whole(storage_settings)
 
 
-async def test_settings_are_saved_again(stores: Stores) -> None:
+async def test_a_cancelled_change_of_settings_is_made_again(stores: Stores) -> None:
     await cancel(stores, "UPDATE ON account", 2)
     saved = await stores.writes.accounts.set_privacy(USER, PrivacyChange(protected=True))
     assert saved.outcome is Outcome.UPDATED

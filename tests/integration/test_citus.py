@@ -24,7 +24,7 @@ from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: make citus-test")
 
 MACHINES = "SELECT nodename FROM pg_dist_node ORDER BY nodeid"
-DIFFERENCES = """
+SUMS = """
 SELECT (SELECT count(*) FROM following WHERE kind = 1) AS follows,
     (SELECT sum(follows) FROM following_count) AS following,
     (SELECT sum(follows) FROM follower_count) AS followers,
@@ -32,7 +32,7 @@ SELECT (SELECT count(*) FROM following WHERE kind = 1) AS follows,
         AS friends,
     (SELECT count(*) FROM outbox) AS waiting
 """
-MUTUAL = "SELECT from_user_id, to_user_id FROM following WHERE kind = 1"
+FOLLOWS = "SELECT from_user_id, to_user_id FROM following WHERE kind = 1"
 
 
 async def machines(database_url: str) -> list[str]:
@@ -56,10 +56,10 @@ async def gateways(storage_settings: StorageSettings) -> AsyncIterator[list[Stor
         ]
 
 
-async def test_both_sides_of_a_pair_change_it_through_different_machines(
+async def test_counts_are_exact_if_both_users_write_through_different_machines(
     gateways: list[Stores],
 ) -> None:
-    """A pair's changes have one order, or the number of friends would be wrong."""
+    """The changes of a pair need one order. Otherwise, the number of friends is wrong."""
     pairs = [(1, 2), (2, 1), (3, 4), (4, 3)]
 
     async def write(stores: Stores, source: int, target: int) -> None:
@@ -74,13 +74,13 @@ async def test_both_sides_of_a_pair_change_it_through_different_machines(
         )
     )
     await drain_all(gateways[1])
-    (row,) = await gateways[2].servers.postgres.fetch(DIFFERENCES)
-    edges = {tuple(row) for row in await gateways[3].servers.postgres.fetch(MUTUAL)}
+    (row,) = await gateways[2].servers.postgres.fetch(SUMS)
+    edges = {tuple(row) for row in await gateways[3].servers.postgres.fetch(FOLLOWS)}
     friends = sum((target, source) in edges for source, target in edges)
     assert tuple(row) == (len(edges), len(edges), len(edges), friends, 0)
 
 
-async def test_one_machine_drains_a_lane_at_a_time(gateways: list[Stores]) -> None:
+async def test_a_lane_is_drained_by_one_machine_at_a_time(gateways: list[Stores]) -> None:
     one, other = gateways[1], gateways[2]
     async with one.jobs.lanes.outbox._locked(Lane(3), waits=True):
         with pytest.raises(LaneTaken):
@@ -101,18 +101,20 @@ async def test_drains_of_two_lanes_do_not_wait_for_each_other(gateways: list[Sto
         applied = await outbox._apply(connection, one, 1000, 0, None)
         assert len(applied.ids) + len((await outbox.apply(other, 1000)).ids) == len(targets)
     await drain_all(stores)
-    (row,) = await stores.servers.postgres.fetch(DIFFERENCES)
+    (row,) = await stores.servers.postgres.fetch(SUMS)
     assert (row["followers"], row["waiting"]) == (len(targets), 0)
 
 
-async def test_changes_through_any_machine_wait_in_their_order(gateways: list[Stores]) -> None:
+async def test_changes_through_all_machines_are_in_the_outbox_in_their_order(
+    gateways: list[Stores],
+) -> None:
     for source, stores in enumerate([*gateways, *gateways], 11):
         await follows(stores, (source, 7))
     rows = await gateways[0].servers.postgres.fetch("SELECT from_user_id FROM outbox ORDER BY id")
     assert [row["from_user_id"] for row in rows] == list(range(11, 11 + 2 * len(gateways)))
 
 
-async def test_lanes_move_with_all_that_waits(
+async def test_pending_changes_move_to_new_lanes(
     gateways: list[Stores], storage_settings: StorageSettings
 ) -> None:
     stores = gateways[0]
@@ -120,24 +122,24 @@ async def test_lanes_move_with_all_that_waits(
     await set_lanes(storage_settings, 32)
     assert len(await gateways[1].jobs.lanes.progress.dirty(POSSIBLE_LANES)) > 8
     await drain_all(gateways[2])
-    (row,) = await stores.servers.postgres.fetch(DIFFERENCES)
+    (row,) = await stores.servers.postgres.fetch(SUMS)
     assert (row["followers"], row["waiting"]) == (39, 0)
 
 
-async def test_a_graph_is_loaded_at_the_coordinator(
+async def test_a_graph_can_be_loaded_at_the_coordinator_only(
     gateways: list[Stores], storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    """Its lock, which lets one load run at a time, is not that of another machine."""
+    """The lock that lets one load run at a time is local to a machine."""
     path = write_edges(tmp_path / "edges.csv", ring(60, 4))
     for url in (await machines(storage_settings.database_url))[1:]:
         with pytest.raises(ValueError, match="only be loaded at the coordinator"):
             await bulk_load(replace(storage_settings, database_url=url), path)
     assert (await bulk_load(storage_settings, path)).loaded == 240
-    (row,) = await gateways[2].servers.postgres.fetch(DIFFERENCES)
+    (row,) = await gateways[2].servers.postgres.fetch(SUMS)
     assert tuple(row) == (240, 240, 240, 120, 0)
     await assert_whole(storage_settings)
 
 
-async def test_the_generation_is_that_of_all_machines(gateways: list[Stores]) -> None:
+async def test_the_generation_is_the_same_on_all_machines(gateways: list[Stores]) -> None:
     for stores in gateways:
         assert not await stores.jobs.failover.check()

@@ -15,13 +15,13 @@ from tests.support.shards.tree import queries
 
 pytestmark = pytest.mark.skipif(citus.prefix() is None, reason="needs Citus: make citus-test")
 
-TEMPORARY = "load_segment.prepare"
+CREATE_TEMPORARY_TABLES = "load_segment.prepare"
 NOT_EXPLAINED = {"load_segment.pick_on_citus", "load_segment.pick_existing_on_citus"}
 """Citus runs them, but their EXPLAIN fails where a CTE inserts into a temporary table."""
 QUERIES = {
     name: sql
     for name, sql in queries()
-    if is_planned(sql) and name not in {*EXCEPTIONS, *NOT_EXPLAINED, TEMPORARY}
+    if is_planned(sql) and name not in {*EXCEPTIONS, *NOT_EXPLAINED, CREATE_TEMPORARY_TABLES}
 }
 NODES = "SELECT nodename, nodeport FROM pg_dist_node ORDER BY groupid"
 
@@ -34,13 +34,13 @@ def database(databases: Databases) -> Iterator[str]:
 
 @pytest.fixture(params=["coordinator", "worker"])
 async def node(database: str, request: pytest.FixtureRequest) -> AsyncIterator[Connection]:
-    """A connection to a machine, which has the tables of loads too."""
+    """A connection to a machine, with the temporary tables of loads."""
     connection = await asyncpg.connect(database)
     if request.param == "worker":
         _, (host, port), *_ = await connection.fetch(NODES)
         await connection.close()
         connection = await asyncpg.connect(database, host=host, port=port)
-    await connection.execute(dict(queries())[TEMPORARY])
+    await connection.execute(dict(queries())[CREATE_TEMPORARY_TABLES])
     yield connection
     await connection.close()
 
@@ -63,7 +63,7 @@ async def test_a_query_has_no_more_tasks_than_it_declares(node: Connection, name
         ),
     ],
 )
-async def test_a_query_with_more_tasks_is_noticed(
+async def test_a_query_with_more_tasks_than_declared_is_noticed(
     node: Connection, sql: str, found: list[int]
 ) -> None:
     assert await tasks(node, sql) == found

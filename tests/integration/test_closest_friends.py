@@ -1,4 +1,4 @@
-"""The viewer's friends in the order of closeness: every friend once, whatever the page size."""
+"""The viewer's friends, closest first: every friend once, for any page size."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -35,7 +35,7 @@ CLOSEST_FIRST = [4, 7, 2, 11, 10, 9, 8, 6, 5, 3]
 """The friends with a score, closest first, then the others, newest first."""
 
 
-async def graph(stores: Stores) -> None:
+async def write_graph(stores: Stores) -> None:
     await follows(stores, *((1, friend) for friend in FRIENDS), *((f, 1) for f in FRIENDS))
     await stores.jobs.periodic.affinity.record(
         {as_pair(1, other): r for other, r in CLOSENESS.items()}
@@ -44,7 +44,7 @@ async def graph(stores: Stores) -> None:
 
 @pytest.fixture(scope="module")
 def filled(databases: Databases, caches: Caches) -> Iterator[str]:
-    with filled_database(databases, caches, graph) as url:
+    with filled_database(databases, caches, write_graph) as url:
         yield url
 
 
@@ -56,8 +56,8 @@ async def scope(filled: str, storage_settings: StorageSettings) -> AsyncIterator
 
 @pytest.fixture
 async def own_scope(stores: Stores) -> Scope:
-    """The same, in a graph that the test may change."""
-    await graph(stores)
+    """A scope with the same graph, which the test may change."""
+    await write_graph(stores)
     await drain_all(stores)
     return Scope(stores, ONE, Policy())
 
@@ -66,53 +66,53 @@ async def closest(scope: Scope, size: int, after: Position = NEWEST) -> Page:
     return await closest_friends(scope, Window(size, after))
 
 
-async def walk(scope: Scope, size: int) -> list[int]:
-    walked: list[int] = []
+async def read_forward(scope: Scope, size: int) -> list[int]:
+    friends: list[int] = []
     after = NEWEST
     while True:
         page = await closest(scope, size, after)
-        walked += ids_of(page.entries)
+        friends += ids_of(page.entries)
         if not page.more:
-            return walked
+            return friends
         assert len(page.entries) == size
         after = page.entries[-1]
 
 
-async def walk_back(scope: Scope, size: int) -> list[int]:
-    walked: list[int] = []
+async def read_backward(scope: Scope, size: int) -> list[int]:
+    friends: list[int] = []
     before = OLDEST
     while True:
         page = await closest_friends(scope, Window(size, before=before, backward=True))
-        walked = ids_of(page.entries) + walked
+        friends = ids_of(page.entries) + friends
         if not page.more:
-            return walked
+            return friends
         assert len(page.entries) == size
         before = page.entries[0]
 
 
 @pytest.mark.parametrize("size", [1, 3, 9, 10, 11])
 async def test_the_closest_come_first_then_the_newest(scope: Scope, size: int) -> None:
-    assert await walk(scope, size) == await walk_back(scope, size) == CLOSEST_FIRST
+    assert await read_forward(scope, size) == await read_backward(scope, size) == CLOSEST_FIRST
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 10])
-@pytest.mark.parametrize("ordered", [1, 3, 9, 10])
-async def test_older_friends_than_are_ordered_come_after_by_date(
-    scope: Scope, monkeypatch: pytest.MonkeyPatch, size: int, ordered: int
+@pytest.mark.parametrize("ordered_max", [1, 3, 9, 10])
+async def test_friends_beyond_the_ordered_limit_come_last_by_date(
+    scope: Scope, monkeypatch: pytest.MonkeyPatch, size: int, ordered_max: int
 ) -> None:
-    monkeypatch.setattr(resolver, "ORDERED_MAX", ordered)
-    newest = list(reversed(FRIENDS))[:ordered]
+    monkeypatch.setattr(resolver, "ORDERED_MAX", ordered_max)
+    newest = list(reversed(FRIENDS))[:ordered_max]
     head = [friend for friend in CLOSEST_FIRST if friend in newest]
     rest = [friend for friend in reversed(FRIENDS) if friend not in newest]
-    assert await walk(scope, size) == await walk_back(scope, size) == head + rest
+    assert await read_forward(scope, size) == await read_backward(scope, size) == head + rest
 
 
-@pytest.mark.parametrize("ordered", [3, 10])
+@pytest.mark.parametrize("ordered_max", [3, 10])
 @pytest.mark.parametrize("backward", [True, False])
-async def test_a_window_holds_what_lies_between_two_friends(
-    scope: Scope, monkeypatch: pytest.MonkeyPatch, ordered: int, backward: bool
+async def test_a_window_has_the_friends_between_its_two_cursors(
+    scope: Scope, monkeypatch: pytest.MonkeyPatch, ordered_max: int, backward: bool
 ) -> None:
-    monkeypatch.setattr(resolver, "ORDERED_MAX", ordered)
+    monkeypatch.setattr(resolver, "ORDERED_MAX", ordered_max)
     whole = (await closest(scope, 10)).entries
     for start, end in combinations(range(10), 2):
         between = whole[start + 1 : end]
@@ -122,7 +122,7 @@ async def test_a_window_holds_what_lies_between_two_friends(
             assert await closest_friends(scope, window) == Page(kept, len(between) > size)
 
 
-async def test_a_page_goes_on_after_a_friend_who_is_none_any_more(
+async def test_the_cursor_of_a_friend_stays_valid_after_an_unfollow(
     own_scope: Scope, stores: Stores
 ) -> None:
     last = (await closest(own_scope, 2)).entries[-1]
@@ -140,7 +140,9 @@ async def test_an_anonymous_viewer_gets_no_closest_friends(scope: Scope) -> None
         await closest(Scope(scope.stores, None, Policy()), 3)
 
 
-async def test_a_page_costs_two_reads(own_scope: Scope, stores: Stores) -> None:
+async def test_a_page_costs_one_statement_and_two_round_trips_to_redis(
+    own_scope: Scope, stores: Stores
+) -> None:
     await closest(own_scope, 3)
     await stores.broker.lanes.woken()
     before = (stores.servers.postgres.statements, stores.servers.redis.round_trips)
@@ -150,7 +152,7 @@ async def test_a_page_costs_two_reads(own_scope: Scope, stores: Stores) -> None:
     assert stores.servers.redis.round_trips - before[1] <= 2
 
 
-async def test_a_position_says_nothing_of_closeness(own_scope: Scope, stores: Stores) -> None:
+async def test_positions_do_not_reveal_closeness(own_scope: Scope, stores: Stores) -> None:
     before = set((await closest(own_scope, 20)).entries)
     await stores.jobs.periodic.affinity.record({as_pair(1, 5): DEFAULT_SCALE.half_life_days * 1e3})
     after = (await closest(own_scope, 20)).entries
@@ -158,15 +160,15 @@ async def test_a_position_says_nothing_of_closeness(own_scope: Scope, stores: St
     assert set(after) == before
 
 
-def test_a_cursor_of_one_order_is_none_of_the_other() -> None:
-    here = Position(Millis(1_700_000_000_000), UserId(7))
+def test_a_cursor_is_rejected_in_a_list_with_another_order() -> None:
+    position = Position(Millis(1_700_000_000_000), UserId(7))
     ranked, dated = ListOf(Ranking.FRIENDS, ONE), ListOf(ListKind.FRIENDS, ONE)
-    for of, other in (
+    for own_list, other_list in (
         (ranked, dated),
         (dated, ranked),
         (ranked, ranked._replace(oldest_first=True)),
     ):
-        cursor = write_cursor(here, of)
-        assert read_cursor("after", cursor, of) == here
+        cursor = write_cursor(position, own_list)
+        assert read_cursor("after", cursor, own_list) == position
         with pytest.raises(BadCursor, match="does not belong to this friends list"):
-            read_cursor("after", cursor, other)
+            read_cursor("after", cursor, other_list)

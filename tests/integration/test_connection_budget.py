@@ -18,6 +18,7 @@ from tests.support.waiting import until
 async def pools(
     settings: StorageSettings, most: int, wait_s: float = 20.0
 ) -> AsyncIterator[tuple[ConnectionBudget, Postgres, Postgres]]:
+    """Two pools that share `most` connections."""
     patient = replace(settings, connections=replace(settings.connections, acquire_timeout_s=wait_s))
     budget = ConnectionBudget(most)
     one, other = Postgres(patient, budget), Postgres(patient, budget)
@@ -39,7 +40,7 @@ async def test_an_idle_connection_of_another_pool_is_closed_for_a_new_one(
             assert (one.usage.idle, other.usage.idle, budget.open) == (0, 1, 1)
 
 
-async def test_a_busy_pool_gives_its_connections_to_one_that_waits(
+async def test_a_busy_pool_gives_connections_to_a_waiting_pool(
     storage_settings: StorageSettings,
 ) -> None:
     async with pools(storage_settings, 2) as (budget, busy, quiet):
@@ -63,7 +64,7 @@ async def test_a_busy_pool_gives_its_connections_to_one_that_waits(
 
 
 @pytest.mark.plain("a first connection takes longer than the wait")
-async def test_a_wait_for_a_connection_ends_with_a_rejection_and_leaks_nothing(
+async def test_a_wait_that_times_out_or_is_cancelled_leaks_no_connection(
     storage_settings: StorageSettings,
 ) -> None:
     async with pools(storage_settings, 1, wait_s=0.05) as (budget, one, other):
@@ -94,7 +95,7 @@ async def test_a_connection_that_cannot_be_opened_is_not_counted(
     await down.close()
     await up.close()
 
-    async def none() -> bool:
+    async def is_empty() -> bool:
         return budget.open == 0
 
-    await until(none)
+    await until(is_empty)

@@ -1,4 +1,4 @@
-"""The held connections to PostgreSQL: few, used again, and never in doubt."""
+"""The pool of connections to PostgreSQL: its size, reuse, cancelled reads, lost connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,13 +14,13 @@ from storage.postgres.connection.pool import Postgres
 from storage.settings import StorageSettings
 
 DEADLINE_S = 20
-BACKEND = "SELECT pg_backend_pid() AS pid"
+BACKEND_PID = "SELECT pg_backend_pid() AS pid"
 FOREVER = "SELECT pg_sleep(100)"
 
 
 @pytest.fixture
-async def narrow(storage_settings: StorageSettings) -> AsyncIterator[Postgres]:
-    """A single connection, for which nobody waits long."""
+async def one_connection(storage_settings: StorageSettings) -> AsyncIterator[Postgres]:
+    """A pool with one connection and a short wait for it."""
     opened = Postgres(
         replace(
             storage_settings,
@@ -31,13 +31,13 @@ async def narrow(storage_settings: StorageSettings) -> AsyncIterator[Postgres]:
     await opened.close()
 
 
-async def backend(postgres: Postgres) -> int:
-    (row,) = await postgres.fetch(BACKEND)
+async def backend_pid(postgres: Postgres) -> int:
+    (row,) = await postgres.fetch(BACKEND_PID)
     return int(row["pid"])
 
 
-async def running(postgres: Postgres, statement: str) -> None:
-    """Waits until the server runs a statement."""
+async def wait_until_running(postgres: Postgres, statement: str) -> None:
+    """Wait until the server runs a statement."""
     async with asyncio.timeout(DEADLINE_S):
         while True:
             if await postgres.fetch(
@@ -46,51 +46,55 @@ async def running(postgres: Postgres, statement: str) -> None:
                 return
 
 
-async def test_one_after_the_other_uses_one_connection(postgres: Postgres) -> None:
-    assert len({await backend(postgres) for _ in range(5)}) == 1
+async def test_sequential_statements_use_one_connection(postgres: Postgres) -> None:
+    assert len({await backend_pid(postgres) for _ in range(5)}) == 1
 
 
-async def test_many_at_once_share_the_few_there_are(storage_settings: StorageSettings) -> None:
+async def test_concurrent_statements_share_the_connections_of_a_pool(
+    storage_settings: StorageSettings,
+) -> None:
     postgres = Postgres(
         replace(storage_settings, connections=replace(storage_settings.connections, pool_max=3))
     )
-    backends = await asyncio.gather(*(backend(postgres) for _ in range(50)))
-    assert 1 < len(set(backends)) <= 3
+    pids = await asyncio.gather(*(backend_pid(postgres) for _ in range(50)))
+    assert 1 < len(set(pids)) <= 3
     await postgres.close()
 
 
 async def test_a_caller_that_finds_no_free_connection_gets_an_error(
-    narrow: Postgres, postgres: Postgres
+    one_connection: Postgres, postgres: Postgres
 ) -> None:
-    holder = asyncio.create_task(narrow.fetch(FOREVER))
-    await running(postgres, FOREVER)
+    holder = asyncio.create_task(one_connection.fetch(FOREVER))
+    await wait_until_running(postgres, FOREVER)
     with pytest.raises(Overloaded):
-        await backend(narrow)
+        await backend_pid(one_connection)
     holder.cancel()
     await asyncio.gather(holder, return_exceptions=True)
-    assert await backend(narrow)
+    assert await backend_pid(one_connection)
 
 
-async def test_a_rejected_statement_leaves_the_connection_as_it_was(narrow: Postgres) -> None:
-    before = await backend(narrow)
-    with pytest.raises(asyncpg.DivisionByZeroError):
-        await narrow.fetch("SELECT 1 / $1::integer", 0)
-    assert await backend(narrow) == before
-
-
-async def test_a_reader_who_hangs_up_leaves_the_connection_to_the_next(
-    narrow: Postgres, postgres: Postgres
+async def test_a_connection_is_reused_after_an_error_of_a_statement(
+    one_connection: Postgres,
 ) -> None:
-    before = await backend(narrow)
-    reader = asyncio.create_task(narrow.fetch(FOREVER))
-    await running(postgres, FOREVER)
+    before = await backend_pid(one_connection)
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await one_connection.fetch("SELECT 1 / $1::integer", 0)
+    assert await backend_pid(one_connection) == before
+
+
+async def test_a_connection_is_reused_after_a_cancelled_read(
+    one_connection: Postgres, postgres: Postgres
+) -> None:
+    before = await backend_pid(one_connection)
+    reader = asyncio.create_task(one_connection.fetch(FOREVER))
+    await wait_until_running(postgres, FOREVER)
     reader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reader
-    assert await backend(narrow) == before
+    assert await backend_pid(one_connection) == before
 
 
-async def test_readers_who_hang_up_at_any_moment_leave_right_answers_to_others(
+async def test_cancelled_reads_leave_correct_rows_to_other_readers(
     storage_settings: StorageSettings,
 ) -> None:
     postgres = Postgres(
@@ -112,39 +116,39 @@ async def test_readers_who_hang_up_at_any_moment_leave_right_answers_to_others(
     await postgres.close()
 
 
-async def test_a_writer_who_hangs_up_leaves_no_open_transaction(
-    narrow: Postgres, postgres: Postgres
+async def test_a_cancelled_write_leaves_no_open_transaction(
+    one_connection: Postgres, postgres: Postgres
 ) -> None:
     async def write() -> None:
-        async with narrow.connection() as connection, connection.transaction():
+        async with one_connection.connection() as connection, connection.transaction():
             await connection.row("INSERT INTO following_count (user_id) VALUES (1)")
             await connection.row(FOREVER)
 
     writer = asyncio.create_task(write())
-    await running(postgres, FOREVER)
+    await wait_until_running(postgres, FOREVER)
     writer.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writer
-    await narrow.fetch("INSERT INTO following_count (user_id) VALUES (1)")
+    await one_connection.fetch("INSERT INTO following_count (user_id) VALUES (1)")
     assert await postgres.fetch("SELECT FROM following_count")
 
 
 async def test_a_connection_that_the_server_ended_is_replaced(
-    narrow: Postgres, postgres: Postgres
+    one_connection: Postgres, postgres: Postgres
 ) -> None:
-    before = await backend(narrow)
+    before = await backend_pid(one_connection)
     await postgres.fetch("SELECT pg_terminate_backend($1::integer)", before)
     async with asyncio.timeout(DEADLINE_S):
         while True:
             try:
-                now = await backend(narrow)
+                now = await backend_pid(one_connection)
                 break
-            except Unavailable:  # it had not noticed it yet
+            except Unavailable:  # the pool has not noticed it yet
                 continue
     assert now != before
 
 
-async def test_a_unavailable_server_occupies_no_connection(
+async def test_an_unavailable_server_occupies_no_connection(
     storage_settings: StorageSettings,
 ) -> None:
     unavailable = replace(
@@ -160,12 +164,12 @@ async def test_a_unavailable_server_occupies_no_connection(
     await postgres.close()
 
 
-async def test_a_connection_that_was_silent_for_long_is_not_trusted(
-    narrow: Postgres, monkeypatch: pytest.MonkeyPatch
+async def test_a_connection_that_was_idle_too_long_is_replaced(
+    one_connection: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = await backend(narrow)
+    before = await backend_pid(one_connection)
     monkeypatch.setattr(connections, "IDLE_S_MAX", 0)
-    assert await backend(narrow) != before
+    assert await backend_pid(one_connection) != before
 
 
 async def test_closing_waits_for_the_connections_in_use(storage_settings: StorageSettings) -> None:
@@ -176,7 +180,9 @@ async def test_closing_waits_for_the_connections_in_use(storage_settings: Storag
     assert (await reader)[0]["seven"] == 7
 
 
-async def test_closing_does_not_wait_for_ever(storage_settings: StorageSettings) -> None:
+async def test_closing_ends_connections_in_use_at_the_deadline(
+    storage_settings: StorageSettings,
+) -> None:
     made: list[Connection] = []
 
     async def connect() -> Connection:

@@ -15,17 +15,17 @@ INDEXES = """
 SELECT tablename, indexname, replace(indexdef, ' ON ONLY ', ' ON ') AS definition FROM pg_indexes
 WHERE schemaname = current_schema() AND tablename !~ '_\\d+$' ORDER BY tablename, indexname
 """
-EDGE = """
+INSERT_EDGE = """
 INSERT INTO following (from_user_id, to_user_id, since, version, kind, message)
 VALUES (1, 2, 3, 4, 3, 'let me in');
 INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)
 VALUES (0, 1, 2, 3, 4, 3, 0, 0);
 """
-EDGES = """
+SELECT_EDGES = """
 SELECT f.*, o.lane FROM following f
 JOIN outbox o ON o.from_user_id = f.from_user_id AND o.to_user_id = f.to_user_id
 """
-KINDS = """
+COUNT_PARTITIONED_TABLES = """
 SELECT count(*) FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind = 'p'
 """
@@ -61,25 +61,25 @@ async def test_tables_without_partitions_have_the_same_indexes(
     ]
     assert [tuple(row) for row in await other.fetch(INDEXES)] == expected
     assert len(expected) > 20
-    assert await other.fetchval(KINDS) == 0
+    assert await other.fetchval(COUNT_PARTITIONED_TABLES) == 0
     await one.close()
     await other.close()
 
 
-async def test_a_space_in_use_can_lose_its_partitions(flat: StorageSettings) -> None:
+async def test_a_space_with_rows_can_be_migrated_to_no_partitions(flat: StorageSettings) -> None:
     await migrate(flat.database_url, flat.space, 2)
     graph = await connection(flat)
-    await graph.execute(EDGE)
-    before = await graph.fetch(EDGES)
+    await graph.execute(INSERT_EDGE)
+    before = await graph.fetch(SELECT_EDGES)
     assert await migrate(flat.database_url, flat.space, 0) == []
-    assert await graph.fetch(EDGES) == before != []
-    assert await graph.fetchval(KINDS) == 0
+    assert await graph.fetch(SELECT_EDGES) == before != []
+    assert await graph.fetchval(COUNT_PARTITIONED_TABLES) == 0
     with pytest.raises(asyncpg.CheckViolationError):
         await graph.execute("UPDATE following SET kind = 9")
     await graph.close()
 
 
-@pytest.mark.plain("it has no other database")
+@pytest.mark.plain("all its databases have the extension")
 async def test_a_database_without_citus_cannot_distribute(flat: StorageSettings) -> None:
     with pytest.raises(ValueError, match="CREATE EXTENSION citus"):
         await migrate(flat.database_url, flat.space, shards=4)
@@ -87,17 +87,17 @@ async def test_a_database_without_citus_cannot_distribute(flat: StorageSettings)
 
 @on_citus
 @pytest.mark.parametrize("partitions", [0, 2])
-async def test_a_space_in_use_is_distributed_with_its_rows(
+async def test_a_space_with_rows_is_distributed_with_them(
     flat: StorageSettings, partitions: int
 ) -> None:
     await migrate(flat.database_url, flat.space, partitions)
     graph = await connection(flat)
-    await graph.execute(EDGE)
-    before = await graph.fetch(EDGES)
+    await graph.execute(INSERT_EDGE)
+    before = await graph.fetch(SELECT_EDGES)
     distributed = await migrate(flat.database_url, flat.space, shards=4)
     assert set(distributed) >= {*DISTRIBUTED, *REFERENCE}
-    assert await graph.fetch(EDGES) == before != []
-    await graph.execute(EDGE.replace("(1, 2", "(7, 2").replace("(0, 1", "(0, 7"))
+    assert await graph.fetch(SELECT_EDGES) == before != []
+    await graph.execute(INSERT_EDGE.replace("(1, 2", "(7, 2").replace("(0, 1", "(0, 7"))
     assert await migrate(flat.database_url, flat.space, shards=4) == []
     assert await migrate(flat.database_url, flat.space) == []
     shards = "SELECT count(*) FROM citus_shards WHERE table_name = 'following'::regclass"
@@ -106,7 +106,7 @@ async def test_a_space_in_use_is_distributed_with_its_rows(
 
 
 @on_citus
-async def test_a_pool_lets_citus_see_the_values_of_parameters(
+async def test_a_pool_on_citus_has_the_plan_cache_mode_auto(
     storage_settings: StorageSettings,
 ) -> None:
     postgres = Postgres(storage_settings)

@@ -1,4 +1,4 @@
-"""The drain: once, however often it runs and wherever it is killed, in whatever order."""
+"""Drains apply each change once, also if they are repeated, killed, or get changes out of order."""
 
 import asyncio
 import random
@@ -35,14 +35,14 @@ from workers.sweep import sweep
 DEADLINE_S = citus.deadline_s(30)
 LANE = Lane(7)
 STARS = [user for user in range(1, 2000) if lane_of(UserId(user)) == LANE][:6]
-"""Users of one lane, so that all drainers of a test meet there."""
+"""Users of one lane, so that all drainers of a test drain the same lane."""
 
 ONE, TWO = users(1, 2)
 
 
 @pytest.fixture
 async def worker(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
-    """The stores of another process, which drains."""
+    """Stores as in a second process, a worker."""
     async with open_stores(
         replace(storage_settings, connections=replace(storage_settings.connections, pool_max=12))
     ) as opened:
@@ -50,7 +50,7 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
 
 
 async def assert_drained(stores: Stores) -> None:
-    """Reverse rows mirror forward rows, counts equal rows, and nothing waits."""
+    """Reverse rows equal forward rows, counts equal rows, and the outbox is empty."""
     columns = "from_user_id, to_user_id, kind, flags, since, version"
     forward = await stores.servers.postgres.fetch(f"SELECT {columns} FROM following")
     reverse = await stores.servers.postgres.fetch(f"SELECT {columns} FROM follower")
@@ -74,31 +74,32 @@ async def assert_drained(stores: Stores) -> None:
 
 
 async def toggle(stores: Stores, source: int, target: int) -> None:
+    """Follow, or unfollow if the follow exists."""
     pair = as_pair(source, target)
     made = await stores.writes.edges.change(pair, follow(PLENTY))
     if made.outcome is Outcome.ALREADY_FOLLOWING:
         await stores.writes.edges.change(pair, unfollow())
 
 
-async def all_of(work: list[Coroutine[Any, Any, None]], at_once: int = 6) -> None:
-    """Everything, a few at a time."""
-    places = asyncio.Semaphore(at_once)
+async def run_all(work: list[Coroutine[Any, Any, None]], at_once: int = 6) -> None:
+    """Run all of `work`, `at_once` at a time."""
+    slots = asyncio.Semaphore(at_once)
 
-    async def placed(one: Coroutine[Any, Any, None]) -> None:
-        async with places:
+    async def run_in_slot(one: Coroutine[Any, Any, None]) -> None:
+        async with slots:
             await one
 
-    await asyncio.gather(*map(placed, work))
+    await asyncio.gather(*map(run_in_slot, work))
 
 
 async def drain_until(stores: Stores, over: asyncio.Event, most: int) -> None:
-    """Drains one lane in small batches, again and again, as an eager worker does."""
+    """Drain `LANE` in batches of at most `most` changes until `over` is set."""
     while not over.is_set():
         applied = await stores.jobs.lanes.outbox.apply(LANE, most)
         await stores.jobs.lanes.drain.publish(LANE, applied)
 
 
-# Once, however often.
+# Each change is applied once.
 
 
 async def test_ten_drainers_of_one_lane_apply_every_change_once(
@@ -109,7 +110,7 @@ async def test_ten_drainers_of_one_lane_apply_every_change_once(
     over = asyncio.Event()
     drainers = [asyncio.create_task(drain_until(worker, over, 1 + n)) for n in range(10)]
     async with asyncio.timeout(DEADLINE_S):
-        await all_of([toggle(stores, *change) for change in changes])
+        await run_all([toggle(stores, *change) for change in changes])
         over.set()
         await asyncio.gather(*drainers)
     await drain_all(stores)
@@ -117,7 +118,7 @@ async def test_ten_drainers_of_one_lane_apply_every_change_once(
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_friends_add_up_while_both_sides_change_and_drains_run(
+async def test_friend_counts_are_exact_while_both_users_write_and_drains_run(
     stores: Stores, worker: Stores, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -126,14 +127,14 @@ async def test_friends_add_up_while_both_sides_change_and_drains_run(
     over = asyncio.Event()
     drainers = [asyncio.create_task(drain_until(worker, over, 1 + 3 * n)) for n in range(3)]
     async with asyncio.timeout(DEADLINE_S):
-        await all_of([toggle(stores, source, target) for source, target in changes])
+        await run_all([toggle(stores, source, target) for source, target in changes])
         over.set()
         await asyncio.gather(*drainers)
     await drain_all(stores)
     await assert_drained(stores)
 
 
-async def test_a_batch_takes_no_more_than_it_may_and_the_oldest_first(stores: Stores) -> None:
+async def test_a_batch_takes_the_oldest_changes_up_to_its_limit(stores: Stores) -> None:
     star = STARS[0]
     await follows(stores, *((fan, star) for fan in range(3000, 3010)))
     taken = []
@@ -158,7 +159,7 @@ async def test_unacknowledged_changes_are_returned_again_with_new_ones(
     assert counts[UserId(star)].followers == 2
 
 
-async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
+async def test_a_drain_ends_after_some_batches_and_its_lane_stays_dirty(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draining, "BATCH", 3)
@@ -171,7 +172,7 @@ async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
     await assert_drained(stores)
 
 
-async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores) -> None:
+async def test_many_pending_changes_of_one_pair_lead_to_the_last_state(stores: Stores) -> None:
     for _ in range(5):
         await follows(stores, (1, 2))
         await unfollows(stores, (1, 2))
@@ -181,11 +182,11 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
     assert (await Totals(stores.reads.reader).get_many([TWO], None))[TWO] == Counts(1, 1, 1)
 
 
-# Killed anywhere.
+# Workers are killed at any step.
 
 
 async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[object, ...]:
-    """The followers of one user, their count, and a relation, as a stranger reads them."""
+    """The followers of a user, their count, and whether `other` is one, without a viewer."""
     pages = await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWERS, [user], Window(9)))
     counts = await Totals(stores.reads.reader).get_many([user], None)
     ((relation,),) = await stores.reads.reader.read(None, RelationsOf([Check(user, [other])]))
@@ -198,8 +199,10 @@ async def test_changes_that_a_killed_worker_applied_are_published_by_the_next(
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
-    await worker.jobs.lanes.outbox.apply(lane, 1000)  # and here it is killed
-    assert await seen_by_others(stores, TWO, ONE) == ([], 0, False), "the caches know nothing yet"
+    await worker.jobs.lanes.outbox.apply(lane, 1000)  # the worker is killed here
+    assert await seen_by_others(stores, TWO, ONE) == ([], 0, False), (
+        "the caches are not updated yet"
+    )
     assert list(await stores.jobs.lanes.progress.dirty()) == [lane]
     await stores.jobs.lanes.drain.lane(lane)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
@@ -212,17 +215,17 @@ async def test_published_changes_without_acknowledgement_are_published_again(
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
     old = await worker.jobs.lanes.outbox.apply(lane, 1000)
-    await worker.caches.updates.update_after_drain(old.changes)  # and here it is killed
+    await worker.caches.updates.update_after_drain(old.changes)  # the worker is killed here
     await unfollows(stores, (1, 2))
     await drain_all(stores)
     await stores.caches.updates.update_after_drain(
         old.changes
-    )  # or it was only slow, and does it again
+    )  # as if the worker was slow and not killed
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
     await assert_drained(stores)
 
 
-async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Stores) -> None:
+async def test_an_acknowledgement_deletes_only_applied_changes_of_its_lane(stores: Stores) -> None:
     await follows(stores, (1, 2))
     lane, outbox = lane_of(TWO), stores.jobs.lanes.outbox
     applied = await outbox.apply(lane, 1000)
@@ -234,7 +237,7 @@ async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Store
     await assert_drained(stores)
 
 
-async def test_a_drain_that_is_cancelled_anywhere_changes_nothing_twice(
+async def test_a_drain_that_is_cancelled_at_any_step_applies_no_change_twice(
     stores: Stores, worker: Stores
 ) -> None:
     star = STARS[0]
@@ -257,59 +260,63 @@ async def test_without_redis_changes_are_applied_and_wait_to_be_published(
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
-    async with open_stores(replace(storage_settings, redis_url="unix:///nowhere.sock")) as alone:
+    async with open_stores(
+        replace(storage_settings, redis_url="unix:///nowhere.sock")
+    ) as without_redis:
         with pytest.raises(Unavailable):
-            await alone.jobs.lanes.drain.lane(lane)
-        assert await seen_by_others(alone, TWO, ONE) == ([1], 1, True)
+            await without_redis.jobs.lanes.drain.lane(lane)
+        assert await seen_by_others(without_redis, TWO, ONE) == ([1], 1, True)
     assert list(await stores.jobs.lanes.progress.dirty()) == [lane]
     await drain_all(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_drained(stores)
 
 
-async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
+async def test_without_redis_a_writer_sees_a_change_behind_several_pending_batches(
     storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing can be published, so the oldest of a lane stay the oldest."""
+    """Without Redis, no change is acknowledged: each batch has the oldest changes again."""
     monkeypatch.setattr(draining, "BATCH", 3)
     monkeypatch.setattr(catch_up, "BATCH", 3)
     star = UserId(STARS[0])
-    nowhere = replace(storage_settings, redis_url="unix:///nowhere.sock")
-    async with open_stores(nowhere) as alone:
-        await follows(alone, *((fan, star) for fan in range(3000, 3010)))
-        removed = await alone.writes.edges.change(as_pair(star, 3009), remove_follower())
+    unreachable = replace(storage_settings, redis_url="unix:///nowhere.sock")
+    async with open_stores(unreachable) as without_redis:
+        await follows(without_redis, *((fan, star) for fan in range(3000, 3010)))
+        removed = await without_redis.writes.edges.change(as_pair(star, 3009), remove_follower())
         assert removed.outcome is Outcome.FOLLOWER_REMOVED
-        pages = await alone.reads.reader.read(star, PagesOf(ListKind.FOLLOWERS, [star], Window(20)))
+        pages = await without_redis.reads.reader.read(
+            star, PagesOf(ListKind.FOLLOWERS, [star], Window(20))
+        )
         assert sorted(ids_of(pages[star].entries)) == list(range(3000, 3009))
 
 
 async def test_unavailable_caches_delay_neither_lanes_nor_events(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With servers of their own: the broker is available, so only the caches miss updates."""
+    """The caches have a server of their own, and the broker is available."""
     monkeypatch.setattr(draining, "BATCH", 3)
     star, fans = UserId(STARS[0]), range(3000, 3008)
-    arrived = ([*reversed(fans)], len(fans), True)
+    after_all_follows = ([*reversed(fans)], len(fans), True)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
     cursor = await stores.broker.events.open(star)
-    nowhere = replace(
+    unreachable = replace(
         storage_settings, cache=replace(storage_settings.cache, url="unix:///nowhere.sock")
     )
-    async with open_stores(nowhere) as alone:
-        await follows(alone, *((fan, star) for fan in fans))
-        await drain_all(alone)
-        assert await seen_by_others(alone, star, UserId(3000)) == arrived
-        result = (await alone.broker.events.after(star, cursor, 99)).events
+    async with open_stores(unreachable) as without_cache:
+        await follows(without_cache, *((fan, star) for fan in fans))
+        await drain_all(without_cache)
+        assert await seen_by_others(without_cache, star, UserId(3000)) == after_all_follows
+        result = (await without_cache.broker.events.after(star, cursor, 99)).events
         assert [one.event.source for one in result] == [*fans]
-        assert (await alone.jobs.lanes.progress.backlog()).waiting == len(fans)
+        assert (await without_cache.jobs.lanes.progress.backlog()).waiting == len(fans)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
     await sweep(stores)
-    assert await seen_by_others(stores, star, UserId(3000)) == arrived
+    assert await seen_by_others(stores, star, UserId(3000)) == after_all_follows
     assert (await stores.broker.events.after(star, result[-1].cursor, 99)).events == []
     await assert_drained(stores)
 
 
-# In whatever order.
+# Changes arrive out of order.
 
 
 async def test_a_late_change_is_ignored_where_a_newer_one_was_applied(
@@ -335,7 +342,7 @@ async def test_a_late_change_is_ignored_where_a_newer_one_was_applied(
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
 
 
-async def test_changes_of_one_batch_may_lie_in_the_wrong_order(stores: Stores) -> None:
+async def test_a_batch_with_changes_in_the_wrong_order_is_applied_correctly(stores: Stores) -> None:
     await follows(stores, (1, 2))
     await unfollows(stores, (1, 2))
     await follows(stores, (1, 2), (2, 1))
@@ -356,7 +363,7 @@ async def test_a_friendship_made_and_ended_before_a_drain_never_counts_below_zer
 ) -> None:
     await follows(stores, (1, 2))
     await drain_all(stores)
-    await follows(stores, (2, 1))  # waits
+    await follows(stores, (2, 1))  # stays pending
     await unfollows(stores, (1, 2))
     for viewer in (None, ONE, TWO):
         counts = await Totals(stores.reads.reader, Consistency.ROWS).get_many([ONE, TWO], viewer)
@@ -370,14 +377,14 @@ async def test_a_friendship_made_and_ended_before_a_drain_never_counts_below_zer
 # Lanes and their wake-ups.
 
 
-async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database_url: str) -> None:
+async def test_a_blocked_lane_does_not_delay_other_lanes(stores: Stores, database_url: str) -> None:
     other = next(user for user in range(1, 99) if lane_of(UserId(user)) != LANE)
     await follows(stores, (3000, STARS[0]), (3000, other))
     connection = await asyncpg.connect(database_url)
     try:
         async with connection.transaction():
             await connection.execute(LOCK_LANE, locks.LANE, LANE)
-            held = asyncio.create_task(stores.jobs.lanes.drain.lane(LANE))
+            blocked = asyncio.create_task(stores.jobs.lanes.drain.lane(LANE))
 
             async def it_waits() -> bool:
                 return await waiting(stores.servers.postgres) == 1
@@ -386,16 +393,16 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
             await stores.jobs.lanes.drain.lane(lane_of(UserId(other)))
             star, reached = UserId(STARS[0]), UserId(other)
             counts = await Totals(stores.reads.reader).get_many([star, reached], None)
-            assert not held.done()
+            assert not blocked.done()
             assert (counts[star], counts[reached].followers) == (NO_COUNTS, 1)
         async with asyncio.timeout(DEADLINE_S):
-            await held
+            await blocked
     finally:
         await connection.close()
     await assert_drained(stores)
 
 
-async def test_a_lane_that_another_process_drains_does_not_hold_up_the_sweep(
+async def test_the_sweep_skips_a_lane_that_another_process_drains(
     stores: Stores,
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -420,18 +427,18 @@ async def test_a_lane_that_another_process_drains_does_not_hold_up_the_sweep(
 async def test_the_sweep_wakes_lanes_whose_job_was_lost(stores: Stores) -> None:
     await follows(stores, (3000, STARS[0]), (3000, 1))
 
-    async def everything_is_queued() -> bool:
+    async def both_lanes_are_queued() -> bool:
         return await stores.broker.lanes.queued() == 2
 
-    await until(everything_is_queued)
+    await until(both_lanes_are_queued)
     await stores.servers.redis.pipe([("FLUSHDB",)])
     assert await stores.broker.lanes.queued() == 0
     await sweep(stores)
-    await until(everything_is_queued)
+    await until(both_lanes_are_queued)
     assert (await stores.jobs.lanes.progress.backlog()).waiting == 2
 
 
-async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
+async def test_the_sweep_drains_overdue_lanes_itself(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeping, "OVERDUE_S", 0)
@@ -450,6 +457,6 @@ async def test_a_backlog_has_the_age_of_its_oldest_change(stores: Stores) -> Non
     backlog = await stores.jobs.lanes.progress.backlog()
     assert backlog.waiting == 2
     assert 90 <= backlog.oldest_s < 90 + DEADLINE_S
-    waited = await stores.jobs.lanes.progress.dirty()
-    assert 90 <= waited[lane_of(UserId(3))] < 90 + DEADLINE_S
-    assert waited.keys() == {lane_of(TWO), lane_of(UserId(3))}
+    ages = await stores.jobs.lanes.progress.dirty()
+    assert 90 <= ages[lane_of(UserId(3))] < 90 + DEADLINE_S
+    assert ages.keys() == {lane_of(TWO), lane_of(UserId(3))}

@@ -1,4 +1,4 @@
-"""Deleted accounts are erased in batches, which may be cut off anywhere, and nothing is left."""
+"""Deleted accounts are erased completely, in batches that may be interrupted at any step."""
 
 import asyncio
 from dataclasses import replace
@@ -31,23 +31,23 @@ from tests.support.edges import edges
 from tests.support.graphs import PLENTY, as_pair, drain_all, drain_waiting, follows, with_receipt
 from workers.erasures import erase, wake_erasures
 
-GONE = UserId(50)
-AROUND: Said = {
+DELETED = UserId(50)
+EDGES: Said = {
     (1, 2): Kind.FOLLOW,
     (2, 1): Kind.FOLLOW,
-    (GONE, 1): Kind.FOLLOW,
-    (1, GONE): (Kind.FOLLOW, Flags.CLOSE_FOLLOW | Flags.MUTED),
-    (GONE, 2): (Kind.WHISPER, Flags.CLOSE_FOLLOW),
-    (2, GONE): Kind.WHISPER,
-    (GONE, 3): Kind.REQUEST,
-    (4, GONE): Kind.REQUEST,
-    (GONE, 5): Kind.BLOCK,
-    (6, GONE): Kind.BLOCK,
-    (GONE, 7): (Kind.NONE, Flags.MUTED),
-    (8, GONE): (Kind.NONE, Flags.DISMISSED | Flags.MUTED),
-    (9, GONE): Kind.FOLLOW,
+    (DELETED, 1): Kind.FOLLOW,
+    (1, DELETED): (Kind.FOLLOW, Flags.CLOSE_FOLLOW | Flags.MUTED),
+    (DELETED, 2): (Kind.WHISPER, Flags.CLOSE_FOLLOW),
+    (2, DELETED): Kind.WHISPER,
+    (DELETED, 3): Kind.REQUEST,
+    (4, DELETED): Kind.REQUEST,
+    (DELETED, 5): Kind.BLOCK,
+    (6, DELETED): Kind.BLOCK,
+    (DELETED, 7): (Kind.NONE, Flags.MUTED),
+    (8, DELETED): (Kind.NONE, Flags.DISMISSED | Flags.MUTED),
+    (9, DELETED): Kind.FOLLOW,
 }
-LEFT = """
+ROWS_LEFT = """
 SELECT 'following' FROM following
 WHERE $1 IN (from_user_id, to_user_id)
   AND (kind <> 0 OR flags <> 0 OR message IS NOT NULL OR muted_until IS NOT NULL
@@ -67,8 +67,8 @@ WHERE actor_id = $1 OR (other_id = $1 AND messages IS NOT NULL)
 
 
 @pytest.fixture
-def at_once(stores: Stores) -> Erasure:
-    """An erasure that is over when nothing is found: in here nothing is under way."""
+def immediate_eraser(stores: Stores) -> Erasure:
+    """An erasure that does not wait for writes in flight, because there are none."""
     return eraser(stores)
 
 
@@ -92,51 +92,54 @@ async def new_group(stores: Stores, owner: UserId, *members: UserId) -> GroupId:
     return made.created
 
 
-async def delete(stores: Stores, user: UserId = GONE) -> None:
+async def delete(stores: Stores, user: UserId = DELETED) -> None:
     change = await stores.writes.account_states.change(user, AccountState.DELETED)
     assert change.outcome is Outcome.DELETED
 
 
-async def erase_all(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[BatchResult]:
-    """All batches until nothing is left; the lanes are drained when it waits for them."""
-    record = []
+async def erase_all(stores: Stores, eraser: Erasure, user: UserId = DELETED) -> list[BatchResult]:
+    """Erase batches until nothing is left. Drain the lanes when the erasure waits for them."""
+    results = []
     for _ in range(200):
-        record.append(await eraser.erase_batch(user))
-        if record[-1] is BatchResult.DONE:
-            return record
-        if record[-1] is BatchResult.WAIT:
-            await drain_waiting(stores)  # two workers may erase at once
-    raise AssertionError("it does not end")
+        results.append(await eraser.erase_batch(user))
+        if results[-1] is BatchResult.DONE:
+            return results
+        if results[-1] is BatchResult.WAIT:
+            await drain_waiting(stores)  # a second worker may be erasing
+    raise AssertionError("the erasure does not end")
 
 
-async def left(stores: Stores, user: UserId = GONE) -> list[str]:
-    return [row[0] for row in await stores.servers.postgres.fetch(LEFT, user)]
+async def tables_with_rows(stores: Stores, user: UserId = DELETED) -> list[str]:
+    """The tables that still have rows of the user."""
+    return [row[0] for row in await stores.servers.postgres.fetch(ROWS_LEFT, user)]
 
 
 async def test_nothing_is_left_of_a_deleted_account(
-    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+    stores: Stores, storage_settings: StorageSettings, immediate_eraser: Erasure
 ) -> None:
-    await edges(stores, AROUND)
-    await stores.writes.edges.change(as_pair(8, GONE), mute())
-    await stores.jobs.periodic.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
-    for pair in (as_pair(1, GONE), as_pair(GONE, 1), as_pair(1, 2)):
+    await edges(stores, EDGES)
+    await stores.writes.edges.change(as_pair(8, DELETED), mute())
+    await stores.jobs.periodic.affinity.record({as_pair(1, DELETED): 5.0, as_pair(DELETED, 1): 5.0})
+    for pair in (as_pair(1, DELETED), as_pair(DELETED, 1), as_pair(1, 2)):
         await stores.own_data.private_notes.set_note(pair, "Met at work")
-    for owner, members in ((UserId(1), (UserId(2), GONE)), (GONE, (UserId(1),))):
+    for owner, members in ((UserId(1), (UserId(2), DELETED)), (DELETED, (UserId(1),))):
         await new_group(stores, owner, *members)
-    for user, pinned in ((1, [2, GONE]), (GONE, [2])):
+    for user, pinned in ((1, [2, DELETED]), (DELETED, [2])):
         await stores.own_data.pinned_following.replace(UserId(user), list(map(UserId, pinned)))
     await drain_all(stores)
-    assert {"private_note", "pinned_following"} < {*await left(stores)}
-    assert {"follow_group", "follow_group_member"} < {*await left(stores)}
+    assert {"private_note", "pinned_following"} < {*await tables_with_rows(stores)}
+    assert {"follow_group", "follow_group_member"} < {*await tables_with_rows(stores)}
     await delete(stores)
-    await erase_all(stores, at_once)
+    await erase_all(stores, immediate_eraser)
     await drain_all(stores)
-    assert await left(stores) == []
-    assert await stores.own_data.private_notes.get_many(UserId(1), [UserId(2), GONE]) == {
+    assert await tables_with_rows(stores) == []
+    assert await stores.own_data.private_notes.get_many(UserId(1), [UserId(2), DELETED]) == {
         UserId(2): "Met at work"
     }
-    (kept,) = await stores.own_data.follow_groups.get_many(UserId(1))
-    assert await stores.own_data.follow_groups.counts(UserId(1), [kept.id]) == {kept.id: 1}
+    (remaining,) = await stores.own_data.follow_groups.get_many(UserId(1))
+    assert await stores.own_data.follow_groups.counts(UserId(1), [remaining.id]) == {
+        remaining.id: 1
+    }
     assert await stores.own_data.pinned_following.pinned_by(UserId(1)) == [2]
     report = await verify(storage_settings)
     assert report.clean, report.drifts
@@ -145,35 +148,39 @@ async def test_nothing_is_left_of_a_deleted_account(
     )
     assert counts[UserId(1)].numbers[:3] == counts[UserId(2)].numbers[:3] == (1, 1, 1)
     assert not any(any(counts[UserId(u)].numbers) for u in (3, 4, 5, 6, 8, 9))
-    (status,) = (await stores.writes.account_states.get_many([GONE])).values()
+    (status,) = (await stores.writes.account_states.get_many([DELETED])).values()
     assert status.state is AccountState.DELETED
     assert status.deletion
     assert (status.deletion.edges_left, bool(status.deletion.finished_at)) == (0, True)
-    assert GONE not in await stores.reads.absences.now(), "nobody need look out for it any more"
+    assert DELETED not in await stores.reads.absences.now(), (
+        "an erased account has no edges to hide"
+    )
 
 
 async def test_messages_of_a_deleted_account_are_erased_everywhere(
-    stores: Stores, at_once: Erasure, monkeypatch: pytest.MonkeyPatch
+    stores: Stores, immediate_eraser: Erasure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.postgres.erasures.BATCH_ROWS", 2)
     for other in (1, 2, 3, 4, 5):
         await stores.writes.accounts.set_privacy(UserId(other), PrivacyChange(protected=True))
-        await stores.writes.edges.change(as_pair(GONE, other), follow(PLENTY, message="Please!"))
+        await stores.writes.edges.change(as_pair(DELETED, other), follow(PLENTY, message="Please!"))
     for other in (1, 2, 3):
         await stores.writes.edges.change(
-            as_pair(other, GONE), with_receipt(decline_request(), uuid4())
+            as_pair(other, DELETED), with_receipt(decline_request(), uuid4())
         )
-    await stores.writes.edges.change(as_pair(4, GONE), with_receipt(block(PLENTY), uuid4()))
+    await stores.writes.edges.change(as_pair(4, DELETED), with_receipt(block(PLENTY), uuid4()))
     await stores.writes.edges.change(as_pair(4, 5), follow(PLENTY, message="And me!"))
     await stores.writes.edges.change(as_pair(5, 4), with_receipt(decline_request(), uuid4()))
     await delete(stores)
-    await erase_all(stores, at_once)
-    assert await left(stores) == []
-    kept = await stores.servers.postgres.fetch("SELECT messages FROM receipt ORDER BY actor_id")
-    assert [row["messages"] for row in kept] == [None] * 4 + [[None, "And me!"]]
+    await erase_all(stores, immediate_eraser)
+    assert await tables_with_rows(stores) == []
+    remaining = await stores.servers.postgres.fetch(
+        "SELECT messages FROM receipt ORDER BY actor_id"
+    )
+    assert [row["messages"] for row in remaining] == [None] * 4 + [[None, "And me!"]]
 
 
-RESULT_FIELDS: dict[int, list[str]] = {
+EVENTS: dict[int, list[str]] = {
     1: ["UNFOLLOWED 1 50", "UNFOLLOWED 50 1", "UNMUTED 1 50"],
     2: ["UNFOLLOWED 2 50", "UNFOLLOWED 50 2"],
     3: ["REQUEST_CANCELLED 50 3"],
@@ -187,21 +194,23 @@ RESULT_FIELDS: dict[int, list[str]] = {
 """The events that each user gets when the account is erased, as if each edge had been ended."""
 
 
-async def test_each_end_gets_the_events_of_what_it_saw(stores: Stores, at_once: Erasure) -> None:
-    await edges(stores, AROUND)
+async def test_each_user_gets_events_for_the_edges_that_they_could_see(
+    stores: Stores, immediate_eraser: Erasure
+) -> None:
+    await edges(stores, EDGES)
     await drain_all(stores)
-    opened = {user: await stores.broker.events.open(UserId(user)) for user in RESULT_FIELDS}
+    opened = {user: await stores.broker.events.open(UserId(user)) for user in EVENTS}
     await delete(stores)
-    await erase_all(stores, at_once)
+    await erase_all(stores, immediate_eraser)
     await drain_all(stores)
     for user, cursor in opened.items():
         batch = await stores.broker.events.after(UserId(user), cursor, 20)
         assert not batch.lost
-        assert sorted(events_for(batch, UserId(user))) == RESULT_FIELDS[user]
+        assert sorted(events_for(batch, UserId(user))) == EVENTS[user]
 
 
 def events_for(batch: FeedBatch, viewer: UserId) -> list[str]:
-    """The events that a viewer may see, in three words each."""
+    """The events that a viewer may see, each as its type, source and target."""
     events = {one.event.id: one.event for one in batch.events}.values()
     return [
         f"{event_type.name} {event.source} {event.target}"
@@ -211,11 +220,11 @@ def events_for(batch: FeedBatch, viewer: UserId) -> list[str]:
 
 
 class StopError(Exception):
-    """The worker is killed right here."""
+    """Ends an erasure, as if its worker was killed."""
 
 
-class Stopping:
-    """Edges of which only so many more are changed; and one more, which sends no event."""
+class StoppingEdges:
+    """Makes `more` changes. Raises StopError after the last one, and instead of later ones."""
 
     def __init__(self, inner: Edges, more: int) -> None:
         self._inner, self.more = inner, more
@@ -235,7 +244,7 @@ class Stopping:
 
 @pytest.mark.parametrize("drained", [True, False], ids=["drained", "lanes lag"])
 @pytest.mark.parametrize("batch", range(1, 4))
-async def test_it_may_be_killed_after_any_step_and_goes_on(
+async def test_an_erasure_that_is_killed_after_any_step_can_be_continued(
     stores: Stores,
     storage_settings: StorageSettings,
     monkeypatch: pytest.MonkeyPatch,
@@ -244,24 +253,26 @@ async def test_it_may_be_killed_after_any_step_and_goes_on(
 ) -> None:
     monkeypatch.setattr(erasure, "BATCH", batch)
     monkeypatch.setattr(erasure, "AT_ONCE", 1)
-    await edges(stores, AROUND)
+    await edges(stores, EDGES)
     if drained:
         await drain_all(stores)
     await delete(stores)
     kills = 0
     for _ in range(200):
-        killed = eraser(stores, Stopping(stores.writes.edges, 1))
+        killed = eraser(stores, StoppingEdges(stores.writes.edges, 1))
         try:
-            ended = await killed.erase_batch(GONE)
+            result = await killed.erase_batch(DELETED)
         except StopError:
             kills += 1
             continue
-        if ended is BatchResult.DONE:
+        if result is BatchResult.DONE:
             break
         await drain_all(stores)
-    assert kills >= len([ends for ends in AROUND if GONE in ends]) - 2  # two pairs in one step each
+    assert (
+        kills >= len([ends for ends in EDGES if DELETED in ends]) - 2
+    )  # one change ends both edges of two pairs
     await drain_all(stores)
-    assert await left(stores) == []
+    assert await tables_with_rows(stores) == []
     assert (await verify(storage_settings)).clean
 
 
@@ -269,129 +280,133 @@ async def test_two_workers_may_erase_the_same_account(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(erasure, "BATCH", 20)
-    fans = [(fan, GONE) for fan in range(100, 180)]
-    await follows(stores, *fans, *((GONE, star) for star in range(200, 240)))
+    fans = [(fan, DELETED) for fan in range(100, 180)]
+    await follows(stores, *fans, *((DELETED, star) for star in range(200, 240)))
     await drain_all(stores)
     await delete(stores)
-    both = [eraser(stores), eraser(stores)]
-    await asyncio.gather(*(erase_all(stores, one) for one in both))
+    erasers = [eraser(stores), eraser(stores)]
+    await asyncio.gather(*(erase_all(stores, one) for one in erasers))
     await drain_all(stores)
-    assert await left(stores) == []
+    assert await tables_with_rows(stores) == []
     assert (await verify(storage_settings)).clean
 
 
-async def test_a_follower_whose_lane_lags_is_not_missed(stores: Stores, at_once: Erasure) -> None:
-    await follows(stores, (1, GONE))
+async def test_a_follower_in_a_lane_that_is_not_drained_is_erased(
+    stores: Stores, immediate_eraser: Erasure
+) -> None:
+    await follows(stores, (1, DELETED))
     await delete(stores)
     assert await stores.jobs.lanes.progress.dirty()
-    assert await at_once.erase_batch(GONE) is BatchResult.MORE
-    await erase_all(stores, at_once)
+    assert await immediate_eraser.erase_batch(DELETED) is BatchResult.MORE
+    await erase_all(stores, immediate_eraser)
     await drain_all(stores)
-    assert await left(stores) == []
+    assert await tables_with_rows(stores) == []
 
 
 async def test_a_change_decided_before_a_deletion_is_decided_again(stores: Stores) -> None:
     """A write that has read the account before its deletion decides again."""
     await delete(stores)
-    asked = 0
+    decisions = 0
 
     def decided_before(state: PairState) -> Decision:
-        nonlocal asked
-        asked += 1
-        if asked == 1:
+        nonlocal decisions
+        decisions += 1
+        if decisions == 1:
             return follow(PLENTY)(replace(state, both_active=True, deleted=False))
         return among_active(follow(PLENTY))(state)
 
-    decision = await stores.writes.edges.change(as_pair(1, GONE), decided_before)
-    assert (decision.outcome, asked) == (Outcome.NOT_ALLOWED, 2)
-    assert await left(stores) == []
+    decision = await stores.writes.edges.change(as_pair(1, DELETED), decided_before)
+    assert (decision.outcome, decisions) == (Outcome.NOT_ALLOWED, 2)
+    assert await tables_with_rows(stores) == []
 
 
-async def test_it_is_not_finished_while_a_write_may_be_under_way(stores: Stores) -> None:
-    await follows(stores, (1, GONE))
+async def test_an_erasure_is_not_done_while_a_write_may_be_in_flight(stores: Stores) -> None:
+    await follows(stores, (1, DELETED))
     await drain_all(stores)
     await delete(stores)
-    patient = eraser(stores, in_flight_s=3600)
-    assert await patient.erase_batch(GONE) is BatchResult.MORE
-    assert await patient.erase_batch(GONE) is BatchResult.WAIT
-    # A statement that had begun before the account was deleted.
-    await edges(stores, {(2, GONE): (Kind.NONE, Flags.PLAIN)})
+    waiting_eraser = eraser(stores, in_flight_s=3600)
+    assert await waiting_eraser.erase_batch(DELETED) is BatchResult.MORE
+    assert await waiting_eraser.erase_batch(DELETED) is BatchResult.WAIT
+    # A write that began before the account was deleted.
+    await edges(stores, {(2, DELETED): (Kind.NONE, Flags.PLAIN)})
     await stores.servers.postgres.fetch(
-        "UPDATE following SET kind = 1 WHERE from_user_id = 2 AND to_user_id = $1", GONE
+        "UPDATE following SET kind = 1 WHERE from_user_id = 2 AND to_user_id = $1", DELETED
     )
     await stores.servers.postgres.fetch("UPDATE outbox SET kind = 1 WHERE from_user_id = 2")
     await stores.servers.postgres.fetch("UPDATE following_count SET follows = 1 WHERE user_id = 2")
-    assert await patient.erase_batch(GONE) is BatchResult.MORE
+    assert await waiting_eraser.erase_batch(DELETED) is BatchResult.MORE
     await drain_all(stores)
-    assert await patient.erase_batch(GONE) is BatchResult.WAIT
+    assert await waiting_eraser.erase_batch(DELETED) is BatchResult.WAIT
     await erase_all(stores, eraser(stores))
-    assert await left(stores) == []
+    assert await tables_with_rows(stores) == []
 
 
-async def test_a_timed_mute_of_a_deleted_account_does_not_stop_the_clock(stores: Stores) -> None:
-    await follows(stores, (1, GONE))
-    await stores.writes.edges.change(as_pair(1, GONE), mute(Millis(1)))
+async def test_a_timed_mute_of_a_deleted_account_is_ended(stores: Stores) -> None:
+    await follows(stores, (1, DELETED))
+    await stores.writes.edges.change(as_pair(1, DELETED), mute(Millis(1)))
     await drain_all(stores)
     await delete(stores)
-    decision = await stores.writes.edges.change(as_pair(1, GONE), end_mute())
+    decision = await stores.writes.edges.change(as_pair(1, DELETED), end_mute())
     assert decision.outcome is Outcome.UNMUTED
     assert not await stores.jobs.periodic.mutes.expired(10)
 
 
-async def test_drift_is_reported_and_left_to_a_repair(
-    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+async def test_an_erasure_waits_until_a_reverse_row_without_forward_row_is_repaired(
+    stores: Stores, storage_settings: StorageSettings, immediate_eraser: Erasure
 ) -> None:
-    await stores.servers.postgres.fetch("INSERT INTO follower VALUES ($1, 1, 1, 1, 1)", GONE)
+    await stores.servers.postgres.fetch("INSERT INTO follower VALUES ($1, 1, 1, 1, 1)", DELETED)
     await stores.servers.postgres.fetch(
-        "INSERT INTO follower_count (user_id, follows) VALUES ($1, 1)", GONE
+        "INSERT INTO follower_count (user_id, follows) VALUES ($1, 1)", DELETED
     )
     await delete(stores)
-    assert await at_once.erase_batch(GONE) is BatchResult.WAIT
+    assert await immediate_eraser.erase_batch(DELETED) is BatchResult.WAIT
     assert (await verify(storage_settings, repair=True)).repaired
-    assert await erase_all(stores, at_once) == [BatchResult.DONE]
+    assert await erase_all(stores, immediate_eraser) == [BatchResult.DONE]
 
 
 async def test_verify_finds_rows_of_an_erased_account(
-    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+    stores: Stores, storage_settings: StorageSettings, immediate_eraser: Erasure
 ) -> None:
     await delete(stores)
-    assert await erase_all(stores, at_once) == [BatchResult.DONE]
+    assert await erase_all(stores, immediate_eraser) == [BatchResult.DONE]
     await edges(stores, {(2, 3): Kind.FOLLOW})
-    await stores.servers.postgres.fetch("UPDATE account SET state = 0 WHERE user_id = $1", GONE)
-    await edges(stores, {(1, GONE): Kind.FOLLOW})
-    await stores.servers.postgres.fetch("UPDATE account SET state = 2 WHERE user_id = $1", GONE)
+    await stores.servers.postgres.fetch("UPDATE account SET state = 0 WHERE user_id = $1", DELETED)
+    await edges(stores, {(1, DELETED): Kind.FOLLOW})
+    await stores.servers.postgres.fetch("UPDATE account SET state = 2 WHERE user_id = $1", DELETED)
     await drain_all(stores)
     (drift,) = (await verify(storage_settings)).drifts
-    assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
-    assert await at_once.erase_batch(GONE) is BatchResult.DONE, (
-        "nobody has said that there is anything"
+    assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(DELETED),))
+    assert await immediate_eraser.erase_batch(DELETED) is BatchResult.DONE, (
+        "the account is not marked for another erasure"
     )
     await verify(storage_settings, repair=True)
-    await erase_all(stores, at_once)
+    await erase_all(stores, immediate_eraser)
     await drain_all(stores)
     assert (await verify(storage_settings)).clean
-    assert await left(stores) == []
+    assert await tables_with_rows(stores) == []
 
 
-async def test_nothing_comes_back_after_an_erasure(
-    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+async def test_writes_for_an_erased_account_store_nothing(
+    stores: Stores, storage_settings: StorageSettings, immediate_eraser: Erasure
 ) -> None:
     await delete(stores)
-    await erase_all(stores, at_once)
-    ranks = {as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0, as_pair(1, 2): 5.0}
+    await erase_all(stores, immediate_eraser)
+    ranks = {as_pair(1, DELETED): 5.0, as_pair(DELETED, 1): 5.0, as_pair(1, 2): 5.0}
     assert await stores.jobs.periodic.affinity.record(ranks) == {as_pair(1, 2)}
-    change, key = PrivacyChange(protected=True), IdempotentRequest(GONE, uuid4(), b"asked")
-    saved = await stores.writes.accounts.set_privacy(GONE, change, key, Pace(60, 10))
+    change, key = PrivacyChange(protected=True), IdempotentRequest(DELETED, uuid4(), b"asked")
+    saved = await stores.writes.accounts.set_privacy(DELETED, change, key, Pace(60, 10))
     assert saved.outcome is Outcome.ACCOUNT_NOT_ACTIVE
-    saved = await stores.writes.accounts.set_following_limit(GONE, 5)
+    saved = await stores.writes.accounts.set_following_limit(DELETED, 5)
     assert saved.outcome is Outcome.ACCOUNT_DELETED
-    assert (await stores.reads.reader.read(None, AccountsOf([GONE])))[GONE].following_limit is None
-    assert await left(stores) == []
+    assert (await stores.reads.reader.read(None, AccountsOf([DELETED])))[
+        DELETED
+    ].following_limit is None
+    assert await tables_with_rows(stores) == []
     assert (await verify(storage_settings)).clean
 
 
 @pytest.mark.parametrize(
-    "returned",
+    "statement",
     [
         "INSERT INTO affinity (user_id, other_id, rank) VALUES (1, 50, 1)",
         "INSERT INTO affinity (user_id, other_id, rank) VALUES (50, 1, 1)",
@@ -415,33 +430,33 @@ async def test_nothing_comes_back_after_an_erasure(
         "UPDATE account SET following_limit = 5 WHERE user_id = 50",
     ],
 )
-async def test_rows_that_returned_after_an_erasure_are_found_and_erased(
-    stores: Stores, storage_settings: StorageSettings, at_once: Erasure, returned: str
+async def test_rows_written_after_an_erasure_are_found_and_erased(
+    stores: Stores, storage_settings: StorageSettings, immediate_eraser: Erasure, statement: str
 ) -> None:
     await delete(stores)
-    await erase_all(stores, at_once)
+    await erase_all(stores, immediate_eraser)
     assert (await verify(storage_settings)).clean
-    await stores.servers.postgres.fetch(returned)
+    await stores.servers.postgres.fetch(statement)
     (drift,) = (await verify(storage_settings, repair=True)).drifts
-    assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
-    assert await erase_all(stores, at_once) == [BatchResult.DONE]
+    assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(DELETED),))
+    assert await erase_all(stores, immediate_eraser) == [BatchResult.DONE]
     assert (await verify(storage_settings)).clean
-    assert await left(stores) == []
+    assert await tables_with_rows(stores) == []
 
 
-async def test_a_worker_erases_some_batches_and_gives_its_place_back(
+async def test_a_job_erases_a_limited_number_of_batches(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(erasure, "BATCH", 1)
-    await follows(stores, *((GONE, star) for star in range(1, 8)))
+    await follows(stores, *((DELETED, star) for star in range(1, 8)))
     await drain_all(stores)
     await delete(stores)
-    assert await erase(stores, GONE)
-    (status,) = (await stores.writes.account_states.get_many([GONE])).values()
+    assert await erase(stores, DELETED)
+    (status,) = (await stores.writes.account_states.get_many([DELETED])).values()
     assert status.deletion
     assert status.deletion.edges_left == 7 - 4
-    assert not await erase(stores, GONE), "nothing is left, but something may be under way"
-    assert not await erase(stores, UserId(51)), "who is not deleted is not erased"
+    assert not await erase(stores, DELETED), "nothing is left, but a write may be in flight"
+    assert not await erase(stores, UserId(51)), "an active account is not erased"
 
 
 async def test_unfinished_deletions_are_found_and_queued_once(stores: Stores) -> None:
@@ -452,16 +467,15 @@ async def test_unfinished_deletions_are_found_and_queued_once(stores: Stores) ->
         assert await stores.broker.lanes.queued() == 2
 
 
-async def test_writing_goes_on_while_a_star_is_erased(
+async def test_others_can_write_while_an_account_with_many_followers_is_erased(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 400 followers in four batches: others follow meanwhile, and nobody waits for the whole of
-    it."""
+    """400 followers are erased in four batches. No writer waits for all of them."""
     monkeypatch.setattr(erasure, "BATCH", 100)
     await stores.servers.postgres.fetch(
         "INSERT INTO following (from_user_id, to_user_id, kind, flags, since, version) "
         "SELECT u, $1, 1, 0, u, 1 FROM generate_series(1000, 1399) u",
-        GONE,
+        DELETED,
     )
     await stores.servers.postgres.fetch(
         "INSERT INTO follower (to_user_id, from_user_id, kind, flags, since, version) "
@@ -472,7 +486,7 @@ async def test_writing_goes_on_while_a_star_is_erased(
         "SELECT u, 1 FROM generate_series(1000, 1399) u"
     )
     await stores.servers.postgres.fetch(
-        "INSERT INTO follower_count (user_id, follows) VALUES ($1, 400)", GONE
+        "INSERT INTO follower_count (user_id, follows) VALUES ($1, 400)", DELETED
     )
     await delete(stores)
     erasing = asyncio.create_task(erase_all(stores, eraser(stores)))
@@ -484,5 +498,5 @@ async def test_writing_goes_on_while_a_star_is_erased(
     assert len(await erasing) >= 4 + 1
     assert written > 10
     await drain_all(stores)
-    assert await left(stores) == []
+    assert await tables_with_rows(stores) == []
     assert (await verify(storage_settings)).clean

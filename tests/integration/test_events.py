@@ -1,4 +1,4 @@
-"""The log of changes: everything that was applied, in order, at least once, for a limited time."""
+"""The change feed and the feeds of users have each change in order, at least once, for a time."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -27,8 +27,8 @@ LANE = lane_of(SEVEN)
 
 
 @pytest.fixture
-async def scant(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
-    """Stores that keep next to nothing."""
+async def small_streams(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
+    """Stores that keep about 100 events in each stream."""
     settings = replace(
         storage_settings, events=replace(storage_settings.events, events_max=100, feed_max=100)
     )
@@ -36,7 +36,7 @@ async def scant(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
         yield opened
 
 
-async def log(stores: Stores, user: UserId = SEVEN) -> list[Event]:
+async def change_feed(stores: Stores, user: UserId = SEVEN) -> list[Event]:
     """The events in the change feed whose target is this user."""
     key = f"kith:public:events:{lane_of(user)}"
     (entries,) = await stores.servers.redis.pipe([("XRANGE", key, "-", "+")])
@@ -45,7 +45,7 @@ async def log(stores: Stores, user: UserId = SEVEN) -> list[Event]:
 
 
 def event_in(named: dict[bytes, bytes]) -> Event:
-    """The event of an entry, as docs/events.md says that it is to be read."""
+    """Read an entry of a stream as docs/events.md describes."""
     event = Event(
         Version(int(named[b"version"])),
         UserId(int(named[b"actor"])),
@@ -61,14 +61,16 @@ def event_in(named: dict[bytes, bytes]) -> Event:
     return event
 
 
-async def test_every_applied_change_is_in_the_log_in_its_targets_order(stores: Stores) -> None:
+async def test_the_change_feed_has_every_applied_change_in_the_order_of_its_target(
+    stores: Stores,
+) -> None:
     for _ in range(3):
         await follows(stores, (1, 7), (2, 7))
         await unfollows(stores, (1, 7))
         await drain_all(stores)
         await unfollows(stores, (2, 7))
     await drain_all(stores)
-    events = await log(stores)
+    events = await change_feed(stores)
     assert [event.source for event in events] == [1, 2, 1, 2] * 3
     versions = [event.version for event in events]
     assert versions == sorted(versions)
@@ -80,62 +82,64 @@ async def test_every_applied_change_is_in_the_log_in_its_targets_order(stores: S
         assert {event.actor for event in own} == {source}
 
 
-async def test_a_drain_that_dies_before_the_acknowledgement_publishes_again(
+async def test_changes_without_an_acknowledgement_are_published_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))
     applied = await stores.jobs.lanes.outbox.apply(LANE, 100)
 
-    async def dies(*_: object) -> None:
+    async def fail(*_: object) -> None:
         raise Unavailable("PostgreSQL")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Outbox, "acknowledge", dies)
+        patched.setattr(Outbox, "acknowledge", fail)
         with pytest.raises(Unavailable):
             await stores.jobs.lanes.drain.publish(LANE, applied)
     await drain_all(stores)
-    first, again = await log(stores)
+    first, again = await change_feed(stores)
     assert first.id == again.id
 
 
-async def test_changes_that_the_event_log_rejected_are_not_acknowledged(
+async def test_changes_that_could_not_be_published_are_not_acknowledged(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))
     applied = await stores.jobs.lanes.outbox.apply(LANE, 100)
 
-    async def refuses(*_: object) -> None:
+    async def fail(*_: object) -> None:
         raise Unavailable("Redis")
 
     with monkeypatch.context() as patched:
-        patched.setattr(RedisEvents, "publish", refuses)
+        patched.setattr(RedisEvents, "publish", fail)
         with pytest.raises(Unavailable):
             await stores.jobs.lanes.drain.publish(LANE, applied)
     assert list(await stores.jobs.lanes.progress.dirty()) == [LANE]
     await drain_all(stores)
-    assert len(await log(stores)) == 1
+    assert len(await change_feed(stores)) == 1
 
 
-async def test_the_log_says_who_acted_and_what_was_before(stores: Stores) -> None:
+async def test_an_event_has_the_actor_and_the_previous_kind(stores: Stores) -> None:
     await follows(stores, (1, 7))
     ((edge,),) = [await stores.servers.postgres.fetch("SELECT version FROM outbox")]
     assert edge["version"]
     await stores.servers.postgres.fetch("UPDATE outbox SET by_target = true, former = 3")
     await drain_all(stores)
-    (event,) = await log(stores)
+    (event,) = await change_feed(stores)
     assert (event.actor, event.kind_before, event.kind_after) == (7, Kind.REQUEST, Kind.FOLLOW)
 
 
-async def test_the_log_is_trimmed_by_length_and_by_age(scant: Stores) -> None:
-    changes = await some_changes(scant, 400)
-    await scant.broker.events.publish(LANE, changes, now_ms=0)
-    assert 100 <= len(await log(scant)) <= 250
+async def test_the_change_feed_is_trimmed_by_length_and_by_age(small_streams: Stores) -> None:
+    changes = await some_changes(small_streams, 400)
+    await small_streams.broker.events.publish(LANE, changes, now_ms=0)
+    assert 100 <= len(await change_feed(small_streams)) <= 250
     in_a_year = int(changes[0].edge.version / 1000) + 366 * 86_400_000
-    await scant.broker.events.publish(LANE, changes[:1], now_ms=in_a_year)
-    assert len(await log(scant)) <= 100
+    await small_streams.broker.events.publish(LANE, changes[:1], now_ms=in_a_year)
+    assert len(await change_feed(small_streams)) <= 100
 
 
-async def test_how_far_back_the_log_reaches_is_measured(gateway: Gateway, stores: Stores) -> None:
+async def test_the_age_of_the_oldest_event_in_the_change_feed_is_a_metric(
+    gateway: Gateway, stores: Stores
+) -> None:
     await stores.broker.events.publish(LANE, await some_changes(stores, 3), 0)
     key = f"kith:public:events:{LANE}"
     ((first, _), *_), _ = await stores.servers.redis.pipe([("XRANGE", key, "-", "+"), ("DEL", key)])
@@ -156,19 +160,21 @@ async def test_no_feed_is_stored_for_a_user_who_never_subscribed(stores: Stores)
     assert (await stores.servers.redis.pipe([("EXISTS", "kith:public:feed:7")])) == [0]
 
 
-async def test_a_feed_is_kept_from_its_opening_on_for_a_limited_time(stores: Stores) -> None:
+async def test_a_feed_has_the_events_since_its_opening_and_expires(stores: Stores) -> None:
     cursor = await stores.broker.events.open(SEVEN)
     assert cursor == await stores.broker.events.open(SEVEN)
     await follows(stores, (1, 7), (7, 2))
     await drain_all(stores)
     batch = await stores.broker.events.after(SEVEN, cursor, 10)
-    result = {one.event for one in batch.events}
-    assert {event.ends for event in result} == {(1, 7), (7, 2)}
-    assert result == {*await log(stores), *await log(stores, UserId(2))}, "the same as in the log"
+    events = {one.event for one in batch.events}
+    assert {event.ends for event in events} == {(1, 7), (7, 2)}
+    assert events == {*await change_feed(stores), *await change_feed(stores, UserId(2))}, (
+        "the same as in the change feed"
+    )
     assert not batch.more
     assert not batch.lost
-    (lives_s,) = await stores.servers.redis.pipe([("TTL", "kith:public:feed:7")])
-    assert 86_000 < lives_s <= 86_400
+    (ttl_s,) = await stores.servers.redis.pipe([("TTL", "kith:public:feed:7")])
+    assert 86_000 < ttl_s <= 86_400
     again = await stores.broker.events.after(SEVEN, batch.cursor, 10)
     assert (again.events, again.cursor, again.lost) == ([], batch.cursor, False)
 
@@ -187,36 +193,36 @@ async def test_a_feed_is_read_in_batches_without_a_gap(stores: Stores) -> None:
 
 
 async def test_a_subscriber_behind_a_trimmed_feed_learns_that_events_were_lost(
-    scant: Stores,
+    small_streams: Stores,
 ) -> None:
-    cursor = await scant.broker.events.open(SEVEN)
-    await scant.broker.events.publish(LANE, await some_changes(scant, 400), 0)
-    batch = await scant.broker.events.after(SEVEN, cursor, 10)
+    cursor = await small_streams.broker.events.open(SEVEN)
+    await small_streams.broker.events.publish(LANE, await some_changes(small_streams, 400), 0)
+    batch = await small_streams.broker.events.after(SEVEN, cursor, 10)
     assert batch.lost
     assert not batch.events
-    assert (await scant.broker.events.after(SEVEN, batch.cursor, 10)).lost is False
+    assert (await small_streams.broker.events.after(SEVEN, batch.cursor, 10)).lost is False
 
 
 async def test_every_command_names_one_key_and_the_notification_is_last(stores: Stores) -> None:
-    """Each command is sent to its own node of a cluster, and a woken subscriber finds the
+    """A cluster may send each command to another node. A notified subscriber must find the
     events."""
-    sent = Recorder(stores)
-    events = RedisEvents(sent, stores.broker.events._keys, stores.broker.events._kept)
+    redis = RecordingRedis(stores)
+    events = RedisEvents(redis, stores.broker.events._keys, stores.broker.events._kept)
     await events.open(SEVEN)
     await events.publish(LANE, await some_changes(stores, 3), 0)
     await events.after(SEVEN, "1-1", 10)
-    for command in [command for pipeline in sent.pipelines for command in pipeline]:
+    for command in [command for pipeline in redis.pipelines for command in pipeline]:
         keys = [word for word in command if isinstance(word, str) and word.startswith("kith:")]
         assert keys == [command[1]]
-    (published,) = [pipeline for pipeline in sent.pipelines if len(pipeline) > 2]
+    (published,) = [pipeline for pipeline in redis.pipelines if len(pipeline) > 2]
     assert [command[1] == "kith:public:notifier" for command in published] == [False] * 10 + [True]
 
 
-def test_the_lanes_of_the_log_are_those_of_the_outbox() -> None:
+def test_users_are_spread_over_all_lanes() -> None:
     assert {lane_of(UserId(user)) for user in range(1, 2000)} == set(map(Lane, range(LANES)))
 
 
-def test_a_cursor_is_a_place_in_a_stream() -> None:
+def test_a_feed_cursor_must_be_an_id_of_a_stream_entry() -> None:
     assert checked_feed_cursor("after", "1763700000000-7") == "1763700000000-7"
     for text in ("", "-", "1", "1-1-1", "1-1\n", f"1-{2**64}"):
         with pytest.raises(BadCursor):
@@ -230,8 +236,8 @@ async def some_changes(stores: Stores, count: int) -> list[EdgeChange]:
     return [replace(change, pair=as_pair(1000 + n, 7)) for n in range(count)]
 
 
-class Recorder:
-    """Keeps what is sent on its way to Redis."""
+class RecordingRedis:
+    """Records the pipelines that it sends to Redis."""
 
     def __init__(self, stores: Stores) -> None:
         self._redis = stores.servers.redis

@@ -1,4 +1,4 @@
-"""Exporting the graph to a file: loading the file gives the same graph, after interruptions too."""
+"""Exports of a graph: loading the file gives the same graph, after interruptions too."""
 
 import io
 from collections.abc import Iterator
@@ -41,29 +41,31 @@ async def loaded(storage_settings: StorageSettings, tmp_path: Path) -> StorageSe
 
 
 @pytest.fixture
-def other(storage_settings: StorageSettings, databases: Databases) -> Iterator[StorageSettings]:
+def empty_graph(
+    storage_settings: StorageSettings, databases: Databases
+) -> Iterator[StorageSettings]:
     """An empty graph."""
     with databases.empty() as url:
         yield replace(storage_settings, database_url=url)
 
 
-async def copied(other: StorageSettings, file: Path) -> list[Edge]:
-    """The follows of another graph into which the file is loaded."""
-    report = await bulk_load(other, file)
+async def load_into(empty_graph: StorageSettings, file: Path) -> list[Edge]:
+    """Load the file into an empty graph. Return its follows."""
+    report = await bulk_load(empty_graph, file)
     assert not report.bad
-    await assert_whole(other)
-    return await follows_of(other)
+    await assert_whole(empty_graph)
+    return await follows_of(empty_graph)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.usefixtures("small_chunks")
 async def test_loading_an_export_gives_the_same_graph(
-    loaded: StorageSettings, other: StorageSettings, tmp_path: Path, suffix: str
+    loaded: StorageSettings, empty_graph: StorageSettings, tmp_path: Path, suffix: str
 ) -> None:
     file = tmp_path / f"graph.{suffix}"
     report = await export_graph(loaded, file, ALL, "here")
     assert (report.edges, report.resumed_after, report.cursor) == (450, 0, "here")
-    assert await copied(other, file) == await follows_of(loaded)
+    assert await load_into(empty_graph, file) == await follows_of(loaded)
     assert not file.with_name(f"{file.name}.progress").exists()
 
 
@@ -71,18 +73,18 @@ async def test_loading_an_export_gives_the_same_graph(
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["nostr_follows", "slashdot0902"])
 async def test_loading_the_export_of_a_real_graph_gives_the_same_graph(
-    storage_settings: StorageSettings, other: StorageSettings, tmp_path: Path, name: str
+    storage_settings: StorageSettings, empty_graph: StorageSettings, tmp_path: Path, name: str
 ) -> None:
     await bulk_load(storage_settings, graph(name))
     file = tmp_path / "graph.csv.zst"
     await export_graph(storage_settings, file, ALL, None)
-    assert await copied(other, file) == await follows_of(storage_settings)
+    assert await load_into(empty_graph, file) == await follows_of(storage_settings)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "csv.zst"])
 @pytest.mark.usefixtures("small_chunks")
 async def test_an_interrupted_export_resumes_where_it_stopped(
-    loaded: StorageSettings, other: StorageSettings, tmp_path: Path, suffix: str
+    loaded: StorageSettings, empty_graph: StorageSettings, tmp_path: Path, suffix: str
 ) -> None:
     file = tmp_path / f"graph.{suffix}"
 
@@ -97,7 +99,7 @@ async def test_an_interrupted_export_resumes_where_it_stopped(
         part.write(b"half a li")  # the end of a killed run
     report = await export_graph(loaded, file, ALL, "second")
     assert (report.edges, report.resumed_after, report.cursor) == (450, 200, "first")
-    assert await copied(other, file) == await follows_of(loaded)
+    assert await load_into(empty_graph, file) == await follows_of(loaded)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -124,7 +126,7 @@ async def test_an_existing_file_is_not_overwritten(loaded: StorageSettings, tmp_
 
 
 async def test_slices_and_times_divide_the_graph(loaded: StorageSettings, tmp_path: Path) -> None:
-    everything = await follows_of(loaded)
+    all_follows = await follows_of(loaded)
     found: list[tuple[int, ...]] = []
     for number in range(1, 5):
         for since, until in ((0, 45_000), (45_000, 10**12)):
@@ -134,11 +136,11 @@ async def test_slices_and_times_divide_the_graph(loaded: StorageSettings, tmp_pa
             rows = [tuple(map(int, line.split(","))) for line in file.read_text().splitlines()[1:]]
             assert all(since <= date < until for *_, date in rows)
             found += rows
-    assert sorted(found) == everything
+    assert sorted(found) == all_follows
 
 
-async def test_all_kinds_have_their_flags(stores: Stores, tmp_path: Path) -> None:
-    settings = stores.jobs.periodic.verification._settings  # of the same space
+async def test_an_export_of_all_kinds_has_their_flags(stores: Stores, tmp_path: Path) -> None:
+    settings = stores.jobs.periodic.verification._settings  # the settings of `stores`
     await edges(
         stores,
         {
@@ -176,7 +178,7 @@ async def test_all_kinds_have_their_flags(stores: Stores, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("part", ["0/2", "3/2", "1", "1/2000", "a/b", "-1/2"])
-def test_a_slice_must_be_one_of_its_slices(part: str) -> None:
+def test_an_invalid_slice_is_rejected(part: str) -> None:
     with pytest.raises(BadInput, match="--slice"):
         selected(part, None, None, all_kinds=False)
 
@@ -188,7 +190,7 @@ def test_a_slice_must_be_one_of_its_slices(part: str) -> None:
         (pa.table({"from_user_id": ["a"], "to_user_id": [2]}), "cannot be read"),
     ],
 )
-async def test_a_parquet_file_of_something_else_is_rejected(
+async def test_a_parquet_file_with_other_columns_or_types_is_rejected(
     storage_settings: StorageSettings, tmp_path: Path, table: pa.Table, reason: str
 ) -> None:
     file = tmp_path / "graph.parquet"

@@ -1,4 +1,4 @@
-"""Bodies as callers send them: malformed, nested, foreign, and odd but fine."""
+"""Request bodies: malformed, nested, of other media types, and unusual but valid."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -103,7 +103,7 @@ async def test_a_batch_gets_the_error_that_batches_are_not_supported(
         "application/jsonp",
     ],
 )
-async def test_a_body_that_a_foreign_page_could_send_is_an_unsupported_media_type(
+async def test_other_media_types_and_charsets_are_unsupported(
     client: httpx.AsyncClient, content_type: str | None
 ) -> None:
     headers = {} if content_type is None else {"content-type": content_type}
@@ -119,7 +119,7 @@ async def test_a_compressed_body_is_an_unsupported_media_type(client: httpx.Asyn
 
 
 @pytest.mark.parametrize("charset", ['"UTF-8"', "utf8", "Utf-8"])
-async def test_utf_8_may_be_said_in_any_way(client: httpx.AsyncClient, charset: str) -> None:
+async def test_utf_8_may_be_spelled_in_any_way(client: httpx.AsyncClient, charset: str) -> None:
     headers = {"content-type": f"Application/JSON; charset={charset}"}
     response = await client.post("/graphql", content=b'{"query": "{ who }"}', headers=headers)
     assert response.status_code == 200

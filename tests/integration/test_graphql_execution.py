@@ -1,4 +1,4 @@
-"""Operations as they are run: the cache of judged ones, and masked errors."""
+"""Running operations: the cache of prepared documents, and masked errors."""
 
 import logging
 
@@ -12,12 +12,12 @@ from schema.errors import formatted
 from tests.support.small_schema import Query, answered, schema
 
 
-def test_a_document_is_judged_once() -> None:
+def test_a_document_is_prepared_once() -> None:
     engine = Engine(schema)
     assert engine.prepare("{ who }") is engine.prepare("{ who }")
 
 
-def test_the_least_recently_used_document_is_forgotten() -> None:
+def test_the_least_recently_used_document_is_evicted() -> None:
     engine = Engine(schema, EngineSettings(cached_documents=2))
     first, second = engine.prepare("query A { who }"), engine.prepare("query B { who }")
     assert engine.prepare("query A { who }") is first
@@ -41,7 +41,7 @@ def test_a_rejected_document_takes_no_place_in_the_cache() -> None:
     assert engine.prepare("{ who }") is good
 
 
-def test_a_schema_with_extensions_is_rejected_rather_than_half_run() -> None:
+def test_a_schema_with_extensions_is_rejected() -> None:
     extended = strawberry.Schema(Query, extensions=[SchemaExtension])
     with pytest.raises(ValueError, match="neither schema extensions"):
         Engine(extended)
@@ -58,10 +58,10 @@ async def test_a_known_error_keeps_its_message_and_code(
     query: str, code: str, message: str
 ) -> None:
     result = await answered(query)
-    shown = formatted(result.errors[0])
-    assert shown["message"].startswith(message)
-    assert shown["extensions"]["code"] == code
-    assert shown["path"] == [query.strip("{} ")]
+    formatted_error = formatted(result.errors[0])
+    assert formatted_error["message"].startswith(message)
+    assert formatted_error["extensions"]["code"] == code
+    assert formatted_error["path"] == [query.strip("{} ")]
 
 
 async def test_an_unknown_error_is_masked_and_logged_under_its_id(
@@ -69,16 +69,16 @@ async def test_an_unknown_error_is_masked_and_logged_under_its_id(
 ) -> None:
     result = await answered("{ broken }")
     with caplog.at_level(logging.ERROR):
-        shown = formatted(result.errors[0])
-    assert shown["extensions"]["code"] == "INTERNAL"
-    assert shown["path"] == ["broken"]
-    assert set(shown["extensions"]) == {"code", "id"}
-    assert "hunter2" not in str(shown)
-    assert shown["extensions"]["id"] in caplog.text
+        formatted_error = formatted(result.errors[0])
+    assert formatted_error["extensions"]["code"] == "INTERNAL"
+    assert formatted_error["path"] == ["broken"]
+    assert set(formatted_error["extensions"]) == {"code", "id"}
+    assert "hunter2" not in str(formatted_error)
+    assert formatted_error["extensions"]["id"] in caplog.text
     assert "RuntimeError: password=hunter2" in caplog.text
 
 
 def test_a_code_in_the_extensions_is_kept() -> None:
     error = GraphQLError("Not yours.", extensions={"code": "FORBIDDEN", "hint": 1})
-    shown = formatted(GraphQLError(error.message, original_error=error))
-    assert shown["extensions"] == {"code": "FORBIDDEN", "hint": 1}
+    formatted_error = formatted(GraphQLError(error.message, original_error=error))
+    assert formatted_error["extensions"] == {"code": "FORBIDDEN", "hint": 1}

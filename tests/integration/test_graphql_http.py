@@ -1,4 +1,4 @@
-"""GraphQL over HTTP as callers meet it: media types, statuses and methods."""
+"""GraphQL over HTTP: media types, statuses and methods."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -31,7 +31,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
 
 
 def code_of(response: httpx.Response) -> str:
-    """The one code of a GraphQL-shaped error answer."""
+    """The code of a response with errors, all of which have the same one."""
     body = response.json()
     assert set(body) == {"errors"}
     codes = {error["extensions"]["code"] for error in body["errors"]}
@@ -68,7 +68,7 @@ async def test_a_well_formed_request_is_answered_with_data(client: httpx.AsyncCl
         ("application/json, text/plain, */*", PLAIN_JSON),
     ],
 )
-async def test_the_answer_is_in_the_dialect_that_is_wanted_most(
+async def test_the_answer_has_the_accepted_media_type_with_the_highest_weight(
     client: httpx.AsyncClient, accept: str | None, expected: str
 ) -> None:
     del client.headers["accept"]
@@ -81,7 +81,7 @@ async def test_the_answer_is_in_the_dialect_that_is_wanted_most(
 @pytest.mark.parametrize(
     "accept", ["text/plain", "image/*;q=1", "*/*;q=0", f"{PLAIN_JSON};q=nan", "a," * 5_000]
 )
-async def test_a_caller_that_reads_neither_dialect_is_not_acceptable(
+async def test_a_client_that_accepts_neither_media_type_gets_not_acceptable(
     client: httpx.AsyncClient, accept: str
 ) -> None:
     response = await client.post("/graphql", json=WELL_FORMED, headers={"accept": accept})
@@ -105,7 +105,7 @@ async def test_a_caller_that_reads_neither_dialect_is_not_acceptable(
         ({"query": "fragment F on User { id }"}, "GRAPHQL_VALIDATION_FAILED"),
     ],
 )
-async def test_a_failure_before_execution_is_400_in_the_new_dialect_and_200_in_the_old(
+async def test_a_failure_before_execution_is_400_as_graphql_json_and_200_as_plain_json(
     client: httpx.AsyncClient, body: dict[str, Any], code: str
 ) -> None:
     for accept, status in ((GRAPHQL_JSON, 400), (PLAIN_JSON, 200)):
@@ -133,7 +133,7 @@ async def test_other_methods_get_the_list_of_allowed_ones(
     assert response.headers["allow"] == "GET, POST"
 
 
-async def test_a_get_takes_its_parameters_from_the_address(client: httpx.AsyncClient) -> None:
+async def test_a_get_takes_its_parameters_from_the_url(client: httpx.AsyncClient) -> None:
     parameters = {
         "query": "query A { who } query B($n: Int!) { repeat(times: $n) }",
         "variables": '{"n": 3}',
@@ -167,7 +167,7 @@ async def test_a_get_rejects_mutations(client: httpx.AsyncClient, accept: str) -
         "a=1&" * 50 + "query={who}",
     ],
 )
-async def test_a_malformed_address_is_a_bad_request(
+async def test_a_malformed_query_string_is_a_bad_request(
     client: httpx.AsyncClient, query_string: str
 ) -> None:
     response = await client.get(f"/graphql?{query_string}")
@@ -180,7 +180,7 @@ async def test_a_post_may_mutate(client: httpx.AsyncClient) -> None:
     assert response.json() == {"data": {"follow": "followed"}}
 
 
-async def test_a_browser_without_a_page_is_answered_like_any_caller(
+async def test_without_a_playground_a_browser_is_answered_like_any_client(
     client: httpx.AsyncClient,
 ) -> None:
     response = await client.get("/graphql?query={who}", headers={"accept": BROWSER})
@@ -188,17 +188,17 @@ async def test_a_browser_without_a_page_is_answered_like_any_caller(
 
 
 async def test_a_rejection_by_the_context_is_answered_with_its_status_and_headers() -> None:
-    def nobody(_: Headers) -> object:
+    def reject(_: Headers) -> object:
         raise HttpRejection(401, "UNAUTHENTICATED", "No.", {"www-authenticate": "Bearer"})
 
-    async with client_of(GraphQLEndpoint(executor(), nobody, formatted)) as client:
+    async with client_of(GraphQLEndpoint(executor(), reject, formatted)) as client:
         response = await client.post("/graphql", json=WELL_FORMED)
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
     assert code_of(response) == "UNAUTHENTICATED"
 
 
-async def test_a_long_address_is_too_large() -> None:
+async def test_a_url_that_is_too_long_is_rejected() -> None:
     limits = HttpLimits(body_bytes_max=100)
     app = GraphQLEndpoint(executor(), lambda _: Context(), formatted, limits)
     async with client_of(app) as client:

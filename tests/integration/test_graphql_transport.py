@@ -1,4 +1,4 @@
-"""GraphQL over a real connection: large, slow and lying bodies, deadlines, hang-ups, overload."""
+"""GraphQL over real connections: large and slow bodies, deadlines, disconnections, overload."""
 
 import asyncio
 import socket
@@ -21,7 +21,7 @@ JSON = {"content-type": "application/json"}
 DEADLINE_S = 10
 
 
-def limited(
+def limited_endpoint(
     limits: HttpLimits, context: Context | None = None, admission: Admission | None = None
 ) -> GraphQLEndpoint:
     shared = context or Context()
@@ -33,19 +33,19 @@ def code_of(response: httpx.Response) -> str:
 
 
 @contextmanager
-def connected(url: str) -> Iterator[socket.socket]:
+def connection_to(url: str) -> Iterator[socket.socket]:
     address = httpx.URL(url)
     with socket.create_connection((address.host, address.port), timeout=DEADLINE_S) as connection:
         yield connection
 
 
-def head(*lines: str) -> bytes:
+def request_head(*lines: str) -> bytes:
     common = ["POST /graphql HTTP/1.1", "Host: kith", "Content-Type: application/json"]
     return "\r\n".join([*common, *lines, "", ""]).encode()
 
 
-def answer(connection: socket.socket) -> str:
-    """The answer up to the end of its JSON."""
+def read_response(connection: socket.socket) -> str:
+    """Read a response with errors, up to the end of its JSON."""
     received = b""
     while not received.endswith(b"]}"):
         chunk = connection.recv(65_536)
@@ -60,7 +60,7 @@ def url() -> Iterator[str]:
         yield url
 
 
-async def in_chunks(count: int) -> AsyncIterator[bytes]:
+async def chunks(count: int) -> AsyncIterator[bytes]:
     for _ in range(count):
         yield b" " * 65_536
 
@@ -74,16 +74,16 @@ async def test_a_body_of_thirty_megabytes_is_too_large(url: str) -> None:
 
 async def test_a_large_body_of_unknown_length_is_too_large(url: str) -> None:
     async with httpx.AsyncClient() as client:
-        response = await client.post(f"{url}/graphql", content=in_chunks(100), headers=JSON)
+        response = await client.post(f"{url}/graphql", content=chunks(100), headers=JSON)
     assert response.status_code == 413
     assert code_of(response) == "PAYLOAD_TOO_LARGE"
 
 
 @pytest.mark.parametrize("length", ["1048577", "9" * 19, "0" * 50 + "9" * 19])
 def test_an_announced_length_is_rejected_before_the_body_arrives(url: str, length: str) -> None:
-    with connected(url) as connection:
-        connection.sendall(head(f"Content-Length: {length}"))
-        assert " 413 " in answer(connection)
+    with connection_to(url) as connection:
+        connection.sendall(request_head(f"Content-Length: {length}"))
+        assert " 413 " in read_response(connection)
 
 
 def test_a_body_at_the_limit_is_read(url: str) -> None:
@@ -94,11 +94,11 @@ def test_a_body_at_the_limit_is_read(url: str) -> None:
 
 def test_a_slow_body_times_out_and_ends_the_connection() -> None:
     with (
-        served(limited(HttpLimits(body_deadline_ms=50))) as url,
-        connected(url) as connection,
+        served(limited_endpoint(HttpLimits(body_deadline_ms=50))) as url,
+        connection_to(url) as connection,
     ):
-        connection.sendall(head("Content-Length: 20") + b'{"query":')
-        received = answer(connection)
+        connection.sendall(request_head("Content-Length: 20") + b'{"query":')
+        received = read_response(connection)
         assert " 408 " in received
         assert "REQUEST_TIMEOUT" in received
         assert "connection: close" in received.lower()
@@ -117,7 +117,7 @@ def test_a_connection_serves_the_next_request_after_a_body_that_was_too_large(ur
 @pytest.mark.parametrize("accept", ["application/json", "application/graphql-response+json"])
 async def test_an_operation_is_stopped_at_its_deadline(accept: str) -> None:
     context = Context()
-    transport = httpx.ASGITransport(limited(HttpLimits(request_deadline_ms=500), context))
+    transport = httpx.ASGITransport(limited_endpoint(HttpLimits(request_deadline_ms=500), context))
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
         async with asyncio.timeout(DEADLINE_S):
             response = await client.post(
@@ -128,9 +128,9 @@ async def test_an_operation_is_stopped_at_its_deadline(accept: str) -> None:
     assert context.cancelled == ["forever", "forever"]
 
 
-async def test_a_caller_that_hangs_up_ends_the_work() -> None:
+async def test_a_disconnect_cancels_the_operation() -> None:
     context = Context()
-    app = limited(HttpLimits(), context)
+    app = limited_endpoint(HttpLimits(), context)
     body = b'{"query": "{ a: forever b: forever }"}'
     sent: list[object] = []
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
@@ -153,12 +153,12 @@ async def test_a_caller_that_hangs_up_ends_the_work() -> None:
     assert sent == []
 
 
-def test_a_closed_connection_ends_the_work_under_uvicorn() -> None:
+def test_a_closed_connection_cancels_the_operation_under_uvicorn() -> None:
     context = Context()
     body = b'{"query": "{ forever }"}'
-    with served(limited(HttpLimits(request_deadline_ms=60_000), context)) as url:
-        with connected(url) as connection:
-            connection.sendall(head(f"Content-Length: {len(body)}") + body)
+    with served(limited_endpoint(HttpLimits(request_deadline_ms=60_000), context)) as url:
+        with connection_to(url) as connection:
+            connection.sendall(request_head(f"Content-Length: {len(body)}") + body)
             wait_until(context.started.is_set)
         wait_until(lambda: context.cancelled == ["forever"])
 
@@ -175,13 +175,13 @@ async def test_a_large_body_is_not_parsed_if_it_would_be_rejected(
 
     monkeypatch.setattr(graphql_endpoint, "from_body", counting_parse)
     admission = Admission(AdmissionSettings(queue_max=0))
-    app = limited(HttpLimits(), admission=admission)
-    whole = AdmissionSettings().cost_max
+    app = limited_endpoint(HttpLimits(), admission=admission)
+    cost_max = AdmissionSettings().cost_max
     body = {"query": "{ who }", "variables": {"padding": "x" * LARGE_BODY_BYTES}}
     headers = {"accept": f"{accept}, application/json;q=0.5"}
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
-        assert admission.enter(whole, None) is None
+        assert admission.enter(cost_max, None) is None
         for _ in range(3):
             response = await client.post("/graphql", json=body, headers=headers)
             assert response.status_code == 503
@@ -189,19 +189,19 @@ async def test_a_large_body_is_not_parsed_if_it_would_be_rejected(
             assert code_of(response) == "OVERLOADED"
         assert parsed == []
         assert (await client.post("/graphql", json={"query": "{ who }"})).status_code == 200
-        admission.leave(whole)
+        admission.leave(cost_max)
         response = await client.post("/graphql", json=body)
         assert response.json() == {"data": {"who": "None"}}
         broken = await client.post("/graphql", content=b"{" * LARGE_BODY_BYTES, headers=JSON)
         assert broken.status_code == 400
     assert len(parsed) == 3
-    assert admission.enter(whole, None) is None  # nothing is reserved any more
+    assert admission.enter(cost_max, None) is None  # the rejected requests have left no reservation
 
 
-async def test_more_requests_than_the_bound_get_retry_after() -> None:
+async def test_a_request_beyond_the_limit_gets_retry_after() -> None:
     context = Context()
     admission = Admission(AdmissionSettings(cost_max=1, queue_max=0))
-    app = limited(HttpLimits(request_deadline_ms=60_000), context, admission)
+    app = limited_endpoint(HttpLimits(request_deadline_ms=60_000), context, admission)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
         first = asyncio.create_task(client.post("/graphql", json={"query": "{ forever }"}))

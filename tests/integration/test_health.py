@@ -1,4 +1,4 @@
-"""Liveness asks nothing; readiness asks every part, each for a while, and says which is down."""
+"""`/healthz` checks nothing. `/readyz` checks each part with a deadline, and names those down."""
 
 import asyncio
 from collections.abc import Mapping
@@ -30,21 +30,21 @@ async def stubborn() -> None:
         await asyncio.shield(asyncio.sleep(0))
 
 
-async def asked(path: str, probes: Mapping[str, Probe]) -> httpx.Response:
+async def get(path: str, probes: Mapping[str, Probe]) -> httpx.Response:
     health = Health(probes, frozenset({"postgresql"}), deadline_ms=20)
     transport = httpx.ASGITransport(Starlette(routes=health.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
         return await client.get(path)
 
 
-async def test_the_process_is_alive_whatever_its_parts_do() -> None:
-    response = await asked("/healthz", {"postgresql": down, "redis": stuck})
+async def test_the_process_is_alive_also_if_its_parts_are_down() -> None:
+    response = await get("/healthz", {"postgresql": down, "redis": stuck})
     assert response.status_code == 200
     assert response.json() == {"status": "alive"}
 
 
-async def test_it_is_ready_when_every_part_is_up() -> None:
-    response = await asked("/readyz", {"postgresql": up, "redis": up})
+async def test_the_gateway_is_ready_when_every_part_is_up() -> None:
+    response = await get("/readyz", {"postgresql": up, "redis": up})
     assert response.status_code == 200
     assert response.json() == {
         "status": "ready",
@@ -55,8 +55,8 @@ async def test_it_is_ready_when_every_part_is_up() -> None:
     }
 
 
-async def test_it_is_degraded_but_ready_when_an_optional_part_is_down() -> None:
-    response = await asked("/readyz", {"postgresql": up, "redis": down})
+async def test_the_gateway_is_degraded_but_ready_when_an_optional_part_is_down() -> None:
+    response = await get("/readyz", {"postgresql": up, "redis": down})
     assert response.status_code == 200
     assert response.json()["status"] == "degraded"
     redis = response.json()["parts"]["redis"]
@@ -64,9 +64,9 @@ async def test_it_is_degraded_but_ready_when_an_optional_part_is_down() -> None:
 
 
 @pytest.mark.parametrize("probe", [down, stuck, stubborn])
-async def test_it_is_unavailable_when_a_required_part_is_down(probe: Probe) -> None:
+async def test_the_gateway_is_unavailable_when_a_required_part_is_down(probe: Probe) -> None:
     async with asyncio.timeout(5):
-        response = await asked("/readyz", {"postgresql": probe, "redis": up})
+        response = await get("/readyz", {"postgresql": probe, "redis": up})
     assert response.status_code == 503
     assert response.json()["status"] == "unavailable"
     assert response.json()["parts"]["postgresql"]["status"] == "down"
@@ -82,22 +82,22 @@ async def test_a_probe_that_misses_its_deadline_is_stopped() -> None:
         finally:
             stopped.set()
 
-    await asked("/readyz", {"postgresql": watched})
+    await get("/readyz", {"postgresql": watched})
     async with asyncio.timeout(5):
         await stopped.wait()
 
 
-async def test_callers_at_the_same_time_share_one_round_of_probes() -> None:
+async def test_concurrent_requests_share_one_round_of_probes() -> None:
     rounds = 0
     begun, release = asyncio.Event(), asyncio.Event()
 
-    async def counted() -> None:
+    async def count_rounds() -> None:
         nonlocal rounds
         rounds += 1
         begun.set()
         await release.wait()
 
-    health = Health({"postgresql": counted}, frozenset({"postgresql"}), deadline_ms=5_000)
+    health = Health({"postgresql": count_rounds}, frozenset({"postgresql"}), deadline_ms=5_000)
     transport = httpx.ASGITransport(Starlette(routes=health.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
         callers = [asyncio.create_task(client.get("/readyz")) for _ in range(5)]
@@ -110,6 +110,6 @@ async def test_callers_at_the_same_time_share_one_round_of_probes() -> None:
     assert {response.status_code for response in others} == {200}
 
 
-def test_a_required_part_without_a_probe_is_a_mistake() -> None:
+def test_a_required_part_without_a_probe_raises_value_error() -> None:
     with pytest.raises(ValueError, match="postgresql"):
         Health({}, frozenset({"postgresql"}))

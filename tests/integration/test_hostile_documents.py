@@ -11,14 +11,14 @@ from engine import Engine, EngineSettings, RequestError, Stage
 from tests.support.small_schema import answered, endpoint, schema
 
 CALLS_MAX = 150_000
-"""Python calls to reject any of these. Unbounded, some took a thousand times as many."""
+"""Python calls to reject any of `HOSTILE`. Without limits, some take a thousand times as many."""
 
 CALLS_REPEATED_MAX = 30
-"""Python calls to reject one again."""
+"""Python calls to reject the same document again."""
 
 
 def calls_to_reject(engine: Engine, document: str) -> int:
-    """The Python calls of `Engine.prepare`, which raises RequestError or not."""
+    """The number of Python calls in `Engine.prepare`, whether it rejects the document or not."""
     calls = 0
 
     def count(_: FrameType, event: str, __: object) -> None:
@@ -68,7 +68,7 @@ HOSTILE = {
     "brackets": "{" * 100_000,
     "doubling fragments": doubling(60),
     "a chain of fragments": chain(1_200),
-    "fragments in a circle": '{ user(id: "1") { ...A } } fragment A on User { ...B } '
+    "a cycle of fragments": '{ user(id: "1") { ...A } } fragment A on User { ...B } '
     "fragment B on User { ...A }",
     "an unknown fragment": '{ user(id: "1") { ...Nobody } }',
     "many aliases": "{" + " ".join(f"a{n}: who" for n in range(300)) + "}",
@@ -86,10 +86,10 @@ HOSTILE = {
     + "} }"
     + " ".join(f"fragment F{n} on User {{ {'id ' * 50} }}" for n in range(19)),
     "many operations": " ".join(f"query Q{n} {{ who }}" for n in range(500)),
-    "the schema many times": "{"
+    "repeated introspection": "{"
     + " ".join(f"s{n}: __schema {{ types {{ name }} }}" for n in range(20))
     + "}",
-    "the schema in a circle": "{ __schema { types { fields { type { fields { type { fields "
+    "recursive introspection": "{ __schema { types { fields { type { fields { type { fields "
     "{ name } } } } } } } }",
     "long": "{ who " + " " * 100_000 + "}",
     "a long name": "{" + "w" * 99_000 + "}",
@@ -131,16 +131,16 @@ async def test_a_hostile_document_is_rejected(document: str) -> None:
     }
 
 
-def test_a_document_that_is_too_much_work_to_validate_gets_an_error() -> None:
+def test_a_document_that_takes_too_much_work_to_validate_is_rejected() -> None:
     engine = Engine(schema)
-    for document, stage, said in (
+    for document, stage, message in (
         (HOSTILE["many equal fields in fragments"], Stage.LIMITS, "too often to be validated"),
         (HOSTILE["many mistakes"], Stage.VALIDATION, "Too many validation errors"),
     ):
         with pytest.raises(RequestError) as caught:
             engine.prepare(document)
         assert caught.value.stage is stage
-        assert said in caught.value.errors[-1].message
+        assert message in caught.value.errors[-1].message
 
 
 def test_a_document_of_too_many_tokens_is_not_parsed_to_its_end() -> None:

@@ -1,4 +1,4 @@
-"""A lane in which most changes are towards one star: nobody else waits for the star's backlog."""
+"""A lane with a long backlog for one star: changes for other targets do not wait for it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from tests.support.graphs import drain_all, follows, unfollows
 
 LANE = Lane(7)
 STAR, *OTHERS = [user for user in range(1, 20_000) if lane_of(UserId(user)) == LANE][:600]
-FAN = 1_000_000
+FIRST_FAN = 1_000_000
 BACKLOG = 50_000
 
 FOLLOW_STAR = """
@@ -34,8 +34,8 @@ SELECT $4, from_user_id, to_user_id, since, version, kind, 0, 0 FROM edge ORDER 
 """
 
 
-async def backlog(stores: Stores, changes: int, first: int = FAN) -> None:
-    """Add `changes` follows of the star to its lane, which are not drained."""
+async def add_follows_of_star(stores: Stores, changes: int, first: int = FIRST_FAN) -> None:
+    """Add `changes` follows of the star to its lane. They are pending."""
     await stores.servers.postgres.fetch(FOLLOW_STAR, STAR, first, changes, LANE)
 
 
@@ -50,15 +50,15 @@ class Batches(NamedTuple):
 
 @pytest.fixture
 def batches(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> Batches:
-    seen = Batches([])
+    batches = Batches([])
     publish = stores.jobs.lanes.drain.publish
 
-    async def watched(lane: Lane, applied: Applied) -> None:
-        seen.published.append(applied.changes)
+    async def record_and_publish(lane: Lane, applied: Applied) -> None:
+        batches.published.append(applied.changes)
         await publish(lane, applied)
 
-    monkeypatch.setattr(stores.jobs.lanes.drain, "publish", watched)
-    return seen
+    monkeypatch.setattr(stores.jobs.lanes.drain, "publish", record_and_publish)
+    return batches
 
 
 async def followers(stores: Stores, user: int) -> int:
@@ -69,27 +69,26 @@ async def followers(stores: Stores, user: int) -> int:
 async def test_a_change_behind_fifty_thousand_for_a_star_is_in_the_second_batch(
     stores: Stores, batches: Batches
 ) -> None:
-    await backlog(stores, BACKLOG)
-    await follows(stores, (FAN, OTHERS[0]))
+    await add_follows_of_star(stores, BACKLOG)
+    await follows(stores, (FIRST_FAN, OTHERS[0]))
     for _ in range(2):
         await stores.jobs.lanes.drain.batch(LANE)
     assert OTHERS[0] in batches.targets()[1]
     assert await followers(stores, OTHERS[0]) == 1
     assert sum(map(len, batches.published)) <= 2 * draining.BATCH
-    # The next one need not even wait for that.
-    await follows(stores, (FAN, OTHERS[1]))
+    # A change of another target, added now, is in the next batch.
+    await follows(stores, (FIRST_FAN, OTHERS[1]))
     await stores.jobs.lanes.drain.batch(LANE)
     assert OTHERS[1] in batches.targets()[2]
 
 
-async def test_any_number_of_others_get_their_turn(
+async def test_more_targets_than_fit_in_a_batch_are_drained_in_turns(
     stores: Stores, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More targets than a batch can share are served in turns."""
     monkeypatch.setattr(draining, "BATCH", 100)
     monkeypatch.setattr(draining, "SHARE", 10)
-    await backlog(stores, 2_000)
-    await follows(stores, *((FAN, other) for other in OTHERS[:120]))
+    await add_follows_of_star(stores, 2_000)
+    await follows(stores, *((FIRST_FAN, other) for other in OTHERS[:120]))
     for _ in range(1 + 4):
         await stores.jobs.lanes.drain.batch(LANE)
     assert set(OTHERS[:120]) <= set().union(*batches.targets())
@@ -103,13 +102,13 @@ async def test_changes_of_each_target_keep_their_order(
 ) -> None:
     monkeypatch.setattr(draining, "BATCH", 20)
     monkeypatch.setattr(draining, "SHARE", 3)
-    await backlog(stores, 100)
-    await backlog(stores, 100, first=FAN + 1000)
+    await add_follows_of_star(stores, 100)
+    await add_follows_of_star(stores, 100, first=FIRST_FAN + 1000)
     for other in OTHERS[:5]:
         for _ in range(4):
-            await follows(stores, (FAN, other))
-            await unfollows(stores, (FAN, other))
-        await follows(stores, (FAN, other), (FAN + 1, other))
+            await follows(stores, (FIRST_FAN, other))
+            await unfollows(stores, (FIRST_FAN, other))
+        await follows(stores, (FIRST_FAN, other), (FIRST_FAN + 1, other))
     await drain_all(stores)
     for target in (STAR, *OTHERS[:5]):
         order = [
@@ -127,17 +126,17 @@ async def test_a_lane_without_a_star_is_drained_from_its_oldest_change(
     stores: Stores, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draining, "BATCH", 10)
-    await follows(stores, *((FAN, other) for other in reversed(OTHERS[:40])))
+    await follows(stores, *((FIRST_FAN, other) for other in reversed(OTHERS[:40])))
     await stores.jobs.lanes.drain.lane(LANE)
     assert [len(batch) for batch in batches.published] == [10, 10, 10, 10]
     drained = [change.pair.target for batch in batches.published for change in batch]
     assert drained == [*reversed(OTHERS[:40])]
 
 
-async def test_a_token_waits_for_the_changes_that_a_share_has_overtaken(stores: Stores) -> None:
+async def test_a_token_waits_for_changes_that_other_targets_have_overtaken(stores: Stores) -> None:
     """Skipped changes stay at the head of the lane, so no watermark passes them."""
-    await backlog(stores, 5_000)
-    await follows(stores, (FAN, OTHERS[0]))
+    await add_follows_of_star(stores, 5_000)
+    await follows(stores, (FIRST_FAN, OTHERS[0]))
     for _ in range(2):
         await stores.jobs.lanes.drain.batch(LANE)
     assert await followers(stores, OTHERS[0]) == 1

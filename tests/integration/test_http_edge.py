@@ -1,4 +1,4 @@
-"""Clients that send headers without an end, half requests, or nothing, and do not read."""
+"""Clients that send endless headers, partial requests or nothing, and clients that do not read."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ from tests.support.waiting import until
 
 LENGTH_2 = (b"content-length", b"2")
 QUERY = b'{"query": "{ who }"}'
-SOON = ConnectionLimits(head_deadline_ms=200)
+SHORT_HEAD_DEADLINE = ConnectionLimits(head_deadline_ms=200)
 
 
 def endpoint(limits: HttpLimits | None = None) -> GraphQLEndpoint:
@@ -41,7 +41,7 @@ async def server(tmp_path: Path) -> AsyncIterator[BoundedServer]:
         yield server
 
 
-async def answers(connection: RawConnection) -> bool:
+async def is_answered(connection: RawConnection) -> bool:
     await connection.send(post(QUERY))
     return (await connection.response()).status == 200
 
@@ -133,10 +133,10 @@ async def test_silent_connections_and_half_headers_are_closed(tmp_path: Path) ->
 
 async def test_a_head_that_arrives_byte_by_byte_has_one_deadline(tmp_path: Path) -> None:
     async with (
-        bounded_server(endpoint(), tmp_path / "kith.sock", SOON) as server,
+        bounded_server(endpoint(), tmp_path / "kith.sock", SHORT_HEAD_DEADLINE) as server,
         server.connection() as connection,
     ):
-        assert await answers(connection)  # the deadline holds for later requests too
+        assert await is_answered(connection)  # later requests have the deadline too
         await connection.send(b"POST /graphql HTTP/1.1\r\nX-Slow: ")
         reading = asyncio.create_task(connection.response())
 
@@ -150,10 +150,10 @@ async def test_a_head_that_arrives_byte_by_byte_has_one_deadline(tmp_path: Path)
 
 async def test_empty_lines_do_not_keep_a_connection_open(tmp_path: Path) -> None:
     async with (
-        bounded_server(endpoint(), tmp_path / "kith.sock", SOON) as server,
+        bounded_server(endpoint(), tmp_path / "kith.sock", SHORT_HEAD_DEADLINE) as server,
         server.connection() as connection,
     ):
-        assert await answers(connection)
+        assert await is_answered(connection)
         closed = asyncio.create_task(connection.rest())
 
         async def is_closed() -> bool:
@@ -170,8 +170,8 @@ async def test_an_idle_connection_is_closed_after_its_last_request(tmp_path: Pat
         bounded_server(endpoint(), tmp_path / "kith.sock", limits) as server,
         server.connection() as connection,
     ):
-        assert await answers(connection)
-        assert await answers(connection)
+        assert await is_answered(connection)
+        assert await is_answered(connection)
         assert await connection.rest() == b""
 
 
@@ -191,7 +191,7 @@ async def test_an_idle_connection_is_closed_however_long_it_was_used(tmp_path: P
         server.connection() as connection,
     ):
         release.set()
-        assert await answers(connection)
+        assert await is_answered(connection)
         release.clear()
         running.clear()
         await connection.send(post(QUERY))
@@ -203,26 +203,28 @@ async def test_an_idle_connection_is_closed_however_long_it_was_used(tmp_path: P
         assert (await closed).endswith(b"{}"), "the response, and then the end"
 
 
-async def test_a_response_at_once_has_the_headers_of_one_in_messages(server: BoundedServer) -> None:
+async def test_a_response_sent_in_one_call_has_the_headers_of_one_sent_as_messages(
+    server: BoundedServer,
+) -> None:
     """The last response of a connection is sent as messages."""
     own = ("X-Request-Id: 42", "Accept: application/graphql-response+json")
     async with server.connection() as connection:
         await connection.send(post(QUERY, *own))
-        at_once = await connection.response()
+        in_one_call = await connection.response()
         await connection.send(post(QUERY, *own, "Connection: close"))
         last = await connection.response()
-    for response in (at_once, last):
+    for response in (in_one_call, last):
         assert response.headers.pop("date").endswith("GMT")
     assert last.headers.pop("connection") == "close"
-    assert at_once.headers == last.headers
-    assert (at_once.status, at_once.body) == (last.status, last.body)
-    assert at_once.headers["x-request-id"] == "42"
-    assert at_once.headers["cache-control"] == "no-store"
+    assert in_one_call.headers == last.headers
+    assert (in_one_call.status, in_one_call.body) == (last.status, last.body)
+    assert in_one_call.headers["x-request-id"] == "42"
+    assert in_one_call.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("media_type", HEADERS)
 def test_the_constant_headers_are_valid(media_type: str) -> None:
-    """They are sent without the validation of uvicorn."""
+    """uvicorn does not validate them when they are sent."""
     for name, value in HEADERS[media_type]:
         assert not HEADER_RE.search(name)
         assert not HEADER_VALUE_RE.search(value)
@@ -230,17 +232,17 @@ def test_the_constant_headers_are_valid(media_type: str) -> None:
 
 async def test_a_response_to_a_client_that_reads_slowly_is_sent_as_messages(tmp_path: Path) -> None:
     """Its `send` waits until the client has read: the memory of a connection stays bounded."""
-    body, at_once = b"x" * 4_000_000, list[bool]()
+    body, sent_in_one_call = b"x" * 4_000_000, list[bool]()
 
     async def large(scope: Scope, receive: Receive, send: Send) -> None:
         assert isinstance(send, ResponseSender)
-        at_once.append(send.send_ok(b"content-length: %d\r\n" % len(body), body))
-        if not at_once[-1]:
+        sent_in_one_call.append(send.send_ok(b"content-length: %d\r\n" % len(body), body))
+        if not sent_in_one_call[-1]:
             await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_2]})
             await send({"type": "http.response.body", "body": b"{}"})
 
     async def both_were_tried() -> bool:
-        return len(at_once) == 2
+        return len(sent_in_one_call) == 2
 
     async with (
         bounded_server(large, tmp_path / "kith.sock") as server,
@@ -248,7 +250,7 @@ async def test_a_response_to_a_client_that_reads_slowly_is_sent_as_messages(tmp_
     ):
         await connection.send(post(QUERY) * 2)
         await until(both_were_tried, "the second request runs")  # nothing of the first was read
-        assert at_once == [True, False]
+        assert sent_in_one_call == [True, False]
         assert len((await connection.response()).body) == len(body)
         assert (await connection.response()).body == b"{}"
 
@@ -290,7 +292,7 @@ async def test_pipelined_requests_are_answered_in_order_and_bounded(server: Boun
         assert (await connection.rest()).count(b"HTTP/1.1 200") <= PIPELINED_MAX + 1
 
 
-async def test_a_request_with_a_pipelined_one_behind_it_ends_with_its_client(
+async def test_a_request_before_a_pipelined_one_ends_when_the_client_disconnects(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
@@ -314,7 +316,7 @@ async def test_a_request_with_a_pipelined_one_behind_it_ends_with_its_client(
     assert caplog.messages == []
 
 
-async def test_half_bodies_do_not_occupy_the_places_of_running_requests(tmp_path: Path) -> None:
+async def test_partial_bodies_do_not_count_as_running_requests(tmp_path: Path) -> None:
     app = GraphQLEndpoint(
         executor(),
         lambda _: Context(),
@@ -324,37 +326,37 @@ async def test_half_bodies_do_not_occupy_the_places_of_running_requests(tmp_path
     async with (
         bounded_server(app, tmp_path / "kith.sock") as server,
         server.connected(200) as half,
-        server.connection() as polite,
+        server.connection() as other_client,
     ):
         for connection in half:
             await connection.send(head("Content-Length: 1000") + b"{")
-        assert await answers(polite)
+        assert await is_answered(other_client)
 
 
 async def test_an_overloaded_server_rejects_a_large_body_before_it_arrives(tmp_path: Path) -> None:
     admission = Admission(AdmissionSettings(queue_max=0))
     app = GraphQLEndpoint(executor(), lambda _: Context(), formatted, admission=admission)
-    whole, body = AdmissionSettings().cost_max, QUERY.ljust(400_000)
+    cost_max, body = AdmissionSettings().cost_max, QUERY.ljust(400_000)
     async with (
         bounded_server(app, tmp_path / "kith.sock") as server,
         server.connection() as connection,
     ):
-        assert admission.enter(whole, None) is None
+        assert admission.enter(cost_max, None) is None
         await connection.send(head(f"Content-Length: {len(body)}") + body[:100])
         response = await connection.response()
         assert (response.status, response.code) == (503, "OVERLOADED")
         assert response.headers["retry-after"] == "1"
-        admission.leave(whole)
+        admission.leave(cost_max)
         await connection.send(body[100:] + post(body))
         assert (await connection.response()).status == 200
 
 
-async def test_the_memory_of_half_bodies_is_bounded(tmp_path: Path) -> None:
+async def test_the_memory_of_partial_bodies_is_bounded(tmp_path: Path) -> None:
     app = endpoint(HttpLimits(bodies_bytes_max=100_000))
     async with (
         bounded_server(app, tmp_path / "kith.sock") as server,
         server.connected(2) as (first, second),
-        server.connection() as polite,
+        server.connection() as other_client,
     ):
         for connection in (first, second):
             await connection.send(head("Content-Length: 90000") + b" " * 80_000)
@@ -364,7 +366,7 @@ async def test_the_memory_of_half_bodies_is_bounded(tmp_path: Path) -> None:
         assert (response.status, response.code) == (503, "OVERLOADED")
         assert response.headers["retry-after"] == "1"
         other.cancel()
-        assert await answers(polite)
+        assert await is_answered(other_client)
 
 
 async def test_new_connections_replace_those_that_wait_for_their_clients(tmp_path: Path) -> None:
@@ -375,19 +377,19 @@ async def test_new_connections_replace_those_that_wait_for_their_clients(tmp_pat
         server.connected(10) as used,
     ):
         for connection in used:
-            assert await answers(connection)
+            assert await is_answered(connection)
         async with server.connected(20) as new:
             for connection in new:
-                assert await answers(connection)
+                assert await is_answered(connection)
             assert server.connections <= 50
         for connection in used:
-            assert await answers(connection)  # those that carried no request were closed first
+            assert await is_answered(connection)  # unused connections were closed first
         for connection in silent[:20]:
             assert await connection.rest() == b""
 
 
 @pytest.mark.parametrize("behind", [b"", head("Content-Length: 9")], ids=["alone", "pipelined"])
-async def test_a_connection_is_refused_if_all_others_are_at_work(
+async def test_a_connection_is_refused_while_all_others_run_requests(
     tmp_path: Path, behind: bytes
 ) -> None:
     entered, leave = 0, asyncio.Event()

@@ -1,4 +1,4 @@
-"""A gateway that fetches its keys: over HTTP, event streams and web sockets, on real servers."""
+"""A gateway that fetches keys of an identity provider, for HTTP, event streams and web sockets."""
 
 import time
 from collections.abc import AsyncIterator
@@ -18,8 +18,8 @@ from tests.support.live_gateway import LiveGateway, Socket, live_gateway
 
 OLD, NEW = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
 ISSUER = "https://login.example"
-WHO = "{ viewer { user { id } } }"
-SEVEN = {"data": {"viewer": {"user": {"id": "7"}}}}
+QUERY = "{ viewer { user { id } } }"
+VIEWER_7 = {"data": {"viewer": {"user": {"id": "7"}}}}
 
 
 def bearer(key: ec.EllipticCurvePrivateKey, key_id: str, **changes: Any) -> str:
@@ -46,23 +46,23 @@ async def live(storage_settings: StorageSettings, provider: Provider) -> AsyncIt
 async def ask(live: LiveGateway, authorization: str, **headers: str) -> httpx.Response:
     headers = {"authorization": authorization, **headers}
     async with http_client() as client:
-        return await client.post(live.http, json={"query": WHO}, headers=headers)
+        return await client.post(live.http, json={"query": QUERY}, headers=headers)
 
 
 async def test_a_rotated_key_is_fetched_for_a_request(
     live: LiveGateway, provider: Provider
 ) -> None:
-    assert (await ask(live, bearer(OLD, "old"))).json() == SEVEN
+    assert (await ask(live, bearer(OLD, "old"))).json() == VIEWER_7
     provider.serve_keys(jwk(OLD, kid="old"), jwk(NEW, kid="new"))
-    assert (await ask(live, bearer(NEW, "new"))).json() == SEVEN
+    assert (await ask(live, bearer(NEW, "new"))).json() == VIEWER_7
 
 
 async def test_a_rotated_key_is_fetched_for_an_event_stream(
     live: LiveGateway, provider: Provider
 ) -> None:
     provider.serve_keys(jwk(NEW, kid="new"))
-    async with live.events(WHO, authorization=bearer(NEW, "new")) as events:
-        assert await anext(events) == ("next", SEVEN)
+    async with live.events(QUERY, authorization=bearer(NEW, "new")) as events:
+        assert await anext(events) == ("next", VIEWER_7)
 
 
 async def test_a_rotated_key_is_fetched_for_a_web_socket(
@@ -70,8 +70,8 @@ async def test_a_rotated_key_is_fetched_for_a_web_socket(
 ) -> None:
     provider.serve_keys(jwk(NEW, kid="new"))
     async with live.socket(payload={"authorization": bearer(NEW, "new")}) as socket:
-        await socket.subscribe(WHO)
-        assert (await socket.data()) == SEVEN["data"]
+        await socket.subscribe(QUERY)
+        assert (await socket.data()) == VIEWER_7["data"]
 
 
 async def test_a_token_that_is_not_valid_is_answered_with_a_challenge(live: LiveGateway) -> None:
@@ -94,7 +94,7 @@ async def test_a_token_that_is_not_valid_is_answered_with_a_challenge(live: Live
         assert answer.headers["www-authenticate"] == challenge
 
 
-async def test_while_the_provider_is_away_new_keys_may_be_tried_again(
+async def test_without_the_provider_a_token_with_an_unknown_key_can_be_retried(
     live: LiveGateway, provider: Provider
 ) -> None:
     provider.status = 500
@@ -109,10 +109,10 @@ async def test_while_the_provider_is_away_new_keys_may_be_tried_again(
         await socket.send(type="connection_init", payload=payload)
         code, reason = await socket.closed()
         assert (code, reason.partition(":")[0]) == (1013, "Try again later")
-    assert (await ask(live, bearer(OLD, "old"))).json() == SEVEN
+    assert (await ask(live, bearer(OLD, "old"))).json() == VIEWER_7
 
 
-async def test_a_gateway_without_keys_is_not_ready_and_answers_who_is_nobody(
+async def test_a_gateway_without_keys_is_not_ready_and_answers_anonymous_requests(
     storage_settings: StorageSettings, provider: Provider
 ) -> None:
     provider.body = b"<!doctype html>"

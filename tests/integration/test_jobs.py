@@ -30,7 +30,7 @@ JOBS: dict[str, Job] = {
 
 
 @pytest.mark.parametrize("job", JOBS)
-async def test_without_postgresql_a_job_is_left_for_later(
+async def test_without_postgresql_a_job_logs_that_it_is_retried(
     storage_settings: StorageSettings, caplog: pytest.LogCaptureFixture, job: str
 ) -> None:
     nowhere = replace(storage_settings, database_url="postgresql://nobody@127.0.0.1:1/none")
@@ -43,7 +43,7 @@ async def test_without_postgresql_a_job_is_left_for_later(
 async def test_one_sweep_at_a_time_runs_in_a_space(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first one takes long; the second one, of another worker, does nothing at all."""
+    """While the first sweep runs, the sweep of another worker only tries the lock."""
     monkeypatch.setattr(sweeping, "OVERDUE_S", 0)
     await follows(stores, (1, 2))
     has_begun, may_go_on = asyncio.Event(), asyncio.Event()
@@ -55,12 +55,12 @@ async def test_one_sweep_at_a_time_runs_in_a_space(
 
     monkeypatch.setattr(main, "sweep", take_long)
     async with open_stores(storage_settings) as other:
-        await other.servers.postgres.ping()  # it is connected
+        await other.servers.postgres.ping()  # connect before statements are counted
         first = asyncio.create_task(main._sweep({"metrics": JobMetrics(), "stores": stores}))
         await has_begun.wait()
         before = other.servers.postgres.statements
         await main._sweep({"metrics": JobMetrics(), "stores": other})
-        assert other.servers.postgres.statements == before + 1, "it only looked at the lock"
+        assert other.servers.postgres.statements == before + 1, "it only tries the lock"
         assert not first.done()
         may_go_on.set()
         await first
@@ -70,7 +70,7 @@ async def test_one_sweep_at_a_time_runs_in_a_space(
         assert not await stores.jobs.lanes.progress.dirty(), "the lock was released"
 
 
-async def test_a_sweep_that_takes_too_long_ends(
+async def test_a_sweep_is_stopped_at_its_deadline(
     stores: Stores, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def endless(_: Stores) -> None:

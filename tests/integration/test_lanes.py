@@ -1,4 +1,4 @@
-"""The number of lanes, which changes while a space is in use."""
+"""Changes of the number of lanes while a space is in use."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ USERS = [UserId(user) for user in (1, 2, 3, 1000, 2**32, 2**33 + 5, 2**62, MAX_U
 
 
 async def lanes_in_use(stores: Stores) -> dict[int, set[int]]:
-    """The lanes of the waiting changes, by target."""
+    """The lanes of the changes in the outbox, by target."""
     lanes: dict[int, set[int]] = {}
     for row in await stores.servers.postgres.fetch("SELECT to_user_id, lane FROM outbox"):
         lanes.setdefault(row["to_user_id"], set()).add(row["lane"])
@@ -31,16 +31,16 @@ async def lanes_in_use(stores: Stores) -> dict[int, set[int]]:
 
 async def test_postgresql_hashes_users_as_python_does(stores: Stores) -> None:
     chance = random.Random(1)
-    some = [*USERS, *(UserId(chance.randrange(1, MAX_USER_ID)) for _ in range(500))]
+    ids = [*USERS, *(UserId(chance.randrange(1, MAX_USER_ID)) for _ in range(500))]
     rows = await stores.servers.postgres.fetch(
-        "SELECT hash_user(id) AS hash, lane_of(id) AS lane FROM unnest($1::bigint[]) AS id", some
+        "SELECT hash_user(id) AS hash, lane_of(id) AS lane FROM unnest($1::bigint[]) AS id", ids
     )
-    assert [row["hash"] % 2**64 for row in rows] == list(map(hash_user, some))
-    assert [row["lane"] for row in rows] == list(map(lane_of, some))
+    assert [row["hash"] % 2**64 for row in rows] == list(map(hash_user, ids))
+    assert [row["lane"] for row in rows] == list(map(lane_of, ids))
 
 
 @pytest.mark.parametrize("lanes", [8, 16, 64, 256])
-def test_a_user_is_in_one_group_whatever_the_number_of_lanes(lanes: int) -> None:
+def test_a_user_is_in_one_group_for_any_number_of_lanes(lanes: int) -> None:
     for user in USERS:
         lane = lane_of(user, lanes)
         assert group_of(lane) == lane_of(user)
@@ -85,7 +85,7 @@ async def test_parked_and_failed_changes_move_too(
 async def test_a_gateway_that_knows_the_old_number_writes_to_the_new_lane(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
-    """PostgreSQL decides, and the gateway learns the number with its next change."""
+    """PostgreSQL chooses the lane. The gateway learns the number from its next change."""
     await follows(stores, (1, 2))
     await set_lanes(storage_settings, 64)
     await follows(stores, (3, 2))
@@ -97,7 +97,7 @@ async def test_a_gateway_that_knows_the_old_number_writes_to_the_new_lane(
     await until(is_woken)
 
 
-async def test_a_change_waits_for_those_who_write_to_the_outbox_and_they_for_it(
+async def test_writes_and_a_change_of_the_number_wait_for_each_other(
     stores: Stores, storage_settings: StorageSettings, database_url: str
 ) -> None:
     """No change is left in its old lane, in either order."""
@@ -132,7 +132,7 @@ async def test_a_change_waits_for_those_who_write_to_the_outbox_and_they_for_it(
         await other.close()
 
 
-async def test_counts_are_right_after_changes_of_the_number_under_load(
+async def test_counts_are_exact_after_changes_of_the_number_under_load(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     chance = random.Random(5)
@@ -161,7 +161,7 @@ async def test_counts_are_right_after_changes_of_the_number_under_load(
     assert (await verify(storage_settings)).clean
 
 
-async def test_a_token_of_any_number_of_lanes_is_waited_for(
+async def test_a_token_stays_valid_after_a_change_of_the_number(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     group = lane_of(UserId(2))
@@ -180,7 +180,7 @@ async def test_a_token_of_any_number_of_lanes_is_waited_for(
     assert not await stores.jobs.lanes.progress.dirty()
 
 
-async def test_a_reader_who_waits_follows_a_change_of_the_number(
+async def test_a_waiting_reader_notices_a_change_of_the_number(
     stores: Stores, storage_settings: StorageSettings, database_url: str
 ) -> None:
     await follows(stores, (1, 2))
@@ -205,7 +205,7 @@ async def test_a_reader_who_waits_follows_a_change_of_the_number(
         await other.close()
 
 
-async def test_too_many_waiting_changes_are_not_moved(
+async def test_the_number_does_not_change_with_too_many_pending_changes(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changing, "MOVED_MAX", 2)

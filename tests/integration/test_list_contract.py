@@ -1,4 +1,4 @@
-"""The contract of the stores of own lists, overlaps and notes, tested through their ports."""
+"""Own lists, overlaps and edge notes, tested through their ports."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, us
 
 CLOSE_FOLLOW, MUTED = Flags.CLOSE_FOLLOW, Flags.MUTED
 FANS = range(2, 30)
-SHARES = {
+EXPECTED_USERS = {
     OwnListKind.FOLLOWING: [i for i in FANS if i % 4 < 2],
     OwnListKind.FOLLOWERS: [i for i in FANS if i % 4 < 2],
     OwnListKind.CLOSE_FOLLOWS: [i for i in FANS if i % 4 < 2 and i % 3],
@@ -28,7 +28,7 @@ SHARES = {
 """The users in each of user 1's lists."""
 
 
-async def everything(stores: Stores) -> None:
+async def write_graph(stores: Stores) -> None:
     kinds = [Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST, Kind.BLOCK]
     flags = {
         i: (CLOSE_FOLLOW if i % 3 else Flags.PLAIN) | (Flags.PLAIN if i % 5 else MUTED)
@@ -39,18 +39,18 @@ async def everything(stores: Stores) -> None:
     await drain_all(stores)
 
 
-@pytest.mark.parametrize("backward", [False, True], ids=["from the new end", "from the old end"])
+@pytest.mark.parametrize("backward", [False, True], ids=["newest first", "oldest first"])
 @pytest.mark.parametrize("kind", list(OwnListKind))
-async def test_a_walk_through_an_own_list_sees_every_entry_once_in_order(
+async def test_the_pages_of_an_own_list_have_every_entry_once_in_order(
     stores: Stores, kind: OwnListKind, backward: bool
 ) -> None:
-    await everything(stores)
+    await write_graph(stores)
     for size in (1, 3, 30):
-        walked: list[Position] = []
+        entries: list[Position] = []
         window = Window(size, backward=backward)
         while True:
             page = (await stores.reads.own_lists.pages(kind, users(1), window))[UserId(1)]
-            walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
+            entries = [*page.entries, *entries] if backward else [*entries, *page.entries]
             if not page.more:
                 break
             assert len(page.entries) == size
@@ -58,27 +58,28 @@ async def test_a_walk_through_an_own_list_sees_every_entry_once_in_order(
                 window = Window(size, before=page.entries[0], backward=True)
             else:
                 window = Window(size, after=page.entries[-1])
-        assert walked == sorted(walked, reverse=True)
-        assert sorted(ids_of(walked)) == SHARES[kind]
+        assert entries == sorted(entries, reverse=True)
+        assert sorted(ids_of(entries)) == EXPECTED_USERS[kind]
 
 
-async def test_own_lists_of_many_are_read_at_once(stores: Stores) -> None:
-    await everything(stores)
+async def test_own_lists_of_several_users_are_read_in_one_call(stores: Stores) -> None:
+    await write_graph(stores)
     found = await stores.reads.own_lists.pages(OwnListKind.BLOCKED, users(1, 3, 7, 99), Window(2))
     assert [len(page.entries) for page in found.values()] == [2, 1, 1, 0]
     assert [page.more for page in found.values()] == [True, False, False, False]
 
 
-async def followed(
+async def overlap(
     stores: Stores, kind: Side, owner: int, by: int, whispers: Whispers
 ) -> Sequence[int]:
+    """The users in a list of `owner` whom `by` follows."""
     found = await stores.reads.overlaps.followed_by(kind, users(owner, 99), UserId(by), whispers)
     assert found[UserId(99)] == []
     return ids_of(found[UserId(owner)])
 
 
-@pytest.mark.parametrize("more", [0, 40], ids=["the owner's side", "the other's side"])
-async def test_an_overlap_is_the_same_from_either_side(stores: Stores, more: int) -> None:
+@pytest.mark.parametrize("more", [0, 40], ids=["few follows", "many follows"])
+async def test_an_overlap_is_the_same_with_few_or_many_follows(stores: Stores, more: int) -> None:
     await edges(stores, {(i, 1): Kind.FOLLOW if i % 3 else Kind.WHISPER for i in range(10, 20)})
     await edges(stores, {(1, i): Kind.FOLLOW if i % 3 else Kind.WHISPER for i in range(10, 20)})
     own = {(2, i): Kind.FOLLOW if i % 2 else Kind.WHISPER for i in range(15, 25 + more)}
@@ -86,11 +87,11 @@ async def test_an_overlap_is_the_same_from_either_side(stores: Stores, more: int
     await drain_all(stores)
     kinds: tuple[Side, ...] = (ListKind.FOLLOWING, ListKind.FOLLOWERS)
     for kind in kinds:
-        assert set(await followed(stores, kind, 1, 2, Whispers())) == {17, 19}
+        assert set(await overlap(stores, kind, 1, 2, Whispers())) == {17, 19}
         both = Whispers(listed=True, followed=True)
-        assert set(await followed(stores, kind, 1, 2, both)) == {15, 17, 18, 19}
-        assert set(await followed(stores, kind, 1, 2, Whispers(followed=True))) == {17, 19}
-        assert set(await followed(stores, kind, 1, 2, Whispers(listed=True))) == {15, 17, 19}
+        assert set(await overlap(stores, kind, 1, 2, both)) == {15, 17, 18, 19}
+        assert set(await overlap(stores, kind, 1, 2, Whispers(followed=True))) == {17, 19}
+        assert set(await overlap(stores, kind, 1, 2, Whispers(listed=True))) == {15, 17, 19}
 
 
 async def test_blocks_are_counted_in_every_kind_of_list(stores: Stores) -> None:
@@ -102,7 +103,7 @@ async def test_blocks_are_counted_in_every_kind_of_list(stores: Stores) -> None:
         assert found == {1: blocked_counts, 7: 0}
 
 
-async def test_notes_are_of_the_edges_that_have_one(stores: Stores) -> None:
+async def test_edge_notes_are_returned_for_the_edges_that_have_one(stores: Stores) -> None:
     until = Millis(2_000_000_000_000)
     await stores.writes.edges.change(as_pair(1, 2), mute(until))
     await stores.writes.edges.change(as_pair(1, 3), follow(PLENTY))

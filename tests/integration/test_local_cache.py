@@ -1,4 +1,4 @@
-"""The local cache, beside other gateways: who may see what when messages are late or lost."""
+"""The local cache: what readers see when invalidations by other gateways are late or lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ ONE, TWO, THREE = users(1, 2, 3)
 
 
 def hot(settings: StorageSettings) -> StorageSettings:
-    """Every user is hot, and copies live longer than any test."""
+    """Settings with which every user is hot, and copies live longer than any test."""
     return replace(settings, local=replace(settings.local, ttl_ms=60_000, requests_to_copy=1))
 
 
@@ -54,8 +54,8 @@ class WithLocalCache:
     proxy: Proxy
     reading: Reading
 
-    async def everything(self, user: UserId, viewer: UserId | None = None) -> list[Any]:
-        """All that a response holds of one user."""
+    async def read_all(self, user: UserId, viewer: UserId | None = None) -> list[Any]:
+        """The lists, relations and totals of one user."""
         pages = [
             (await self.reading.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
         ]
@@ -65,12 +65,12 @@ class WithLocalCache:
     async def warm(self, *copied: UserId, viewer: UserId | None = None) -> None:
         """Copy all values of these users, and cache the viewer's pending writes in Redis."""
         for user in copied:
-            await self.everything(user, viewer)
-            await self.everything(user)
+            await self.read_all(user, viewer)
+            await self.read_all(user)
             await self.local.copied()
 
     async def round_trips(self) -> tuple[int, int]:
-        """Of the caches and of the local cache, after the wake-ups of all writes until now."""
+        """Round trips of the reader and of its local cache, after all lanes have been woken."""
         await self.stores.broker.lanes.woken()
         return self.stores.servers.redis.round_trips, self.local.redis.round_trips
 
@@ -119,7 +119,7 @@ async def reader(
     stores: Stores,
     tmp_path: Path,
 ) -> AsyncIterator[WithLocalCache]:
-    """Its copies live long, its deadlines are long, and it retries at once."""
+    """A reader whose copies do not expire, with a long timeout and immediate retries."""
     settings = replace(
         hot(storage_settings),
         connections=replace(
@@ -135,23 +135,23 @@ with_and_without_tls = pytest.mark.parametrize("reader", ["unix socket", "TLS"],
 
 
 @with_and_without_tls
-async def test_copies_cost_one_ping_where_accounts_must_be_exact(
+async def test_reads_of_copied_values_cost_one_ping(
     reader: WithLocalCache,
 ) -> None:
     await follows(reader.stores, (1, 2), (3, 1))
     await drain_all(reader.stores)
-    fresh = await reader.everything(ONE)
+    fresh = await reader.read_all(ONE)
     await reader.local.copied()
     before = await reader.round_trips()
     statements = reader.stores.servers.postgres.statements
-    assert await reader.everything(ONE) == fresh
+    assert await reader.read_all(ONE) == fresh
     after = await reader.round_trips()
     assert (after[0] - before[0], after[1] - before[1]) == (0, 1)
     assert reader.stores.servers.postgres.statements == statements
     assert reader.hits == 5
 
 
-async def test_copies_cost_a_viewer_one_round_trip(reader: WithLocalCache) -> None:
+async def test_reads_of_copied_values_cost_a_viewer_one_round_trip(reader: WithLocalCache) -> None:
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
     await reader.warm(ONE, TWO, viewer=THREE)
@@ -164,7 +164,7 @@ async def test_copies_cost_a_viewer_one_round_trip(reader: WithLocalCache) -> No
     assert (after[0] - before[0], after[1] - before[1]) == (0, 1)
 
 
-async def test_a_hot_users_page_comes_from_memory_for_viewers_who_are_not_hot(
+async def test_a_hot_users_page_is_answered_locally_for_viewers_who_are_not_hot(
     reader: WithLocalCache,
 ) -> None:
     await follows(reader.stores, (2, 1), (3, 1))
@@ -172,7 +172,7 @@ async def test_a_hot_users_page_comes_from_memory_for_viewers_who_are_not_hot(
     await reader.warm(ONE)
     fans = users(11, 12, 13)
 
-    async def seen_by(fan: UserId, consistency: Consistency) -> Any:
+    async def read_page_and_profiles(fan: UserId, consistency: Consistency) -> Any:
         return await reader.reading.reader.read(
             fan,
             PagesOf(ListKind.FOLLOWERS, [ONE], Window(5)),
@@ -180,22 +180,24 @@ async def test_a_hot_users_page_comes_from_memory_for_viewers_who_are_not_hot(
             consistency=consistency,
         )
 
-    expected = [await seen_by(fan, Consistency.FRESH) for fan in fans]
+    expected = [await read_page_and_profiles(fan, Consistency.FRESH) for fan in fans]
     before = await reader.round_trips()
     hits = reader.hits
-    assert [await seen_by(fan, Consistency.CACHED) for fan in fans] == expected
+    assert [await read_page_and_profiles(fan, Consistency.CACHED) for fan in fans] == expected
     after = await reader.round_trips()
     assert (after[0] - before[0], after[1] - before[1]) == (0, len(fans))
-    assert reader.hits - hits == 2 * len(fans), "of the page, and of its owner's profile"
+    assert reader.hits - hits == 2 * len(fans), "the page, and the profile of its owner"
 
 
-async def test_a_viewer_is_not_answered_in_parts(reader: WithLocalCache) -> None:
+async def test_a_viewer_is_answered_locally_only_if_all_values_are_copied(
+    reader: WithLocalCache,
+) -> None:
     await reader.warm(ONE, viewer=THREE)
     hits, round_trips = reader.hits, reader.local.redis.round_trips
     assert await reader.reading.counts([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
     await reader.local.copied()
     assert reader.hits == hits
-    assert reader.local.redis.round_trips - round_trips == 1, "the copy of the other, no more"
+    assert reader.local.redis.round_trips - round_trips == 1, "only user 2 is copied"
     assert await reader.reading.counts([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
     assert reader.hits == hits + 2
 
@@ -214,31 +216,31 @@ async def test_a_viewer_sees_own_writes_though_invalidations_are_late_or_lost(
     await follows(reader.stores, (1, 2))
     if drained:
         await drain_all(reader.stores)
-        # Redis says again that nothing is pending: somebody has asked it elsewhere.
+        # A read through another gateway caches in Redis that nothing is pending.
         await reader.stores.reads.reader.read(ONE, ProfilesOf([TWO]))
-    stale = (await heads(reader, TWO, None))[1]
+    stale = (await first_pages(reader, TWO, None))[1]
     assert stale == [], "the local cache has received no invalidation"
-    asked = asyncio.gather(reader.reading.counts([ONE, TWO], ONE), heads(reader, TWO, ONE))
+    reads = asyncio.gather(reader.reading.counts([ONE, TWO], ONE), first_pages(reader, TWO, ONE))
     await asyncio.sleep(0)
     await (reader.proxy.restore() if delivery == "late" else reader.proxy.cut())
-    counts, (following, followers, friends) = await asked
+    counts, (following, followers, friends) = await reads
     assert counts == {ONE: Counts(1, 1, 1), TWO: Counts(1, 1, 1)}
     assert (following, followers, friends) == ([1], [1], [1])
 
 
 @pytest.mark.parametrize("delivery", ["late", "lost"])
 @pytest.mark.parametrize("viewer", [None, THREE])
-async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
+async def test_no_reader_sees_an_account_as_open_after_it_was_protected(
     reader: WithLocalCache, viewer: UserId | None, delivery: str
 ) -> None:
-    """The account's lists were closed through another gateway."""
+    """Another gateway has made the account protected."""
     await reader.warm(ONE, viewer=THREE)
     reader.proxy.stop_answering()
     hidden = (
         await reader.stores.writes.accounts.set_privacy(ONE, PrivacyChange(protected=True))
     ).account
     reading = reader.reading
-    asked = asyncio.gather(
+    reads = asyncio.gather(
         reading.profiles([ONE], viewer),
         reading.accounts([ONE]),
         reading.reader.read(
@@ -247,7 +249,7 @@ async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
     )
     await asyncio.sleep(0)
     await (reader.proxy.restore() if delivery == "late" else reader.proxy.cut())
-    profile, account, paged = await asked
+    profile, account, paged = await reads
     assert (profile, account) == ({ONE: (hidden, NO_COUNTS)}, {ONE: hidden})
     assert paged == ({ONE: EMPTY_PAGE}, profile)
 
@@ -257,12 +259,16 @@ async def test_a_viewers_own_relations_are_never_answered_locally(reader: WithLo
     reader.proxy.stop_answering()
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
-    ahead, alone = Check(ONE, [TWO]), Check(TWO, [ONE])
-    assert await reader.reading.relations([ahead, alone]) == [[STRANGERS], [STRANGERS]]
+    own_check, reverse_check = Check(ONE, [TWO]), Check(TWO, [ONE])
+    assert await reader.reading.relations([own_check, reverse_check]) == [[STRANGERS], [STRANGERS]]
     reads = replace(reader.stores.reads, reader=reader.reading.reader)
     stores = replace(reader.stores, reads=reads)
     scope = Scope(stores, ONE, Policy())
-    for checks in ([ahead], [alone], [ahead, alone, Check(THREE, [TWO, ONE])]):
+    for checks in (
+        [own_check],
+        [reverse_check],
+        [own_check, reverse_check, Check(THREE, [TWO, ONE])],
+    ):
         result = await visible_between(scope, checks)
         kinds = {
             check.user: relations[-1].kinds for check, relations in zip(checks, result, strict=True)
@@ -271,7 +277,10 @@ async def test_a_viewers_own_relations_are_never_answered_locally(reader: WithLo
     assert (await scope.viewer_relations.get_many([TWO]))[0].kinds == 1
 
 
-async def heads(reader: WithLocalCache, user: UserId, viewer: UserId | None) -> list[list[int]]:
+async def first_pages(
+    reader: WithLocalCache, user: UserId, viewer: UserId | None
+) -> list[list[int]]:
+    """The users in the first page of each list of `user`."""
     pages: list[Page] = [
         (await reader.reading.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
     ]
@@ -287,14 +296,14 @@ async def test_others_see_a_write_once_its_invalidation_arrives(
     await reader.local.caught_up()
     assert reader.local.invalidations.received > 0
     for user, counts in ((ONE, Counts(1, 0, 0)), (TWO, Counts(0, 1, 0))):
-        result = await reader.everything(user)
+        result = await reader.read_all(user)
         await reader.local.copied()
         assert result[3] == counts
-        assert await reader.everything(user) == result
+        assert await reader.read_all(user) == result
     await unfollows(reader.stores, (1, 2))
     await drain_all(reader.stores)
     await reader.local.caught_up()
-    assert (await reader.everything(TWO))[3] == NO_COUNTS
+    assert (await reader.read_all(TWO))[3] == NO_COUNTS
 
 
 async def test_others_see_a_write_within_the_ttl_though_all_invalidations_are_lost(
@@ -312,7 +321,7 @@ async def test_others_see_a_write_within_the_ttl_though_all_invalidations_are_lo
         await drain_all(stores)
 
         async def seen() -> bool:
-            (relations, counts) = (await reader.everything(TWO))[-1:-3:-1]
+            (relations, counts) = (await reader.read_all(TWO))[-1:-3:-1]
             return bool(relations[0][0].kinds) and counts == Counts(0, 1, 0)
 
         await until(seen)
@@ -322,26 +331,28 @@ async def test_a_lost_connection_drops_all_copies_at_once(reader: WithLocalCache
     await reader.warm(ONE, TWO)
     assert reader.entries == 10
     await reader.proxy.cut()
-    await until(lambda: _is(reader.entries == 0))
+    await until(lambda: _completed(reader.entries == 0))
     hits = reader.hits
     await follows(reader.stores, (1, 2))
-    result = await reader.everything(ONE)
+    result = await reader.read_all(ONE)
     assert (result[3], reader.hits) == (Counts(1, 0, 0), hits)
     await reader.local.copied()
     assert reader.entries == 0
     await reader.proxy.restore()
     await reader.warm(ONE)
     hits = reader.hits
-    assert await reader.everything(ONE) == result
+    assert await reader.read_all(ONE) == result
     assert (reader.hits, reader.entries) == (hits + 5, 5)
 
 
-async def _is(fact: bool) -> bool:
-    return fact
+async def _completed(value: bool) -> bool:
+    return value
 
 
-@pytest.mark.parametrize("how", ["FLUSHDB", "deleted", "lost its time"])
-async def test_a_local_copy_of_a_deleted_key_is_dropped(reader: WithLocalCache, how: str) -> None:
+@pytest.mark.parametrize("removal", ["FLUSHDB", "deleted", "expired"])
+async def test_a_local_copy_of_a_deleted_key_is_dropped(
+    reader: WithLocalCache, removal: str
+) -> None:
     await reader.warm(ONE)
     redis = reader.stores.servers.redis
     (keys,) = await redis.pipe([("KEYS", "kith:*")])
@@ -349,14 +360,14 @@ async def test_a_local_copy_of_a_deleted_key_is_dropped(reader: WithLocalCache, 
         {
             "FLUSHDB": [("FLUSHDB",)],
             "deleted": [("DEL", *keys)],
-            "lost its time": [("PEXPIRE", key, 0) for key in keys],
-        }[how]
+            "expired": [("PEXPIRE", key, 0) for key in keys],
+        }[removal]
     )
     await reader.local.caught_up()
     assert reader.entries == 0
 
 
-async def test_a_whale_is_never_answered_locally(
+async def test_local_answers_stay_correct_while_a_user_becomes_a_whale(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     settings = hot(
@@ -378,7 +389,7 @@ async def test_a_whale_is_never_answered_locally(
                     index < grown for index in range(len(fans))
                 ]
         statistics = reader.local.statistics()["rel"]
-        # A hash that grows in place gives a side up when it is twice as large as allowed.
+        # A hash that is updated in place drops a direction at twice the allowed size.
         assert (statistics.hits, statistics.entries) == (6, 1)
 
 
@@ -467,7 +478,7 @@ async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_has_copi
 async def test_nobody_sees_an_absent_account_whatever_is_copied(
     storage_settings: StorageSettings, stores: Stores, state: AccountState
 ) -> None:
-    """Another process has changed the state. Totals follow when their invalidation arrives."""
+    """Another process changes the state. Totals change when their invalidation arrives."""
     settings = replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=0))
     await follows(stores, (1, 2), (2, 1), (3, 1), (1, 3), (3, 2))
     await drain_all(stores)
@@ -485,18 +496,18 @@ async def test_nobody_sees_an_absent_account_whatever_is_copied(
         for _ in range(3):
             before = [await both(viewer) for viewer in (None, 1, 2)]
         await stores.writes.account_states.change(THREE, state)
-        for viewer, (was, _) in zip((None, 1, 2), before, strict=True):
-            assert named(was, 3)
-            assert not named((await both(viewer))[0], 3)
+        for viewer, (screen_before, _) in zip((None, 1, 2), before, strict=True):
+            assert is_listed(screen_before, 3)
+            assert not is_listed((await both(viewer))[0], 3)
             await until(partial(same, viewer))
         await stores.writes.account_states.change(THREE, AccountState.ACTIVE)
-        for viewer, (was, _) in zip((None, 1, 2), before, strict=True):
+        for viewer, (screen_before, _) in zip((None, 1, 2), before, strict=True):
             await until(partial(same, viewer))
-            back = (await both(viewer))[0]
-            assert (back == was) == (state is AccountState.DEACTIVATED)
+            screen_after = (await both(viewer))[0]
+            assert (screen_after == screen_before) == (state is AccountState.DEACTIVATED)
 
 
-def named(screen: Any, user: int) -> bool:
+def is_listed(screen: Any, user: int) -> bool:
     """Whether a list on the screen shows the user."""
     lists = [
         one[kind]["nodes"]

@@ -1,4 +1,4 @@
-"""A mute with an end ends by itself, soon after; any other lasts."""
+"""The worker ends the mutes whose time has passed, and no others."""
 
 import asyncio
 import time
@@ -26,27 +26,27 @@ async def muted(stores: Stores) -> set[int]:
     return {row["to_user_id"] for row in rows}
 
 
-async def mutes_of(stores: Stores) -> int:
+async def count_of_mutes(stores: Stores) -> int:
     row = await stores.servers.postgres.row("SELECT mutes FROM following_count WHERE user_id = 1")
     assert row is not None
     return int(row["mutes"])
 
 
-async def test_only_mutes_whose_time_has_passed_end(stores: Stores) -> None:
+async def test_only_expired_mutes_are_ended(stores: Stores) -> None:
     await follows(stores, (1, 2))
     for other, until in ((2, later(-1)), (3, later(-5)), (4, later(60)), (5, None)):
         await stores.writes.edges.change(as_pair(1, other), mute(until))
     assert await end_mutes(stores) == 2
     assert await muted(stores) == {4, 5}
-    assert await mutes_of(stores) == 2
+    assert await count_of_mutes(stores) == 2
     (relation,) = (
         await stores.reads.reader.read(None, RelationsOf([Check(UserId(1), [UserId(2)])]))
     )[0]
-    assert relation.kind == 1, "who was followed still is"
+    assert relation.kind == 1, "the follow remains"
     assert await end_mutes(stores) == 0
 
 
-async def test_many_end_in_batches_and_no_more_at_once_than_are_bearable(
+async def test_a_run_ends_a_limited_number_of_mutes_in_batches(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mutes, "BATCH", 3)
@@ -54,7 +54,7 @@ async def test_many_end_in_batches_and_no_more_at_once_than_are_bearable(
     for other in range(2, 12):
         await stores.writes.edges.change(as_pair(1, other), mute(later(-other)))
     assert await end_mutes(stores) == 6
-    assert await muted(stores) == {2, 3, 4, 5}, "those that passed last"
+    assert await muted(stores) == {2, 3, 4, 5}, "the mutes that expired last"
     assert await end_mutes(stores) == 4
 
 
@@ -62,4 +62,4 @@ async def test_two_workers_end_a_mute_once(stores: Stores) -> None:
     for other in range(2, 12):
         await stores.writes.edges.change(as_pair(1, other), mute(later(-1)))
     assert sum(await asyncio.gather(end_mutes(stores), end_mutes(stores))) == 10
-    assert await mutes_of(stores) == 0
+    assert await count_of_mutes(stores) == 0

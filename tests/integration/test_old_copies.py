@@ -1,4 +1,4 @@
-"""Redis comes back with an old copy of its data: nobody sees the past, or misses an event."""
+"""Redis restarts with an old copy of its data: no value is stale, and lost events are reported."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -43,7 +43,7 @@ async def follow(gateway: Gateway, stores: Stores, target: int) -> None:
 
 
 async def restart(valkey: Valkey, stores: Stores) -> None:
-    """Restart with the last copy, and wait until the stores are connected again."""
+    """Restart with the last copy. A check of the stores finds the failover, once."""
     await valkey.kill()
     await valkey.start()
     assert await stores.jobs.failover.check()
@@ -82,7 +82,7 @@ async def test_a_resumed_subscription_reports_lost_events(
     assert (await feeds.after(user, first.cursor, 10)).lost
 
 
-async def test_a_server_that_is_new_or_was_emptied_empties_nothing(
+async def test_a_redis_that_is_new_or_was_flushed_is_no_failover(
     gateway: Gateway, stores: Stores, valkey: Valkey
 ) -> None:
     assert not await stores.jobs.failover.check()

@@ -1,4 +1,4 @@
-"""The writer sees the write through every gateway, whatever happens between commit and cache."""
+"""A writer sees the write through every gateway, also if a gateway dies after the commit."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -47,7 +47,7 @@ async def other(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
 
 @pytest.fixture
 async def tables(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
-    """A gateway without caches: it shows what is true."""
+    """A gateway without caches, which reads the tables."""
     async with running_gateway(replace(storage_settings, redis_url=TABLES_ONLY)) as running:
         yield running
 
@@ -69,53 +69,53 @@ async def test_values_read_between_mark_and_commit_are_not_cached(
     monkeypatch: pytest.MonkeyPatch,
     is_cached: bool,
 ) -> None:
-    """A relation hash, lists and own writes that a reader fills then would hide the write."""
+    """A relation hash, list or own writes that were cached then would hide the write."""
     if is_cached:
         await seen(other, ME, STAR)
-    decide, held = PostgresEdges.change, []
+    change, screens = PostgresEdges.change, []
 
     async def read_in_between(edges: PostgresEdges, *given: Any) -> Decision:
         pair, rule, before_write = given
 
         async def read_first() -> None:
             await before_write()
-            held.append(await seen(other, ME, STAR))
+            screens.append(await seen(other, ME, STAR))
 
-        return await decide(edges, pair, rule, read_first)
+        return await change(edges, pair, rule, read_first)
 
     monkeypatch.setattr(PostgresEdges, "change", read_in_between)
-    asked = {"userId": str(STAR)}
-    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", asked):
-        assert [one["user"]["viewerRelation"]["following"] for one in held] == [False]
+    mutation_input = {"userId": str(STAR)}
+    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", mutation_input):
+        assert [one["user"]["viewerRelation"]["following"] for one in screens] == [False]
         assert (await seen(other, ME, STAR)) == (await seen(tables, ME, STAR))
         assert (await seen(other, ME, STAR))["user"]["viewerRelation"]["following"]
 
 
-async def test_of_two_writes_at_once_the_first_to_end_leaves_the_mark_of_the_other(
+async def test_a_write_that_ends_keeps_the_mark_of_a_concurrent_write(
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await seen(other, ME, STAR)
-    asked = {"userId": str(STAR)}
-    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", asked):
+    mutation_input = {"userId": str(STAR)}
+    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", mutation_input):
         assert (await write(other, ME, "muteUser", {"userId": str(OTHER)}))["outcome"] == "MUTED"
         assert await seen(other, ME, STAR) == await seen(tables, ME, STAR)
 
 
-async def test_a_later_write_does_not_vouch_for_one_whose_mark_has_expired(
+async def test_a_later_write_does_not_reopen_caches_that_lack_an_earlier_write(
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,
     stores: Stores,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A gateway dies after the commit, no worker runs, and the mark expires; then the user writes
-    again. The end of that write does not open the hash that lacks the first one."""
+    """A gateway dies after the commit, no worker runs, and the mark expires. Then the user writes
+    again: the second write must not make readers use the hash that lacks the first."""
     await seen(other, ME, STAR)
-    asked = {"userId": str(STAR)}
-    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", asked):
+    mutation_input = {"userId": str(STAR)}
+    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", mutation_input):
         await stores.servers.redis.pipe([("DEL", MARK)])
         assert (await write(other, ME, "muteUser", {"userId": str(OTHER)}))["outcome"] == "MUTED"
         assert await relation(other, ME, STAR) == await relation(tables, ME, STAR)
@@ -128,10 +128,10 @@ OWN_LIST = f"""{{ user(id: "{ME}") {{
 }} }}"""
 
 
-async def test_a_whisper_in_a_list_is_none_that_everybody_can_see(
+async def test_a_pending_whisper_in_an_own_list_is_shown_as_a_whisper(
     tables: Gateway, other: Gateway
 ) -> None:
-    """A list is newer than the cached relation, and does not tell which kind of follow it shows."""
+    """The list is newer than the cached relation, and does not contain the kinds of follows."""
     assert not (await relation(other, ME, STAR))["following"]
     given = {"userId": str(STAR), "visibility": "WHISPER"}
     assert (await write(tables, ME, "followUser", given))["consistency"] == "DELAYED"
@@ -167,7 +167,7 @@ async def test_the_token_of_delayed_settings_shows_them_through_any_gateway(
         ("updateRelationshipSettings", {"protected": False}),
     ],
 )
-async def test_a_write_leaves_no_mark(
+async def test_a_finished_write_leaves_no_mark(
     gateway: Gateway, stores: Stores, mutation: str, given: Mapping[str, Any]
 ) -> None:
     await seen(gateway, ME, OTHER)
@@ -179,10 +179,10 @@ async def test_a_write_leaves_no_mark(
         assert await may_answer(stores, ME)
 
 
-async def test_a_change_that_was_not_sent_leaves_no_mark(
+async def test_a_write_that_was_not_sent_to_postgresql_leaves_no_mark(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL is overloaded: the user's relations are still answered from the cache."""
+    """PostgreSQL is overloaded. The user's relations are still answered from the cache."""
     await seen(gateway, ME, OTHER)
 
     async def fail(*_: object) -> None:
@@ -196,7 +196,7 @@ async def test_a_change_that_was_not_sent_leaves_no_mark(
     assert await may_answer(stores, ME)
 
 
-async def test_a_repeat_with_its_key_writes_nothing_and_so_sets_no_mark(
+async def test_a_repeat_with_an_idempotency_key_sets_no_mark(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {"userId": "8", "idempotencyKey": "k"}
@@ -204,12 +204,12 @@ async def test_a_repeat_with_its_key_writes_nothing_and_so_sets_no_mark(
     begun: list[UserId] = []
     begin = Marks.begin
 
-    def recorded(marks: Marks, user: UserId) -> Mark:
+    def record_and_begin(marks: Marks, user: UserId) -> Mark:
         begun.append(user)
         return begin(marks, user)
 
-    monkeypatch.setattr(Marks, "begin", recorded)
-    await write(gateway, ME, "followUser", given)  # the change still waits in the outbox
+    monkeypatch.setattr(Marks, "begin", record_and_begin)
+    await write(gateway, ME, "followUser", given)  # the change is still in the outbox
     await drain_all(stores)
     await write(gateway, ME, "followUser", given)
     assert begun == []
@@ -223,11 +223,11 @@ FOLLOW = 'mutation { payload: followUser(input: {userId: "8"}) { outcome consist
 async def test_others_are_answered_from_the_cache_while_a_user_writes(
     gateway: Gateway, other: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A star who writes costs nobody else a statement."""
+    """Otherwise, a write by a star causes statements for all its readers."""
     query = f'{{ user(id: "{ME}") {{ relationWith(ids: ["{OTHER}"]) {{ state }} }} }}'
     assert (await other.data(query, FAN))["user"]["relationWith"][0]["state"] == "FOLLOWING"
-    asked = {"userId": str(STAR)}
-    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", asked):
+    mutation_input = {"userId": str(STAR)}
+    async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", mutation_input):
         fetched = []
         monkeypatch.setattr(PostgresRelations, "between", lambda *given: fetched.append(given))
         monkeypatch.setattr(PostgresRelations, "around", lambda *given: fetched.append(given))
@@ -235,10 +235,10 @@ async def test_others_are_answered_from_the_cache_while_a_user_writes(
         assert not fetched
 
 
-async def test_a_writer_does_not_wait_for_what_others_have_written(
+async def test_a_writer_does_not_wait_for_pending_changes_of_others(
     gateway: Gateway, stores: Stores
 ) -> None:
-    """A write that changes nothing, while a change of the other user's edge waits for its drain."""
+    """A write without an effect, while a change of the other user's edge is pending."""
     await write(gateway, OTHER, "followUser", {"userId": str(FRIEND)})
     await write(gateway, OTHER, "followUser", {"userId": str(ME)})
     waiting = await changes(stores)
@@ -256,24 +256,24 @@ async def test_a_repeated_undo_shows_what_a_dead_gateway_has_restored(
     key: str | None,
 ) -> None:
     ended = await write(gateway, ME, "removeFollower", {"userId": str(FRIEND)}, "undoToken")
-    asked = {**ended, **({"idempotencyKey": key} if key else {})}
+    mutation_input = {**ended, **({"idempotencyKey": key} if key else {})}
     mutation = "undoRelationshipChange"
     await seen(other, ME, FRIEND)
-    async with stopped_after_commit(monkeypatch, gateway, ME, mutation, asked):
-        payload = await write(other, ME, mutation, asked)
+    async with stopped_after_commit(monkeypatch, gateway, ME, mutation, mutation_input):
+        payload = await write(other, ME, mutation, mutation_input)
         assert payload["outcome"] == ("RESTORED" if key else "REJECTED")
         assert await seen(other, ME, FRIEND) == await seen(tables, ME, FRIEND)
 
 
-async def test_many_changes_may_be_repeated_elsewhere(
+async def test_several_changes_can_be_repeated_through_another_gateway(
     gateway: Gateway,
     other: Gateway,
     tables: Gateway,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of several, some are made and some are not when the gateway dies."""
+    """Some of the changes are made when the gateway dies, and some are not."""
     targets = [STAR, FRIEND, FAN, 20, 21, 22]
-    asked = {
+    mutation_input = {
         "changes": [{"action": "BLOCK", "userId": str(target)} for target in targets],
         "idempotencyKey": "k",
     }
@@ -281,9 +281,9 @@ async def test_many_changes_may_be_repeated_elsewhere(
         await seen(other, ME, target)
     mutation = "changeRelationships"
     async with stopped_after_commit(
-        monkeypatch, gateway, ME, mutation, asked, "outcome consistency"
+        monkeypatch, gateway, ME, mutation, mutation_input, "outcome consistency"
     ):
-        payload = await write(other, ME, mutation, asked, "outcome consistency")
+        payload = await write(other, ME, mutation, mutation_input, "outcome consistency")
         assert payload == {"outcome": "COMPLETED", "consistency": "IMMEDIATE"}
         for target in targets:
             assert await seen(other, ME, target) == await seen(tables, ME, target)

@@ -1,4 +1,4 @@
-"""Automatic persisted queries, as Apollo's links speak them, over every transport."""
+"""Automatic persisted queries, as Apollo clients send them, over every transport."""
 
 import json
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ def digest(document: str) -> str:
 
 
 def persisted(document: str, *, sent: bool = False, **others: Any) -> dict[str, Any]:
-    """A request by the hash of a document, which is `sent` along or not."""
+    """A request with the hash of a document, and with the document if it is `sent`."""
     extensions = {"persistedQuery": {"version": 1, "sha256Hash": digest(document)}}
     return {"extensions": extensions, **({"query": document} if sent else {}), **others}
 
@@ -37,8 +37,8 @@ async def ask(gateway: Gateway, body: Any, **headers: str) -> httpx.Response:
     return await gateway.http.post("/graphql", json=body, headers={"x-viewer": "1", **headers})
 
 
-def rejected(response: httpx.Response, status: int, code: str) -> str:
-    """The message of the only error, whose status and code are these."""
+def error_message(response: httpx.Response, status: int, code: str) -> str:
+    """The message of the only error. Asserts its status and code."""
     (error,) = response.json()["errors"]
     assert (response.status_code, error["extensions"]["code"]) == (status, code)
     assert "data" not in response.json()
@@ -57,14 +57,14 @@ async def test_a_document_is_sent_once_and_then_known_by_its_hash(
 ) -> None:
     for _ in range(2):
         response = await ask(gateway, persisted(WHO), accept=accept)
-        message = rejected(response, 200, "PERSISTED_QUERY_NOT_FOUND")
+        message = error_message(response, 200, "PERSISTED_QUERY_NOT_FOUND")
         assert message == "PersistedQueryNotFound"
     for sent in (True, False, True, False):
         response = await ask(gateway, persisted(WHO, sent=sent), accept=accept)
         assert response.json() == {"data": {"viewer": {"user": {"id": "1"}}}}
 
 
-async def test_it_is_known_to_every_gateway_and_read_once(
+async def test_a_document_is_shared_by_all_gateways_and_read_from_redis_once(
     gateway: Gateway, storage_settings: StorageSettings
 ) -> None:
     await ask(gateway, persisted(WHO, sent=True))
@@ -74,15 +74,15 @@ async def test_it_is_known_to_every_gateway_and_read_once(
             await stores.servers.redis.pipe([("FLUSHDB",)])
         assert "data" in (await ask(other, persisted(WHO))).json()
     async with running_gateway(storage_settings) as third:
-        rejected(await ask(third, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
+        error_message(await ask(third, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
 
 
-async def test_without_redis_each_gateway_knows_what_it_was_sent(
+async def test_without_redis_each_gateway_knows_the_documents_that_it_was_sent(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     unavailable = replace(storage_settings, redis_url=f"unix://{tmp_path}/no.sock")
     async with running_gateway(unavailable) as gateway:
-        rejected(await ask(gateway, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
+        error_message(await ask(gateway, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
         for sent in (True, False):
             response = await ask(gateway, persisted(WHO, sent=sent))
             assert response.json() == {"data": {"viewer": {"user": {"id": "1"}}}}
@@ -99,7 +99,7 @@ async def test_a_hash_finds_its_operation_by_name_with_variables(gateway: Gatewa
     assert response.json() == {"data": {"user": {"id": "7"}}}
 
 
-async def test_a_get_asks_by_hash_and_never_writes(gateway: Gateway) -> None:
+async def test_a_get_can_select_a_query_by_hash_but_no_mutation(gateway: Gateway) -> None:
     follow = 'mutation { followUser(input: { userId: "2" }) { outcome } }'
     for document in (WHO, follow):
         await ask(gateway, persisted(document, sent=True))
@@ -111,7 +111,7 @@ async def test_a_get_asks_by_hash_and_never_writes(gateway: Gateway) -> None:
 
     assert (await get(WHO)).json() == {"data": {"viewer": {"user": {"id": "1"}}}}
     assert (await get(WHO, query=WHO)).status_code == 200
-    rejected(await get(follow), 405, "METHOD_NOT_ALLOWED")
+    error_message(await get(follow), 405, "METHOD_NOT_ALLOWED")
     by_id = await gateway.http.get("/graphql", params={"documentId": f"sha256:{digest(WHO)}"})
     assert by_id.json() == {"data": {"viewer": None}}
 
@@ -126,7 +126,7 @@ async def test_the_hash_may_be_the_id_of_a_request_without_a_query(
     assert "data" in (await ask(gateway, known)).json()
     for unknown in ("7" * 32, "profile-v1", "sha256:" + "0" * 64):
         response = await ask(gateway, {name: unknown})
-        rejected(response, 200, "PERSISTED_QUERY_NOT_FOUND")
+        error_message(response, 200, "PERSISTED_QUERY_NOT_FOUND")
     beside_a_document = {name: 7, "query": WHO}
     assert "data" in (await ask(gateway, beside_a_document)).json()
 
@@ -146,7 +146,7 @@ async def test_a_hash_of_another_document_is_rejected(
             await ask(gateway, persisted(WHO, sent=True))
         for accept in (GRAPHQL_JSON, "application/json"):
             response = await ask(gateway, {**persisted(WHO), "query": wrong}, accept=accept)
-            rejected(response, 400, code)
+            error_message(response, 400, code)
     assert "data" in (await ask(gateway, persisted(WHO))).json()
 
 
@@ -167,13 +167,13 @@ async def test_a_hash_of_another_document_is_rejected(
 async def test_a_malformed_extension_is_a_bad_request(gateway: Gateway, extension: Any) -> None:
     for query in ({}, {"query": WHO}):
         body = {"extensions": {"persistedQuery": extension}, **query}
-        rejected(await ask(gateway, body), 400, "BAD_REQUEST")
+        error_message(await ask(gateway, body), 400, "BAD_REQUEST")
 
 
 @pytest.mark.parametrize("name", ["documentId", "doc_id", "id"])
 @pytest.mark.parametrize("wrong", [7, [], {}, "x" * 257, "", "sha256:"])
 async def test_a_malformed_id_is_a_bad_request(gateway: Gateway, name: str, wrong: Any) -> None:
-    rejected(await ask(gateway, {name: wrong}), 400, "BAD_REQUEST")
+    error_message(await ask(gateway, {name: wrong}), 400, "BAD_REQUEST")
 
 
 @pytest.mark.parametrize(
@@ -187,12 +187,12 @@ async def test_a_malformed_id_is_a_bad_request(gateway: Gateway, name: str, wron
 async def test_an_invalid_document_is_not_persisted(
     gateway: Gateway, stores: Stores, document: str, code: str
 ) -> None:
-    rejected(await ask(gateway, persisted(document, sent=True)), 400, code)
-    rejected(await ask(gateway, persisted(document)), 200, "PERSISTED_QUERY_NOT_FOUND")
+    error_message(await ask(gateway, persisted(document, sent=True)), 400, code)
+    error_message(await ask(gateway, persisted(document)), 200, "PERSISTED_QUERY_NOT_FOUND")
     assert await stores.caches.documents.get(digest(document)) is None
 
 
-async def test_a_large_document_is_kept_by_its_gateway_alone(
+async def test_a_large_document_is_not_shared_with_other_gateways(
     gateway: Gateway, stores: Stores
 ) -> None:
     for length, is_shared in ((DOCUMENT_BYTES_MAX, True), (DOCUMENT_BYTES_MAX + 1, False)):
@@ -202,7 +202,7 @@ async def test_a_large_document_is_kept_by_its_gateway_alone(
         assert (await stores.caches.documents.get(digest(document)) == document) is is_shared
 
 
-async def test_of_two_documents_in_one_place_the_later_is_kept(stores: Stores) -> None:
+async def test_of_two_documents_in_one_slot_the_later_is_kept(stores: Stores) -> None:
     first, second = "0" * 64, "0" * 63 + "1"
     await stores.caches.documents.put(first, "{ a }")
     assert await stores.caches.documents.get(first) == "{ a }"
@@ -217,19 +217,19 @@ async def test_of_two_documents_in_one_place_the_later_is_kept(stores: Stores) -
     assert keys == [[b"kith:public:document:0"]]
 
 
-async def test_where_they_are_switched_off_clients_stop_asking(
+async def test_disabled_persisted_queries_are_reported_as_not_supported(
     storage_settings: StorageSettings,
 ) -> None:
     settings = DocumentSettings(automatic=False)
     async with running_gateway(storage_settings, documents=settings) as gateway:
         for body in (persisted(WHO), persisted(WHO, sent=True), {"documentId": "x"}):
             response = await ask(gateway, body)
-            message = rejected(response, 200, "PERSISTED_QUERY_NOT_SUPPORTED")
+            message = error_message(response, 200, "PERSISTED_QUERY_NOT_SUPPORTED")
             assert message == "PersistedQueryNotSupported"
         assert "data" in (await ask(gateway, {"query": WHO})).json()
 
 
-async def test_event_streams_know_hashes(live: LiveGateway) -> None:
+async def test_event_streams_accept_hashes(live: LiveGateway) -> None:
     async def first(body: Any) -> Any:
         """The first event of a stream."""
         async with (
@@ -250,7 +250,7 @@ async def test_event_streams_know_hashes(live: LiveGateway) -> None:
         assert answer == {"data": {"countsChanged": {"followerCount": 0}}}
 
 
-async def test_web_sockets_know_hashes(live: LiveGateway) -> None:
+async def test_web_sockets_accept_hashes(live: LiveGateway) -> None:
     async with live.socket() as socket:
 
         async def subscribe(id: str, payload: Any) -> None:  # noqa: A002
@@ -286,7 +286,7 @@ def caches_url(request: pytest.FixtureRequest) -> str | None:
     return url
 
 
-async def test_a_document_costs_one_round_trip_to_keep_and_one_to_find(
+async def test_a_document_costs_one_round_trip_to_store_and_one_to_find(
     storage_settings: StorageSettings, caches_url: str | None
 ) -> None:
     async with open_stores(

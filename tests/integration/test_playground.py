@@ -1,4 +1,4 @@
-"""The pages at /graphql for browsers: the full one, and the plain one until that is built."""
+"""The page at /graphql for browsers: the playground, or a plain page until it is built."""
 
 import os
 import re
@@ -53,8 +53,8 @@ async def browser(bundle: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-async def early(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser that comes before the bundle is built; it will be in `tmp_path / "bundle"`."""
+async def without_bundle(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser before the bundle is built. It will be in `tmp_path / "bundle"`."""
     async with client_of(Playground(True, lambda: "a-token", bundle=tmp_path / "bundle")) as client:
         yield client
 
@@ -93,7 +93,7 @@ async def test_a_browser_that_posts_sees_data(browser: httpx.AsyncClient) -> Non
     assert response.json() == {"data": {"who": "None"}}
 
 
-async def test_a_browser_that_accepts_too_much_is_rejected_like_any_caller(
+async def test_a_browser_with_a_long_accept_header_is_rejected_like_any_client(
     browser: httpx.AsyncClient,
 ) -> None:
     browser.headers["accept"] = BROWSER + ",a" * 1_000
@@ -109,14 +109,14 @@ async def test_in_development_the_page_offers_viewers_and_a_service(
     assert settings["serviceToken"] == "a-token"
 
 
-async def test_outside_development_the_page_knows_no_viewer_and_no_token(bundle: Path) -> None:
+async def test_outside_development_the_page_has_no_viewers_and_no_token(bundle: Path) -> None:
     async with client_of(Playground(bundle=bundle)) as client:
         settings = settings_of((await client.get("/graphql")).text)
     assert settings["viewers"] is None
     assert settings["serviceToken"] is None
 
 
-async def test_the_page_holds_every_example_with_its_topic(browser: httpx.AsyncClient) -> None:
+async def test_the_page_has_every_example_with_its_topic(browser: httpx.AsyncClient) -> None:
     shown = settings_of((await browser.get("/graphql")).text)["examples"]
     assert shown == [
         {"topic": one.topic, "query": one.document, "asService": one.as_service}
@@ -140,7 +140,7 @@ async def test_nothing_in_the_settings_can_end_their_script_element(bundle: Path
     assert settings_of(response.text)["endpoint"] == endpoint
 
 
-def test_an_examples_operations_have_names_and_it_says_first_what_it_is_for() -> None:
+def test_examples_begin_with_a_comment_and_have_unique_operation_names() -> None:
     names = []
     for example in examples():
         assert example.document.startswith("# ")
@@ -151,17 +151,19 @@ def test_an_examples_operations_have_names_and_it_says_first_what_it_is_for() ->
     assert len(set(names)) == len(names)
 
 
-async def test_without_the_bundle_a_plain_page_says_what_to_do(early: httpx.AsyncClient) -> None:
-    response = await early.get("/graphql")
+async def test_without_the_bundle_a_plain_page_names_the_command_to_build_it(
+    without_bundle: httpx.AsyncClient,
+) -> None:
+    response = await without_bundle.get("/graphql")
     assert response.status_code == 200
     assert "Run `make playground`, which needs npm." in response.text
     assert settings_of(response.text)["viewers"]
 
 
 async def test_the_plain_page_loads_nothing_and_its_policy_allows_its_own_script_alone(
-    early: httpx.AsyncClient,
+    without_bundle: httpx.AsyncClient,
 ) -> None:
-    response = await early.get("/graphql")
+    response = await without_bundle.get("/graphql")
     assert re.findall(r'(?:src|href)="([^"]+)"', response.text) == ["data:,"]
     policy = response.headers["content-security-policy"]
     for kind in ("script", "style"):
@@ -172,55 +174,55 @@ async def test_the_plain_page_loads_nothing_and_its_policy_allows_its_own_script
 
 
 async def test_the_plain_page_says_that_the_bundle_is_being_built(
-    early: httpx.AsyncClient, tmp_path: Path
+    without_bundle: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle" / ".building").touch()
-    assert "The playground is being built." in (await early.get("/graphql")).text
-    assert (await early.get(STATUS_PATH)).json()["state"] == "building"
+    assert "The playground is being built." in (await without_bundle.get("/graphql")).text
+    assert (await without_bundle.get(STATUS_PATH)).json()["state"] == "building"
 
 
-async def test_a_build_that_was_killed_is_not_waited_for(
-    early: httpx.AsyncClient, tmp_path: Path
+async def test_a_build_that_was_killed_is_reported_as_missing(
+    without_bundle: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     marker = tmp_path / "bundle" / ".building"
     marker.parent.mkdir()
     marker.touch()
     long_ago = marker.stat().st_mtime - BUILD_S_MAX - 1
     os.utime(marker, (long_ago, long_ago))
-    assert (await early.get(STATUS_PATH)).json()["state"] == "missing"
+    assert (await without_bundle.get(STATUS_PATH)).json()["state"] == "missing"
 
 
 async def test_the_plain_page_says_why_a_build_failed(
-    early: httpx.AsyncClient, tmp_path: Path
+    without_bundle: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     (tmp_path / "bundle").mkdir()
     reason = "npm is <not> installed"
     (tmp_path / "bundle" / ".failed").write_text(f"{reason}\n")
-    assert "npm is &lt;not&gt; installed" in (await early.get("/graphql")).text
-    status = (await early.get(STATUS_PATH)).json()
+    assert "npm is &lt;not&gt; installed" in (await without_bundle.get("/graphql")).text
+    status = (await without_bundle.get(STATUS_PATH)).json()
     assert status == {"state": "failed", "message": f"The playground could not be built: {reason}"}
 
 
-async def test_a_reason_of_any_length_and_bytes_is_cut(
-    early: httpx.AsyncClient, tmp_path: Path
+async def test_a_long_or_invalid_reason_for_a_failed_build_is_cut(
+    without_bundle: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle" / ".failed").write_bytes(b"\xff{failure}" * 10_000)
-    message = (await early.get(STATUS_PATH)).json()["message"]
+    message = (await without_bundle.get(STATUS_PATH)).json()["message"]
     assert len(message) < REASON_CHARS_MAX + 100
 
 
 async def test_the_bundle_is_served_as_soon_as_it_is_built(
-    early: httpx.AsyncClient, tmp_path: Path
+    without_bundle: httpx.AsyncClient, tmp_path: Path
 ) -> None:
-    assert (await early.get("/playground/playground.js")).status_code == 404
+    assert (await without_bundle.get("/playground/playground.js")).status_code == 404
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle" / ".building").touch()
     (tmp_path / "bundle" / "playground.js").write_text("/* GraphiQL */")
-    assert (await early.get(STATUS_PATH)).json()["state"] == "ready"
-    assert '<script src="/playground/playground.js">' in (await early.get("/graphql")).text
-    script = await early.get("/playground/playground.js")
+    assert (await without_bundle.get(STATUS_PATH)).json()["state"] == "ready"
+    assert '<script src="/playground/playground.js">' in (await without_bundle.get("/graphql")).text
+    script = await without_bundle.get("/playground/playground.js")
     assert script.text == "/* GraphiQL */"
     assert script.headers["cache-control"] == "no-cache"
 

@@ -1,4 +1,4 @@
-"""Old tombstones go, in bounded steps; whatever may still be on its way stays."""
+"""The purge deletes old tombstones in bounded batches, except those with pending changes."""
 
 import asyncio
 
@@ -27,26 +27,26 @@ def pair(source: int, target: int) -> Pair:
     return Pair(UserId(source), UserId(target))
 
 
-async def published(postgres: Postgres) -> None:
-    """Everything has reached the reverse side and has left the outbox."""
+async def publish_all(postgres: Postgres) -> None:
+    """Apply all changes to the reverse rows, and empty the outbox."""
     await drain_reverse(Outbox(postgres))
     await postgres.fetch("DELETE FROM outbox")
 
 
 @pytest.fixture
-async def left(postgres: Postgres) -> Postgres:
-    """User 1 follows 2, and has left 3 and 4."""
+async def unfollowed(postgres: Postgres) -> Postgres:
+    """A graph where user 1 follows 2, and has unfollowed 3 and 4."""
     edges = PostgresEdges(postgres)
     for other in (2, 3, 4):
         await edges.change(pair(1, other), follow(PLENTY))
     for other in (3, 4):
         await edges.change(pair(1, other), unfollow())
-    await published(postgres)
+    await publish_all(postgres)
     return postgres
 
 
 async def age(settings: StorageSettings, condition: str = "true") -> None:
-    """The tombstones that meet the condition are two days old."""
+    """Make the tombstones that meet the condition two days old."""
     for table in ("following", "follower"):
         await execute(
             settings,
@@ -55,26 +55,26 @@ async def age(settings: StorageSettings, condition: str = "true") -> None:
         )
 
 
-async def test_a_note_about_a_stranger_stays(
+async def test_a_mute_or_dismissal_without_a_follow_is_kept(
     postgres: Postgres, storage_settings: StorageSettings
 ) -> None:
     edges = PostgresEdges(postgres)
     await edges.change(pair(1, 2), mute())
     await edges.change(pair(1, 3), dismiss())
-    await published(postgres)
+    await publish_all(postgres)
     await age(storage_settings)
     assert (await purge(postgres, DAY_S)).forward == 0
     assert (await edges.change(pair(1, 2), mute())).outcome is Outcome.ALREADY_MUTED
     assert (await edges.change(pair(1, 3), dismiss())).outcome is Outcome.ALREADY_DISMISSED
     await edges.change(pair(1, 2), unmute())
-    await published(postgres)
+    await publish_all(postgres)
     await age(storage_settings)
     assert (await purge(postgres, DAY_S)).forward == 1
     await assert_whole(storage_settings)
 
 
-async def test_the_members_of_groups_go_with_their_tombstones(
-    left: Postgres, storage_settings: StorageSettings
+async def test_group_members_are_deleted_with_the_tombstones_of_their_follows(
+    unfollowed: Postgres, storage_settings: StorageSettings
 ) -> None:
     for member in (2, 3, 4):
         await execute(
@@ -83,44 +83,44 @@ async def test_the_members_of_groups_go_with_their_tombstones(
             f" VALUES (1, {member}, 7, 1), (2, {member + 1}, 7, 1)",
         )
     await age(storage_settings, "to_user_id = 3")
-    assert await purge(left, DAY_S) == Purged(1, 1)
+    assert await purge(unfollowed, DAY_S) == Purged(1, 1)
     assert await fetch(
         storage_settings, "SELECT user_id, target_id FROM follow_group_member ORDER BY 1, 2"
     ) == [(1, 2), (1, 4), (2, 3), (2, 4), (2, 5)]
 
 
-async def test_old_tombstones_go_on_both_sides(
-    left: Postgres, storage_settings: StorageSettings
+async def test_old_tombstones_are_deleted_from_both_edge_tables(
+    unfollowed: Postgres, storage_settings: StorageSettings
 ) -> None:
     await age(storage_settings, "to_user_id = 3")
-    assert await purge(left, DAY_S) == Purged(1, 1)
+    assert await purge(unfollowed, DAY_S) == Purged(1, 1)
     for table in ("following", "follower"):
         assert await fetch(storage_settings, ROWS.format(table)) == [(1, 2, 1), (1, 4, 0)]
-    assert await purge(left, DAY_S) == NOTHING
+    assert await purge(unfollowed, DAY_S) == NOTHING
     await assert_whole(storage_settings)
 
 
 async def test_forward_tombstones_can_be_kept_for_longer(
-    left: Postgres, storage_settings: StorageSettings
+    unfollowed: Postgres, storage_settings: StorageSettings
 ) -> None:
     await age(storage_settings)
-    assert await purge(left, DAY_S, forward_s=3 * DAY_S) == Purged(0, 2)
-    assert await purge(left, DAY_S, forward_s=3 * DAY_S) == NOTHING
-    assert await purge(left, DAY_S) == Purged(2, 0)
+    assert await purge(unfollowed, DAY_S, forward_s=3 * DAY_S) == Purged(0, 2)
+    assert await purge(unfollowed, DAY_S, forward_s=3 * DAY_S) == NOTHING
+    assert await purge(unfollowed, DAY_S) == Purged(2, 0)
     await assert_whole(storage_settings)
 
 
-async def test_an_old_edge_that_is_no_tombstone_stays(
-    left: Postgres, storage_settings: StorageSettings
+async def test_an_old_edge_that_is_no_tombstone_is_kept(
+    unfollowed: Postgres, storage_settings: StorageSettings
 ) -> None:
     await execute(storage_settings, "UPDATE following SET version = 1 WHERE to_user_id = 2")
     await execute(storage_settings, "UPDATE follower SET version = 1 WHERE to_user_id = 2")
-    assert await purge(left, DAY_S) == NOTHING
+    assert await purge(unfollowed, DAY_S) == NOTHING
 
 
 @pytest.mark.parametrize("applied", [False, True])
-async def test_a_tombstone_whose_change_is_on_its_way_stays(
-    left: Postgres, storage_settings: StorageSettings, applied: bool
+async def test_a_tombstone_with_a_change_in_the_outbox_is_kept(
+    unfollowed: Postgres, storage_settings: StorageSettings, applied: bool
 ) -> None:
     await age(storage_settings)
     await execute(
@@ -128,24 +128,24 @@ async def test_a_tombstone_whose_change_is_on_its_way_stays(
         "INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends,"
         f" applied) VALUES (1, 1, 3, 1, 1, 0, 0, 0, {applied})",
     )
-    assert await purge(left, DAY_S) == Purged(1, 1)
+    assert await purge(unfollowed, DAY_S) == Purged(1, 1)
     assert (1, 3, 0) in await fetch(storage_settings, ROWS.format("following"))
     assert (1, 3, 0) in await fetch(storage_settings, ROWS.format("follower"))
 
 
-async def test_a_follow_after_a_purge_is_newer_than_rows_that_remained(
-    left: Postgres, storage_settings: StorageSettings
+async def test_a_follow_after_half_a_purge_replaces_the_remaining_tombstone(
+    unfollowed: Postgres, storage_settings: StorageSettings
 ) -> None:
     await age(storage_settings)
     await execute(storage_settings, "DELETE FROM following WHERE kind = 0")  # half of a purge
-    decision = await PostgresEdges(left).change(pair(1, 3), follow(PLENTY))
+    decision = await PostgresEdges(unfollowed).change(pair(1, 3), follow(PLENTY))
     assert decision.outcome is Outcome.FOLLOWED
-    await published(left)
+    await publish_all(unfollowed)
     assert (1, 3, 1) in await fetch(storage_settings, ROWS.format("follower"))
     await assert_whole(storage_settings)
 
 
-async def test_a_purge_takes_bounded_steps_and_no_more_than_it_may(
+async def test_a_purge_deletes_in_batches_up_to_its_limit(
     postgres: Postgres, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(purging, "BATCH", 10)
@@ -163,12 +163,14 @@ async def test_a_purge_takes_bounded_steps_and_no_more_than_it_may(
     assert await purge(postgres, DAY_S) == Purged(55, 55)
 
 
-async def test_a_purge_waits_for_nobody(left: Postgres, storage_settings: StorageSettings) -> None:
+async def test_a_purge_skips_locked_rows(
+    unfollowed: Postgres, storage_settings: StorageSettings
+) -> None:
     await age(storage_settings)
-    async with left.connection() as other, other.transaction():
+    async with unfollowed.connection() as other, other.transaction():
         await other.fetch(
             "SELECT 1 FROM following WHERE from_user_id = 1 AND to_user_id = 3 FOR UPDATE"
         )
         async with asyncio.timeout(3):
-            assert await purge(left, DAY_S) == Purged(1, 2)
-    assert await purge(left, DAY_S) == Purged(1, 0)
+            assert await purge(unfollowed, DAY_S) == Purged(1, 2)
+    assert await purge(unfollowed, DAY_S) == Purged(1, 0)

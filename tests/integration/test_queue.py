@@ -28,7 +28,7 @@ async def arq(storage_settings: StorageSettings) -> AsyncIterator[ArqRedis]:
 
 
 def lanes_of(job: JobDef) -> list[object]:
-    """The arguments of its drain; JSON knows no tuples."""
+    """The arguments of a drain job as a list, because JSON has no tuples."""
     return list(job.args)
 
 
@@ -53,8 +53,8 @@ async def test_arq_reads_what_was_queued_as_if_it_had_queued_it(
     assert ours.score is not None
     assert theirs.score is not None
     assert 0 <= ours.score - theirs.score < DEADLINE_S * 1000
-    lives = [await arq.pttl(f"arq:job:{job.job_id}") for job in (theirs, ours)]
-    assert abs(lives[1] - lives[0]) < DEADLINE_S * 1000
+    ttls_ms = [await arq.pttl(f"arq:job:{job.job_id}") for job in (theirs, ours)]
+    assert abs(ttls_ms[1] - ttls_ms[0]) < DEADLINE_S * 1000
 
 
 async def test_a_lane_is_queued_once_however_often_it_is_woken(
@@ -68,7 +68,7 @@ async def test_a_lane_is_queued_once_however_often_it_is_woken(
     assert sorted(map(lanes_of, await arq.queued_jobs())) == [[3], [4], [5]]
 
 
-async def test_a_job_that_runs_is_not_queued_beside_itself(
+async def test_a_running_job_is_not_queued_again(
     stores: Stores, arq: ArqRedis, storage_settings: StorageSettings
 ) -> None:
     stores.broker.lanes.wake([Lane(6)])
@@ -92,7 +92,7 @@ async def test_a_job_that_the_queue_has_lost_is_queued_again(
     assert sorted(map(lanes_of, await arq.queued_jobs())) == [[6], [7]]
 
 
-async def test_a_job_that_was_queued_by_a_clock_that_is_ahead_runs_when_it_is_woken_again(
+async def test_waking_a_lane_corrects_the_time_of_a_job_queued_by_a_clock_ahead(
     stores: Stores, arq: ArqRedis, storage_settings: StorageSettings
 ) -> None:
     stores.broker.lanes.wake([Lane(3)])
@@ -119,16 +119,16 @@ async def test_an_outage_is_logged_once(
         )
         async with open_stores(settings) as stores:
 
-            async def flushed(times: int) -> None:
+            async def wake_all_lanes(times: int) -> None:
                 for _ in range(times):
                     stores.broker.lanes.wake(ALL)
                     await stores.broker.lanes.woken()
 
             for _ in range(2):
                 await proxy.cut()
-                await flushed(3)
+                await wake_all_lanes(3)
                 await proxy.restore()
-                await flushed(1)
+                await wake_all_lanes(1)
     assert [record.name for record in caplog.records].count("storage.queue") == 2
 
 
