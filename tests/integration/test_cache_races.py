@@ -280,8 +280,8 @@ async def test_an_unfollow_removes_the_follower_from_a_cached_page_range(
     assert 5 not in ids_of((await own_read)[ONE].entries), "the user who unfollowed sees it at once"
     await drain_all(gated.stores)
     await early_read
-    for asked in (Window(2), window):  # the list head is cached again first
-        found = (await lists.pages(ListKind.FOLLOWERS, [ONE], asked, None))[ONE]
+    for read_window in (Window(2), window):  # the list head is cached again first
+        found = (await lists.pages(ListKind.FOLLOWERS, [ONE], read_window, None))[ONE]
         assert 5 not in ids_of(found.entries)
 
 

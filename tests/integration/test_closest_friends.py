@@ -113,11 +113,11 @@ async def test_a_window_has_the_friends_between_its_two_cursors(
     scope: Scope, monkeypatch: pytest.MonkeyPatch, ordered_max: int, backward: bool
 ) -> None:
     monkeypatch.setattr(resolver, "ORDERED_MAX", ordered_max)
-    whole = (await closest(scope, 10)).entries
+    friends = (await closest(scope, 10)).entries
     for start, end in combinations(range(10), 2):
-        between = whole[start + 1 : end]
+        between = friends[start + 1 : end]
         for size in (1, 3, 10):
-            window = Window(size, whole[start], whole[end], backward)
+            window = Window(size, friends[start], friends[end], backward)
             kept = between[-size:] if backward else between[:size]
             assert await closest_friends(scope, window) == Page(kept, len(between) > size)
 

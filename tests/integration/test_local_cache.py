@@ -466,11 +466,11 @@ async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_has_copi
             changed = await writer.data(CHANGE % field, viewer, id=str(other))
             if turn % 5 < 3:
                 await drain_all(stores)
-            shown = await reader.data(SCREEN, viewer, ids=ids)
-            assert shown == await plain.data(SCREEN, viewer, ids=ids)
+            screen = await reader.data(SCREEN, viewer, ids=ids)
+            assert screen == await plain.data(SCREEN, viewer, ids=ids)
             assert (
                 changed["change"]["user"]["followerCount"]
-                == (shown["users"][other - 1]["followerCount"])
+                == (screen["users"][other - 1]["followerCount"])
             )
 
 
@@ -486,12 +486,12 @@ async def test_nobody_sees_an_absent_account_whatever_is_copied(
         ids = ["1", "2", "3"]
 
         async def both(viewer: int | None) -> tuple[Any, Any]:
-            shown = await gateway.data(SCREEN, viewer, ids=ids)
-            return shown, await plain.data(SCREEN, viewer, ids=ids)
+            screen = await gateway.data(SCREEN, viewer, ids=ids)
+            return screen, await plain.data(SCREEN, viewer, ids=ids)
 
         async def same(viewer: int | None) -> bool:
-            shown, expected = await both(viewer)
-            return bool(shown == expected)
+            screen, expected = await both(viewer)
+            return bool(screen == expected)
 
         for _ in range(3):
             before = [await both(viewer) for viewer in (None, 1, 2)]

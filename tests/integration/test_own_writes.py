@@ -74,8 +74,8 @@ async def test_values_read_between_mark_and_commit_are_not_cached(
         await seen(other, ME, STAR)
     change, screens = PostgresEdges.change, []
 
-    async def read_in_between(edges: PostgresEdges, *given: Any) -> Decision:
-        pair, rule, before_write = given
+    async def read_in_between(edges: PostgresEdges, *args: Any) -> Decision:
+        pair, rule, before_write = args
 
         async def read_first() -> None:
             await before_write()
@@ -133,8 +133,8 @@ async def test_a_pending_whisper_in_an_own_list_is_shown_as_a_whisper(
 ) -> None:
     """The list is newer than the cached relation, and does not contain the kinds of follows."""
     assert not (await relation(other, ME, STAR))["following"]
-    given = {"userId": str(STAR), "visibility": "WHISPER"}
-    assert (await write(tables, ME, "followUser", given))["consistency"] == "DELAYED"
+    mutation_input = {"userId": str(STAR), "visibility": "WHISPER"}
+    assert (await write(tables, ME, "followUser", mutation_input))["consistency"] == "DELAYED"
     found = (await other.data(OWN_LIST, ME))["user"]
     assert {"id": str(STAR)} in found["following"]["nodes"]
     assert found["relationWith"] == [{"following": True, "whispering": True}]
@@ -157,7 +157,7 @@ async def test_the_token_of_delayed_settings_shows_them_through_any_gateway(
 
 
 @pytest.mark.parametrize(
-    ("mutation", "given"),
+    ("mutation", "mutation_input"),
     [
         ("followUser", {"userId": "8"}),
         ("followUser", {"userId": "2"}),
@@ -168,11 +168,11 @@ async def test_the_token_of_delayed_settings_shows_them_through_any_gateway(
     ],
 )
 async def test_a_finished_write_leaves_no_mark(
-    gateway: Gateway, stores: Stores, mutation: str, given: Mapping[str, Any]
+    gateway: Gateway, stores: Stores, mutation: str, mutation_input: Mapping[str, Any]
 ) -> None:
     await seen(gateway, ME, OTHER)
     for _ in range(2):
-        await write(gateway, ME, mutation, given, "clientMutationId")
+        await write(gateway, ME, mutation, mutation_input, "clientMutationId")
         profile = closing(KEYS.profile(UserId(ME)))
         assert await stores.servers.redis.pipe([("EXISTS", MARK, profile)]) == [0]
         await seen(gateway, ME, OTHER)
@@ -199,8 +199,8 @@ async def test_a_write_that_was_not_sent_to_postgresql_leaves_no_mark(
 async def test_a_repeat_with_an_idempotency_key_sets_no_mark(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = {"userId": "8", "idempotencyKey": "k"}
-    await write(gateway, ME, "followUser", given)
+    mutation_input = {"userId": "8", "idempotencyKey": "k"}
+    await write(gateway, ME, "followUser", mutation_input)
     begun: list[UserId] = []
     begin = Marks.begin
 
@@ -209,9 +209,9 @@ async def test_a_repeat_with_an_idempotency_key_sets_no_mark(
         return begin(marks, user)
 
     monkeypatch.setattr(Marks, "begin", record_and_begin)
-    await write(gateway, ME, "followUser", given)  # the change is still in the outbox
+    await write(gateway, ME, "followUser", mutation_input)  # the change is still in the outbox
     await drain_all(stores)
-    await write(gateway, ME, "followUser", given)
+    await write(gateway, ME, "followUser", mutation_input)
     assert begun == []
     await write(gateway, ME, "unfollowUser", {"userId": "8"})
     assert begun == [ME]
@@ -229,8 +229,8 @@ async def test_others_are_answered_from_the_cache_while_a_user_writes(
     mutation_input = {"userId": str(STAR)}
     async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", mutation_input):
         fetched = []
-        monkeypatch.setattr(PostgresRelations, "between", lambda *given: fetched.append(given))
-        monkeypatch.setattr(PostgresRelations, "around", lambda *given: fetched.append(given))
+        monkeypatch.setattr(PostgresRelations, "between", lambda *args: fetched.append(args))
+        monkeypatch.setattr(PostgresRelations, "around", lambda *args: fetched.append(args))
         assert (await other.data(query, FAN))["user"]["relationWith"][0]["state"] == "FOLLOWING"
         assert not fetched
 

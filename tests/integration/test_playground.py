@@ -117,8 +117,8 @@ async def test_outside_development_the_page_has_no_viewers_and_no_token(bundle: 
 
 
 async def test_the_page_has_every_example_with_its_topic(browser: httpx.AsyncClient) -> None:
-    shown = settings_of((await browser.get("/graphql")).text)["examples"]
-    assert shown == [
+    shown_examples = settings_of((await browser.get("/graphql")).text)["examples"]
+    assert shown_examples == [
         {"topic": one.topic, "query": one.document, "asService": one.as_service}
         for one in examples()
     ]

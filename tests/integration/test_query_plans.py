@@ -363,33 +363,33 @@ async def test_a_page_of_friends_reads_no_more_than_the_follows(
 async def test_pages_of_many_users_read_a_page_each(
     planner: Planner, kind: str, order: str
 ) -> None:
-    asked = list(range(1, 51))
+    users = list(range(1, 51))
     more: tuple[object, ...] = {
         "following": (FOLLOW,),
         "followers": (FOLLOW, 77),
         "friends": (77, [78]),
     }[kind]
-    steps = await planner.steps("lists", f"{kind}_{order}", asked, *HEAD, SIZE, *more)
+    steps = await planner.steps("lists", f"{kind}_{order}", users, *HEAD, SIZE, *more)
     assert_by_index(steps)
-    assert rows_read(steps, "following", "follower") <= 3 * len(asked) * SIZE
+    assert rows_read(steps, "following", "follower") <= 3 * len(users) * SIZE
 
 
 @pytest.mark.parametrize("order", ["older", "newer"])
 async def test_an_owners_list_reads_a_page_of_each_of_its_kinds(
     planner: Planner, order: str
 ) -> None:
-    asked = [OWNER], *HEAD, SIZE
+    window = [OWNER], *HEAD, SIZE
     for kinds, following, followers in (
         (2, ("following_and_whispers",), ("followers_and_whispers",)),
         (1, ("following", REQUEST), ("followers", REQUEST, 0)),
         (1, ("following", BLOCK), ("followers", BLOCK, 0)),
     ):
         most = kinds * (SIZE + 1)
-        steps = await planner.steps("lists", f"{following[0]}_{order}", *asked, *following[1:])
+        steps = await planner.steps("lists", f"{following[0]}_{order}", *window, *following[1:])
         assert_by_index(steps)
         assert_one_partition(steps, "following")
         assert SIZE <= rows_read(steps, "following") <= most
-        steps = await planner.steps("lists", f"{followers[0]}_{order}", *asked, *followers[1:])
+        steps = await planner.steps("lists", f"{followers[0]}_{order}", *window, *followers[1:])
         assert_by_index(steps)
         assert_one_partition(steps, "follower")
         assert SIZE <= rows_read(steps, "follower") <= most
@@ -522,11 +522,11 @@ async def test_edge_notes_cost_one_probe_for_each_pair(planner: Planner) -> None
 
 
 async def test_profiles_without_a_viewer_cost_three_probes_for_each_user(planner: Planner) -> None:
-    asked = [STAR, *range(1, 100)]
-    steps = await planner.steps("profiles", "profiles", asked)
+    users = [STAR, *range(1, 100)]
+    steps = await planner.steps("profiles", "profiles", users)
     assert_by_index(steps)
-    assert rows_read(steps, "account") <= 1 + len(asked)
-    assert rows_read(steps, "following_count", "follower_count") <= 2 * len(asked)
+    assert rows_read(steps, "account") <= 1 + len(users)
+    assert rows_read(steps, "following_count", "follower_count") <= 2 * len(users)
     assert rows_read(steps, "outbox", "follower", "following") == 0
 
 
@@ -791,13 +791,13 @@ CHANGES_OF_ROWS: Mapping[str, tuple[Sequence[object], int]] = {
 
 
 async def test_changes_of_a_group_read_its_own_rows(planner: Planner) -> None:
-    for name, given in CHANGES_OF_A_ROW.items():
-        touched = await planner.touched("follow_groups", name, *given)
+    for name, arguments in CHANGES_OF_A_ROW.items():
+        touched = await planner.touched("follow_groups", name, *arguments)
         assert not any(reads.seq_scans for reads in touched.values()), name
         # PostgreSQL may count several transactions together.
         assert sum(reads.rows for reads in touched.values()) <= 16, name
-    for name, (given, most) in CHANGES_OF_ROWS.items():
-        steps = await planner.steps("follow_groups", name, *given)
+    for name, (arguments, most) in CHANGES_OF_ROWS.items():
+        steps = await planner.steps("follow_groups", name, *arguments)
         assert_by_index(steps)
         tables = ("follow_group", "follow_group_member", "following")
         assert sum(rows_read(steps, table) for table in tables) <= most, name
@@ -965,14 +965,14 @@ async def test_the_state_of_the_outbox_is_counted_up_to_a_limit(planner: Planner
 
 
 async def test_absent_accounts_of_lists_are_found_in_one_index_scan(planner: Planner) -> None:
-    asked, followers = [STAR, READER, 7], 600
-    steps = await planner.steps("profiles", "absent", asked, 10_000, followers)
+    users, followers = [STAR, READER, 7], 600
+    steps = await planner.steps("profiles", "absent", users, 10_000, followers)
     assert_by_index(steps)
     used = {step.index for step in scans(steps, "account")}
     assert used == {"account_absent", "account_to_count"}
     edges = STAR_FOLLOWS + 1000 + 2 * FOLLOWS + 2 * followers
     assert rows_read(steps, "following", "follower") <= 1.1 * edges, "no follower of the star"
-    assert rows_read(steps, "follower_count") <= len(asked)
+    assert rows_read(steps, "follower_count") <= len(users)
 
 
 async def test_counting_absent_followers_reads_the_edges_of_the_absent_accounts(
@@ -1031,12 +1031,12 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
 
 
 async def test_recording_interactions_costs_two_probes_for_each_pair(planner: Planner) -> None:
-    given = range(1, 501)
-    others = [USERS + 1 + user % 10 for user in given]  # some of them are new
-    steps = await planner.steps("affinity", "record", list(given), others, [100] * len(given))
+    users = range(1, 501)
+    others = [USERS + 1 + user % 10 for user in users]  # some of them are new
+    steps = await planner.steps("affinity", "record", list(users), others, [100] * len(users))
     assert_by_index(steps)
-    assert_probed(steps, "affinity", len(given))
-    assert rows_read(steps, "affinity") <= len(given)
+    assert_probed(steps, "affinity", len(users))
+    assert rows_read(steps, "affinity") <= len(users)
 
 
 async def test_the_closest_users_are_one_index_range_of_one_partition(planner: Planner) -> None:

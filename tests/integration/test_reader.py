@@ -1,4 +1,4 @@
-"""One read of several requests: as right as single ones, in one round trip."""
+"""A read of several requests gives the results of single reads, in one round trip."""
 
 from itertools import permutations
 
@@ -52,7 +52,7 @@ async def test_a_mix_of_cached_values_costs_one_round_trip(
 
 
 @pytest.mark.parametrize("missing", range(16))
-async def test_a_mix_of_cached_and_missing_values_is_right_while_a_write_is_pending(
+async def test_a_mix_of_cached_and_missing_values_is_correct_while_a_write_is_pending(
     stores: Stores, missing: int
 ) -> None:
     await follows(stores, (3, 2), (2, 3), (1, 3))
@@ -67,8 +67,8 @@ async def test_a_mix_of_cached_and_missing_values_is_right_while_a_write_is_pend
         KEYS.profile(TWO),
         KEYS.pending(ONE),
     ]
-    gone = [key for n, key in enumerate(keys) if missing >> n & 1]
-    await stores.servers.redis.pipe([("UNLINK", key) for key in gone])
+    deleted = [key for n, key in enumerate(keys) if missing >> n & 1]
+    await stores.servers.redis.pipe([("UNLINK", key) for key in deleted])
     expected = await reader.read(ONE, relations, pages, profiles, consistency=Consistency.ROWS)
     for _ in range(2):
         found = await reader.read(ONE, relations, pages, profiles, consistency=Consistency.FRESH)

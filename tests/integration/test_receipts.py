@@ -1,4 +1,4 @@
-"""A receipt is written with its change or not at all, and found again by its actor alone."""
+"""A receipt is written in the transaction of its change, and only its actor finds it."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.support.graphs import PLENTY, as_pair, follows, users, with_receipt
 DAY_S = 86_400
 
 
-async def receipts(stores: Stores) -> int:
+async def count_receipts(stores: Stores) -> int:
     row = await stores.servers.postgres.row("SELECT count(*) FROM receipt")
     assert row is not None
     return int(row["count"])
@@ -32,19 +32,19 @@ async def test_a_receipt_is_found_as_it_was_written(stores: Stores) -> None:
     states: list[PairState] = []
     rule = with_receipt(block(PLENTY), receipt_id)
 
-    def recorded(state: PairState) -> Decision:
+    def recording_rule(state: PairState) -> Decision:
         states.append(state)
         return rule(state)
 
-    decision = await stores.writes.edges.change(as_pair(1, 2), recorded)
-    kept = (await stores.writes.receipts.get_many(UserId(1), [receipt_id, uuid4()]))[receipt_id]
+    decision = await stores.writes.edges.change(as_pair(1, 2), recording_rule)
+    stored = (await stores.writes.receipts.get_many(UserId(1), [receipt_id, uuid4()]))[receipt_id]
     record = undo_record(states[-1], decision)
-    assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, record)
-    assert (kept.other, 0 <= kept.age_us < 60_000_000) == (2, True)
+    assert stored.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, record)
+    assert (stored.other, 0 <= stored.age_us < 60_000_000) == (2, True)
     assert await stores.writes.receipts.get_many(UserId(2), [receipt_id]) == {}
 
 
-async def test_a_receipt_keeps_what_requests_said(stores: Stores) -> None:
+async def test_a_receipt_keeps_the_messages_of_requests(stores: Stores) -> None:
     await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
     receipt_id = uuid4()
     await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY, message="Please!"))
@@ -60,22 +60,22 @@ async def test_a_change_without_effect_may_have_a_receipt(stores: Stores) -> Non
     await follows(stores, (1, 2))
     receipt_id = uuid4()
     await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
-    kept = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[receipt_id]
-    assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.ALREADY_FOLLOWING)
+    stored = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[receipt_id]
+    assert stored.receipt == Receipt(receipt_id, b"asked", Outcome.ALREADY_FOLLOWING)
 
 
-async def test_a_second_receipt_of_one_id_takes_its_change_with_it(stores: Stores) -> None:
+async def test_a_change_is_not_made_if_its_receipt_id_exists(stores: Stores) -> None:
     receipt_id = uuid4()
     await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
     with pytest.raises(ReceiptExists):
         await stores.writes.edges.change(as_pair(1, 3), with_receipt(follow(PLENTY), receipt_id))
-    assert await receipts(stores) == (await stores.jobs.lanes.progress.backlog()).waiting == 1
+    assert await count_receipts(stores) == (await stores.jobs.lanes.progress.backlog()).waiting == 1
     row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
     assert row is not None
     assert row["follows"] == 1
 
 
-async def test_of_many_changes_with_one_receipt_at_once_one_is_made(stores: Stores) -> None:
+async def test_of_concurrent_changes_with_one_receipt_id_one_is_made(stores: Stores) -> None:
     receipt_id = uuid4()
     result = await asyncio.gather(
         *(
@@ -86,21 +86,23 @@ async def test_of_many_changes_with_one_receipt_at_once_one_is_made(stores: Stor
     )
     assert sum(isinstance(one, Decision) for one in result) == 1
     assert sum(isinstance(one, ReceiptExists) for one in result) == 29
-    assert await receipts(stores) == (await stores.jobs.lanes.progress.backlog()).waiting == 1
+    assert await count_receipts(stores) == (await stores.jobs.lanes.progress.backlog()).waiting == 1
 
 
-async def test_a_change_that_came_too_late_leaves_no_receipt(stores: Stores) -> None:
+async def test_concurrent_changes_beyond_a_limit_leave_no_receipts(stores: Stores) -> None:
     result = await asyncio.gather(
         *(
-            stores.writes.edges.change(as_pair(1, other), _only_changes(follow(3), uuid4()))
+            stores.writes.edges.change(
+                as_pair(1, other), _with_receipt_if_changed(follow(3), uuid4())
+            )
             for other in range(2, 32)
         )
     )
     assert sum(one.outcome is Outcome.FOLLOWED for one in result) == 3
-    assert await receipts(stores) == 3
+    assert await count_receipts(stores) == 3
 
 
-def _only_changes(rule: Rule, receipt_id: UUID) -> Rule:
+def _with_receipt_if_changed(rule: Rule, receipt_id: UUID) -> Rule:
     def decide(state: PairState) -> Decision:
         decision = with_receipt(rule, receipt_id)(state)
         return decision if decision.steps else replace(decision, receipt=None)
@@ -108,7 +110,7 @@ def _only_changes(rule: Rule, receipt_id: UUID) -> Rule:
     return decide
 
 
-async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: Stores) -> None:
+async def test_concurrent_undos_consume_a_receipt_once(stores: Stores) -> None:
     receipt_id = uuid4()
     await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
     await stores.writes.edges.change(as_pair(2, 1), follow(PLENTY, message="Please!"))
@@ -119,8 +121,8 @@ async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: 
     ].receipt.undo
     assert record is not None
 
-    async def undone() -> Outcome:
-        rule = undo(PLENTY, record)  # as it was read before anybody consumed it
+    async def undo_once() -> Outcome:
+        rule = undo(PLENTY, record)  # the record was read before any undo
 
         def decide(state: PairState) -> Decision:
             decision = rule(state)
@@ -128,7 +130,7 @@ async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: 
 
         return (await stores.writes.edges.change(as_pair(1, 2), decide)).outcome
 
-    result = await asyncio.gather(*(undone() for _ in range(10)), return_exceptions=True)
+    result = await asyncio.gather(*(undo_once() for _ in range(10)), return_exceptions=True)
     assert result.count(Outcome.RESTORED) == 1
     assert {type(one) for one in result if one is not Outcome.RESTORED} <= {
         Outcome,
@@ -142,7 +144,7 @@ async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: 
     await stores.writes.edges.change(as_pair(2, 1), cancel_request())
     waiting = (await stores.jobs.lanes.progress.backlog()).waiting
     with pytest.raises(ReceiptConsumed):
-        await undone()
+        await undo_once()
     assert (await stores.jobs.lanes.progress.backlog()).waiting == waiting
 
 
@@ -160,15 +162,17 @@ async def test_old_receipts_are_purged_in_batches(
     )
     assert await purge_receipts(stores.servers.postgres, DAY_S, limit=2) == 2
     assert await purge_receipts(stores.servers.postgres, DAY_S) == 2
-    assert await receipts(stores) == 1
+    assert await count_receipts(stores) == 1
 
 
 async def test_messages_of_requests_are_purged_before_their_receipts(stores: Stores) -> None:
-    for asker in users(2, 3):
+    for requester in users(2, 3):
         await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
-        await stores.writes.edges.change(Pair(asker, UserId(1)), follow(PLENTY, message="Please!"))
         await stores.writes.edges.change(
-            Pair(UserId(1), asker), with_receipt(decline_request(), uuid4())
+            Pair(requester, UserId(1)), follow(PLENTY, message="Please!")
+        )
+        await stores.writes.edges.change(
+            Pair(UserId(1), requester), with_receipt(decline_request(), uuid4())
         )
     assert await purge_messages(stores.servers.postgres, 900) == 0
     await stores.servers.postgres.fetch(

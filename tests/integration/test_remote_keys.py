@@ -1,4 +1,4 @@
-"""Keys from a JWKS URL: fetched, rotated, kept while it is down, and never waited for long."""
+"""Keys from a JWKS URL: fetched, rotated, kept while it is unavailable, with bounded waits."""
 
 import asyncio
 import json
@@ -26,9 +26,9 @@ from tests.support.ports import free_ports
 from tests.support.tls import certificate, tls_before
 from tests.support.waiting import until
 
-ONE, TWO = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+KEY_1, KEY_2 = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
 ISSUER = "https://login.example"
-SELDOM_S = 3_600.0
+RARELY_S = 3_600.0
 
 
 def token(key: PrivateKey, key_id: str | None, **changes: Any) -> Headers:
@@ -41,8 +41,8 @@ def token(key: PrivateKey, key_id: str | None, **changes: Any) -> Headers:
 
 @asynccontextmanager
 async def authenticating(provider: Provider, **changes: Any) -> AsyncIterator[Authentication]:
-    """Keys are fetched once at the start, then seldom, unless `changes` say otherwise."""
-    jwks = replace(JwksUrl(provider.url, SELDOM_S, 5_000, unknown_key_every_s=SELDOM_S), **changes)
+    """Keys are fetched at the start and every `RARELY_S`, unless `changes` say otherwise."""
+    jwks = replace(JwksUrl(provider.url, RARELY_S, 5_000, unknown_key_every_s=RARELY_S), **changes)
     authentication = Authentication(
         AuthenticationSettings(jwks_url=jwks, accepted=AcceptedTokens(issuers=(ISSUER,)))
     )
@@ -53,7 +53,7 @@ async def authenticating(provider: Provider, **changes: Any) -> AsyncIterator[Au
 @pytest.fixture
 async def provider() -> AsyncIterator[Provider]:
     async with identity_provider() as started:
-        started.serve_keys(jwk(ONE, kid="one"))
+        started.serve_keys(jwk(KEY_1, kid="one"))
         yield started
 
 
@@ -63,7 +63,7 @@ async def rejection(authentication: Authentication, headers: Headers) -> tuple[i
     return caught.value.status, caught.value.code
 
 
-async def knows(authentication: Authentication, headers: Headers) -> bool:
+async def accepts(authentication: Authentication, headers: Headers) -> bool:
     try:
         return authentication.identify(headers) == Identity(42)
     except HttpRejection:
@@ -74,20 +74,20 @@ UNKNOWN = (401, "UNAUTHENTICATED")
 UNAVAILABLE = (503, "IDENTITY_PROVIDER_UNAVAILABLE")
 
 
-async def test_keys_are_there_from_the_start_and_known_ones_wait_for_nothing(
+async def test_keys_are_fetched_at_the_start_and_known_keys_need_no_wait(
     provider: Provider,
 ) -> None:
     async with authenticating(provider) as authentication:
-        headers = token(ONE, "one")
+        headers = token(KEY_1, "one")
         assert authentication.pending(headers) is None
         assert authentication.identify(headers) == Identity(42)
         assert provider.requests == 1
 
 
-async def test_an_unknown_key_is_fetched_once_for_all_who_wait(provider: Provider) -> None:
+async def test_an_unknown_key_is_fetched_once_for_all_waiting_requests(provider: Provider) -> None:
     async with authenticating(provider) as authentication:
-        provider.serve_keys(jwk(ONE, kid="one"), jwk(TWO, kid="two"))
-        headers = [token(TWO, "two", jti=str(number)) for number in range(50)]
+        provider.serve_keys(jwk(KEY_1, kid="one"), jwk(KEY_2, kid="two"))
+        headers = [token(KEY_2, "two", jti=str(number)) for number in range(50)]
         found = await asyncio.gather(*map(authentication.authenticate, headers))
         assert found == [Identity(42)] * 50
         assert provider.requests == 2
@@ -96,23 +96,23 @@ async def test_an_unknown_key_is_fetched_once_for_all_who_wait(provider: Provide
 async def test_a_flood_of_unknown_keys_costs_one_fetch(provider: Provider) -> None:
     async with authenticating(provider) as authentication:
         for number in range(20):
-            assert await rejection(authentication, token(TWO, f"random {number}")) == UNKNOWN
+            assert await rejection(authentication, token(KEY_2, f"random {number}")) == UNKNOWN
         assert provider.requests == 2
 
 
-async def test_a_withdrawn_key_checks_no_token_any_more(provider: Provider) -> None:
+async def test_tokens_of_a_withdrawn_key_are_rejected(provider: Provider) -> None:
     async with authenticating(provider, unknown_key_every_s=0) as authentication:
-        old = token(ONE, "one")
+        old = token(KEY_1, "one")
         assert authentication.identify(old) == Identity(42)
-        provider.serve_keys(jwk(TWO, kid="two"))
-        assert await authentication.authenticate(token(TWO, "two")) == Identity(42)
-        assert await rejection(authentication, old) == UNKNOWN, "held as valid before"
+        provider.serve_keys(jwk(KEY_2, kid="two"))
+        assert await authentication.authenticate(token(KEY_2, "two")) == Identity(42)
+        assert await rejection(authentication, old) == UNKNOWN, "it was valid before"
 
 
 async def test_keys_are_refreshed_in_the_background(provider: Provider) -> None:
     async with authenticating(provider, refresh_s=0.05) as authentication:
-        provider.serve_keys(jwk(TWO, kid="two"))
-        await until(partial(knows, authentication, token(TWO, "two")), "the new key is known")
+        provider.serve_keys(jwk(KEY_2, kid="two"))
+        await until(partial(accepts, authentication, token(KEY_2, "two")), "the new key is known")
 
 
 def html(provider: Provider) -> None:
@@ -124,7 +124,7 @@ def large(provider: Provider) -> None:
     provider.body = b'{"keys": [], "padding": "' + b"x" * 10_000_000 + b'"}'
 
 
-def elsewhere(provider: Provider) -> None:
+def redirecting(provider: Provider) -> None:
     provider.status, provider.headers = 302, [(b"location", b"http://127.0.0.1:9/jwks")]
 
 
@@ -151,7 +151,7 @@ def shared_secret(provider: Provider) -> None:
 BROKEN = {
     html: "the answer is not JSON",
     large: "the answer is larger than 1048576 bytes",
-    elsewhere: "the answer is a redirect, which is not followed",
+    redirecting: "the answer is a redirect, which is not followed",
     failing: "the answer has the status 500, not 200",
     compressed: "the answer is compressed",
     hanging: "there was no whole answer within 2000 ms",
@@ -161,16 +161,16 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("break_it", "reason"), BROKEN.items())
-async def test_the_last_good_keys_stay_when_the_url_gives_none(
+async def test_the_last_keys_are_kept_when_the_url_gives_none(
     provider: Provider, break_it: Any, reason: str
 ) -> None:
     deadline_ms = 2_000 if break_it is hanging else 20_000
     settings = {"fetch_deadline_ms": deadline_ms, "wait_ms": 20_000}
     async with authenticating(provider, **settings) as authentication:
         break_it(provider)
-        assert await rejection(authentication, token(TWO, "two")) == UNAVAILABLE
+        assert await rejection(authentication, token(KEY_2, "two")) == UNAVAILABLE
         assert provider.requests == 2
-        assert authentication.identify(token(ONE, "one")) == Identity(42)
+        assert authentication.identify(token(KEY_1, "one")) == Identity(42)
         probes = authentication.probes()
         await probes["identity_keys"]()
         with pytest.raises(Unavailable, match=f"KITH_JWKS_URL: {reason}") as caught:
@@ -181,26 +181,26 @@ async def test_the_last_good_keys_stay_when_the_url_gives_none(
 async def test_old_keys_are_dropped_when_none_can_be_fetched_for_long(provider: Provider) -> None:
     settings = {"refresh_s": 0.05, "kept_s": 0.2, "wait_ms": 0}
     async with authenticating(provider, **settings) as authentication:
-        headers = token(ONE, "one")
+        headers = token(KEY_1, "one")
         assert authentication.identify(headers) == Identity(42)
         provider.status = 500
 
-        async def forgotten() -> bool:
-            return not await knows(authentication, headers)
+        async def are_dropped() -> bool:
+            return not await accepts(authentication, headers)
 
-        await until(forgotten, "the keys are dropped, and what was known by them")
+        await until(are_dropped, "the keys and the tokens that they validated are dropped")
         assert await rejection(authentication, headers) == UNAVAILABLE
         with pytest.raises(Unavailable, match="KITH_JWKS_URL: the answer has the status 500"):
             await authentication.probes()["identity_keys"]()
         provider.status = 200
-        await until(partial(knows, authentication, headers), "the same keys are back")
+        await until(partial(accepts, authentication, headers), "the same keys are back")
 
 
 DISCOVERED = {"issuer": "{origin}/tenant", "jwks_uri": "{origin}/keys"}
 
 
 def discovery(provider: Provider, document: Any) -> str:
-    """Serves a discovery document, and returns its URL."""
+    """Serve a discovery document. Return its URL."""
     origin = provider.url.removesuffix("/jwks")
     path = "/tenant/.well-known/openid-configuration"
     provider.other_bodies[path] = json.dumps(document).replace("{origin}", origin).encode()
@@ -211,7 +211,7 @@ def discovery(provider: Provider, document: Any) -> str:
 async def test_the_url_of_the_keys_is_discovered(provider: Provider, slash: str) -> None:
     url = discovery(provider, {**DISCOVERED, "issuer": "{origin}/tenant" + slash})
     async with authenticating(provider, url=url) as authentication:
-        assert authentication.identify(token(ONE, "one")) == Identity(42)
+        assert authentication.identify(token(KEY_1, "one")) == Identity(42)
         assert provider.requests == 2
 
 
@@ -234,7 +234,7 @@ async def test_a_discovery_document_that_may_not_be_followed_gives_no_keys(
     async with authenticating(provider, url=discovery(provider, document)) as authentication:
         with pytest.raises(Unavailable, match=reason):
             await authentication.probes()["identity_keys"]()
-        assert await rejection(authentication, token(ONE, "one")) == UNAVAILABLE
+        assert await rejection(authentication, token(KEY_1, "one")) == UNAVAILABLE
 
 
 @pytest.mark.parametrize("break_it", BROKEN)
@@ -245,41 +245,43 @@ async def test_a_start_without_keys_waits_for_the_provider_in_the_background(
     deadline_ms = 100 if break_it is hanging else 20_000
     settings = {"fetch_deadline_ms": deadline_ms, "wait_ms": 0, "refresh_s": 0.05}
     async with authenticating(provider, **settings) as authentication:
-        assert await rejection(authentication, token(ONE, "one")) == UNAVAILABLE
+        assert await rejection(authentication, token(KEY_1, "one")) == UNAVAILABLE
         assert authentication.identify(Headers(())) == Identity()
         with pytest.raises(Unavailable, match="KITH_JWKS_URL: "):
             await authentication.probes()["identity_keys"]()
         provider.headers = []
-        provider.serve_keys(jwk(ONE, kid="one"))
-        provider.answers.set()
-        await until(partial(knows, authentication, token(ONE, "one")), "the provider is back")
+        provider.serve_keys(jwk(KEY_1, kid="one"))
+        provider.hangs.set()
+        await until(partial(accepts, authentication, token(KEY_1, "one")), "the provider is back")
         for probe in authentication.probes().values():
             await probe()
 
 
-async def test_a_provider_that_is_not_there_holds_up_no_start() -> None:
-    async with identity_provider() as gone:
+async def test_an_unreachable_provider_does_not_delay_the_start() -> None:
+    async with identity_provider() as stopped:
         pass
-    async with authenticating(gone) as authentication:
-        assert await rejection(authentication, token(ONE, "one")) == UNAVAILABLE
+    async with authenticating(stopped) as authentication:
+        assert await rejection(authentication, token(KEY_1, "one")) == UNAVAILABLE
 
 
-async def test_a_request_waits_no_longer_than_it_may(provider: Provider) -> None:
+async def test_a_request_waits_for_a_fetch_up_to_a_limit(provider: Provider) -> None:
     async with authenticating(provider, wait_ms=10) as authentication:
-        provider.answers.clear()
-        assert await rejection(authentication, token(TWO, "two")) == UNAVAILABLE
-        await authentication.probes()["identity_provider"]()  # nothing failed: it is still asked
-        assert authentication.identify(token(ONE, "one")) == Identity(42)
+        provider.hangs.clear()
+        assert await rejection(authentication, token(KEY_2, "two")) == UNAVAILABLE
+        await authentication.probes()[
+            "identity_provider"
+        ]()  # the fetch still runs, and has not failed
+        assert authentication.identify(token(KEY_1, "one")) == Identity(42)
 
 
-async def test_only_so_many_requests_wait(
+async def test_the_number_of_waiting_requests_is_bounded(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.authentication.remote_keys.WAITING_MAX", 3)
     async with authenticating(provider) as authentication:
         provider.answers.clear()
         waiting = [
-            asyncio.create_task(rejection(authentication, token(TWO, "two", jti=str(number))))
+            asyncio.create_task(rejection(authentication, token(KEY_2, "two", jti=str(number))))
             for number in range(5)
         ]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -288,22 +290,22 @@ async def test_only_so_many_requests_wait(
         assert sorted(await asyncio.gather(*waiting)) == [UNKNOWN] * 3 + [UNAVAILABLE] * 2
 
 
-async def test_a_caller_that_goes_away_ends_no_fetch(provider: Provider) -> None:
+async def test_a_cancelled_request_does_not_cancel_the_fetch(provider: Provider) -> None:
     async with authenticating(provider) as authentication:
-        provider.serve_keys(jwk(TWO, kid="two"))
-        provider.answers.clear()
-        impatient, patient = (
-            asyncio.create_task(authentication.authenticate(token(TWO, "two", jti=name)))
-            for name in ("impatient", "patient")
+        provider.serve_keys(jwk(KEY_2, kid="two"))
+        provider.hangs.clear()
+        cancelled, other = (
+            asyncio.create_task(authentication.authenticate(token(KEY_2, "two", jti=name)))
+            for name in ("cancelled", "other")
         )
 
-        async def asked() -> bool:
+        async def is_fetching() -> bool:
             return provider.requests == 2
 
-        await until(asked, "the keys are being fetched")
-        impatient.cancel()
-        provider.answers.set()
-        assert await patient == Identity(42)
+        await until(is_fetching, "the keys are being fetched")
+        cancelled.cancel()
+        provider.hangs.set()
+        assert await other == Identity(42)
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "none", "XX256"])
@@ -321,19 +323,19 @@ def _with_header(header: dict[str, str]) -> Headers:
     return Headers([(b"authorization", b"Bearer " + b".".join([*segments, b"AAAA"]))])
 
 
-async def test_one_broken_key_does_not_take_the_others_with_it(provider: Provider) -> None:
+async def test_unusable_keys_do_not_affect_the_usable_one(provider: Provider) -> None:
     weak = rsa.generate_private_key(public_exponent=65537, key_size=1024)
     curve = ec.generate_private_key(ec.SECP256R1())
     provider.serve_keys(
         {"kty": "RSA", "kid": "half"},
         jwk(weak, kid="weak"),
-        jwk(TWO),
-        jwk(ONE, kid="encryption", use="enc"),
+        jwk(KEY_2),
+        jwk(KEY_1, kid="encryption", use="enc"),
         jwk(curve, kid="curve", alg="ES256", use="sig"),
     )
     async with authenticating(provider) as authentication:
         assert authentication.identify(token(curve, "curve")) == Identity(42)
-        for key, key_id in ((TWO, "weak"), (TWO, None), (ONE, "encryption")):
+        for key, key_id in ((KEY_2, "weak"), (KEY_2, None), (KEY_1, "encryption")):
             assert await rejection(authentication, token(key, key_id)) == UNKNOWN
 
 
@@ -341,18 +343,18 @@ async def test_a_certificate_must_be_trusted(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, port = certificate(tmp_path), free_ports(1)[0]
-    where = urlsplit(provider.url)
-    assert where.hostname
-    reach = partial(asyncio.open_connection, where.hostname, where.port)
+    address = urlsplit(provider.url)
+    assert address.hostname
+    reach = partial(asyncio.open_connection, address.hostname, address.port)
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     async with tls_before(reach, file, port):
-        url = f"https://{where.hostname}:{port}/jwks"
+        url = f"https://{address.hostname}:{port}/jwks"
         async with authenticating(provider, url=url) as authentication:
-            assert await rejection(authentication, token(ONE, "one")) == UNAVAILABLE
+            assert await rejection(authentication, token(KEY_1, "one")) == UNAVAILABLE
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         async with authenticating(provider, url=url) as authentication:
-            assert authentication.identify(token(ONE, "one")) == Identity(42)
+            assert authentication.identify(token(KEY_1, "one")) == Identity(42)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +369,7 @@ async def test_an_environment_that_cannot_be_used_stops_the_start(
             pass
 
 
-async def test_this_machine_is_reached_past_a_proxy(
+async def test_a_provider_on_this_machine_is_reached_without_the_proxy(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
@@ -375,7 +377,7 @@ async def test_this_machine_is_reached_past_a_proxy(
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     async with authenticating(provider) as authentication:
-        assert authentication.identify(token(ONE, "one")) == Identity(42)
+        assert authentication.identify(token(KEY_1, "one")) == Identity(42)
 
 
 @pytest.mark.parametrize(

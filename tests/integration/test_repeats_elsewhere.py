@@ -69,15 +69,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @dataclass(frozen=True)
-class World:
-    """Gateways on one graph."""
+class Deployment:
+    """Gateways that serve one graph."""
 
     stores: Stores
     gateway: Gateway
     other: Gateway
     """Copies every value into its local cache."""
     tables: Gateway
-    """Has no caches: it shows what is true."""
+    """Has no caches, and reads the tables."""
 
 
 @pytest.fixture(scope="module")
@@ -92,78 +92,78 @@ def settings(databases: Databases, caches: Caches) -> Iterator[StorageSettings]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(settings: StorageSettings) -> AsyncIterator[World]:
+async def deployment(settings: StorageSettings) -> AsyncIterator[Deployment]:
     local = LocalSettings(ttl_ms=60_000, requests_to_copy=1, absent_age_ms=60_000)
     async with AsyncExitStack() as stack:
         stores = await stack.enter_async_context(open_stores(settings))
         gateways = [
-            await stack.enter_async_context(running_gateway(of_one))
-            for of_one in (
+            await stack.enter_async_context(running_gateway(gateway_settings))
+            for gateway_settings in (
                 settings,
                 replace(settings, local=local),
                 replace(settings, redis_url=TABLES_ONLY),
             )
         ]
-        yield World(stores, *gateways)
+        yield Deployment(stores, *gateways)
 
 
 _offsets = count(100, 100)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def offset(world: World) -> int:
-    """Is added to the ids of the users of one test, who have relations of every kind."""
+async def offset(deployment: Deployment) -> int:
+    """A number to add to the user ids of one test. These users have relations of every kind."""
     offset = next(_offsets)
-    await befriend(world.gateway, world.stores, offset)
+    await befriend(deployment.gateway, deployment.stores, offset)
     return offset
 
 
-@pytest.mark.parametrize(("mutation", "target", "given", "again"), ACTIONS)
+@pytest.mark.parametrize(("mutation", "target", "given", "repeat_outcome"), ACTIONS)
 @pytest.mark.parametrize("key", [None, "k"], ids=["", "with a key"])
-async def test_a_repeat_elsewhere_shows_what_a_dead_gateway_has_written(
-    world: World,
+async def test_a_repeat_through_another_gateway_shows_the_write_of_a_dead_one(
+    deployment: Deployment,
     offset: int,
     monkeypatch: pytest.MonkeyPatch,
     mutation: str,
     target: int,
     given: Mapping[str, Any],
-    again: str,
+    repeat_outcome: str,
     key: str | None,
 ) -> None:
-    me, user, other = ME + offset, target + offset, world.other
-    asked = {"userId": str(user), **given, **({"idempotencyKey": key} if key else {})}
-    await seen(other, me, user)  # so that everything is cached
-    async with stopped_after_commit(monkeypatch, world.gateway, me, mutation, asked):
-        payload = await write(other, me, mutation, asked)
-        assert key or payload["outcome"] == again
+    me, user, other = ME + offset, target + offset, deployment.other
+    mutation_input = {"userId": str(user), **given, **({"idempotencyKey": key} if key else {})}
+    await seen(other, me, user)  # fills the caches
+    async with stopped_after_commit(monkeypatch, deployment.gateway, me, mutation, mutation_input):
+        payload = await write(other, me, mutation, mutation_input)
+        assert key or payload["outcome"] == repeat_outcome
         assert payload["consistency"] == "IMMEDIATE"
-        assert await seen(other, me, user) == await seen(world.tables, me, user)
+        assert await seen(other, me, user) == await seen(deployment.tables, me, user)
 
 
-@pytest.mark.parametrize(("mutation", "target", "given", "again"), ACTIONS)
+@pytest.mark.parametrize(("mutation", "target", "given", "repeat_outcome"), ACTIONS)
 @pytest.mark.parametrize("is_expired", [False, True], ids=["", "the mark has expired"])
-async def test_the_relation_is_true_elsewhere_though_no_request_is_repeated(
-    world: World,
+async def test_another_gateway_shows_the_new_relation_without_a_repeat(
+    deployment: Deployment,
     offset: int,
     monkeypatch: pytest.MonkeyPatch,
     mutation: str,
     target: int,
     given: Mapping[str, Any],
-    again: str,
+    repeat_outcome: str,
     is_expired: bool,
 ) -> None:
-    me, user, other, tables = ME + offset, target + offset, world.other, world.tables
-    asked = {"userId": str(user), **given}
+    me, user, other, tables = ME + offset, target + offset, deployment.other, deployment.tables
+    mutation_input = {"userId": str(user), **given}
     before = await seen(other, me, user)
-    async with stopped_after_commit(monkeypatch, world.gateway, me, mutation, asked):
+    async with stopped_after_commit(monkeypatch, deployment.gateway, me, mutation, mutation_input):
         if is_expired:
             mark = closing(KEYS.pending(UserId(me)))
-            await world.stores.servers.redis.pipe([("DEL", mark)])
+            await deployment.stores.servers.redis.pipe([("DEL", mark)])
         for _ in range(2):
-            # Alone: beside lists, a relation agrees with them, and they follow after the drain.
+            # Without lists: in a response with lists, relations agree with them, and lists lag.
             assert await relation(other, me, user) == await relation(tables, me, user)
             if mutation in FORWARD:
                 found = await seen(other, me, user)
                 assert found == await seen(tables, me, user)
-                assert found != before, again
-    assert await may_answer(world.stores, me) is is_expired
+                assert found != before, repeat_outcome
+    assert await may_answer(deployment.stores, me) is is_expired

@@ -37,25 +37,25 @@ def lines(log: pytest.LogCaptureFixture, logger: str) -> list[dict[str, object]]
     return [line for line in found if line["logger"] == logger]
 
 
-async def id_of(gateway: Gateway, **headers: str) -> str:
+async def request_id_of(gateway: Gateway, **headers: str) -> str:
     answer = await gateway.http.post("/graphql", json=QUERY, headers=headers)
     return answer.headers["x-request-id"]
 
 
 @pytest.mark.parametrize("given", ["a", "Root=1-67891233-abcdef", "x" * 128])
 async def test_the_id_of_the_client_is_returned(gateway: Gateway, given: str) -> None:
-    assert await id_of(gateway, **{"X-Request-Id": given}) == given
+    assert await request_id_of(gateway, **{"X-Request-Id": given}) == given
 
 
 @pytest.mark.parametrize("given", ["", "x" * 129, "a b", 'a"b', "a,b", "{x}"])
 async def test_an_unsuitable_id_is_replaced(gateway: Gateway, given: str) -> None:
-    made = await id_of(gateway, **{"X-Request-Id": given})
+    made = await request_id_of(gateway, **{"X-Request-Id": given})
     assert re.fullmatch("[0-9a-f]{32}", made)
 
 
 @pytest.mark.parametrize("rest", ["00f067aa0ba902b7-01", "00f067aa0ba902b7-00"])
-async def test_a_trace_id_is_the_id(gateway: Gateway, rest: str) -> None:
-    assert await id_of(gateway, traceparent=f"00-{TRACE}-{rest}") == TRACE
+async def test_the_trace_id_of_a_traceparent_is_the_request_id(gateway: Gateway, rest: str) -> None:
+    assert await request_id_of(gateway, traceparent=f"00-{TRACE}-{rest}") == TRACE
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ async def test_a_trace_id_is_the_id(gateway: Gateway, rest: str) -> None:
     ],
 )
 async def test_an_invalid_traceparent_is_ignored(gateway: Gateway, given: str) -> None:
-    assert await id_of(gateway, traceparent=given) not in ("", TRACE, "0" * 32)
+    assert await request_id_of(gateway, traceparent=given) not in ("", TRACE, "0" * 32)
 
 
 async def test_each_request_has_an_id_of_its_own(gateway: Gateway) -> None:
-    assert len({await id_of(gateway) for _ in range(20)}) == 20
+    assert len({await request_id_of(gateway) for _ in range(20)}) == 20
 
 
 async def test_rejected_requests_have_an_id_too(gateway: Gateway) -> None:
@@ -163,7 +163,7 @@ async def test_a_rejected_operation_for_services_is_audited(
     assert line.get("target") == (5 if '"5") ' in query or "userId" in query else None)
 
 
-async def test_a_repeated_refusal_is_audited_once_a_request(
+async def test_repeated_rejections_are_audited_once_for_each_request(
     gateway: Gateway, log: pytest.LogCaptureFixture
 ) -> None:
     fields = " ".join(f'a{n}: account(id: "{n}") {{ state }}' for n in range(1, 50))

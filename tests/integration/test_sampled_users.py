@@ -1,4 +1,4 @@
-"""The users of a space who are read to find popular ones."""
+"""The sample of users that is read to find popular ones."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from storage.stores import Stores
 from tests.support.graphs import follows
 
 
-async def test_nobody_is_sampled_where_nobody_has_followed(stores: Stores) -> None:
+async def test_the_sample_of_a_space_without_follows_is_empty(stores: Stores) -> None:
     assert await PostgresSampledUsers(stores.servers.postgres).now() == ()
 
 

@@ -1,4 +1,4 @@
-"""Scripts in the server: equal to a model, with few commands, and loaded before they are called."""
+"""Scripts in Redis: results equal to a model, few commands, and loading when they are missing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -44,7 +44,7 @@ DEADLINE_S = 20
 
 
 @dataclass(frozen=True)
-class Held:
+class CachedList:
     """The cached parts of a list: its head, and page ranges."""
 
     head: Page
@@ -58,20 +58,20 @@ class Held:
             *(("ZADD", beyond(KEY), 0, value) for value in values),
         ]
 
-    def can_tell(self, window: Window) -> bool:
-        """Whether the head, or that range which begins next to the window, is enough."""
+    def can_answer(self, window: Window) -> bool:
+        """Whether the head, or the range that begins closest to the window, is enough."""
         if window.after <= window.before:
-            return False  # the wrong way round: nobody need tell that nothing is in there
+            return False  # inverted: no answer is required
         entries = self.head.entries
         ends = not self.head.more or (bool(entries) and entries[-1] <= window.before)
         if ends or (not window.backward and len(window.inside(entries)) > window.size):
             return True
-        held = [page_range(asked, page) for asked, page in self.ranges]
+        ranges = [page_range(window_read, page) for window_read, page in self.ranges]
         if window.backward:
-            # Their old ends come first, and of those that reach to the window's the newest counts.
-            near = [s for s in held if s[:1] == b"<" and page_range_in(s)[1] <= window.before]
+            # Of the ranges whose old end is not newer than the window's, the newest counts.
+            near = [s for s in ranges if s[:1] == b"<" and page_range_in(s)[1] <= window.before]
         else:
-            near = [s for s in held if s[:1] == b">" and page_range_in(s)[0] >= window.after]
+            near = [s for s in ranges if s[:1] == b">" and page_range_in(s)[0] >= window.after]
         if not near:
             return False
         new, old, inside = page_range_in(max(near) if window.backward else min(near))
@@ -80,88 +80,97 @@ class Held:
 
 
 def entries(count: int) -> list[Position]:
-    """Newest first. Dates repeat, and ids differ in the last of their 63 bits."""
+    """Positions, newest first. Dates repeat, and the ids are the five highest."""
     every = [Position(Millis(1000 + n // 5), UserId(MAX_USER_ID - n % 5)) for n in range(count)]
     return sorted(every, reverse=True)
 
 
-def ends(whole: Sequence[Position], chance: Random) -> tuple[Position, Position]:
-    """After and before a window: at entries, between them, open; a few the wrong way round."""
-    between = [Position(since, UserId(user - 5)) for since, user in whole[::7]]
+def random_ends(every_entry: Sequence[Position], chance: Random) -> tuple[Position, Position]:
+    """Random ends of a window: at entries, between entries, or open. Some are inverted."""
+    between = [Position(since, UserId(user - 5)) for since, user in every_entry[::7]]
     one, other = (
-        chance.choice([chance.choice(whole), chance.choice(between), edge])
+        chance.choice([chance.choice(every_entry), chance.choice(between), edge])
         for edge in (NEWEST, OLDEST)
     )
     return (one, other) if chance.random() < 0.1 else (max(one, other), min(one, other))
 
 
-def drawn(whole: Sequence[Position], sizes: Sequence[int], chance: Random) -> Window:
-    return Window(chance.choice(sizes), *ends(whole, chance), backward=chance.random() < 0.5)
+def random_window(every_entry: Sequence[Position], sizes: Sequence[int], chance: Random) -> Window:
+    return Window(
+        chance.choice(sizes), *random_ends(every_entry, chance), backward=chance.random() < 0.5
+    )
 
 
-def read(window: Window) -> Command:
-    asked = (*window_bounds(window), window.size + 1, int(window.backward))
-    return (CALL, READ_WINDOW, 2, KEY, beyond(KEY), *asked)
+def read_command(window: Window) -> Command:
+    arguments = (*window_bounds(window), window.size + 1, int(window.backward))
+    return (CALL, READ_WINDOW, 2, KEY, beyond(KEY), *arguments)
 
 
 @pytest.fixture
 async def wire(tmp_path: Path) -> AsyncIterator[MultiplexedWire]:
-    """To a server whose scripts and figures are the test's own."""
+    """A connection to a server that no other test uses."""
     async with own_valkey(tmp_path) as url:
         opened = MultiplexedWire(url, timeout_s=5)
         yield opened
         await opened.close()
 
 
-@pytest.mark.parametrize("held", [0, 1, 130, 500, 700])
+@pytest.mark.parametrize("head_size", [0, 1, 130, 500, 700])
 @pytest.mark.parametrize("ranges", [0, 1, 6])
-async def test_a_cached_window_is_right_and_found(
-    wire: MultiplexedWire, held: int, ranges: int
+async def test_cached_windows_are_found_and_correct(
+    wire: MultiplexedWire, head_size: int, ranges: int
 ) -> None:
-    chance = Random(f"{held} {ranges}")
-    whole = entries(700)
-    asked = [drawn(whole, [10, 150, 400], chance) for _ in range(ranges)]
-    known = Held(
-        Page(tuple(whole[:held]), more=held < len(whole)), [(w, cut(whole, w)) for w in asked]
+    chance = Random(f"{head_size} {ranges}")
+    every_entry = entries(700)
+    range_windows = [random_window(every_entry, [10, 150, 400], chance) for _ in range(ranges)]
+    cached = CachedList(
+        Page(tuple(every_entry[:head_size]), more=head_size < len(every_entry)),
+        [(w, cut(every_entry, w)) for w in range_windows],
     )
-    windows = [drawn(whole, [0, 1, 7, 20, 150], chance) for _ in range(WINDOWS)]
-    setup = known.commands()
-    replies = (await wire.send([*setup, *map(read, windows)]))[len(setup) :]
-    result = 0
+    windows = [random_window(every_entry, [0, 1, 7, 20, 150], chance) for _ in range(WINDOWS)]
+    setup = cached.commands()
+    replies = (await wire.send([*setup, *map(read_command, windows)]))[len(setup) :]
+    answered = 0
     for window, reply in zip(windows, replies, strict=True):
         found, is_end = entries_in(reply)
         if is_end or len(found) > window.size:
             one_more = window._replace(size=window.size + 1)
-            assert found == cut(whole, one_more).entries, window
-            result += 1
+            assert found == cut(every_entry, one_more).entries, window
+            answered += 1
         else:
-            assert not known.can_tell(window), window
-    assert result >= sum(map(known.can_tell, windows))
+            assert not cached.can_answer(window), window
+    assert answered >= sum(map(cached.can_answer, windows))
 
 
-async def test_a_list_that_is_not_held_is_none(wire: MultiplexedWire) -> None:
-    assert await wire.send([read(Window(20, after=Position(Millis(5), UserId(5))))]) == [b""]
+async def test_a_window_of_a_list_that_is_not_cached_is_empty(wire: MultiplexedWire) -> None:
+    assert await wire.send([read_command(Window(20, after=Position(Millis(5), UserId(5))))]) == [
+        b""
+    ]
 
 
-@pytest.mark.parametrize(("place", "calls_most"), [(100, 11), (4900, 11), (6000, 3)])
-@pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
+@pytest.mark.parametrize(("index", "calls_most"), [(100, 11), (4900, 11), (6000, 3)])
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
 async def test_a_window_is_found_in_few_calls(
-    wire: MultiplexedWire, place: int, calls_most: int, backward: bool
+    wire: MultiplexedWire, index: int, calls_most: int, backward: bool
 ) -> None:
-    whole = entries(8000)
+    every_entry = entries(8000)
     window = (
-        Window(20, before=whole[place], backward=True)
+        Window(20, before=every_entry[index], backward=True)
         if backward
-        else Window(20, after=whole[place])
+        else Window(20, after=every_entry[index])
     )
     wide = window._replace(size=500)
-    await wire.send(Held(Page(tuple(whole[:5000]), True), [(wide, cut(whole, wide))]).commands())
+    await wire.send(
+        CachedList(
+            Page(tuple(every_entry[:5000]), True), [(wide, cut(every_entry, wide))]
+        ).commands()
+    )
     await wire.send([("CONFIG", "RESETSTAT")])
-    reply, stats = await wire.send([read(window), ("INFO", "commandstats")])
+    reply, stats = await wire.send([read_command(window), ("INFO", "commandstats")])
     assert len(entries_in(reply)[0]) == 21
     ran = [line for line in stats.decode().splitlines() if line.startswith("cmdstat_")]
     calls = [int(line.split("calls=")[1].split(",")[0]) for line in ran if "evalsha" not in line]
-    assert sum(calls) - 1 <= calls_most, ran  # but for the reset
+    assert sum(calls) - 1 <= calls_most, ran  # without CONFIG
 
 
 async def test_a_server_that_lost_its_scripts_gets_them_again(
@@ -173,19 +182,19 @@ async def test_a_server_that_lost_its_scripts_gets_them_again(
         for turn in range(3):
             await wire.send([("SET", "lease", "token"), ("DEL", "key")])
             assert await wire.send([("PING",), fill, ("GET", "key")]) == [b"PONG", 1, b"value"]
-            before, forgot, rejected, after = await asyncio.gather(
+            before, flushed, rejected, after = await asyncio.gather(
                 *(wire.send(c) for c in ([("GET", "key")], [("SCRIPT", "FLUSH")], [fill], [fill])),
                 return_exceptions=True,
             )
             assert before == [b"value"]
-            assert forgot == [b"OK"]
+            assert flushed == [b"OK"]
             assert isinstance(rejected, WireError), turn
             assert isinstance(after, WireError), turn
         await wire.close()
 
 
-async def everything(stores: Stores, users: Sequence[UserId]) -> object:
-    """The cached values of some users, read with every script that reads or fills them."""
+async def read_all(stores: Stores, users: Sequence[UserId]) -> object:
+    """The lists and totals of users, read with every script that reads or fills caches."""
     windows = [Window(2), Window(2, after=Position(Millis(1), UserId(1)))]
     lists = [
         await stores.reads.reader.read(None, PagesOf(kind, users, window))
@@ -195,8 +204,8 @@ async def everything(stores: Stores, users: Sequence[UserId]) -> object:
     return lists, await Totals(stores.reads.reader).get_many(users, None)
 
 
-async def drained(stores: Stores) -> None:
-    """A worker tries again what an outage has ended."""
+async def drain_with_retries(stores: Stores) -> None:
+    """Drain all lanes, and try again while a server is unavailable."""
     while True:
         try:
             return await drain_all(stores)
@@ -204,7 +213,7 @@ async def drained(stores: Stores) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_concurrent_readers_and_writers_notice_nothing(
+async def test_readers_and_writers_are_not_affected_by_a_flush_of_scripts(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     users = [UserId(user) for user in range(1, 5)]
@@ -219,14 +228,14 @@ async def test_concurrent_readers_and_writers_notice_nothing(
             for turn in range(10):
                 await follows(stores, *((100 + turn, user) for user in users))
                 await server.pipe([("SCRIPT", "FLUSH")])
-                await drained(stores)
-                await server.pipe([("FLUSHALL",)])  # what follows is from the tables
-                expected = await everything(stores, users)
-                readers = [asyncio.create_task(everything(stores, users)) for _ in range(5)]
+                await drain_with_retries(stores)
+                await server.pipe([("FLUSHALL",)])  # the next read is from the tables
+                expected = await read_all(stores, users)
+                readers = [asyncio.create_task(read_all(stores, users)) for _ in range(5)]
                 await asyncio.sleep(0)
                 await server.pipe([("SCRIPT", "FLUSH")])
                 for found in await asyncio.gather(*readers):
                     assert found == expected
             while await server.pipe([("EXISTS", KEY)]) != [1]:
-                await everything(stores, users)  # until the caches are filled again
+                await read_all(stores, users)  # until the caches are filled again
         await server.close()

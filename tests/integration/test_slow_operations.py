@@ -64,7 +64,7 @@ async def test_a_request_without_an_operation_has_an_entry(
     ]
 
 
-async def test_a_fast_operation_has_none(
+async def test_a_fast_operation_has_no_entry(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
     await gateway.data(QUERY, id="1")

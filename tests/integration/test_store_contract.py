@@ -1,4 +1,4 @@
-"""The contract of a reader: one suite for every wiring and consistency."""
+"""The results of reads, the same for every wiring and consistency."""
 
 import asyncio
 import contextlib
@@ -32,8 +32,8 @@ class Reads:
     stores: Stores
     reading: Reading
 
-    async def known(self) -> None:
-        """The local caches have seen every change."""
+    async def catch_up(self) -> None:
+        """Wait until the local cache has received all invalidations."""
         if self.stores.caches.local is not None:
             with contextlib.suppress(Unavailable):
                 await self.stores.caches.local.caught_up()
@@ -59,7 +59,7 @@ READS = [
 """A cluster has no local cache, and the tables are the same behind every wiring of Redis."""
 
 
-PATIENCE_S = 60
+ACQUIRE_TIMEOUT_S = 60
 
 Wired = tuple[StorageSettings, Consistency, type[Reading]]
 
@@ -69,8 +69,8 @@ def wired(request: pytest.FixtureRequest, storage_settings: StorageSettings) -> 
     wiring, consistency, reading = request.param
     settings = replace(storage_settings, **WIRINGS[wiring])
     # A hundred changes of one user wait for each other, on a busy machine for longer than usual.
-    patient = replace(settings.connections, acquire_timeout_s=PATIENCE_S)
-    settings = replace(settings, connections=patient)
+    connections = replace(settings.connections, acquire_timeout_s=ACQUIRE_TIMEOUT_S)
+    settings = replace(settings, connections=connections)
     if wiring == "a cluster":
         url = request.getfixturevalue("cluster").url
         settings = replace(settings, cache=CacheSettings(url=url))
@@ -103,7 +103,7 @@ async def reads_of_fans(wired: Wired, fans_database: str) -> AsyncIterator[Reads
     settings, consistency, reading = wired
     async with open_stores(replace(settings, database_url=fans_database)) as stores:
         reads = Reads(stores, reading(stores.reads.reader, consistency))
-        await reads.known()
+        await reads.catch_up()
         yield reads
 
 
@@ -116,10 +116,10 @@ async def drain(reads: Reads) -> None:
         await reads.stores.jobs.lanes.outbox.acknowledge(lane, applied)
         sources = [change.pair.source for change in applied.changes]
         await reads.stores.caches.updates.invalidate_own_writes(sources)
-    await reads.known()
+    await reads.catch_up()
 
 
-class Seen(NamedTuple):
+class ReadResults(NamedTuple):
     """The results of all reads about some users."""
 
     lists: dict[ListKind, dict[int, list[int]]]
@@ -127,35 +127,35 @@ class Seen(NamedTuple):
     relations: list[RelationColumn]
 
 
-async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> Seen:
+async def read_all(reads: Reads, *ids: int, viewer: int | None = None) -> ReadResults:
     """Counts, first pages and relations of some users: read to fill caches, and to compare.
 
-    The local cache is asked twice: it copies what it lacks at first.
+    With a local cache, it reads twice, because the first read copies missing values.
     """
     if reads.stores.caches.local is not None:
-        await _everything(reads, *ids, viewer=viewer)
+        await _read_once(reads, *ids, viewer=viewer)
         await reads.stores.caches.local.copied()
-    return await _everything(reads, *ids, viewer=viewer)
+    return await _read_once(reads, *ids, viewer=viewer)
 
 
-async def _everything(reads: Reads, *ids: int, viewer: int | None) -> Seen:
-    seen = None if viewer is None else UserId(viewer)
+async def _read_once(reads: Reads, *ids: int, viewer: int | None) -> ReadResults:
+    viewer_id = None if viewer is None else UserId(viewer)
     lists = {
         kind: {
             int(user): ids_of(page.entries)
             for user, page in (
-                await reads.reading.pages(kind, users(*ids), Window(10), seen)
+                await reads.reading.pages(kind, users(*ids), Window(10), viewer_id)
             ).items()
         }
         for kind in ListKind
     }
-    counts = await reads.reading.counts(users(*ids), seen)
+    counts = await reads.reading.counts(users(*ids), viewer_id)
     checks = [Check(user, users(*ids)) for user in users(*ids)]
     totals = {int(user): count for user, count in counts.items()}
-    return Seen(lists, totals, await reads.reading.relations(checks, seen))
+    return ReadResults(lists, totals, await reads.reading.relations(checks, viewer_id))
 
 
-async def test_users_without_edges_have_nothing(reads: Reads) -> None:
+async def test_users_without_edges_have_empty_lists_totals_and_relations(reads: Reads) -> None:
     pages = await reads.reading.pages(ListKind.FOLLOWERS, users(7, 8), Window(5), None)
     assert all(page.entries == () and not page.more for page in pages.values())
     assert await reads.reading.counts(users(7, 8), None) == {7: NO_COUNTS, 8: NO_COUNTS}
@@ -163,10 +163,10 @@ async def test_users_without_edges_have_nothing(reads: Reads) -> None:
 
 
 async def test_all_reads_agree_after_a_write_was_acknowledged_by_the_drain(reads: Reads) -> None:
-    await everything(reads, 1, 2, 3)
+    await read_all(reads, 1, 2, 3)
     await follows(reads.stores, (1, 2), (2, 1), (3, 1), (3, 2), (1, 4))
     await drain(reads)
-    lists, counts, relations = await everything(reads, 1, 2, 3)
+    lists, counts, relations = await read_all(reads, 1, 2, 3)
     assert lists == {
         ListKind.FOLLOWING: {1: [4, 2], 2: [1], 3: [2, 1]},
         ListKind.FOLLOWERS: {1: [3, 2], 2: [3, 1], 3: []},
@@ -178,92 +178,92 @@ async def test_all_reads_agree_after_a_write_was_acknowledged_by_the_drain(reads
     assert kinds == [[none, both, behind], [both, none, behind], [ahead, ahead, none]]
 
 
-async def test_a_follow_that_was_undone_leaves_nothing(reads: Reads) -> None:
-    before = await everything(reads, 1, 2)
+async def test_a_follow_and_an_unfollow_restore_the_earlier_results(reads: Reads) -> None:
+    before = await read_all(reads, 1, 2)
     await follows(reads.stores, (1, 2), (2, 1))
     await drain(reads)
-    assert await everything(reads, 1, 2) != before
+    assert await read_all(reads, 1, 2) != before
     await unfollows(reads.stores, (1, 2), (2, 1))
     await drain(reads)
-    assert await everything(reads, 1, 2) == before
+    assert await read_all(reads, 1, 2) == before
 
 
 @pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
-async def test_the_writer_sees_a_write_at_once_everywhere(reads: Reads, warm: bool) -> None:
+async def test_the_writer_sees_a_write_in_all_reads_before_a_drain(
+    reads: Reads, warm: bool
+) -> None:
     await follows(reads.stores, (2, 1), (5, 2))
     await drain(reads)
     if warm:
-        await everything(reads, 1, 2, viewer=1)
-    await follows(reads.stores, (1, 2))  # and nothing drains it
-    lists, counts, _ = await everything(reads, 1, 2, viewer=1)
+        await read_all(reads, 1, 2, viewer=1)
+    await follows(reads.stores, (1, 2))  # and no lane is drained
+    lists, counts, _ = await read_all(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWING][1] == [2]
     assert lists[ListKind.FOLLOWERS][2] == [1, 5]
     assert lists[ListKind.FRIENDS] == {1: [2], 2: [1]}
     assert counts == {1: Counts(1, 1, 1), 2: Counts(1, 2, 1)}
     await unfollows(reads.stores, (1, 2))
-    lists, counts, _ = await everything(reads, 1, 2, viewer=1)
+    lists, counts, _ = await read_all(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWERS][2] == [5]
     assert lists[ListKind.FRIENDS] == {1: [], 2: []}
     assert counts == {1: Counts(0, 1, 0), 2: Counts(1, 1, 0)}
 
 
-async def test_a_writer_is_not_counted_twice_while_the_drain_is_half_done(reads: Reads) -> None:
-    await everything(reads, 1, 2, viewer=1)
+async def test_an_own_follow_is_counted_once_when_applied_but_not_published(reads: Reads) -> None:
+    await read_all(reads, 1, 2, viewer=1)
     await follows(reads.stores, (2, 1), (1, 2))
     for lane in await reads.stores.jobs.lanes.progress.dirty():
         await reads.stores.jobs.lanes.outbox.apply(lane, 1000)  # applied, but no cache was updated
-    lists, counts, _ = await everything(reads, 1, 2, viewer=1)
+    lists, counts, _ = await read_all(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWERS][2] == [1]
     assert counts[2] == Counts(1, 1, 1)
 
 
 @pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
-async def test_a_follow_back_makes_friends_at_once_though_nothing_was_drained(
-    reads: Reads, warm: bool
-) -> None:
+async def test_a_follow_back_makes_friends_before_a_drain(reads: Reads, warm: bool) -> None:
     await follows(reads.stores, (1, 2))
     if warm:
-        await everything(reads, 1, 2, viewer=2)
+        await read_all(reads, 1, 2, viewer=2)
     await follows(reads.stores, (2, 1))
-    lists, counts, relations = await everything(reads, 1, 2, viewer=2)
+    lists, counts, relations = await read_all(reads, 1, 2, viewer=2)
     assert lists[ListKind.FRIENDS] == {1: [2], 2: [1]}
     assert counts[2].friends == counts[1].friends == 1
     assert relations[1][0].kinds == FRIENDS
     await unfollows(reads.stores, (1, 2))
     await unfollows(reads.stores, (2, 1))
     await follows(reads.stores, (2, 1))
-    lists, counts, relations = await everything(reads, 1, 2, viewer=2)
+    lists, counts, relations = await read_all(reads, 1, 2, viewer=2)
     assert lists[ListKind.FRIENDS] == {1: [], 2: []}
     assert counts[2].friends == counts[1].friends == 0
     assert (relations[1][0].kind, relations[1][0].reverse_kind) == (1, 0)
 
 
-async def test_others_do_not_see_a_writers_overlay(reads: Reads) -> None:
-    await everything(reads, 2, viewer=1)
+async def test_others_do_not_see_pending_writes(reads: Reads) -> None:
+    await read_all(reads, 2, viewer=1)
     await follows(reads.stores, (1, 2))
-    await everything(reads, 2, viewer=1)
-    lists, counts, _ = await everything(reads, 2, viewer=3)
+    await read_all(reads, 2, viewer=1)
+    lists, counts, _ = await read_all(reads, 2, viewer=3)
     assert lists[ListKind.FOLLOWERS][2] == []
     assert counts[2] == NO_COUNTS
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 20])
-@pytest.mark.parametrize("backward", [False, True], ids=["from the new end", "from the old end"])
+@pytest.mark.parametrize("backward", [False, True], ids=["newest first", "oldest first"])
 @pytest.mark.parametrize("kind", list(ListKind))
-async def test_a_walk_sees_every_entry_once_in_order(
+async def test_the_pages_of_a_list_have_every_entry_once_in_order(
     reads_of_fans: Reads, kind: ListKind, size: int, backward: bool
 ) -> None:
-    walked: list[Position] = []
+    entries: list[Position] = []
     window = Window(size, backward=backward)
     while True:
         page = (await reads_of_fans.reading.pages(kind, users(1), window, None))[UserId(1)]
         assert list(page.entries) == sorted(page.entries, reverse=True)
-        walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
+        entries = [*page.entries, *entries] if backward else [*entries, *page.entries]
         if not page.more:
             break
         end = page.entries[0] if backward else page.entries[-1]
         window = Window(size, before=end, backward=True) if backward else Window(size, after=end)
-    assert ids_of(walked) == sorted(FANS, reverse=True)
+    assert ids_of(entries) == sorted(FANS, reverse=True)
 
 
 async def test_a_window_may_have_both_ends(reads: Reads) -> None:
@@ -277,10 +277,10 @@ async def test_a_window_may_have_both_ends(reads: Reads) -> None:
     assert (page.entries, page.more) == (whole.entries[5:7], True)
 
 
-async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None:
+async def test_relations_are_in_the_order_of_the_checks(reads: Reads) -> None:
     await follows(reads.stores, (1, 2), (2, 3), (3, 1), (1, 3), (4, 1), (5, 1), (6, 1))
     await drain(reads)
-    for _ in range(2):  # once to fill, once from what was filled
+    for _ in range(2):  # once to fill the caches, once from them
         checks = [
             Check(UserId(3), users(1, 9, 1)),
             Check(UserId(1), users(2, 3, 4, 5, 6)),
@@ -301,7 +301,7 @@ async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None
         assert await reads.reading.relations(preformatted) == found
 
 
-async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> None:
+async def test_relations_have_the_dates_of_both_edges(reads: Reads) -> None:
     ahead = await reads.stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     behind = await reads.stores.writes.edges.change(as_pair(2, 1), follow(PLENTY))
     await drain(reads)
@@ -311,8 +311,8 @@ async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> Non
     assert relation.kinds == FRIENDS
 
 
-async def test_relations_carry_what_their_first_user_says(reads: Reads) -> None:
-    """Of whales too, whose followers are found from the other side."""
+async def test_relations_have_the_flags_of_their_first_user(reads: Reads) -> None:
+    """Also for a whale, whose reverse edges are read from the hashes of the other users."""
     await follows(reads.stores, (1, 2), *((other, 1) for other in range(2, 7)))
     await reads.stores.writes.edges.change(as_pair(1, 2), mute())
     await drain(reads)
@@ -323,7 +323,9 @@ async def test_relations_carry_what_their_first_user_says(reads: Reads) -> None:
         assert (relation.flags, reverse.flags) == (Flags.MUTED, Flags.PLAIN)
 
 
-async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> None:
+async def test_a_hundred_concurrent_changes_of_one_pair_leave_consistent_reads(
+    reads: Reads,
+) -> None:
     rules = [follow(PLENTY) if turn % 2 else unfollow() for turn in range(100)]
     pairs = [as_pair(1, 2) if turn % 3 else as_pair(2, 1) for turn in range(100)]
     outcomes = await asyncio.gather(
@@ -335,7 +337,7 @@ async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> No
     await drain(reads)
     made = sum(o.outcome is Outcome.FOLLOWED for o in outcomes)
     undone = sum(o.outcome is Outcome.UNFOLLOWED for o in outcomes)
-    lists, counts, relations = await everything(reads, 1, 2)
+    lists, counts, relations = await read_all(reads, 1, 2)
     edges = len(lists[ListKind.FOLLOWING][1]) + len(lists[ListKind.FOLLOWING][2])
     assert made - undone == edges
     assert lists[ListKind.FOLLOWERS] == {

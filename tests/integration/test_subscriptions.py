@@ -1,4 +1,4 @@
-"""Subscriptions as clients meet them, over web sockets and event streams, on real servers."""
+"""Subscriptions over web sockets and event streams, with real servers."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -46,7 +46,7 @@ subscription ($types: [RelationshipEventType!], $after: String) {
 """
 RELATIONS = "subscription ($ids: [ID!]!) { relationChanged(ids: $ids) { to { id } state } }"
 FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
-EXACT = replace(DEVELOPMENT, accepted=AcceptedTokens(leeway_s=0))
+WITHOUT_LEEWAY = replace(DEVELOPMENT, accepted=AcceptedTokens(leeway_s=0))
 COUNTS = "subscription { countsChanged(userId: 7) { id followerCount followingCount } }"
 
 
@@ -55,8 +55,8 @@ async def follow_and_drain(stores: Stores, *pairs: tuple[int, int]) -> None:
     await drain_all(stores)
 
 
-async def opened(stores: Stores, user: int) -> None:
-    """Returns when somebody listens to the user's feed: from then on nothing is missed."""
+async def wait_for_feed(stores: Stores, user: int) -> None:
+    """Wait until the user's feed is open. From then on, the subscriber misses no event."""
     await until(lambda: has_feed(stores, user))
 
 
@@ -65,7 +65,7 @@ async def test_events_of_an_account_that_has_become_absent_show_no_edge(
 ) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
-        await opened(stores, 7)
+        await wait_for_feed(stores, 7)
         await follow_and_drain(stores, (9, 7))
         first = (await socket.data())["relationshipEvents"]
     await follow_and_drain(stores, (1, 7), (7, 1), (2, 7))
@@ -85,7 +85,7 @@ async def test_events_of_an_account_that_has_become_absent_show_no_edge(
 async def test_a_viewer_receives_a_new_follower(live: LiveGateway, stores: Stores) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
-        await opened(stores, 7)
+        await wait_for_feed(stores, 7)
         await follow_and_drain(stores, (1, 7), (7, 9))
         received = [(await socket.data())["relationshipEvents"] for _ in range(2)]
     by_type = {event["from"]["id"]: event for event in received}
@@ -100,15 +100,17 @@ async def test_a_subscription_without_types_receives_all_events(
 ) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, types=[])
-        await opened(stores, 7)
+        await wait_for_feed(stores, 7)
         await follow_and_drain(stores, (1, 7))
         assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
 
 
-async def test_only_the_wanted_types_are_heard(live: LiveGateway, stores: Stores) -> None:
+async def test_only_events_of_the_given_types_are_received(
+    live: LiveGateway, stores: Stores
+) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, types=["UNFOLLOWED"])
-        await opened(stores, 7)
+        await wait_for_feed(stores, 7)
         await follow_and_drain(stores, (1, 7), (2, 7))
         await unfollows(stores, (1, 7))
         await drain_all(stores)
@@ -119,7 +121,7 @@ async def test_only_the_wanted_types_are_heard(live: LiveGateway, stores: Stores
 async def test_a_subscriber_resumes_behind_a_cursor(live: LiveGateway, stores: Stores) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
-        await opened(stores, 7)
+        await wait_for_feed(stores, 7)
         await follow_and_drain(stores, (1, 7))
         first = (await socket.data())["relationshipEvents"]
     await follow_and_drain(stores, *((follower, 7) for follower in range(100, 350)))
@@ -131,7 +133,7 @@ async def test_a_subscriber_resumes_behind_a_cursor(live: LiveGateway, stores: S
 
 
 @pytest.mark.parametrize("cursor", ["1-1", "0-0", f"{2**64 - 1}-0"])
-async def test_a_cursor_that_is_not_kept_gives_a_resync_and_then_what_follows(
+async def test_an_unknown_cursor_gives_a_resync_and_then_later_events(
     live: LiveGateway, stores: Stores, cursor: str
 ) -> None:
     async with live.socket(viewer=7) as socket:
@@ -151,21 +153,21 @@ async def test_a_cursor_that_is_not_kept_gives_a_resync_and_then_what_follows(
 async def test_a_feed_is_kept_while_its_subscriber_waits(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    """Nothing happens for longer than feeds are kept: the next event is an event, no RESYNC."""
+    """After a pause that is longer than feeds are kept, the next message is no RESYNC."""
     events = replace(storage_settings.events, feed_kept_s=1)
     settings = replace(storage_settings, events=events)
-    lives: list[int] = []
+    ttls_ms: list[int] = []
     async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
-        await opened(stores, 7)
+        await wait_for_feed(stores, 7)
 
-        async def prolonged() -> bool:
-            (left,) = await stores.servers.redis.pipe([("PTTL", "kith:public:feed:7")])
-            assert left > 0, "the feed has expired"
-            lives.append(left)
-            return sum(later > before for before, later in pairwise(lives)) > 3
+        async def is_prolonged() -> bool:
+            (ttl_ms,) = await stores.servers.redis.pipe([("PTTL", "kith:public:feed:7")])
+            assert ttl_ms > 0, "the feed has expired"
+            ttls_ms.append(ttl_ms)
+            return sum(later > before for before, later in pairwise(ttls_ms)) > 3
 
-        await until(prolonged, "the feed is prolonged again and again")
+        await until(is_prolonged, "the feed is prolonged again and again")
         await follow_and_drain(stores, (9, 7))
         assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
 
@@ -192,9 +194,13 @@ async def test_live_relations_begin_with_all_and_go_on_with_changes(
         assert states(await socket.data()) == {"1": "FRIENDS"}
 
 
-@pytest.mark.parametrize("how", ["load", "repair"])
+@pytest.mark.parametrize("change", ["load", "repair"])
 async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
-    live: LiveGateway, storage_settings: StorageSettings, stores: Stores, tmp_path: Path, how: str
+    live: LiveGateway,
+    storage_settings: StorageSettings,
+    stores: Stores,
+    tmp_path: Path,
+    change: str,
 ) -> None:
     config = Config(storage_settings, DEVELOPMENT, Policy())
     await follow_and_drain(stores, (1, 7))
@@ -204,8 +210,8 @@ async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
         await socket.subscribe(RELATIONS, id="relations", ids=["2"])
         assert states(await socket.data()) == {"2": "NONE"}
         await socket.subscribe(EVENTS, id="events", types=["REQUESTED"])
-        await opened(stores, 7)
-        if how == "load":
+        await wait_for_feed(stores, 7)
+        if change == "load":
             assert not await load.run(
                 config, write_edges(tmp_path / "e.csv", [(2, 7, 5)]), OnBad.SKIP
             )
@@ -213,7 +219,7 @@ async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
             await follows(stores, (2, 7))
             await execute(
                 storage_settings,
-                "DELETE FROM outbox",  # as if a drain had lost it
+                "DELETE FROM outbox",  # as if a drain had lost the change
             )
             assert await verify.run(config, repair=True, examples=1) == 1
         received = {
@@ -244,17 +250,15 @@ async def test_a_live_relation_is_sent_when_the_end_of_a_mute_changes(
     assert read == [*ends, None]
 
 
-@pytest.mark.parametrize("most", [0, 101])
-async def test_live_relations_are_of_one_to_a_hundred_users(live: LiveGateway, most: int) -> None:
+@pytest.mark.parametrize("count", [0, 101])
+async def test_live_relations_need_one_to_a_hundred_users(live: LiveGateway, count: int) -> None:
     async with live.socket(viewer=7) as socket:
-        await socket.subscribe(RELATIONS, ids=[str(user) for user in range(1, 1 + most)])
+        await socket.subscribe(RELATIONS, ids=[str(user) for user in range(1, 1 + count)])
         error = await only_error(socket)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "ids"}
 
 
-async def test_live_counts_reach_all_subscribers_and_end_right(
-    live: LiveGateway, stores: Stores
-) -> None:
+async def test_live_counts_end_with_the_latest_count(live: LiveGateway, stores: Stores) -> None:
     async with live.socket() as socket:
         await socket.subscribe(COUNTS)
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
@@ -271,24 +275,24 @@ async def test_live_counts_reach_all_subscribers_and_end_right(
 
 
 async def test_changes_without_a_new_count_are_not_sent(live: LiveGateway, stores: Stores) -> None:
-    async with live.socket() as socket, live.socket(viewer=7) as witness:
+    async with live.socket() as socket, live.socket(viewer=7) as event_socket:
         await socket.subscribe(COUNTS)
         await socket.data()
-        await witness.subscribe(EVENTS)
-        await opened(stores, 7)
+        await event_socket.subscribe(EVENTS)
+        await wait_for_feed(stores, 7)
         await follows(stores, (1, 7))
         await unfollows(stores, (1, 7))
         await drain_all(stores)
-        types = [(await witness.data())["relationshipEvents"]["type"] for _ in range(2)]
+        types = [(await event_socket.data())["relationshipEvents"]["type"] for _ in range(2)]
         assert types == ["FOLLOWED", "UNFOLLOWED"]
         await follow_and_drain(stores, (2, 7))
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
 
 
-async def test_counts_that_never_stand_still_are_coalesced(
+async def test_frequent_changes_of_counts_are_coalesced(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    """Changes while the subscriber pauses are one change: the first, then the last."""
+    """Several changes within the interval of a subscriber are sent as one."""
     policy = replace(Policy(), counts_every_s=0.5)
     async with live_gateway(storage_settings, policy=policy) as live, live.socket() as socket:
         await socket.subscribe(COUNTS)
@@ -361,7 +365,7 @@ async def test_a_large_message_is_parsed_when_its_operation_may_run(
     read: list[int] = []
     reserve = Admission.reserve_with_retries
 
-    async def occupied(admission: Admission, context: object) -> Reservation:
+    async def occupy_and_reserve(admission: Admission, context: object) -> Reservation:
         admissions.append(admission)
         assert admission.enter(AdmissionSettings().cost_max, context) is None
         return await reserve(admission, context)
@@ -373,7 +377,7 @@ async def test_a_large_message_is_parsed_when_its_operation_may_run(
     async def is_waiting() -> bool:
         return bool(admissions and admissions[0]._large.waiting)
 
-    monkeypatch.setattr(Admission, "reserve_with_retries", occupied)
+    monkeypatch.setattr(Admission, "reserve_with_retries", occupy_and_reserve)
     monkeypatch.setattr(sockets, "read_message", counting_read)
     async with live.socket(viewer=1) as socket:
         read.clear()
@@ -385,10 +389,12 @@ async def test_a_large_message_is_parsed_when_its_operation_may_run(
         assert await socket.data() == {"__typename": "Query"}
         assert (await socket.receive())["type"] == "complete"
         assert len(read) == 1
-        assert admission.enter(AdmissionSettings().cost_max, None) is None  # nothing is reserved
+        assert (
+            admission.enter(AdmissionSettings().cost_max, None) is None
+        )  # the reservation has ended
 
 
-async def test_errors_go_out_as_over_http(live: LiveGateway) -> None:
+async def test_errors_are_the_same_as_over_http(live: LiveGateway) -> None:
     async with live.socket() as socket:
         await socket.subscribe(EVENTS)
         error = await only_error(socket)
@@ -404,7 +410,7 @@ async def test_errors_go_out_as_over_http(live: LiveGateway) -> None:
             assert message["payload"][0]["extensions"]["code"].startswith(code)
 
 
-def broken(*_: object) -> Any:
+def fail(*_: object) -> Any:
     raise RuntimeError("password=hunter2")
 
 
@@ -419,12 +425,12 @@ async def test_an_unexpected_exception_is_the_last_result_of_a_subscription(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     await follow_and_drain(stores, (1, 7))
-    monkeypatch.setattr(where, broken)
+    monkeypatch.setattr(where, fail)
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS)
         over_socket = await only_error(socket)
     async with live.events(COUNTS, viewer=7) as events:
-        over_stream = only_event([event async for event in events])
+        over_stream = only_error_of_stream([event async for event in events])
     for error in (over_socket, over_stream):
         assert error["message"] == "Internal error"
         assert error["extensions"]["code"] == "INTERNAL"
@@ -435,32 +441,32 @@ async def test_an_unexpected_exception_is_the_last_result_of_a_subscription(
 async def test_an_unexpected_exception_is_the_result_of_a_query(
     live: LiveGateway, query: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("engine.plan.Operation.cost", broken)
+    monkeypatch.setattr("engine.plan.Operation.cost", fail)
     async with live.socket() as socket:
         await socket.subscribe(query)
         over_socket = await only_error(socket)
     async with live.events(query) as events:
-        over_stream = only_event([event async for event in events])
+        over_stream = only_error_of_stream([event async for event in events])
     for error in (over_socket, over_stream):
         assert error["extensions"]["code"] == "INTERNAL"
         assert error["extensions"]["id"] in caplog.text
 
 
-async def test_an_event_source_that_raises_is_an_error(
+async def test_an_event_source_that_raises_gives_an_internal_error(
     live: LiveGateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follow_and_drain(stores, (1, 7))
-    monkeypatch.setattr("schema.arguments.user_id", broken)
+    monkeypatch.setattr("schema.arguments.user_id", fail)
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS)
         over_socket = await only_error(socket)
     async with live.events(COUNTS, viewer=7) as events:
-        over_stream = only_event([event async for event in events])
+        over_stream = only_error_of_stream([event async for event in events])
     for error in (over_socket, over_stream):
         assert error["extensions"]["code"] == "INTERNAL"
 
 
-async def test_a_number_of_any_length_is_no_id(live: LiveGateway) -> None:
+async def test_a_very_long_number_is_rejected_as_an_id(live: LiveGateway) -> None:
     query = f"{{ users(ids: {'9' * 5_000}) {{ id }} }}"
     async with http_client() as client:
         response = await client.post(live.http, json={"query": query})
@@ -468,10 +474,10 @@ async def test_a_number_of_any_length_is_no_id(live: LiveGateway) -> None:
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-# Who asks, and until when.
+# Authentication.
 
 
-async def test_the_token_of_the_first_message_says_who_asks(
+async def test_the_token_of_the_first_message_identifies_the_viewer(
     live: LiveGateway, stores: Stores
 ) -> None:
     payload = {"Authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5)}"}
@@ -494,12 +500,12 @@ async def test_a_wrong_token_is_forbidden(live: LiveGateway, authorization: obje
         assert reason.startswith("Forbidden")
 
 
-async def test_a_socket_ends_with_its_token(
+async def test_a_socket_is_closed_when_its_token_expires(
     storage_settings: StorageSettings,
 ) -> None:
     payload = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5, ttl_s=3)}"}
     async with (
-        live_gateway(storage_settings, authentication=EXACT) as live,
+        live_gateway(storage_settings, authentication=WITHOUT_LEEWAY) as live,
         live.socket(payload=payload) as socket,
     ):
         await socket.subscribe(COUNTS)
@@ -507,12 +513,12 @@ async def test_a_socket_ends_with_its_token(
         assert (await socket.closed())[0] == EXPIRED.code == 4403
 
 
-async def test_an_event_stream_ends_with_its_token_and_is_not_complete(
+async def test_an_event_stream_ends_without_complete_when_its_token_expires(
     storage_settings: StorageSettings,
 ) -> None:
     token = f"Bearer {mint(DEVELOPMENT_SECRET, 5, ttl_s=3)}"
     async with (
-        live_gateway(storage_settings, authentication=EXACT) as live,
+        live_gateway(storage_settings, authentication=WITHOUT_LEEWAY) as live,
         live.events(COUNTS, authorization=token) as events,
     ):
         names = [name async for name, _ in events]
@@ -577,7 +583,7 @@ async def test_a_ping_is_answered_and_an_id_is_used_once(live: LiveGateway) -> N
         assert (await socket.closed())[0] == 4409
 
 
-async def test_a_socket_has_so_many_subscriptions_and_a_process_so_many_clients(
+async def test_operations_of_a_socket_and_clients_of_a_process_are_limited(
     storage_settings: StorageSettings,
 ) -> None:
     limits = StreamLimits(connections_max=1, subscriptions_per_connection_max=1)
@@ -614,7 +620,7 @@ async def test_a_server_that_stops_closes_sockets_and_streams(
 
 async def test_an_event_stream_carries_a_subscription(live: LiveGateway, stores: Stores) -> None:
     async with live.events(EVENTS, viewer=7) as events:
-        await opened(stores, 7)
+        await wait_for_feed(stores, 7)
         await follow_and_drain(stores, (1, 7))
         name, answer = await anext(events)
     assert name == "next"
@@ -700,7 +706,7 @@ async def test_an_event_stream_by_get_reads_and_never_writes(live: LiveGateway) 
     assert rejected.status_code in (400, 401)
 
 
-async def test_a_silent_stream_shows_that_it_lives(storage_settings: StorageSettings) -> None:
+async def test_an_idle_stream_sends_keep_alive_comments(storage_settings: StorageSettings) -> None:
     async with (
         live_gateway(storage_settings, StreamLimits(keep_alive_ms=10)) as live,
         http_client(headers={"accept": "text/event-stream"}) as client,
@@ -711,7 +717,7 @@ async def test_a_silent_stream_shows_that_it_lives(storage_settings: StorageSett
             pass
 
 
-async def test_a_client_that_leaves_ends_its_subscriptions(live: LiveGateway) -> None:
+async def test_a_disconnect_ends_the_subscriptions_of_a_client(live: LiveGateway) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(COUNTS)
         await socket.data()
@@ -719,16 +725,16 @@ async def test_a_client_that_leaves_ends_its_subscriptions(live: LiveGateway) ->
 
 
 async def until_no_subscriber(live: LiveGateway) -> None:
-    async def nobody() -> bool:
+    async def no_subscription() -> bool:
         async with http_client() as client:
             text = (await client.get(live.http.replace("/graphql", "/metrics"))).text
         return "\nkith_subscriptions 0.0" in text
 
-    await until(nobody)
+    await until(no_subscription)
 
 
 async def only_error(socket: Socket) -> Any:
-    """The only error of a subscription that broke off at once."""
+    """The only error of a subscription that failed at once."""
     answer = await socket.receive()
     assert answer["payload"]["data"] is None
     assert (await socket.receive())["type"] == "complete"
@@ -736,8 +742,8 @@ async def only_error(socket: Socket) -> Any:
     return error
 
 
-def only_event(events: list[tuple[str, Any]]) -> Any:
-    """The only error of an event stream that broke off at once."""
+def only_error_of_stream(events: list[tuple[str, Any]]) -> Any:
+    """The only error of an event stream that failed at once."""
     (name, answer), last = events
     assert (name, answer["data"], last) == ("next", None, ("complete", None))
     (error,) = answer["errors"]
@@ -745,6 +751,7 @@ def only_event(events: list[tuple[str, Any]]) -> Any:
 
 
 def states(data: Any) -> dict[str, str]:
+    """The state of each relation, by its other user."""
     return {one["to"]["id"]: one["state"] for one in data["relationChanged"]}
 
 
@@ -757,8 +764,8 @@ query ($token: String) { user(id: 7, atLeastAsFresh: $token) { followerCount } }
 HOW_FRESH = "subscription { countsChanged(userId: 7) { followers { freshness { degraded } } } }"
 
 
-async def test_a_token_holds_on_every_transport(live: LiveGateway) -> None:
-    """Though no worker runs."""
+async def test_consistency_tokens_work_on_every_transport(live: LiveGateway) -> None:
+    """No worker runs."""
     async with live.socket(viewer=1) as socket:
         await socket.subscribe(FOLLOWED)
         token = (await socket.data())["payload"]["consistencyToken"]

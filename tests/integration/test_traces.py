@@ -31,7 +31,7 @@ PAGE = "query Page { user(id: 1) { shown: followers(first: 2) { nodes { id } } }
 async def traced_gateway(
     settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, receiver: Receiver
 ) -> AsyncIterator[Gateway]:
-    """A gateway whose spans have all arrived when the block has ended."""
+    """A gateway with traces. At the end of the block, the receiver has all of its spans."""
     monkeypatch.setenv(ENDPOINT, receiver.url)
     config = Config(settings, DEVELOPMENT, Policy(), monitoring=MonitoringSettings(has_traces=True))
     app = App(config)

@@ -1,4 +1,4 @@
-"""Trusted documents: those of the manifest are run, over every transport, and no others."""
+"""Trusted documents: the documents of manifests run over every transport, and no others do."""
 
 import json
 from hashlib import md5, sha1, sha256
@@ -14,7 +14,7 @@ from gateway.settings.client_config import ClientSettings, DocumentSettings
 from gateway.settings.config import Config
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
-from tests.integration.test_persisted_documents import digest, persisted, rejected
+from tests.integration.test_persisted_documents import digest, error_message, persisted
 from tests.support.gateway import DEVELOPMENT, Gateway, running_gateway
 from tests.support.live_gateway import live_gateway
 
@@ -23,7 +23,7 @@ COUNTS = 'subscription Counts { countsChanged(userId: "7") { followerCount } }'
 BOTH = "query One { __typename } query Two { viewer { user { id } } }"
 ANSWER = {"data": {"viewer": {"user": {"id": "1"}}}}
 MD5, SHA1 = (hashing(WHO.encode()).hexdigest() for hashing in (md5, sha1))
-STRANGERS = (
+UNTRUSTED = (
     "{ __typename }",
     "query Who { viewer { user { id } } }",
     "{ __schema { types { name } } }",
@@ -77,21 +77,24 @@ async def test_a_trusted_document_is_known_by_every_id(
 
 
 @pytest.mark.parametrize("accept", ["application/graphql-response+json", "application/json"])
-async def test_nothing_else_is_answered(
+async def test_other_documents_are_rejected(
     storage_settings: StorageSettings, documents: DocumentSettings, accept: str
 ) -> None:
     async with running_gateway(storage_settings, documents=documents) as gateway:
-        for document in STRANGERS:
+        for document in UNTRUSTED:
             for body in ({"query": document}, persisted(document, sent=True)):
                 response = await ask(gateway, body, accept=accept)
-                rejected(response, 400, "TRUSTED_DOCUMENT_REQUIRED")
+                error_message(response, 400, "TRUSTED_DOCUMENT_REQUIRED")
             response = await ask(gateway, persisted(document), accept=accept)
-            assert rejected(response, 200, "PERSISTED_QUERY_NOT_FOUND") == "PersistedQueryNotFound"
+            assert (
+                error_message(response, 200, "PERSISTED_QUERY_NOT_FOUND")
+                == "PersistedQueryNotFound"
+            )
             response = await gateway.http.get("/graphql", params={"query": document})
-            rejected(response, 400, "TRUSTED_DOCUMENT_REQUIRED")
+            error_message(response, 400, "TRUSTED_DOCUMENT_REQUIRED")
         response = await ask(gateway, {**persisted(COUNTS), "query": WHO})
-        rejected(response, 400, "PERSISTED_QUERY_MISMATCH")
-        rejected(await gateway.as_service.http.post("/graphql", json={}), 400, "BAD_REQUEST")
+        error_message(response, 400, "PERSISTED_QUERY_MISMATCH")
+        error_message(await gateway.as_service.http.post("/graphql", json={}), 400, "BAD_REQUEST")
 
 
 async def test_streams_and_sockets_run_trusted_documents_only(
@@ -102,7 +105,7 @@ async def test_streams_and_sockets_run_trusted_documents_only(
             known = {"documentId": digest(COUNTS)}
             await socket.send(type="subscribe", id="1", payload=known)
             assert await socket.data() == {"countsChanged": {"followerCount": 0}}
-            await socket.subscribe(STRANGERS[0], id="2")
+            await socket.subscribe(UNTRUSTED[0], id="2")
             message = await socket.receive()
             assert message["type"] == "error"
             (error,) = message["payload"]
@@ -112,7 +115,7 @@ async def test_streams_and_sockets_run_trusted_documents_only(
                 "next",
                 {"data": {"countsChanged": {"followerCount": 0}}},
             )
-        async with live.events(STRANGERS[0]) as events:
+        async with live.events(UNTRUSTED[0]) as events:
             name, answer = await anext(events)
         assert name == "next"
         assert answer["errors"][0]["extensions"]["code"] == "TRUSTED_DOCUMENT_REQUIRED"

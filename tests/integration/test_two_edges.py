@@ -1,4 +1,4 @@
-"""Changes of both edges of a pair, many at once: all or nothing, no deadlock, no pace broken."""
+"""Concurrent changes of both edges of a pair: atomic, without deadlock, within the rate limit."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 from tests.support.relationships import protect
 from tests.support.waiting import until
 
-CIRCLE = list(permutations((1, 2, 3), 2))
+ALL_PAIRS = list(permutations((1, 2, 3), 2))
 
 
-async def at_once(
+async def change_concurrently(
     postgres: Postgres, changes: Sequence[tuple[tuple[int, int], Rule]]
 ) -> list[Decision]:
     edges = PostgresEdges(postgres)
@@ -42,18 +42,20 @@ async def at_once(
     )
 
 
-async def test_three_who_block_each_other_at_once_never_wait_in_a_circle(
+async def test_three_users_who_block_each_other_concurrently_cause_no_deadlock(
     postgres: Postgres, storage_settings: StorageSettings
 ) -> None:
-    """A deadlock would be Unavailable."""
+    """A deadlock would raise Unavailable."""
     ring = [(1, 2), (2, 3), (3, 1)]
     for _ in range(50):
-        befriended = [(pair, follow(PLENTY)) for pair in CIRCLE]
-        assert {one.outcome for one in await at_once(postgres, befriended)} == {Outcome.FOLLOWED}
-        blocked = await at_once(postgres, [(pair, block(PLENTY)) for pair in ring])
+        follow_all = [(pair, follow(PLENTY)) for pair in ALL_PAIRS]
+        assert {one.outcome for one in await change_concurrently(postgres, follow_all)} == {
+            Outcome.FOLLOWED
+        }
+        blocked = await change_concurrently(postgres, [(pair, block(PLENTY)) for pair in ring])
         assert {one.outcome for one in blocked} == {Outcome.BLOCKED}
         assert all(len(one.steps) == 2 for one in blocked)
-        await at_once(postgres, [(pair, unblock()) for pair in ring])
+        await change_concurrently(postgres, [(pair, unblock()) for pair in ring])
     await postgres.fetch("DELETE FROM outbox")
 
 
@@ -67,11 +69,11 @@ async def test_the_count_of_the_smaller_user_is_locked_first(
     postgres: Postgres, storage_settings: StorageSettings, pair: tuple[int, int]
 ) -> None:
     """Either user can act: two writers that lock the same counts then never deadlock."""
-    await at_once(postgres, [((1, 2), follow(PLENTY)), ((2, 1), follow(PLENTY))])
+    await change_concurrently(postgres, [((1, 2), follow(PLENTY)), ((2, 1), follow(PLENTY))])
     async with session(storage_settings, "test") as holder:
         async with holder.transaction():
             await holder.execute(LOCK, 1)
-            blocking = asyncio.create_task(at_once(postgres, [(pair, block(PLENTY))]))
+            blocking = asyncio.create_task(change_concurrently(postgres, [(pair, block(PLENTY))]))
 
             async def is_waiting() -> bool:
                 return bool(await holder.fetchval(IS_WAITING))
@@ -100,28 +102,32 @@ async def test_concurrent_random_changes_leave_a_consistent_graph(
     pairs = list(permutations((1, 2, 3, 4), 2))
     for _ in range(40):
         changes = [(chance.choice(pairs), chance.choice(rules)) for _ in range(50)]
-        await at_once(stores.servers.postgres, changes)
+        await change_concurrently(stores.servers.postgres, changes)
     await drain_all(stores)
     await assert_whole(storage_settings)
 
 
-@pytest.mark.parametrize("is_reverse", [False, True], ids=["one's own edges", "the others' edges"])
-async def test_many_changes_at_once_never_break_the_pace(stores: Stores, is_reverse: bool) -> None:
+@pytest.mark.parametrize("is_reverse", [False, True], ids=["own edges", "edges of others"])
+async def test_concurrent_changes_do_not_exceed_the_rate_limit(
+    stores: Stores, is_reverse: bool
+) -> None:
     others = range(2, 42)
     if is_reverse:
         await follows(stores, *((other, 1) for other in others))
     rule = paced(remove_follower() if is_reverse else follow(PLENTY), Pace(3_600_000_000, burst=7))
-    result = await at_once(stores.servers.postgres, [((1, other), rule) for other in others])
+    result = await change_concurrently(
+        stores.servers.postgres, [((1, other), rule) for other in others]
+    )
     outcomes = [one.outcome for one in result]
     done = Outcome.FOLLOWER_REMOVED if is_reverse else Outcome.FOLLOWED
     assert outcomes.count(done) == 7
     assert outcomes.count(Outcome.RATE_LIMITED) == 33
 
 
-async def test_an_edge_that_was_changed_meanwhile_takes_both_with_it(stores: Stores) -> None:
-    """The one who blocks last blocks: nothing of the other's follow is left."""
+async def test_a_block_ends_a_concurrent_follow(stores: Stores) -> None:
+    """In either order, the block is made and the follow does not remain."""
     for _ in range(50):
-        result = await at_once(
+        result = await change_concurrently(
             stores.servers.postgres, [((1, 2), follow(PLENTY)), ((2, 1), block(PLENTY))]
         )
         assert result[1].outcome is Outcome.BLOCKED
@@ -129,10 +135,10 @@ async def test_an_edge_that_was_changed_meanwhile_takes_both_with_it(stores: Sto
             "SELECT kind FROM following WHERE from_user_id = 1 AND to_user_id = 2"
         )
         assert row is None or row["kind"] == 0
-        await at_once(stores.servers.postgres, [((2, 1), unblock())])
+        await change_concurrently(stores.servers.postgres, [((2, 1), unblock())])
 
 
-async def test_the_actor_waits_for_what_it_did_to_the_other_even_without_a_worker(
+async def test_a_removed_follower_is_not_counted_after_the_change_without_a_worker(
     stores: Stores,
 ) -> None:
     await follows(stores, (2, 1))

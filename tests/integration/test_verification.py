@@ -1,4 +1,4 @@
-"""The verification in slices: it finds what `verify` finds, and goes on where it stopped."""
+"""The verification in slices finds the same drift as `verify`, and continues where it stopped."""
 
 from collections.abc import Mapping
 
@@ -30,16 +30,16 @@ async def small_parts(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def run_a_pass(stores: Stores, rows: int) -> int:
-    """Run slices until a pass is completed. Returns how many."""
+    """Run slices until a pass is completed. Return their number."""
     slices = 1
     while not await stores.jobs.periodic.verification.slice(rows):
         slices += 1
-        assert slices < 100, "it does not end"
+        assert slices < 100, "the pass does not end"
     return slices
 
 
 @pytest.mark.usefixtures("small_parts")
-async def test_a_pass_is_as_many_slices_as_its_rows_need(stores: Stores) -> None:
+async def test_a_pass_has_as_many_slices_as_its_rows_need(stores: Stores) -> None:
     assert await run_a_pass(stores, 1_000) == 1
     few, many = await run_a_pass(stores, 20), await run_a_pass(stores, 5)
     assert few == -(-93 // 20)
@@ -61,7 +61,7 @@ async def test_a_slice_compares_few_counts_in_each_part(stores: Stores) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-async def test_it_finds_drift_across_slices_and_a_later_pass_forgets_it(stores: Stores) -> None:
+async def test_drift_is_found_across_slices_and_cleared_by_a_later_pass(stores: Stores) -> None:
     for statement in DRIFT.split(";"):
         await stores.servers.postgres.fetch(statement)
     await run_a_pass(stores, 5)
@@ -92,7 +92,7 @@ async def test_it_finds_drift_across_slices_and_a_later_pass_forgets_it(stores: 
 
 @pytest.mark.plain("its parts are as large as the counts of their users say")
 @pytest.mark.usefixtures("small_parts")
-async def test_another_worker_goes_on_where_one_has_stopped(stores: Stores) -> None:
+async def test_another_worker_continues_where_one_has_stopped(stores: Stores) -> None:
     assert not await stores.jobs.periodic.verification.slice(5)
     first = await stores.jobs.periodic.verification.state()
     await main._verify({"metrics": JobMetrics(), "stores": stores, "verified_rows": 5})
@@ -101,6 +101,6 @@ async def test_another_worker_goes_on_where_one_has_stopped(stores: Stores) -> N
     assert second.compared == first.compared + 5
 
 
-async def test_it_can_be_turned_off(stores: Stores) -> None:
+async def test_the_verification_can_be_turned_off(stores: Stores) -> None:
     await main._verify({"metrics": JobMetrics(), "stores": stores, "verified_rows": 0})
     assert (await stores.jobs.periodic.verification.state()).slices == 0

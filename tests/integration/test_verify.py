@@ -1,4 +1,4 @@
-"""Every kind of drift is found, reported and repaired; pending changes are no drift."""
+"""Every kind of drift is found, reported and repaired. Pending changes are no drift."""
 
 import asyncio
 import random
@@ -41,7 +41,7 @@ STATEMENTS = sql.parse(
     (Path(sql.__file__).parent / "queries" / "verify.sql").read_text(encoding="utf-8")
 )
 
-WHOLE = f"""
+CLEAN_GRAPH = f"""
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
 SELECT a, b, a + b, 7, CASE WHEN (a * b) % 7 = 0 THEN 0 ELSE 1 END
 FROM generate_series(1, {USERS}) a, generate_series(1, {USERS}) b
@@ -63,9 +63,9 @@ SELECT to_user_id, count(*), -2 FROM follower WHERE kind = 1 GROUP BY 1
 
 
 @pytest.fixture
-async def whole(storage_settings: StorageSettings) -> StorageSettings:
-    """A graph in which everything is as it should be."""
-    await execute(storage_settings, *WHOLE.split(";"))
+async def clean_graph(storage_settings: StorageSettings) -> StorageSettings:
+    """A graph without drift."""
+    await execute(storage_settings, *CLEAN_GRAPH.split(";"))
     return storage_settings
 
 
@@ -82,25 +82,27 @@ def pair(source: int, target: int) -> Pair:
 
 
 @pytest.mark.usefixtures("small_parts")
-async def test_a_whole_graph_is_clean_and_everything_was_looked_at(whole: StorageSettings) -> None:
-    ((rows,),) = await fetch(whole, "SELECT count(*) FROM following")
-    result: list[VerifyProgress] = []
+async def test_a_graph_without_drift_is_clean_and_read_completely(
+    clean_graph: StorageSettings,
+) -> None:
+    ((rows,),) = await fetch(clean_graph, "SELECT count(*) FROM following")
+    reports: list[VerifyProgress] = []
 
     async def record(progress: VerifyProgress) -> None:
-        result.append(progress)
+        reports.append(progress)
 
-    report = await verify(whole, on_progress=record)
+    report = await verify(clean_graph, on_progress=record)
     assert report.clean
     assert (report.forward_rows, report.reverse_rows, report.users) == (rows, rows, len(COUNTED))
-    assert result[-1] == VerifyProgress(rows, rows, len(COUNTED), 0)
-    assert len(result) > 2 * rows / 20
+    assert reports[-1] == VerifyProgress(rows, rows, len(COUNTED), 0)
+    assert len(reports) > 2 * rows / 20
 
 
 async def test_an_empty_graph_is_clean(storage_settings: StorageSettings) -> None:
     assert (await verify(storage_settings)).clean
 
 
-OF_EVERY_KIND: Edges = {
+EDGES_OF_EVERY_KIND: Edges = {
     (20, 21): (Kind.WHISPER, Flags.CLOSE_FOLLOW | Flags.MUTED),
     (21, 20): Kind.FOLLOW,
     (20, 22): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
@@ -128,8 +130,8 @@ COUNTS = {
 
 @pytest.fixture
 async def of_every_kind(stores: Stores, storage_settings: StorageSettings) -> StorageSettings:
-    """A graph that real writes have made, with edges of every kind, and notes."""
-    await edges(stores, OF_EVERY_KIND)
+    """A graph with edges of every kind and with flags, written through the store."""
+    await edges(stores, EDGES_OF_EVERY_KIND)
     await drain_all(stores)
     return storage_settings
 
@@ -142,19 +144,19 @@ async def all_counts(settings: StorageSettings) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("kind", list(COUNTS))
-async def test_counts_of_every_kind_are_compared_and_mended(
+async def test_counts_of_every_kind_are_compared_and_repaired(
     of_every_kind: StorageSettings, kind: DriftKind
 ) -> None:
     assert (await verify(of_every_kind)).clean
-    whole = await all_counts(of_every_kind)
+    counts = await all_counts(of_every_kind)
     table, column = COUNTS[kind]
-    right = 2 if kind in (DriftKind.CLOSE_FOLLOW_COUNT, DriftKind.MUTE_COUNT) else 1
+    expected = 2 if kind in (DriftKind.CLOSE_FOLLOW_COUNT, DriftKind.MUTE_COUNT) else 1
     await execute(of_every_kind, f"UPDATE {table} SET {column} = 9 WHERE user_id = 20")
     ((drift),) = (await verify(of_every_kind)).drifts
     assert (drift.kind, drift.count) == (kind, 1)
-    assert drift.examples == (f"20: 9 instead of {right}",)
+    assert drift.examples == (f"20: 9 instead of {expected}",)
     assert (await verify(of_every_kind, repair=True)).repaired
-    assert await all_counts(of_every_kind) == whole
+    assert await all_counts(of_every_kind) == counts
     assert (await verify(of_every_kind)).clean
 
 
@@ -173,10 +175,10 @@ async def test_repair_restores_missing_count_rows(
 
 
 @pytest.mark.parametrize("other", [21, 22, 23, 25, 28])
-async def test_a_lost_reverse_row_of_any_kind_is_mended_with_its_count(
+async def test_a_lost_reverse_row_of_any_kind_is_repaired_with_its_count(
     of_every_kind: StorageSettings, other: int
 ) -> None:
-    whole = await all_counts(of_every_kind)
+    counts = await all_counts(of_every_kind)
     await execute(of_every_kind, f"DELETE FROM follower WHERE to_user_id = {other}")
     await execute(
         of_every_kind,
@@ -185,7 +187,7 @@ async def test_a_lost_reverse_row_of_any_kind_is_mended_with_its_count(
     )
     await verify(of_every_kind, repair=True)
     assert (await verify(of_every_kind)).clean
-    assert await all_counts(of_every_kind) == whole
+    assert await all_counts(of_every_kind) == counts
 
 
 REVERSE_SIDE = """
@@ -261,19 +263,19 @@ EDGE = "WHERE to_user_id = 2 AND from_user_id = 3"
     ],
 )
 async def test_a_drift_is_found_reported_and_repaired(
-    whole: StorageSettings, kind: DriftKind, planted: str, example: str
+    clean_graph: StorageSettings, kind: DriftKind, planted: str, example: str
 ) -> None:
-    await execute(whole, planted)
-    report = await verify(whole)
+    await execute(clean_graph, planted)
+    report = await verify(clean_graph)
     (drift,) = [drift for drift in report.drifts if drift.kind is kind]
     assert drift.count == 1
     assert example in drift.examples[0]
-    assert await verify(whole) == report, "looking changes nothing"
+    assert await verify(clean_graph) == report, "verify without repair changes nothing"
 
-    mended = await verify(whole, repair=True)
-    assert mended.repaired
-    assert not mended.clean
-    await assert_whole(whole)
+    repair_report = await verify(clean_graph, repair=True)
+    assert repair_report.repaired
+    assert not repair_report.clean
+    await assert_whole(clean_graph)
 
 
 async def test_lost_reverse_rows_with_equal_hashes_of_targets_are_found(
@@ -288,79 +290,85 @@ async def test_lost_reverse_rows_with_equal_hashes_of_targets_are_found(
     assert counts[DriftKind.REVERSE_MISSING] == 2
 
 
-async def test_an_impossible_edge_is_reported_and_left(
-    whole: StorageSettings,
+async def test_an_invalid_edge_is_reported_and_not_repaired(
+    clean_graph: StorageSettings,
 ) -> None:
     constraints = await fetch(
-        whole,
+        clean_graph,
         "SELECT conname FROM pg_constraint"
         " WHERE conrelid = 'following'::regclass AND contype = 'c'",
     )
-    await execute(whole, *(f"ALTER TABLE following DROP CONSTRAINT {c}" for (c,) in constraints))
+    await execute(
+        clean_graph, *(f"ALTER TABLE following DROP CONSTRAINT {c}" for (c,) in constraints)
+    )
     planted = ["(0, 5, 1, 1, 0)", "(5, 5, 1, 1, 0)", "(6, 7, -1, 1, 0)", "(6, 8, 1, 1, 9)"]
     await execute(
-        whole,
+        clean_graph,
         f"INSERT INTO following VALUES {', '.join(planted)} ON CONFLICT "
         "(from_user_id, to_user_id) DO UPDATE SET since = excluded.since, kind = excluded.kind",
     )
     for _ in range(2):
-        report = await verify(whole, repair=True)
+        report = await verify(clean_graph, repair=True)
         (drift,) = [d for d in report.drifts if d.kind is DriftKind.INVALID_EDGE]
         assert drift.count == 4
 
 
 @pytest.mark.usefixtures("small_parts")
 async def test_members_of_groups_that_do_not_exist_are_found_and_deleted(
-    whole: StorageSettings,
+    clean_graph: StorageSettings,
 ) -> None:
     await execute(
-        whole,
+        clean_graph,
         "INSERT INTO follow_group (user_id, group_id, name) VALUES (1, 7, 'a'), (2, 7, 'b')",
         "INSERT INTO follow_group_member (user_id, target_id, group_id, since)"
         " SELECT u, u + t, 5 + g, 1"
         " FROM generate_series(1, 2) u, generate_series(1, 9) t, generate_series(1, 3) g",
     )
-    (drift,) = (await verify(whole, repair=True)).drifts
+    (drift,) = (await verify(clean_graph, repair=True)).drifts
     assert (drift.kind, drift.count) == (DriftKind.GROUP_MEMBER, 2 * 9 * 2)
     assert drift.examples[:3] == ("1: 2 in 6", "1: 2 in 8", "1: 3 in 6")
-    assert (await verify(whole)).clean
-    rows = await fetch(whole, "SELECT DISTINCT group_id FROM follow_group_member")
+    assert (await verify(clean_graph)).clean
+    rows = await fetch(clean_graph, "SELECT DISTINCT group_id FROM follow_group_member")
     assert rows == [(7,)]
 
 
-async def test_only_so_many_examples_are_kept_but_all_are_counted(whole: StorageSettings) -> None:
-    await execute(whole, "UPDATE follower SET since = since + 1 WHERE kind = 1")
-    ((edges,),) = await fetch(whole, "SELECT count(*) FROM following WHERE kind = 1")
-    (drift,) = (await verify(whole, examples=3)).drifts
+async def test_the_number_of_examples_is_limited_and_all_drift_is_counted(
+    clean_graph: StorageSettings,
+) -> None:
+    await execute(clean_graph, "UPDATE follower SET since = since + 1 WHERE kind = 1")
+    ((edges,),) = await fetch(clean_graph, "SELECT count(*) FROM following WHERE kind = 1")
+    (drift,) = (await verify(clean_graph, examples=3)).drifts
     assert isinstance(drift, Drift)
     assert (drift.count, len(drift.examples)) == (edges, 3)
 
 
-async def test_a_tombstone_on_one_side_equals_no_row_on_the_other(whole: StorageSettings) -> None:
+async def test_a_tombstone_on_one_side_equals_no_row_on_the_other(
+    clean_graph: StorageSettings,
+) -> None:
     await execute(
-        whole,
+        clean_graph,
         "DELETE FROM follower WHERE kind = 0 AND to_user_id < 6",
         "DELETE FROM following WHERE kind = 0 AND to_user_id >= 6",
     )
-    assert (await verify(whole)).clean
+    assert (await verify(clean_graph)).clean
 
 
-async def test_a_change_on_its_way_is_no_drift_and_repair_leaves_it(
-    whole: StorageSettings, postgres: Postgres
+async def test_a_pending_change_is_no_drift_and_is_not_repaired(
+    clean_graph: StorageSettings, postgres: Postgres
 ) -> None:
     edges, outbox = PostgresEdges(postgres), Outbox(postgres)
     await edges.change(pair(3, 2), unfollow())
     await edges.change(pair(1, 50), follow(PLENTY))
     await edges.change(pair(50, 1), follow(PLENTY))
     for repair in (False, True):
-        report = await verify(whole, repair=repair)
+        report = await verify(clean_graph, repair=repair)
         assert report.clean
         assert (report.pending, report.repaired) == (3, 0)
     await drain_reverse(outbox)
-    await assert_whole(whole)
+    await assert_whole(clean_graph)
 
 
-# One transaction that holds the lanes: it locks rows in another order than a drain would.
+# In one transaction with all lane locks, because it locks rows in another order than a drain.
 DAMAGE = f"""
 SELECT lock_at(lane, {locks.LANE}, lane) FROM generate_series(0, {LANES - 1}) lane;
 UPDATE follower SET version = 3, kind = 1 WHERE from_user_id = 4;
@@ -369,8 +377,8 @@ UPDATE follower_count SET follows = 50, friends = 70;
 
 
 @pytest.mark.usefixtures("small_parts")
-async def test_writes_in_between_are_no_drift_and_survive_a_repair(
-    whole: StorageSettings, postgres: Postgres
+async def test_concurrent_writes_are_no_drift_and_survive_a_repair(
+    clean_graph: StorageSettings, postgres: Postgres
 ) -> None:
     edges, outbox, chance = PostgresEdges(postgres), Outbox(postgres), random.Random(4)
     done = asyncio.Event()
@@ -389,13 +397,13 @@ async def test_writes_in_between_are_no_drift_and_survive_a_repair(
         for task in (write(), write(), write(), drain(), drain()):
             work.create_task(task)
         for _ in range(5):
-            assert (await verify(whole)).clean
+            assert (await verify(clean_graph)).clean
         for _ in range(30 if citus.prefix() is None else 5):  # each takes some seconds on Citus
-            await execute(whole, DAMAGE)
-            await verify(whole, repair=True)
+            await execute(clean_graph, DAMAGE)
+            await verify(clean_graph, repair=True)
         done.set()
     await drain_reverse(outbox)
-    await assert_whole(whole)
+    await assert_whole(clean_graph)
 
 
 @pytest.mark.parametrize(
@@ -410,8 +418,8 @@ async def test_writes_in_between_are_no_drift_and_survive_a_repair(
         ),
     ],
 )
-async def test_a_repair_waits_for_who_is_writing(
-    whole: StorageSettings,
+async def test_a_repair_waits_for_the_locks_of_writers(
+    clean_graph: StorageSettings,
     monkeypatch: pytest.MonkeyPatch,
     planted: str,
     lock: str,
@@ -419,21 +427,23 @@ async def test_a_repair_waits_for_who_is_writing(
 ) -> None:
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
     monkeypatch.setattr(sessions, "LOCK_TIMEOUT_S", 0.2)
-    await execute(whole, planted)
-    broken = await fetch(whole, REVERSE_SIDE)
-    async with session(whole, "test") as writer, writer.transaction():
+    await execute(clean_graph, planted)
+    broken = await fetch(clean_graph, REVERSE_SIDE)
+    async with session(clean_graph, "test") as writer, writer.transaction():
         await writer.execute(lock, *keys)
         with pytest.raises(Unavailable):
-            await verify(whole, repair=True)
-    assert await fetch(whole, REVERSE_SIDE) == broken
-    await verify(whole, repair=True)
-    await assert_whole(whole)
+            await verify(clean_graph, repair=True)
+    assert await fetch(clean_graph, REVERSE_SIDE) == broken
+    await verify(clean_graph, repair=True)
+    await assert_whole(clean_graph)
 
 
 @pytest.mark.usefixtures("small_parts")
-async def test_everybody_with_a_count_is_named_once_and_in_order(whole: StorageSettings) -> None:
-    await execute(whole, "INSERT INTO follower_count (user_id) VALUES (1000)")
-    users = [user async for some in users_of_graph(whole) for user in some]
+async def test_users_of_graph_returns_each_user_with_a_count_once_in_order(
+    clean_graph: StorageSettings,
+) -> None:
+    await execute(clean_graph, "INSERT INTO follower_count (user_id) VALUES (1000)")
+    users = [user async for some in users_of_graph(clean_graph) for user in some]
     assert users == [*COUNTED, 1000]
 
 
@@ -452,7 +462,9 @@ async def test_everybody_with_a_count_is_named_once_and_in_order(whole: StorageS
 async def test_every_part_is_read_by_primary_keys(
     storage_settings: StorageSettings, name: str, arguments: tuple[Any, ...]
 ) -> None:
-    await execute(storage_settings, *WHOLE.replace(f"(1, {USERS})", "(4900, 5100)").split(";"))
+    await execute(
+        storage_settings, *CLEAN_GRAPH.replace(f"(1, {USERS})", "(4900, 5100)").split(";")
+    )
     await execute(storage_settings, "ANALYZE following, follower, following_count, follower_count")
     statement = STATEMENTS[name]
     async with session(storage_settings, "test") as connection:

@@ -56,7 +56,7 @@ from workers.webhooks import delivering, purge_webhooks
 KEY = "a key for the tests, of 32 bytes or more"
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 TIMES = WebhookTimes(timeout_ms=20_000, retry_first_s=0.01, retry_max_s=0.05)
-QUICK = replace(TIMES, timeout_ms=300)
+SHORT_TIMEOUT = replace(TIMES, timeout_ms=300)
 """For receivers that do not answer."""
 SETTINGS = WebhookSettings((KEY,), LOOPBACK, allows_http=True, times=TIMES)
 NAME = "crm"
@@ -101,7 +101,7 @@ def all_are(
     return condition
 
 
-def has(receiver: Receiver, number: int) -> Callable[[], Awaitable[bool]]:
+def has_received(receiver: Receiver, number: int) -> Callable[[], Awaitable[bool]]:
     async def condition() -> bool:
         return len(receiver.received) >= number
 
@@ -111,14 +111,14 @@ def has(receiver: Receiver, number: int) -> Callable[[], Awaitable[bool]]:
 def is_signed(request: Received, secret: str) -> bool:
     """Whether one of the signatures is that of the secret, as the documentation defines it."""
     fields = [part.split("=", 1) for part in request.headers["kith-signature"].split(",")]
-    (moment,) = (value for name, value in fields if name == "t")
-    signed = moment.encode() + b"." + request.body
+    (signed_at,) = (value for name, value in fields if name == "t")
+    signed = signed_at.encode() + b"." + request.body
     expected = hmac.digest(secret.encode(), signed, hashlib.sha256).hex()
-    is_recent = abs(time.time() - int(moment)) < 300
+    is_recent = abs(time.time() - int(signed_at)) < 300
     return is_recent and expected in [value for name, value in fields if name == "v1"]
 
 
-async def test_an_event_arrives_signed_with_what_happened(
+async def test_a_delivery_is_signed_and_describes_the_change(
     stores: Stores, receiver: Receiver
 ) -> None:
     secret = await add(stores, receiver.url)
@@ -152,26 +152,28 @@ async def test_both_secrets_sign_while_one_is_rotated(stores: Stores, receiver: 
     await follows(stores, (1, 2))
     await drain_all(stores)
     async with sending(stores):
-        await until(has(receiver, 1))
+        await until(has_received(receiver, 1))
     assert is_signed(receiver.received[0], old)
     assert is_signed(receiver.received[0], new)
     assert await endpoints.rotate(NAME, stored, 0)
     await follows(stores, (1, 3))
     await drain_all(stores)
     async with sending(stores):
-        await until(has(receiver, 2))
+        await until(has_received(receiver, 2))
     assert not is_signed(receiver.received[1], old)
     assert is_signed(receiver.received[1], new)
 
 
-async def test_a_key_that_is_replaced_still_decrypts(stores: Stores, receiver: Receiver) -> None:
+async def test_a_replaced_encryption_key_still_decrypts_secrets(
+    stores: Stores, receiver: Receiver
+) -> None:
     secret = await add(stores, receiver.url)
     await follows(stores, (1, 2))
     await drain_all(stores)
     async with sending(
         stores, replace(SETTINGS, encryption_keys=("another key of 32 bytes or more", KEY))
     ):
-        await until(has(receiver, 1))
+        await until(has_received(receiver, 1))
     assert is_signed(receiver.received[0], secret)
 
 
@@ -185,13 +187,13 @@ async def test_an_endpoint_receives_the_types_that_it_has_chosen(
     await stores.writes.edges.change(as_pair(2, 3), block(100))
     await drain_all(stores)
     async with sending(stores):
-        await until(has(receiver, 2))
-        await until(lambda: _is_drained(stores))
+        await until(has_received(receiver, 2))
+        await until(lambda: _has_no_waiting_deliveries(stores))
     found = sorted(one.headers["kith-event-type"] for one in receiver.received)
     assert found == ["MUTED", "UNFOLLOWED"]
 
 
-async def _is_drained(stores: Stores) -> bool:
+async def _has_no_waiting_deliveries(stores: Stores) -> bool:
     backlogs = await stores.jobs.webhooks.endpoints.backlogs()
     return not any(one.waiting for one in backlogs.values())
 
@@ -206,7 +208,7 @@ async def test_every_change_of_the_feed_that_has_a_type_is_delivered(
     await unfollows(stores, (3, 2))
     await drain_all(stores)
     async with sending(stores):
-        await until(lambda: _is_drained(stores))
+        await until(lambda: _has_no_waiting_deliveries(stores))
     fed = (await stores.changes.feed.after(cursor, 100)).changes
     assert sorted(receiver.ids()) == sorted(change["id"] for change in fed)
 
@@ -243,7 +245,7 @@ async def test_the_events_of_one_target_arrive_in_order_and_one_at_a_time(
     assert receiver.overlaps == []
 
 
-async def test_a_target_that_hangs_does_not_hold_up_the_others(
+async def test_deliveries_of_a_target_without_a_response_do_not_delay_other_targets(
     stores: Stores, receiver: Receiver
 ) -> None:
     await add(stores, receiver.url)
@@ -259,7 +261,7 @@ async def test_a_target_that_hangs_does_not_hold_up_the_others(
         assert receiver.busy["2"] == 1
 
 
-async def test_an_endpoint_that_hangs_does_not_hold_up_another_one(
+async def test_an_endpoint_without_a_response_does_not_delay_another_one(
     stores: Stores, receiver: Receiver
 ) -> None:
     async with receiving() as other:
@@ -269,10 +271,10 @@ async def test_an_endpoint_that_hangs_does_not_hold_up_another_one(
         await follows(stores, *((1, target) for target in range(2, 42)))
         await drain_all(stores)
         async with sending(stores):
-            await until(has(other, 40))
+            await until(has_received(other, 40))
 
 
-TROUBLES = {
+FAILURES = {
     "HTTP 500": status(500),
     "HTTP 302": status(302, "Location: /elsewhere\r\n"),
     "HTTP 307": status(307, "Location: http://169.254.169.254/latest/meta-data\r\n"),
@@ -283,12 +285,12 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize(("error", "trouble"), TROUBLES.items(), ids=list(TROUBLES))
+@pytest.mark.parametrize(("error", "failure"), FAILURES.items(), ids=list(FAILURES))
 async def test_a_failed_attempt_is_repeated(
-    stores: Stores, receiver: Receiver, error: str, trouble: Answer
+    stores: Stores, receiver: Receiver, error: str, failure: Answer
 ) -> None:
     await add(stores, receiver.url)
-    receiver.answer = trouble
+    receiver.answer = failure
     await follows(stores, (1, 2))
     await drain_all(stores)
 
@@ -296,18 +298,18 @@ async def test_a_failed_attempt_is_repeated(
         (delivery,) = await stores.jobs.webhooks.deliveries.log(NAME, None, 10)
         return delivery.attempts >= 2 and error in (delivery.error or "")
 
-    async with sending(stores, replace(SETTINGS, times=QUICK)):
+    async with sending(stores, replace(SETTINGS, times=SHORT_TIMEOUT)):
         await until(has_failed)
         assert (await endpoint(stores)).failing_since is not None
     receiver.answer = accept
     async with sending(stores):
         await until(all_are(stores, DeliveryState.DELIVERED, 1))
-        await until(lambda: _works(stores))
+        await until(lambda: _is_not_failing(stores))
     assert {one.path for one in receiver.received} == {"/hook"}
     assert len({one.body for one in receiver.received}) == 1
 
 
-async def _works(stores: Stores) -> bool:
+async def _is_not_failing(stores: Stores) -> bool:
     return (await endpoint(stores)).failing_since is None
 
 
@@ -332,7 +334,7 @@ async def test_a_response_in_tiny_pieces_takes_bounded_work(
 ) -> None:
     parsed, next_event = 0, h11.Connection.next_event
 
-    def counted(connection: h11.Connection) -> object:
+    def count_and_parse(connection: h11.Connection) -> object:
         nonlocal parsed
         parsed += 1
         return next_event(connection)
@@ -341,7 +343,7 @@ async def test_a_response_in_tiny_pieces_takes_bounded_work(
         (delivery,) = await stores.jobs.webhooks.deliveries.log(NAME, None, 10)
         return delivery.attempts > 0
 
-    monkeypatch.setattr(h11.Connection, "next_event", counted)
+    monkeypatch.setattr(h11.Connection, "next_event", count_and_parse)
     await add(stores, receiver.url)
     receiver.answer = answer
     await follows(stores, (1, 2))
@@ -401,7 +403,7 @@ async def test_a_delivery_that_fails_for_too_long_is_parked_and_can_be_replayed(
     await follows(stores, (1, 2), (3, 2), (1, 4))
     await drain_all(stores)
     async with sending(stores, replace(SETTINGS, times=replace(TIMES, retried_s=0))):
-        await until(lambda: _is_drained(stores))
+        await until(lambda: _has_no_waiting_deliveries(stores))
     assert sorted(await states(stores)) == [1, 2, 2]
     receiver.answers.clear()
     deliveries = stores.jobs.webhooks.deliveries
@@ -416,7 +418,7 @@ async def test_a_delivery_that_fails_for_too_long_is_parked_and_can_be_replayed(
 async def test_a_delivery_that_is_parked_while_it_is_sent_is_delivered(stores: Stores) -> None:
     await add(stores, "https://hooks.example/")
     deliveries = stores.jobs.webhooks.deliveries
-    await stores.servers.postgres.fetch(FILLED, NAME, 2)
+    await stores.servers.postgres.fetch(INSERT_DELIVERIES, NAME, 2)
     assert await deliveries.park_overdue(NAME, -1, "it was not sent in time", 10) == 2
     accepted = Attempt(DeliveryKey(1, UserId(1)), True, 200, None, 1, 0)
     failed = Attempt(DeliveryKey(2, UserId(1)), False, 500, "HTTP 500", 1, 0)
@@ -450,11 +452,13 @@ async def test_an_endpoint_that_fails_for_long_is_disabled_with_its_reason(
     await follows(stores, (1, 5))
     await drain_all(stores)
     async with sending(stores):
-        await until(lambda: _is_drained(stores))
+        await until(lambda: _has_no_waiting_deliveries(stores))
     assert len(receiver.ids(5)) == 1
 
 
-async def test_the_events_of_a_paused_endpoint_wait(stores: Stores, receiver: Receiver) -> None:
+async def test_the_events_of_a_paused_endpoint_are_sent_after_the_pause(
+    stores: Stores, receiver: Receiver
+) -> None:
     await add(stores, receiver.url)
     await add(stores, receiver.url, name="other")
     endpoints = stores.jobs.webhooks.endpoints
@@ -478,7 +482,7 @@ async def test_an_endpoint_that_fails_gets_single_attempts(
     await follows(stores, *((1, target) for target in range(2, 102)))
     await drain_all(stores)
     async with sending(stores):
-        await until(has(receiver, webhook_backoff.FAILURES_MAX))
+        await until(has_received(receiver, webhook_backoff.FAILURES_MAX))
     assert len(receiver.received) < 40
 
 
@@ -499,37 +503,37 @@ async def test_the_log_is_purged_after_its_retention_and_after_a_removal(
     assert await purge_webhooks(webhooks, 3_600, 1_000) == 1
 
 
-SECONDS_AGO = """
+SET_QUEUED_SECONDS_AGO = """
     UPDATE webhook_delivery SET queued_at = now() - make_interval(secs => $1)
 """
 
 
 @pytest.mark.parametrize(
-    ("state", "left"),
+    ("state", "expected"),
     [
         (EndpointState.ACTIVE, [DeliveryState.PARKED]),
         (EndpointState.DISABLED, [DeliveryState.PARKED]),
         (EndpointState.PAUSED, []),
     ],
 )
-async def test_only_a_pause_lets_the_purge_delete_what_was_not_tried(
-    stores: Stores, state: EndpointState, left: list[DeliveryState]
+async def test_the_purge_deletes_untried_deliveries_of_paused_endpoints_only(
+    stores: Stores, state: EndpointState, expected: list[DeliveryState]
 ) -> None:
     await add(stores, "https://hooks.example/")
     webhooks = stores.jobs.webhooks
     await follows(stores, (1, 2))
     await drain_all(stores)
     await webhooks.endpoints.set_state(NAME, state)
-    await stores.servers.postgres.fetch(SECONDS_AGO, 7_200.0)
-    gone = await purge_webhooks(webhooks, 3_600, 1_000)
+    await stores.servers.postgres.fetch(SET_QUEUED_SECONDS_AGO, 7_200.0)
+    deleted = await purge_webhooks(webhooks, 3_600, 1_000)
     log = await webhooks.deliveries.log(NAME, None, 10)
-    assert [one.state for one in log] == left
-    assert gone == 1 - len(left)
+    assert [one.state for one in log] == expected
+    assert deleted == 1 - len(expected)
     assert {one.error for one in log} <= {"it was not sent in time"}
     assert await purge_webhooks(webhooks, 3_600, 1_000) == 0
 
 
-FILLED = """
+INSERT_DELIVERIES = """
     INSERT INTO webhook_delivery
         (endpoint, change_id, target_id, source_id, since, version, kind, flags, former, by_target)
     SELECT $1, n, 2, 1, 0, n, 1, 0, 0, false FROM generate_series(1, $2::integer) n
@@ -540,7 +544,7 @@ async def test_the_purge_of_removed_endpoints_does_not_read_the_others(stores: S
     await add(stores, "https://hooks.example/")
     postgres, webhooks = stores.servers.postgres, stores.jobs.webhooks
     for name, number in (("a-gone", 3), (NAME, 20_000), ("z-gone", 2)):
-        await postgres.fetch(FILLED, name, number)
+        await postgres.fetch(INSERT_DELIVERIES, name, number)
     await postgres.fetch("ANALYZE webhook_delivery")
     queries = Path(sql.__file__).parent / "queries/webhook_deliveries.sql"
     orphans = sql.parse(queries.read_text())["orphans"].replace("$1", "1000")
@@ -556,7 +560,7 @@ async def test_the_purge_of_removed_endpoints_does_not_read_the_others(stores: S
 async def test_the_log_shows_the_newest_of_each_state(stores: Stores) -> None:
     await add(stores, "https://hooks.example/")
     deliveries = stores.jobs.webhooks.deliveries
-    await stores.servers.postgres.fetch(FILLED, NAME, 6)
+    await stores.servers.postgres.fetch(INSERT_DELIVERIES, NAME, 6)
     for number in (2, 1):
         await deliveries.record(
             NAME, [Attempt(DeliveryKey(number, UserId(1)), True, 200, None, 1, 0)], 3_600
@@ -566,13 +570,13 @@ async def test_the_log_shows_the_newest_of_each_state(stores: Stores) -> None:
             NAME, [Attempt(DeliveryKey(number, UserId(1)), False, 500, "HTTP 500", 1, 0)], 0
         )
 
-    async def shown(state: DeliveryState | None, most: int) -> list[int]:
+    async def ids_in_log(state: DeliveryState | None, most: int) -> list[int]:
         return [one.id for one in await deliveries.log(NAME, state, most)]
 
-    assert await shown(None, 3) == [6, 5, 4]
-    assert await shown(DeliveryState.DELIVERED, 5) == [1, 2]
-    assert await shown(DeliveryState.PARKED, 1) == [3]
-    assert sorted(await shown(DeliveryState.WAITING, 5)) == [5, 6]
+    assert await ids_in_log(None, 3) == [6, 5, 4]
+    assert await ids_in_log(DeliveryState.DELIVERED, 5) == [1, 2]
+    assert await ids_in_log(DeliveryState.PARKED, 1) == [3]
+    assert sorted(await ids_in_log(DeliveryState.WAITING, 5)) == [5, 6]
 
 
 @pytest.mark.skipif(citus.prefix() is None, reason="on plain PostgreSQL, no two ids are equal")
@@ -587,7 +591,7 @@ async def test_changes_of_two_users_with_one_id_are_two_deliveries(
     recorded = await stores.jobs.webhooks.deliveries.record(NAME, [failed], 0)
     assert recorded == {failed.key: DeliveryState.PARKED}
     async with sending(stores):
-        await until(lambda: _is_drained(stores))
+        await until(lambda: _has_no_waiting_deliveries(stores))
     assert sorted(await states(stores)) == [DeliveryState.DELIVERED, DeliveryState.PARKED]
     (request,) = receiver.received
     assert orjson.loads(request.body)["change"]["source"] == "2"
@@ -626,7 +630,7 @@ async def test_a_delivery_recorded_during_a_read_is_not_sent_again(
     assert len(receiver.received) == 1
 
 
-async def test_a_second_process_takes_over_what_the_first_one_leaves(
+async def test_a_second_process_sends_what_the_first_one_leaves(
     stores: Stores, storage_settings: StorageSettings, receiver: Receiver
 ) -> None:
     await add(stores, receiver.url)
@@ -634,7 +638,7 @@ async def test_a_second_process_takes_over_what_the_first_one_leaves(
         await stack.enter_async_context(sending(stores))
         await follows(stores, (1, 2))
         await drain_all(stores)
-        await until(has(receiver, 1))
+        await until(has_received(receiver, 1))
         async with sending(others):
             await stack.aclose()
             await follows(stores, (1, 3))
@@ -662,7 +666,7 @@ async def test_events_survive_a_kill_of_the_worker_and_an_empty_redis(
         pairs = [(1, target) for target in range(2, 32)]
         await follows(stores, *pairs)
         stores.broker.lanes.wake(await stores.jobs.lanes.progress.dirty())
-        await until(has(receiver, 1))
+        await until(has_received(receiver, 1))
         await first.end(signal.SIGKILL)
         await stores.servers.broker.pipe([("FLUSHDB",)])
         receiver.answer = accept
@@ -688,7 +692,7 @@ async def test_the_documented_code_verifies_the_signature(
     await follows(stores, (1, 2))
     await drain_all(stores)
     async with sending(stores):
-        await until(has(receiver, 1))
+        await until(has_received(receiver, 1))
     (request,) = receiver.received
     header = request.headers["kith-signature"]
     assert is_genuine(header, request.body, secret)

@@ -1,4 +1,4 @@
-"""Clients that send tiny frames by the thousand, or do not read, over web sockets."""
+"""Web socket clients that send floods of tiny frames, or do not read."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.send", "text": "received"})
 
 
-async def opened(connection: RawConnection) -> None:
+async def open_socket(connection: RawConnection) -> None:
     await connection.send(HANDSHAKE)
     async with asyncio.timeout(20):
         assert b" 101 " in await connection.reader.readuntil(b"\r\n\r\n")
@@ -49,15 +49,15 @@ async def server(tmp_path: Path) -> AsyncIterator[BoundedServer]:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of what the parser gets."""
+    """The sizes of the data that the parser receives."""
     sizes: list[int] = []
     receive_data = Protocol.receive_data
 
-    def recorded(self: Protocol, data: bytes) -> None:
+    def record_and_receive(self: Protocol, data: bytes) -> None:
         sizes.append(len(data))
         receive_data(self, data)
 
-    monkeypatch.setattr(Protocol, "receive_data", recorded)
+    monkeypatch.setattr(Protocol, "receive_data", record_and_receive)
     return sizes
 
 
@@ -75,7 +75,7 @@ async def test_a_flood_of_tiny_frames_is_closed_after_few_of_them(
     server: BoundedServer, parsed: list[int], flood: bytes
 ) -> None:
     async with server.connection() as connection:
-        await opened(connection)
+        await open_socket(connection)
         sending = asyncio.create_task(connection.send(flood))
         rest = await connection.rest()
         await sending
@@ -95,7 +95,7 @@ async def test_a_flood_of_tiny_frames_is_closed_after_few_of_them(
 async def test_a_handshake_that_cannot_be_read_is_rejected(
     server: BoundedServer, first: str, body: bytes
 ) -> None:
-    """Such a connection got no response, had no time limit, and was not counted."""
+    """Otherwise, such a connection gets no response, has no time limit, and is not counted."""
     length = [f"Content-Length: {len(body)}"] if body else []
     handshake = head(
         "Upgrade: websocket",
@@ -117,7 +117,7 @@ async def test_a_large_message_is_parsed_in_slices_of_separate_turns(
     server: BoundedServer, parsed: list[int]
 ) -> None:
     async with server.connection() as connection:
-        await opened(connection)
+        await open_socket(connection)
         largest = 0
         is_answered = False
 
@@ -137,13 +137,13 @@ async def test_a_large_message_is_parsed_in_slices_of_separate_turns(
         assert 0 < largest <= SLICE_BYTES
 
 
-async def test_messages_of_some_frames_between_some_pings_are_received(
+async def test_messages_of_many_frames_between_pings_are_received(
     server: BoundedServer,
 ) -> None:
     part = frame(Opcode.CONT, b"a", fin=False) * 998
     message = frame(Opcode.TEXT, fin=False) + part + frame(Opcode.CONT)
     async with server.connection() as connection:
-        await opened(connection)
+        await open_socket(connection)
         await connection.send((message + frame(Opcode.PING)) * 50)
         async with asyncio.timeout(20):
             data = await connection.reader.readexactly(50 * 10 + 50 * 2)
@@ -159,7 +159,7 @@ async def test_the_queue_for_a_client_that_does_not_read_is_bounded(
         bounded_server(echo, tmp_path / "kith.sock", limits) as server,
         server.connection() as connection,
     ):
-        await opened(connection)
+        await open_socket(connection)
         connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
         (socket,) = server.server.server_state.connections
         transport = socket.transport
@@ -183,19 +183,19 @@ async def test_the_memory_of_messages_that_arrive_in_part_is_bounded(
     async with (
         bounded_server(echo, tmp_path / "kith.sock") as server,
         server.connected(2) as (first, second),
-        server.connection() as polite,
+        server.connection() as other_client,
     ):
         for connection in (first, second):
-            await opened(connection)
+            await open_socket(connection)
             await connection.send(part[:-1])
         reading = [asyncio.create_task(one.rest()) for one in (first, second)]
         async with asyncio.timeout(20):
             (rejected,), (other,) = await asyncio.wait(reading, return_when="FIRST_COMPLETED")
         assert (1013).to_bytes(2, "big") in rejected.result()
-        await opened(polite)
-        await polite.send(frame(Opcode.TEXT, b"a" * 1_000))
+        await open_socket(other_client)
+        await other_client.send(frame(Opcode.TEXT, b"a" * 1_000))
         async with asyncio.timeout(20):
-            assert b"received" in await polite.reader.readuntil(b"received")
+            assert b"received" in await other_client.reader.readuntil(b"received")
         other.cancel()
 
 
@@ -218,7 +218,7 @@ async def test_the_memory_of_messages_that_wait_for_the_application_is_bounded(
         server.connected(4) as connections,
     ):
         for connection in connections:
-            await opened(connection)
+            await open_socket(connection)
         *busy, rejected, later = connections
         async with asyncio.timeout(20):
             for connection in busy:
@@ -240,12 +240,12 @@ async def test_a_large_message_has_a_deadline(
         bounded_server(echo, tmp_path / "kith.sock") as server,
         server.connection() as connection,
     ):
-        await opened(connection)
+        await open_socket(connection)
         await connection.send(frame(Opcode.TEXT, b"a" * 100_000)[:-1])
         assert POLICY_VIOLATION in await connection.rest()
 
 
-async def test_an_application_that_sends_after_a_rejection_learns_that_its_client_is_gone(
+async def test_an_application_that_sends_after_a_rejection_gets_an_os_error(
     tmp_path: Path,
 ) -> None:
     failures: list[Exception] = []
@@ -265,7 +265,7 @@ async def test_an_application_that_sends_after_a_rejection_learns_that_its_clien
         bounded_server(app, tmp_path / "kith.sock") as server,
         server.connection() as connection,
     ):
-        await opened(connection)
+        await open_socket(connection)
         await connection.send(frame(Opcode.TEXT, b"\xff"))
         async with asyncio.timeout(20):
             await ended.wait()

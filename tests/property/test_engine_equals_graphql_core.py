@@ -1,7 +1,7 @@
 """The engine answers like graphql-core, on random operations over a schema that often fails.
 
-`pytest -m long` draws 150 times as many, others each time. How errors are compared is said in
-`tests.support.answer_comparison`.
+`pytest -m long` draws 150 times as many, with new seeds each time. How errors are compared is
+described in `tests.support.answer_comparison`.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ def never_waits(definition: GraphQLField) -> bool:
 
 
 class Comparison:
-    """Runs drawn operations both ways, and counts how they ended."""
+    """Runs random operations with both engines, and counts how they ended."""
 
     def __init__(self, kind: OperationType, *, in_order: bool) -> None:
         allowed = never_waits if in_order else lambda field: True
@@ -90,22 +90,22 @@ def compare(
     comparison.close(examples)
 
 
-def test_operations_that_never_wait_are_answered_alike_to_the_last_error() -> None:
+def test_synchronous_operations_have_equal_answers_and_all_errors_in_order() -> None:
     compare(EXAMPLES, in_order=True, derandomize=True)
 
 
-def test_operations_that_wait_are_answered_alike() -> None:
+def test_operations_with_async_resolvers_have_equal_answers() -> None:
     compare(EXAMPLES, in_order=False, derandomize=True)
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-def test_mutations_have_the_same_answers_and_call_the_same_resolvers_in_the_same_order(
+def test_mutations_have_equal_answers_and_call_the_same_resolvers_in_order(
     in_order: bool,
 ) -> None:
     compare(EXAMPLES // 3, OperationType.MUTATION, in_order=in_order, derandomize=True)
 
 
-def test_columns_that_are_filled_in_slices_are_answered_alike(
+def test_operations_with_columns_filled_in_slices_have_equal_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(slices, "LONG_COLUMN", 1)
@@ -118,5 +118,5 @@ def test_columns_that_are_filled_in_slices_are_answered_alike(
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [OperationType.QUERY, OperationType.MUTATION])
 @pytest.mark.parametrize("in_order", [True, False])
-def test_many_more_operations_are_answered_alike(kind: OperationType, in_order: bool) -> None:
+def test_many_more_operations_have_equal_answers(kind: OperationType, in_order: bool) -> None:
     compare(150 * EXAMPLES, kind, in_order=in_order, derandomize=False)

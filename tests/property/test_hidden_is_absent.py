@@ -1,6 +1,6 @@
-"""No viewer can tell a hidden edge from an absent one: two worlds that differ in one such edge.
+"""No viewer can tell a hidden edge from an absent one: in two graphs that differ in such an edge.
 
-What may be seen is stated here once more, without the code that decides it.
+The rules of visibility are written here a second time, without the code under test.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from tests.support.edges import Said, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all
 
-PEOPLE = range(5)
-ENDS = [(one, other) for one in PEOPLE for other in PEOPLE if one != other]
+USERS = range(5)
+PAIRS = [(one, other) for one in USERS for other in USERS if one != other]
 Ends = tuple[int, int]
 
 LISTS = "\n".join(
@@ -38,12 +38,12 @@ LISTS = "\n".join(
         "known: followers(filter: { viewerFollows: true }) @include(if: $signedIn)",
         "unknown: followers(filter: { viewerFollows: false }) @include(if: $signedIn)",
         'recent: followers(filter: { since: "2020-01-01T00:00:00Z" })',
-        *(f"common{person}: commonFollowing(with: $with{person})" for person in PEOPLE),
+        *(f"common{person}: commonFollowing(with: $with{person})" for person in USERS),
     )
 )
-WITH = "".join(f", $with{person}: ID!" for person in PEOPLE)
+WITH = "".join(f", $with{person}: ID!" for person in USERS)
 
-EVERYTHING = f"""
+ALL_FIELDS = f"""
 query ($ids: [ID!]!, $requests: [ID!]!, $signedIn: Boolean!{WITH}) {{
   users(ids: $ids) {{
     relationWith(ids: $ids) {{ ...all }}
@@ -68,11 +68,11 @@ SUGGESTIONS = """
 } } }
 """
 
-said = st.tuples(st.sampled_from(Kind), st.sampled_from([Flags.PLAIN, *Flags]))
+kinds_and_flags = st.tuples(st.sampled_from(Kind), st.sampled_from([Flags.PLAIN, *Flags]))
 
 
-def possible(drawn: Mapping[Ends, Said]) -> dict[Ends, Said]:
-    """The same, but a block has ended what the other was to its owner."""
+def without_blocked_edges(drawn: Mapping[Ends, Said]) -> dict[Ends, Said]:
+    """The same edges, without those towards a user who blocks their owner, except blocks."""
     return {
         ends: edge
         for ends, edge in drawn.items()
@@ -80,18 +80,20 @@ def possible(drawn: Mapping[Ends, Said]) -> dict[Ends, Said]:
     }
 
 
-graphs = st.dictionaries(st.sampled_from(ENDS), said, max_size=len(ENDS)).map(possible)
+edge_maps = st.dictionaries(st.sampled_from(PAIRS), kinds_and_flags, max_size=len(PAIRS)).map(
+    without_blocked_edges
+)
 audiences = st.none() | st.sampled_from(Audience)
 privacies = st.dictionaries(
-    st.sampled_from(PEOPLE),
+    st.sampled_from(USERS),
     st.builds(PrivacyChange, st.sampled_from([None, True]), audiences, audiences),
     max_size=3,
 )
 
 
 @dataclass(frozen=True)
-class World:
-    """The relationships and privacy settings of the users, by their places."""
+class Graph:
+    """The edges and privacy settings of the users, who are numbers in `USERS`."""
 
     edges: Mapping[Ends, Said]
     privacy: Mapping[int, PrivacyChange]
@@ -105,17 +107,17 @@ class World:
         return Kind.BLOCK in (self.kind(viewer, other), self.kind(other, viewer))
 
     def opens(self, owner: int, audience: Audience | None, viewer: int | None) -> bool:
-        """Whether a list with that audience is open to somebody else."""
-        towards = Kind.NONE if viewer is None else self.kind(viewer, owner)
-        follower = towards in (Kind.FOLLOW, Kind.WHISPER)
+        """Whether `viewer`, who is not the owner, may open a list with that audience."""
+        viewer_kind = Kind.NONE if viewer is None else self.kind(viewer, owner)
+        follower = viewer_kind in (Kind.FOLLOW, Kind.WHISPER)
         friend = (
             viewer is not None
-            and towards is Kind.FOLLOW
+            and viewer_kind is Kind.FOLLOW
             and self.kind(owner, viewer) is Kind.FOLLOW
         )
-        let_in = follower or not self.privacy.get(owner, PrivacyChange()).protected
+        may_see_lists = follower or not self.privacy.get(owner, PrivacyChange()).protected
         return (
-            let_in
+            may_see_lists
             and {
                 None: True,
                 Audience.EVERYONE: True,
@@ -126,7 +128,7 @@ class World:
         )
 
     def hides(self, ends: Ends, viewer: int | None, *, whispers_hidden: bool) -> bool:
-        """Whether the viewer may not know that edge, whatever it is."""
+        """Whether the edge must be hidden from the viewer."""
         source, target = ends
         kind = self.kind(*ends)
         if viewer == source:
@@ -136,68 +138,75 @@ class World:
         if kind is not Kind.FOLLOW:
             return True
         nothing = PrivacyChange()
-        ahead = self.privacy.get(source, nothing).following
-        behind = self.privacy.get(target, nothing).followers
-        is_open = self.opens(source, ahead, viewer) or self.opens(target, behind, viewer)
+        following_audience = self.privacy.get(source, nothing).following
+        followers_audience = self.privacy.get(target, nothing).followers
+        is_open = self.opens(source, following_audience, viewer) or self.opens(
+            target, followers_audience, viewer
+        )
         return not is_open or self.has_block(viewer, source) or self.has_block(viewer, target)
 
 
 @dataclass(frozen=True)
 class Kith:
-    """One graph, in which every world has users of its own."""
+    """One database, in which every graph has users of its own."""
 
     stores: Stores
     gateways: Mapping[bool, Gateway]
     """By whether whispers are hidden."""
     numbers: "itertools.count[int]"
 
-    async def made(self, *worlds: World) -> list[Sequence[int]]:
-        """The users of each of these worlds."""
-        firsts = [next(self.numbers) * len(PEOPLE) + 1 for _ in worlds]
+    async def write(self, *graphs: Graph) -> list[Sequence[int]]:
+        """Write the graphs. Return the ids of the users of each."""
+        firsts = [next(self.numbers) * len(USERS) + 1 for _ in graphs]
         await asyncio.gather(
             *(
-                edges(self.stores, _moved(world.edges, first))
-                for world, first in zip(worlds, firsts, strict=True)
+                edges(self.stores, _with_ids(graph.edges, first))
+                for graph, first in zip(graphs, firsts, strict=True)
             ),
             *(
                 self.stores.writes.accounts.set_privacy(UserId(first + person), change)
-                for world, first in zip(worlds, firsts, strict=True)
-                for person, change in world.privacy.items()
+                for graph, first in zip(graphs, firsts, strict=True)
+                for person, change in graph.privacy.items()
             ),
         )
         await drain_all(self.stores)
-        return [range(first, first + len(PEOPLE)) for first in firsts]
+        return [range(first, first + len(USERS)) for first in firsts]
 
-    async def result(
+    async def answers(
         self, users: Sequence[int], viewer: int | None, *, whispers_hidden: bool
     ) -> list[dict[str, Any]]:
-        """Everything that the viewer sees of everybody, except the dates themselves."""
-        asker, gateway = None if viewer is None else users[viewer], self.gateways[whispers_hidden]
+        """All fields of each user as the viewer reads them, with dates as true or false."""
+        viewer_id, gateway = (
+            None if viewer is None else users[viewer],
+            self.gateways[whispers_hidden],
+        )
         data = await gateway.data(
-            EVERYTHING,
-            asker,
+            ALL_FIELDS,
+            viewer_id,
             ids=list(map(str, users)),
-            requests=[f"request:{users[one]}:{users[other]}" for one, other in ENDS],
+            requests=[f"request:{users[one]}:{users[other]}" for one, other in PAIRS],
             signedIn=viewer is not None,
             **{f"with{person}": str(user) for person, user in enumerate(users)},
         )
-        result = [_placed(user, users) for user in data["users"]]
-        for (one, _), request in zip(ENDS, data["requests"], strict=True):
+        result = [_by_place(user, users) for user in data["users"]]
+        for (one, _), request in zip(PAIRS, data["requests"], strict=True):
             result[one].setdefault("requests", []).append(request)
         if viewer is not None:
-            whom = (await gateway.data(SUGGESTIONS, asker))["viewer"]["suggestions"]["nodes"]
-            result[viewer]["suggestions"] = _unordered(whom, users)
+            suggestions = (await gateway.data(SUGGESTIONS, viewer_id))["viewer"]["suggestions"][
+                "nodes"
+            ]
+            result[viewer]["suggestions"] = _unordered(suggestions, users)
         return result
 
 
-def _moved(world: Mapping[Ends, Said], first: int) -> dict[Ends, Said]:
-    return {(first + one, first + other): edge for (one, other), edge in world.items()}
+def _with_ids(graph: Mapping[Ends, Said], first: int) -> dict[Ends, Said]:
+    return {(first + one, first + other): edge for (one, other), edge in graph.items()}
 
 
-def _placed(result: Any, users: Sequence[int]) -> Any:
-    """The same, without dates, and lists by place: their order is one of dates."""
+def _by_place(result: Any, users: Sequence[int]) -> Any:
+    """The same, with places for ids, in sorted lists, because lists are ordered by date."""
     if isinstance(result, list):
-        return [_placed(one, users) for one in result]
+        return [_by_place(one, users) for one in result]
     if not isinstance(result, dict):
         return result
     dates = {"followedAt", "followedByAt", "friendsSince", "requestedAt", "requestedByAt"}
@@ -207,13 +216,13 @@ def _placed(result: Any, users: Sequence[int]) -> Any:
         if name == "nodes"
         else value is not None
         if name in dates
-        else _placed(value, users)
+        else _by_place(value, users)
         for name, value in result.items()
     }
 
 
 def _unordered(suggestions: Any, users: Sequence[int]) -> list[tuple[object, ...]]:
-    """Suggestions by place: those of equal worth stand in the order of dates, as the reasons do."""
+    """Suggestions with places for ids, sorted, because equal scores are ordered by date."""
 
     def place(user: Any) -> int:
         return users.index(int(user["id"]))
@@ -246,89 +255,89 @@ async def kith(stores: Stores, storage_settings: StorageSettings) -> AsyncIterat
 
 
 @dataclass(frozen=True)
-class Twins:
-    """Two worlds that differ in the edge between `ends`, and a viewer who may know of neither."""
+class Case:
+    """Two graphs that differ in one edge, and a viewer from whom it is hidden in both."""
 
-    worlds: tuple[World, World]
+    graphs: tuple[Graph, Graph]
     viewer: int | None
     ends: Ends
     whispers_hidden: bool
 
 
 @st.composite
-def twins(draw: st.DrawFn) -> Twins:
-    viewer, ends = draw(st.none() | st.sampled_from(PEOPLE)), draw(st.sampled_from(ENDS))
+def cases(draw: st.DrawFn) -> Case:
+    viewer, ends = draw(st.none() | st.sampled_from(USERS)), draw(st.sampled_from(PAIRS))
     whispers_hidden = draw(st.booleans())
-    base = World(draw(graphs), draw(privacies))
-    if draw(st.booleans()):  # else follows, which most people show, are hardly ever hidden
+    base = Graph(draw(edge_maps), draw(privacies))
+    if draw(st.booleans()):  # otherwise, follows are rarely hidden, because most lists are open
         closed = st.sampled_from([Audience.FOLLOWERS, Audience.FRIENDS, Audience.ONLY_ME])
         hiding = {end: PrivacyChange(None, draw(closed), draw(closed)) for end in ends}
         base = replace(base, privacy={**base.privacy, **hiding})
 
-    def with_edge(kind: Kind) -> World:
+    def with_edge(kind: Kind) -> Graph:
         flags = draw(st.sampled_from([Flags.PLAIN, *Flags]))
         return replace(base, edges={**base.edges, ends: (kind, flags)})
 
     hidden = [
-        world
-        for world in map(with_edge, Kind)
-        if world.hides(ends, viewer, whispers_hidden=whispers_hidden)
-        if possible(world.edges) == world.edges
+        graph
+        for graph in map(with_edge, Kind)
+        if graph.hides(ends, viewer, whispers_hidden=whispers_hidden)
+        if without_blocked_edges(graph.edges) == graph.edges
     ]
     assume(len(hidden) > 1)
     first, second = draw(st.permutations(hidden))[:2]
-    return Twins((first, second), viewer, ends, whispers_hidden)
+    return Case((first, second), viewer, ends, whispers_hidden)
 
 
 @settings(max_examples=60)
-@given(case=twins())
-async def test_a_hidden_edge_is_as_good_as_none(kith: Kith, case: Twins) -> None:
-    kinds = sorted(world.kind(*case.ends).name for world in case.worlds)
+@given(case=cases())
+async def test_a_hidden_edge_changes_no_answer(kith: Kith, case: Case) -> None:
+    kinds = sorted(graph.kind(*case.ends).name for graph in case.graphs)
     event(f"{kinds}, {'to the viewer' if case.viewer == case.ends[1] else 'to another'}")
     first, second = [
-        await kith.result(users, case.viewer, whispers_hidden=case.whispers_hidden)
-        for users in await kith.made(*case.worlds)
+        await kith.answers(users, case.viewer, whispers_hidden=case.whispers_hidden)
+        for users in await kith.write(*case.graphs)
     ]
     for result in (first, second):
-        for place, count in counts_of_a_blocked_follow(case):
-            result[place].pop(count)
+        for user, count in counts_of_a_blocked_follow(case):
+            result[user].pop(count)
     assert first == second
 
 
-def counts_of_a_blocked_follow(case: Twins) -> set[tuple[int, str]]:
-    """The counts that say, to everybody alike, that there is a follow: they are not corrected for
-    the blocks of a viewer, who could learn the same by signing out."""
+def counts_of_a_blocked_follow(case: Case) -> set[tuple[int, str]]:
+    """The counts that reveal the follow to everybody. They ignore the blocks of a viewer, who could
+    read the same counts without signing in."""
     source, target = case.ends
-    world = case.worlds[0]
-    has_block = world.has_block(case.viewer, source) or world.has_block(case.viewer, target)
-    if not has_block or all(one.kind(*case.ends) is not Kind.FOLLOW for one in case.worlds):
+    graph = case.graphs[0]
+    has_block = graph.has_block(case.viewer, source) or graph.has_block(case.viewer, target)
+    if not has_block or all(one.kind(*case.ends) is not Kind.FOLLOW for one in case.graphs):
         return set()
     counts = {(source, "followingCount"), (target, "followerCount")}
-    if world.kind(target, source) is Kind.FOLLOW:
+    if graph.kind(target, source) is Kind.FOLLOW:
         counts |= {(source, "friendCount"), (target, "friendCount")}
     return counts
 
 
 @settings(max_examples=30)
 @given(
-    base=st.builds(World, graphs, privacies),
-    ends=st.sampled_from(ENDS),
+    base=st.builds(Graph, edge_maps, privacies),
+    ends=st.sampled_from(PAIRS),
     whispers_hidden=st.booleans(),
 )
 async def test_no_relation_reveals_a_block(
-    kith: Kith, base: World, ends: Ends, whispers_hidden: bool
+    kith: Kith, base: Graph, ends: Ends, whispers_hidden: bool
 ) -> None:
-    """The follow button has the code `NOT_ALLOWED`, and the blocker's lists are closed."""
+    """Only the eligibility code `NOT_ALLOWED` and the blocker's closed lists may reveal it."""
     blocker, viewer = ends
     kept = {pair: edge for pair, edge in base.edges.items() if pair != (viewer, blocker)}
     base = replace(base, edges=kept)
-    free, blocked = (
+    unblocked, blocked = (
         replace(base, edges={**base.edges, ends: (kind, Flags.PLAIN)})
         for kind in (Kind.NONE, Kind.BLOCK)
     )
     result = [
-        await kith.result(users, viewer, whispers_hidden=whispers_hidden)
-        for users in await kith.made(free, blocked)
+        await kith.answers(users, viewer, whispers_hidden=whispers_hidden)
+        for users in await kith.write(unblocked, blocked)
     ]
     for name in ("relationWith", "relationMask"):
         assert result[0][viewer][name] == result[1][viewer][name]
@@ -336,5 +345,5 @@ async def test_no_relation_reveals_a_block(
     for name in ("viewerRelation", "viewerIsFollowing", "isFollowingViewer"):
         assert [user[name] for user in result[0]] == [user[name] for user in result[1]]
     nothing = result[1][blocker]["relationWith"]
-    others = [person for person in PEOPLE if person not in ends]
+    others = [person for person in USERS if person not in ends]
     assert all(nothing[other]["state"] == "NONE" for other in others)

@@ -1,7 +1,7 @@
 """The engine answers like graphql-core over Kith's own schema, for every viewer and cache state.
 
-Operations are drawn for the sample graph, in which every state stands between user 1 and somebody.
-`pytest -m long` draws fifty times as many, others each time.
+Operations are random, over the sample graph, where user 1 has a relation in every state.
+`pytest -m long` draws fifty times as many, with new seeds each time.
 """
 
 import asyncio
@@ -49,40 +49,40 @@ pytestmark = [
 
 EXAMPLES = 240
 
-ASKERS = (
+CALLERS = (
     *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, DEACTIVATED)),
     *((viewer, True) for viewer in (None, None, ME)),
 )
-"""The viewers, each with and without a service's token. User 1 sees the most."""
+"""Pairs of a viewer and whether the caller is a service. User 1, who sees the most, is frequent."""
 
 LIMITS = Policy(page_default=3, pace=Pace(interval_us=1, burst=300))
-"""Pages are short, as lists of lists grow fast. An allowance of changes is full again after a
-microsecond: one that is filling up could differ between the two responses."""
+"""Pages are short, because nested lists grow fast. The rate limit refills within a microsecond, so
+that it is the same for both responses."""
 
 Variables = Mapping[str, Any]
 Answering = Callable[[Context], Awaitable[Answer]]
 
 
 class Comparison:
-    """Runs drawn operations both ways on one graph, and counts how they ended."""
+    """Runs random operations with both engines on one graph, and counts how they ended."""
 
     def __init__(self, settings: StorageSettings, folder: Path) -> None:
         self._runner = asyncio.Runner()
         self._open = AsyncExitStack()
         self._engine = Engine(schema, UNBOUNDED)
         self._ended = Endings()
-        self._paged_on = 0
+        self._next_pages = 0
         self._runner.run(self._begin(settings, folder))
 
     async def _begin(self, settings: StorageSettings, folder: Path) -> None:
         await load_sample(Config(settings, DEVELOPMENT, LIMITS), folder)
         # Long time-outs, because a Redis that a busy machine delays would count as unavailable.
-        remembering = replace(
+        with_local_cache = replace(
             settings,
             local=replace(settings.local, ttl_ms=5_000, requests_to_copy=3),
             connections=replace(settings.connections, redis_timeout_s=5),
         )
-        self._stores = await self._open.enter_async_context(open_stores(remembering))
+        self._stores = await self._open.enter_async_context(open_stores(with_local_cache))
         service = Scope(self._stores, None, LIMITS, is_service=True)
         await change_state(service, UserId(DELETED), AccountState.DELETED)
         token = await token_of_accounts(service, is_delayed=False)
@@ -96,24 +96,24 @@ class Comparison:
         self._runner.run(self._compare(Random(seed)))
 
     async def _compare(self, random: Random) -> None:
-        viewer, is_service = random.choice(ASKERS)
-        # Rarely somebody asks for what is none of their business.
+        viewer, is_service = random.choice(CALLERS)
+        # Rarely, a caller who is no service sends an operation for services.
         request = self._operations[is_service or random.random() < 0.05].draw(random)
-        for_whom = viewer, is_service
-        answer = await self._compared(request.query, request.variables, for_whom, random)
-        following = paged_on(request, answer.data, random)
-        if following is not None:
-            self._paged_on += 1
-            await self._compared(request.query, following, for_whom, random)
+        caller = viewer, is_service
+        answer = await self._compare_once(request.query, request.variables, caller, random)
+        next_variables = paged_on(request, answer.data, random)
+        if next_variables is not None:
+            self._next_pages += 1
+            await self._compare_once(request.query, next_variables, caller, random)
 
-    async def _compared(
+    async def _compare_once(
         self,
         query: str,
         variables: dict[str, Any],
-        for_whom: tuple[UserId | None, bool],
+        caller: tuple[UserId | None, bool],
         random: Random,
     ) -> Answer:
-        note(f"{for_whom} with {variables}: {query}")
+        note(f"{caller} with {variables}: {query}")
 
         async def by_core(context: Context) -> Answer:
             return await by_graphql_core(schema, query, variables, context, payload=formatted)
@@ -124,7 +124,9 @@ class Comparison:
             return Answer(result.data, result.errors, formatted)
 
         expected, answer = [
-            await self._begun(answering, query, variables, await self._context(*for_whom, random))
+            await self._run_when_fresh(
+                answering, query, variables, await self._context(*caller, random)
+            )
             for answering in (by_core, by_engine)
         ]
         answer.assert_equals(expected, in_order=False)
@@ -133,23 +135,23 @@ class Comparison:
         return answer
 
     async def _context(self, viewer: UserId | None, is_service: bool, random: Random) -> Context:
-        """Of one request, to caches that are cold, warm, or not looked at."""
+        """The context of one request, with caches that are cold, warm, or not read."""
         if random.random() < 0.3:
             await self._stores.delete_caches()
         consistency = random.choice(list(Consistency))
         scope = Scope(self._stores, viewer, LIMITS, is_service=is_service, consistency=consistency)
         return Context(scope)
 
-    async def _begun(
+    async def _run_when_fresh(
         self, answering: Answering, query: str, variables: Variables, context: Context
     ) -> Answer:
-        """The answer, after what the gateway waits for before it has anything run."""
+        """Wait for the requested freshness, as a gateway does, and run the operation."""
         try:
             waiting = freshness.before(self._engine.prepare(query), variables, context)
             if waiting is not None:
                 await waiting
         except RequestError:
-            pass  # both find that for themselves
+            pass  # both engines reject it themselves
         except KithError as error:
             return Answer(None, [GraphQLError(str(error), original_error=error)], formatted)
         return await answering(context)
@@ -163,7 +165,7 @@ class Comparison:
         # Root fields are nullable, so hardly any operation has no data at all.
         self._ended.assert_varied(examples, rare={"nothing"})
         assert_planned(self._engine.counters, examples)
-        assert self._paged_on > examples / 20
+        assert self._next_pages > examples / 20
 
 
 def compare(settings: StorageSettings, folder: Path, examples: int, *, derandomize: bool) -> None:
@@ -172,14 +174,14 @@ def compare(settings: StorageSettings, folder: Path, examples: int, *, derandomi
     comparison.assert_varied(examples)
 
 
-def test_operations_over_kith_are_answered_alike(
+def test_operations_over_kith_have_equal_answers(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     compare(storage_settings, tmp_path, EXAMPLES, derandomize=True)
 
 
 @pytest.mark.long
-def test_many_more_operations_over_kith_are_answered_alike(
+def test_many_more_operations_over_kith_have_equal_answers(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     compare(storage_settings, tmp_path, 50 * EXAMPLES, derandomize=False)

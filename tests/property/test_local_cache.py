@@ -1,4 +1,4 @@
-"""The local cache: users who are requested often are found; no bound is exceeded."""
+"""The local cache finds users who are requested often, and does not exceed its limits."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ WINDOW_S = 10.0
 
 
 class Clock:
-    """A clock that is put forward."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -29,12 +29,12 @@ steps = st.lists(st.tuples(users, st.sampled_from([0.0, 0.0, 0.1, 3.0])), max_si
 
 @given(steps, st.integers(1, 5), st.integers(1, 8))
 def test_only_users_who_are_requested_often_are_hot(
-    asked: list[tuple[UserId, float]], often: int, users_max: int
+    requests: list[tuple[UserId, float]], often: int, users_max: int
 ) -> None:
     clock = Clock()
     hitters = HeavyHitters(often, users_max, WINDOW_S, clock)
     since_hot: dict[UserId, list[float]] = {}
-    for user, pause in asked:
+    for user, pause in requests:
         clock.now += pause
         times = since_hot.setdefault(user, [])
         times.append(clock.now)
@@ -47,18 +47,18 @@ def test_only_users_who_are_requested_often_are_hot(
 
 @given(steps, st.integers(1, 5), st.integers(1, 30), st.integers(0, 120))
 def test_a_user_who_is_requested_twice_as_often_in_any_window_is_found(
-    asked: list[tuple[UserId, float]], often: int, users_max: int, start: int
+    requests: list[tuple[UserId, float]], often: int, users_max: int, start: int
 ) -> None:
     clock = Clock()
     hitters = HeavyHitters(often, users_max, WINDOW_S, clock)
     found: list[tuple[UserId, bool, float]] = []
-    for user, pause in asked:
+    for user, pause in requests:
         clock.now += pause
         found.append((user, bool(hitters.count([user])), clock.now))
     began = found[start][2] if start < len(found) else 0.0
     window = [step for step in found[start : start + users_max] if step[2] - began < WINDOW_S]
     for user in {user for user, _, _ in window}:
-        hot = [is_hot for asked_for, is_hot, _ in window if asked_for == user]
+        hot = [is_hot for requested, is_hot, _ in window if requested == user]
         assert any(hot) or len(hot) < 2 * often - 1
 
 
@@ -72,7 +72,7 @@ def test_a_user_who_is_requested_twice_as_often_in_any_window_is_found(
         max_size=40,
     )
 )
-def test_memory_never_outgrows_its_bounds(steps: list[tuple[str, list[UserId], int]]) -> None:
+def test_local_copies_never_exceed_their_limits(steps: list[tuple[str, list[UserId], int]]) -> None:
     bounds = Bounds(ttl_s=WINDOW_S, often=1, entries_max=5, bytes_max=5_000)
     clock = Clock()
     sizes: dict[UserId, int] = {}
@@ -82,18 +82,18 @@ def test_memory_never_outgrows_its_bounds(steps: list[tuple[str, list[UserId], i
         taken.update(dict.fromkeys(users, clock.now))
         return {user: Sized(clock.now, sizes[user]) for user in users}
 
-    async def play() -> None:
+    async def run_steps() -> None:
         values = LocalCopies(read, bounds, clock)
-        for what, who, number in steps:
-            if what == "ask":
-                sizes.update(dict.fromkeys(who, number))
-                held = values.held(who)
-                values.answered(len(held), [user for user in who if user not in held])
+        for action, chosen, number in steps:
+            if action == "ask":
+                sizes.update(dict.fromkeys(chosen, number))
+                copies = values.held(chosen)
+                values.answered(len(copies), [user for user in chosen if user not in copies])
                 await values.copied()
-            elif what == "forget":
-                values.forget(who[0])
-                assert not values.held(who[:1])
-            elif what == "wait":
+            elif action == "forget":
+                values.forget(chosen[0])
+                assert not values.held(chosen[:1])
+            elif action == "wait":
                 clock.now += number / 300
             else:
                 values.forget_all()
@@ -104,4 +104,4 @@ def test_memory_never_outgrows_its_bounds(steps: list[tuple[str, list[UserId], i
                 assert value == taken[user]
                 assert clock.now - value < bounds.ttl_s
 
-    asyncio.run(play())
+    asyncio.run(run_steps())

@@ -42,8 +42,8 @@ async def run_fuzzed(
 ) -> None:
     """Run an operation, and end it in a random way."""
     clock = asyncio.get_running_loop().time
-    way = random.random()
-    deadline = clock() + random.choice((0, 0.0002, 0.001)) if way < 0.3 else None
+    ending = random.random()
+    deadline = clock() + random.choice((0, 0.0002, 0.001)) if ending < 0.3 else None
     try:
         operation = engine.prepare(query)
     except RequestError:
@@ -51,7 +51,7 @@ async def run_fuzzed(
     task = asyncio.ensure_future(
         engine.run(operation, variables=variables, context=[], deadline=deadline)
     )
-    if way > 0.6:
+    if ending > 0.6:
         for _ in range(random.randint(0, 12)):
             await asyncio.sleep(0)
         task.cancel()

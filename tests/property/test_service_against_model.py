@@ -1,4 +1,4 @@
-"""Whatever is done in whatever order, the service answers as a plain model says it may.
+"""After random actions in random order, every answer is one that a simple model allows.
 
 A longer run: `pytest --hypothesis-profile=long tests/property/test_service_against_model.py`.
 """
@@ -153,19 +153,19 @@ TABLES = (
     "follow_group_member",
 )
 GROUP = 7
-"""Every user has a group with this number in the beginning."""
-GROUPS = f"""
+"""The number of the group that every user has at the beginning."""
+INSERT_GROUPS = f"""
 INSERT INTO follow_group (user_id, group_id, name)
 SELECT user_id, {GROUP}, 'Some' FROM unnest($1::bigint[]) AS u (user_id)
 """
-ALL_HERE = """
+RESET_ACCOUNTS = """
 UPDATE account SET
     protected = false, following_audience = 0, followers_audience = 0, state = 0,
     deleted_at = NULL, erased_at = NULL,
     changed_at = (extract(epoch FROM statement_timestamp()) * 1000000)::bigint
 """
 
-users = st.sampled_from((1, 1, 1, 2, 2, *USERS))  # some meet often
+users = st.sampled_from((1, 1, 1, 2, 2, *USERS))  # some users are drawn more often
 viewers = st.none() | st.just(SERVICE) | users
 audiences = st.sampled_from((*[Audience.EVERYONE] * 3, *Audience))
 some_users = st.lists(users, min_size=1, max_size=len(USERS), unique=True)
@@ -181,8 +181,8 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class World:
-    """One graph, and every way to it: only the loop is this machine's own."""
+class Deployment:
+    """One graph, its stores and gateways, and the event loop in which they run."""
 
     runner: asyncio.Runner
     stores: Stores
@@ -201,7 +201,7 @@ gateways = st.sampled_from(["usual", "small caches", "no Redis"]).map(
 class Question:
     """A read: the viewer, the gateway, and the users that it is about."""
 
-    entry: int
+    gateway_index: int
     viewer: Viewer
     ids: Sequence[int] = USERS
     others: Sequence[int] = USERS
@@ -209,7 +209,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Undo:
-    """A token, who may use it, and what it must give back."""
+    """An undo token, the pair that it is for, and the state that it restores."""
 
     token: str
     arrow: Arrow
@@ -217,8 +217,8 @@ class Undo:
 
 
 @dataclass(frozen=True)
-class Remembered:
-    """The version of the source's relation to the target, and the states that it may stand for."""
+class SeenVersion:
+    """A version of the source's relation to the target, and the states that it can belong to."""
 
     arrow: Arrow
     version: str
@@ -226,34 +226,34 @@ class Remembered:
 
 
 @dataclass
-class Walk:
-    """Somebody pages through a list, and may pause for as long as they like."""
+class Pagination:
+    """A reader who pages through a list, with other actions between the pages."""
 
     kind: str
     owner: int
     viewer: Viewer
     backward: bool
-    must: dict[int, datetime]
-    """The users who were in the list when the walk began, and have not moved since."""
+    expected: dict[int, datetime]
+    """The users who were in the list at the beginning, and whose entries have not changed."""
     cursor: str | None = None
     seen: list[Entry] = field(default_factory=list)
     ended: bool = False
 
 
 class Service(RuleBasedStateMachine):
-    """Rules act, compare what is answered at once, and the teardown compares everything."""
+    """Each rule acts and compares its answer with the model. The teardown compares all reads."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, deployment: Deployment) -> None:
         super().__init__()
-        self.world = world
+        self.deployment = deployment
         self.model = Model(USERS)
-        self.walk: Walk | None = None
+        self.pagination: Pagination | None = None
         self.undos: list[Undo] = []
-        self.versions: list[Remembered] = []
+        self.versions: list[SeenVersion] = []
 
     @initialize()
     def begin(self) -> None:
-        self.world.run(empty(self.world.stores))
+        self.deployment.run(empty(self.deployment.stores))
         for user in USERS:
             self.model.groups[user].groups[group_of(user)] = Group("Some")
 
@@ -269,107 +269,115 @@ class Service(RuleBasedStateMachine):
     def follow(
         self, changes: list[tuple[int, Arrow, str]], readers: list[tuple[int, Viewer]]
     ) -> None:
-        """Several viewers write at once, while others read: those only fill caches as they race."""
+        """Several viewers write concurrently. Others read meanwhile, which only fills caches."""
         decided = [self.model.decided(arrow, ACTIONS[name][2].rule) for _, arrow, name in changes]
-        payloads = self.world.run(
+        payloads = self.deployment.run(
             together(
                 *(self._write(*change) for change in changes),
                 *(self._read(Question(*reader)) for reader in readers),
             )
         )
-        for (entry, arrow, _), decision, payload in zip(changes, decided, payloads, strict=False):
+        for (gateway_index, arrow, _), decision, payload in zip(
+            changes, decided, payloads, strict=False
+        ):
             check_outcome(payload, decision)
-            self._became(entry, arrow, decision.edge)
+            self._check_edge(gateway_index, arrow, decision.edge)
 
     @rule(
-        entry=gateways,
+        gateway_index=gateways,
         arrow=arrows,
         name=st.sampled_from([*ACTIONS, *OFTEN]),
         readers=st.lists(st.tuples(gateways, viewers), max_size=2),
     )
-    def act(self, entry: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]) -> None:
+    def act(
+        self, gateway_index: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]
+    ) -> None:
         """Change one edge of a pair, or both, while others read."""
-        payload, *_ = self.world.run(
+        payload, *_ = self.deployment.run(
             together(
-                self._write(entry, arrow, name),
+                self._write(gateway_index, arrow, name),
                 *(self._read(Question(*reader)) for reader in readers),
             )
         )
-        self._acted(entry, arrow, ACTIONS[name][2], payload)
+        self._check_action(gateway_index, arrow, ACTIONS[name][2], payload)
 
-    def _acted(self, entry: int, arrow: Arrow, action: Action, payload: Any) -> None:
-        """The action did what the model says; the undo token is kept."""
+    def _check_action(self, gateway_index: int, arrow: Arrow, action: Action, payload: Any) -> None:
+        """Compare the payload with the model, and keep the undo token."""
         before, decision = self.model.before(arrow), self.model.decided(arrow, action.rule)
-        self._reported(entry, arrow, payload, decision)
+        self._check_payload(gateway_index, arrow, payload, decision)
         assert bool(payload["undoToken"]) == bool(action.can_undo and decision.steps)
         if payload["undoToken"]:
-            edge, back = self.model.now(arrow), self.model.now(arrow.reversed)
-            versions = edge.version, back.version
+            edge, reverse = self.model.now(arrow), self.model.now(arrow.reversed)
+            versions = edge.version, reverse.version
             taken = UndoRecord(*versions, before.edge, before.reverse, before.protected)
             self.undos = [*self.undos[-2:], Undo(payload["undoToken"], arrow, taken)]
 
-    @rule(entry=gateways, arrow=arrows)
-    def remember(self, entry: int, arrow: Arrow) -> None:
-        """Somebody opens a screen, and keeps it for as long as they like."""
-        endpoint = self.world.gateways[entry]
+    @rule(gateway_index=gateways, arrow=arrows)
+    def remember(self, gateway_index: int, arrow: Arrow) -> None:
+        """Read the version of a relation, for a conditional change later."""
+        endpoint = self.deployment.gateways[gateway_index]
         ends = {"from": str(arrow.source), "to": str(arrow.target)}
-        answer = self.world.run(endpoint.gateway.data(VERSION, arrow.source, **ends))
+        answer = self.deployment.run(endpoint.gateway.data(VERSION, arrow.source, **ends))
         (relation,) = answer["user"]["relationWith"]
         onlooker = Onlooker(self.model, arrow.source, endpoint.cached)
         states = frozenset(onlooker.seen_states(arrow.target))
-        found = Remembered(arrow, relation["version"], states)
+        found = SeenVersion(arrow, relation["version"], states)
         self.versions = [*self.versions[-2:], found]
 
     @precondition(lambda self: bool(self.versions))
     @rule(
-        entry=gateways, which=st.integers(0, 2), name=st.sampled_from([*ACTIONS, "follow", *OFTEN])
+        gateway_index=gateways,
+        which=st.integers(0, 2),
+        name=st.sampled_from([*ACTIONS, "follow", *OFTEN]),
     )
-    def act_if_unchanged(self, entry: int, which: int, name: str) -> None:
-        """Somebody changes what they see on that screen."""
-        shown = self.versions[which % len(self.versions)]
-        payload = self.world.run(self._write(entry, shown.arrow, name, ifVersion=shown.version))
-        is_conflict = self.model.is_conflict(shown.arrow, shown.states)
+    def act_if_unchanged(self, gateway_index: int, which: int, name: str) -> None:
+        """Change an edge, on the condition that the relation still has a version read earlier."""
+        seen = self.versions[which % len(self.versions)]
+        payload = self.deployment.run(
+            self._write(gateway_index, seen.arrow, name, ifVersion=seen.version)
+        )
+        is_conflict = self.model.is_conflict(seen.arrow, seen.states)
         if is_conflict is None:
             is_conflict = [error["code"] for error in payload["userErrors"]] == ["CONFLICT"]
         action = ACTIONS[name][2]
         if is_conflict:
             action = replace(action, rule=partial(unchanged, Outcome.CONFLICT))
-        self._acted(entry, shown.arrow, action, payload)
+        self._check_action(gateway_index, seen.arrow, action, payload)
 
     @precondition(lambda self: bool(self.undos))
-    @rule(entry=gateways, which=st.integers(0, 2), viewer=st.none() | users)
-    def undo(self, entry: int, which: int, viewer: int | None) -> None:
-        """By the user who did it, or by somebody else, who cannot."""
+    @rule(gateway_index=gateways, which=st.integers(0, 2), viewer=st.none() | users)
+    def undo(self, gateway_index: int, which: int, viewer: int | None) -> None:
+        """Use an undo token, as its user, or as another user, who is rejected."""
         undo = self.undos[which % len(self.undos)]
-        gateway = self.world.gateways[entry].gateway
+        gateway = self.deployment.gateways[gateway_index].gateway
         asker = viewer or undo.arrow.source
         answer = relationships.change(
             gateway, asker, "undoRelationshipChange", undoToken=undo.token
         )
         if asker != undo.arrow.source:
-            rejected = self.world.run(answer)
+            rejected = self.deployment.run(answer)
             assert (rejected["outcome"], rejected["relation"]) == ("REJECTED", None)
             return
         action = actions.undo(LIMITS, uuid4(), undo.taken)
         decision = self.model.decided(undo.arrow, action.rule)
-        self._reported(entry, undo.arrow, self.world.run(answer), decision)
-        if decision.outcome is Outcome.RESTORED:  # that token gives nothing back any more
+        self._check_payload(gateway_index, undo.arrow, self.deployment.run(answer), decision)
+        if decision.outcome is Outcome.RESTORED:  # the token is used up
             consumed = replace(undo, taken=replace(undo.taken, version=Version(-1)))
             self.undos = [consumed if one is undo else one for one in self.undos]
 
     @rule(
-        entry=gateways,
+        gateway_index=gateways,
         user=users,
         privacy=st.builds(Privacy, st.booleans(), audiences, audiences),
     )
-    def say_who_may_look(self, entry: int, user: int, privacy: Privacy) -> None:
-        said = {
+    def change_privacy(self, gateway_index: int, user: int, privacy: Privacy) -> None:
+        expected = {
             "protected": privacy.protected,
             "followingAudience": privacy.following.name,
             "followersAudience": privacy.followers.name,
         }
-        data = self.world.run(
-            self.world.gateways[entry].gateway.data(
+        data = self.deployment.run(
+            self.deployment.gateways[gateway_index].gateway.data(
                 SETTINGS,
                 user,
                 protected=privacy.protected,
@@ -380,41 +388,41 @@ class Service(RuleBasedStateMachine):
         if user in self.model.deleted:
             check_rejected(data["updateRelationshipSettings"], "ACCOUNT_NOT_ACTIVE")
             return
-        assert data["updateRelationshipSettings"]["settings"] == said
-        self._said(entry, user, replace(privacy, present=self.model.is_here(user)))
+        assert data["updateRelationshipSettings"]["settings"] == expected
+        self._set_privacy(gateway_index, user, replace(privacy, present=self.model.is_here(user)))
 
-    @rule(entry=gateways, user=users, here=st.sampled_from([True, True, False]))
-    def come_or_go(self, entry: int, user: int, here: bool) -> None:
-        """A service switches an account off, or on again."""
-        was = self.model.is_here(user)
-        name, done, already = STATES_OF_ACCOUNTS[here]
-        payload = self._as_service(entry, name, user)
+    @rule(gateway_index=gateways, user=users, is_active=st.sampled_from([True, True, False]))
+    def change_account_state(self, gateway_index: int, user: int, is_active: bool) -> None:
+        """A service deactivates or reactivates an account."""
+        was_active = self.model.is_here(user)
+        name, done, already = STATES_OF_ACCOUNTS[is_active]
+        payload = self._as_service(gateway_index, name, user)
         if user in self.model.deleted:
             check_rejected(payload, "ACCOUNT_DELETED")
             return
-        assert payload["outcome"] == (already if was == here else done)
-        if was != here:
-            self._present(entry, user, here)
+        assert payload["outcome"] == (already if was_active == is_active else done)
+        if was_active != is_active:
+            self._set_active(gateway_index, user, is_active)
 
-    @rule(entry=gateways, user=st.sampled_from(USERS[2:]))
-    def delete_account(self, entry: int, user: int) -> None:
+    @rule(gateway_index=gateways, user=st.sampled_from(USERS[2:]))
+    def delete_account(self, gateway_index: int, user: int) -> None:
         """A service deletes an account. Its edges stay until a worker erases them."""
         is_first = user not in self.model.deleted
-        payload = self._as_service(entry, "deleteAccount", user)
+        payload = self._as_service(gateway_index, "deleteAccount", user)
         assert payload["outcome"] == ("DELETED" if is_first else "ALREADY_DELETED")
         if is_first:
             self.model.deleted.add(user)
-            self._present(entry, user, False)
+            self._set_active(gateway_index, user, False)
 
     @precondition(lambda self: self.model.deleted - self.model.erased)
     @rule()
     def erase(self) -> None:
         """A worker erases a deleted account, and drains what that has changed."""
         (user, *_) = sorted(self.model.deleted - self.model.erased)
-        self.world.run(erase_account(self.world.stores, UserId(user)))
+        self.deployment.run(erase_account(self.deployment.stores, UserId(user)))
         for arrow in self.model.edges:
             if user in arrow:
-                edge = self.world.run(stored_edge(self.world.stores, arrow))
+                edge = self.deployment.run(stored_edge(self.deployment.stores, arrow))
                 is_own = arrow.source == user
                 assert edge == (
                     NO_EDGE if is_own else replace(edge, kind=Kind.NONE, flags=Flags.PLAIN)
@@ -424,12 +432,15 @@ class Service(RuleBasedStateMachine):
         self.model.drain(USERS)
         self.undos = [undo for undo in self.undos if undo.arrow.source != user]
 
-    @rule(entry=gateways, user=users, others=st.lists(users, max_size=2, unique=True))
-    def pin(self, entry: int, user: int, others: list[int]) -> None:
+    @rule(gateway_index=gateways, user=users, others=st.lists(users, max_size=2, unique=True))
+    def pin(self, gateway_index: int, user: int, others: list[int]) -> None:
         """Pin any users: followed or not, the user themselves, or none."""
-        gateway, pins = self.world.gateways[entry].gateway, self.model.pinned(user, others)
+        gateway, pins = (
+            self.deployment.gateways[gateway_index].gateway,
+            self.model.pinned(user, others),
+        )
         ids = list(map(str, others))
-        payload = self.world.run(gateway.data(PIN, user, ids=ids))["payload"]
+        payload = self.deployment.run(gateway.data(PIN, user, ids=ids))["payload"]
         if not self.model.is_here(user):
             check_rejected(payload, "ACCOUNT_NOT_ACTIVE")
         elif pins is None:
@@ -440,14 +451,16 @@ class Service(RuleBasedStateMachine):
             assert payload["viewer"]["pinnedFollowing"] == [{"id": other} for other in ids]
             self.model.pins[user] = pins
 
-    @rule(entry=gateways, user=users, last=st.none() | users, later=st.integers(0, 1))
-    def see_followers(self, entry: int, user: int, last: int | None, later: int) -> None:
-        """All whom the list shows there, which may lag; or those until the follow of one of them,
-        or a millisecond later."""
+    @rule(gateway_index=gateways, user=users, last=st.none() | users, later=st.integers(0, 1))
+    def see_followers(self, gateway_index: int, user: int, last: int | None, later: int) -> None:
+        """Mark followers as seen: all in the list, which may lag, or those up to the date of one
+        follow, or up to a millisecond later."""
         edge = self.model.edges.get(Arrow(last or 0, user), [NO_EDGE])[-1]
         until = None if last is None else day_of(Millis(edge.since + later))
-        asked = self.world.gateways[entry].gateway.data(MARK_SEEN, user, upTo=text(until))
-        payload = self.world.run(asked)["payload"]
+        asked = self.deployment.gateways[gateway_index].gateway.data(
+            MARK_SEEN, user, upTo=text(until)
+        )
+        payload = self.deployment.run(asked)["payload"]
         if not self.model.is_here(user):
             check_rejected(payload, "ACCOUNT_NOT_ACTIVE")
             return
@@ -463,27 +476,29 @@ class Service(RuleBasedStateMachine):
         assert viewer["newFollowersCount"] == sum(is_new)
         self.model.seen[user] = seen
 
-    @rule(entry=gateways, arrow=arrows, note=st.sampled_from(["Tall", "Tall", "Loud", ""]))
-    def set_note(self, entry: int, arrow: Arrow, note: str) -> None:
-        """Somebody writes a note about another user, or deletes it."""
-        gateway = self.world.gateways[entry].gateway
+    @rule(gateway_index=gateways, arrow=arrows, note=st.sampled_from(["Tall", "Tall", "Loud", ""]))
+    def set_note(self, gateway_index: int, arrow: Arrow, note: str) -> None:
+        """Write a private note about another user, or delete it."""
+        gateway = self.deployment.gateways[gateway_index].gateway
         asked = gateway.data(SET_NOTE, arrow.source, user=str(arrow.target), note=note)
-        payload = self.world.run(asked)["payload"]
+        payload = self.deployment.run(asked)["payload"]
         check_made(payload, self.model.set_note(arrow, note))
         assert payload["relation"] == {"note": self.model.note(arrow)}
 
     @rule(
-        entry=gateways,
+        gateway_index=gateways,
         arrow=arrows,
         which=st.integers(0, 3),
         adds=st.sampled_from([True, True, False]),
     )
-    def group(self, entry: int, arrow: Arrow, which: int, adds: bool) -> None:
-        """Somebody adds another user to one of their groups, or removes them from it."""
+    def group(self, gateway_index: int, arrow: Arrow, which: int, adds: bool) -> None:
+        """Add another user to a group of the owner, or remove the user from it."""
         owner, user = arrow
         group = self._group_of(owner, which)
         name = "addToFollowGroup" if adds else "removeFromFollowGroup"
-        payload = self._change_groups(entry, owner, name, groupId=group, userIds=[str(user)])
+        payload = self._change_groups(
+            gateway_index, owner, name, groupId=group, userIds=[str(user)]
+        )
         change = Groups.add if adds else Groups.remove
         outcome = self.model.change_group(
             owner, lambda groups, followed: change(groups, group, user, followed)
@@ -494,16 +509,18 @@ class Service(RuleBasedStateMachine):
         assert payload["group"] == expected
 
     @rule(
-        entry=gateways,
+        gateway_index=gateways,
         owner=users,
         which=st.lists(st.integers(0, 3), min_size=1, max_size=2, unique=True),
         what=st.sampled_from(["create", "rename", "reorder", "reorder", "delete"]),
         name=st.sampled_from(["Family", "Work"]),
     )
-    def change_groups(self, entry: int, owner: int, which: list[int], what: str, name: str) -> None:
+    def change_groups(
+        self, gateway_index: int, owner: int, which: list[int], what: str, name: str
+    ) -> None:
         """Change any groups, including some that do not exist."""
         if what == "create":
-            self._create_group(entry, owner, name)
+            self._create_group(gateway_index, owner, name)
             return
         chosen = list(dict.fromkeys(self._group_of(owner, number) for number in which))
         changes: Mapping[str, tuple[Mapping[str, Any], Callable[[Groups, Followed], Outcome]]] = {
@@ -516,15 +533,15 @@ class Service(RuleBasedStateMachine):
         }
         given, change = changes[what]
         mutation = "reorderFollowGroups" if what == "reorder" else f"{what}FollowGroup"
-        payload = self._change_groups(entry, owner, mutation, **given)
+        payload = self._change_groups(gateway_index, owner, mutation, **given)
         check_made(payload, self.model.change_group(owner, change))
         if what == "rename":
             found = self.model.groups[owner].groups.get(chosen[0])
             assert payload["group"] == (found and {"name": found.name})
 
-    def _create_group(self, entry: int, owner: int, name: str) -> None:
+    def _create_group(self, gateway_index: int, owner: int, name: str) -> None:
         """Create a group, which comes after the others."""
-        payload = self._change_groups(entry, owner, "createFollowGroup", name=name)
+        payload = self._change_groups(gateway_index, owner, "createFollowGroup", name=name)
         if not self.model.is_here(owner):
             check_made(payload, Outcome.ACCOUNT_NOT_ACTIVE)
             return
@@ -544,46 +561,46 @@ class Service(RuleBasedStateMachine):
         groups = [*self.model.groups[owner].groups, f"group:{owner}:{GROUP - 1}"]
         return groups[which % len(groups)]
 
-    def _change_groups(self, entry: int, owner: int, mutation: str, **given: Any) -> Any:
+    def _change_groups(self, gateway_index: int, owner: int, mutation: str, **given: Any) -> Any:
         query = CHANGE_GROUP % (
             mutation[0].upper() + mutation[1:],
             mutation,
             GROUP_RESULTS[mutation],
         )
-        gateway = self.world.gateways[entry].gateway
-        return self.world.run(gateway.data(query, owner, input=given))["payload"]
+        gateway = self.deployment.gateways[gateway_index].gateway
+        return self.deployment.run(gateway.data(query, owner, input=given))["payload"]
 
     @rule(question=st.builds(Question, gateways, viewers, some_users, some_users))
-    def look(self, question: Question) -> None:
+    def read_and_compare(self, question: Question) -> None:
         self._compare(question)
 
     @rule()
     def drain_everything(self) -> None:
-        self.world.run(drain_all(self.world.stores))
+        self.deployment.run(drain_all(self.deployment.stores))
         self.model.drain(USERS)
 
     @rule(whose=some_users)
     def drain_some_lanes(self, whose: list[int]) -> None:
         async def work() -> None:
             for lane in lanes_of(whose):
-                await self.world.stores.jobs.lanes.drain.lane(lane)
+                await self.deployment.stores.jobs.lanes.drain.lane(lane)
 
-        self.world.run(work())
+        self.deployment.run(work())
         lanes = lanes_of(whose)
         self.model.drain([user for user in USERS if lane_of(UserId(user)) in lanes])
 
     @rule(whose=some_users)
-    def a_worker_dies_before_it_can_publish(self, whose: list[int]) -> None:
+    def apply_without_publishing(self, whose: list[int]) -> None:
         async def work() -> None:
             for lane in lanes_of(whose):
-                await self.world.stores.jobs.lanes.outbox.apply(lane, 1000)
+                await self.deployment.stores.jobs.lanes.outbox.apply(lane, 1000)
 
-        self.world.run(work())
+        self.deployment.run(work())
 
     @rule(choice=st.data(), what=st.sampled_from(["everything", "leases", "some keys"]))
-    def the_caches_lose(self, choice: st.DataObject, what: str) -> None:
+    def lose_cached_keys(self, choice: st.DataObject, what: str) -> None:
         async def work() -> None:
-            redis = self.world.stores.servers.redis
+            redis = self.deployment.stores.servers.redis
             if what == "everything":
                 await redis.pipe([("FLUSHDB",)])
                 return
@@ -597,38 +614,44 @@ class Service(RuleBasedStateMachine):
             if lost:
                 await redis.pipe([("DEL", *lost)])
 
-        self.world.run(work())
+        self.deployment.run(work())
 
-    @precondition(lambda self: self.walk is None)
+    @precondition(lambda self: self.pagination is None)
     @rule(kind=st.sampled_from(list(LISTS)), owner=users, viewer=viewers, backward=st.booleans())
-    def begin_a_walk(self, kind: str, owner: int, viewer: Viewer, backward: bool) -> None:
-        must = Onlooker(self.model, viewer, cached=True).certain(kind, owner)
-        self.walk = Walk(kind, owner, viewer, backward, must)
+    def begin_pagination(self, kind: str, owner: int, viewer: Viewer, backward: bool) -> None:
+        expected = Onlooker(self.model, viewer, cached=True).certain(kind, owner)
+        self.pagination = Pagination(kind, owner, viewer, backward, expected)
 
-    @precondition(lambda self: self.walk is not None)
-    @rule(entry=gateways, size=st.integers(1, 3))
-    def walk_on(self, entry: int, size: int) -> None:
-        """One page more, through whichever gateway."""
-        walk = self.walk
-        assert walk is not None
-        self.world.run(self._turn_page(walk, entry, size))
-        if walk.ended:
-            self.walk = None
-            stayed = [(since, user) for since, user in walk.seen if user in walk.must]
-            assert stayed == sorted(stayed, reverse=not walk.backward)
-            assert {user: since for since, user in stayed} == walk.must, "a gap, or a repeat"
-            assert len(stayed) == len(walk.must)
+    @precondition(lambda self: self.pagination is not None)
+    @rule(gateway_index=gateways, size=st.integers(1, 3))
+    def read_next_page(self, gateway_index: int, size: int) -> None:
+        """Read the next page, through any gateway."""
+        pagination = self.pagination
+        assert pagination is not None
+        self.deployment.run(self._read_page(pagination, gateway_index, size))
+        if pagination.ended:
+            self.pagination = None
+            unchanged_entries = [
+                (since, user) for since, user in pagination.seen if user in pagination.expected
+            ]
+            assert unchanged_entries == sorted(unchanged_entries, reverse=not pagination.backward)
+            assert {user: since for since, user in unchanged_entries} == pagination.expected, (
+                "an entry is missing or repeated"
+            )
+            assert len(unchanged_entries) == len(pagination.expected)
 
     def teardown(self) -> None:
         self.drain_everything()
-        for entry in range(len(self.world.gateways)):
+        for gateway_index in range(len(self.deployment.gateways)):
             for viewer in (None, SERVICE, *USERS[:2]):
-                self._compare(Question(entry, viewer))
+                self._compare(Question(gateway_index, viewer))
 
     def _compare(self, question: Question) -> None:
         viewer = question.viewer
-        onlooker = Onlooker(self.model, viewer, self.world.gateways[question.entry].cached)
-        answer = self.world.run(self._read(question))
+        onlooker = Onlooker(
+            self.model, viewer, self.deployment.gateways[question.gateway_index].cached
+        )
+        answer = self.deployment.run(self._read(question))
         for user, shown in zip(question.ids, answer["users"], strict=True):
             assert shown["id"] == str(user)
             for kind, total in zip(LISTS, ("following", "follower", "friend"), strict=True):
@@ -647,16 +670,16 @@ class Service(RuleBasedStateMachine):
                 assert shown["viewerRelation"] is None
         if viewer:
             compare_own_lists(onlooker, answer["viewer"])
-            self._compare_groups(question.entry, viewer)
+            self._compare_groups(question.gateway_index, viewer)
 
-    def _compare_groups(self, entry: int, viewer: int) -> None:
-        """The viewer's groups are at once what they are, through every gateway."""
+    def _compare_groups(self, gateway_index: int, viewer: int) -> None:
+        """Compare the viewer's groups with the model: they are current through every gateway."""
         members = self.model.members(viewer)
         lists = [f"g{place}: {MEMBERS % group}" for place, group in enumerate(members)]
         others = self.model.others(viewer)
         ids = [str(other) for other in others]
-        gateway = self.world.gateways[entry].gateway
-        answer = self.world.run(
+        gateway = self.deployment.gateways[gateway_index].gateway
+        answer = self.deployment.run(
             gateway.data(GROUPS_OF % "".join(lists), viewer, id=str(viewer), others=ids)
         )
         groups = self.model.groups[viewer]
@@ -678,52 +701,61 @@ class Service(RuleBasedStateMachine):
             groups.of(other, followed) for other in others
         ]
 
-    def _as_service(self, entry: int, mutation: str, user: int) -> Any:
+    def _as_service(self, gateway_index: int, mutation: str, user: int) -> Any:
         query = f"""mutation {{ payload: {mutation}(input: {{ userId: "{user}" }}) {{
             outcome userErrors {{ code }} }} }}"""
-        return self.world.run(self.world.gateways[entry].gateway.as_service.data(query))["payload"]
+        return self.deployment.run(
+            self.deployment.gateways[gateway_index].gateway.as_service.data(query)
+        )["payload"]
 
-    def _present(self, entry: int, user: int, here: bool) -> None:
-        """An account is here, or not any more."""
-        self._said(entry, user, replace(self.model.privacy[user][-1], present=here))
-        if self.walk:
-            self.walk.must.pop(user, None)
+    def _set_active(self, gateway_index: int, user: int, is_active: bool) -> None:
+        """Update the model after an account became active or inactive."""
+        self._set_privacy(
+            gateway_index, user, replace(self.model.privacy[user][-1], present=is_active)
+        )
+        if self.pagination:
+            self.pagination.expected.pop(user, None)
 
-    def _said(self, entry: int, user: int, privacy: Privacy) -> None:
-        self.model.say(user, privacy, result=self.world.gateways[entry].cached)
-        if self.walk and user in (self.walk.owner, self.walk.viewer):
-            self.walk.must.clear()
+    def _set_privacy(self, gateway_index: int, user: int, privacy: Privacy) -> None:
+        self.model.say(user, privacy, result=self.deployment.gateways[gateway_index].cached)
+        if self.pagination and user in (self.pagination.owner, self.pagination.viewer):
+            self.pagination.expected.clear()
 
-    def _reported(self, entry: int, arrow: Arrow, payload: Any, decision: Decision) -> None:
-        """The answer is right; what the other's edge has become has arrived, and so has a block."""
+    def _check_payload(
+        self, gateway_index: int, arrow: Arrow, payload: Any, decision: Decision
+    ) -> None:
+        """Compare a payload with the model. With caches, changes of the reverse edge and blocks are
+        drained before the answer, so the model drains their lanes too."""
         check_outcome(payload, decision)
-        self._became(entry, arrow, decision.edge)
-        self._became(entry, arrow.reversed, decision.reverse)
-        edge, back = self.model.now(arrow), self.model.now(arrow.reversed)
+        self._check_edge(gateway_index, arrow, decision.edge)
+        self._check_edge(gateway_index, arrow.reversed, decision.reverse)
+        edge, reverse = self.model.now(arrow), self.model.now(arrow.reversed)
         result = (payload["relation"]["followedAt"], payload["relation"]["followedByAt"])
         is_here = self.model.is_here(arrow.target)
-        dates = (followed_at(edge), followed_at(back)) if is_here else (None, None)
+        dates = (followed_at(edge), followed_at(reverse)) if is_here else (None, None)
         assert tuple(map(moment, result)) == dates
-        if self.world.gateways[entry].cached:
-            arrived = lanes_of(
+        if self.deployment.gateways[gateway_index].cached:
+            drained_lanes = lanes_of(
                 [
                     arrow.source if step.is_reverse else arrow.target
                     for step in decision.steps
                     if step.is_reverse or step.edge.kind is Kind.BLOCK
                 ]
             )
-            self.model.drain([user for user in USERS if lane_of(UserId(user)) in arrived])
+            self.model.drain([user for user in USERS if lane_of(UserId(user)) in drained_lanes])
 
-    def _became(self, entry: int, arrow: Arrow, edge: Edge) -> None:
-        """An edge is what a rule has said, in the database and in the model."""
+    def _check_edge(self, gateway_index: int, arrow: Arrow, edge: Edge) -> None:
+        """Compare the stored edge with the decision, and update the model."""
         previous = self.model.now(arrow)
-        stored = self.world.run(stored_edge(self.world.stores, arrow))
-        self.model.become(arrow, edge, stored, result=self.world.gateways[entry].cached)
+        stored = self.deployment.run(stored_edge(self.deployment.stores, arrow))
+        self.model.become(
+            arrow, edge, stored, result=self.deployment.gateways[gateway_index].cached
+        )
         if stored != previous:
-            self._moved(arrow, Kind.BLOCK in (stored.kind, previous.kind))
+            self._remove_changed(arrow, Kind.BLOCK in (stored.kind, previous.kind))
 
     async def _read(self, question: Question) -> Any:
-        gateway, viewer = self._asked(question.entry, question.viewer)
+        gateway, viewer = self._caller(question.gateway_index, question.viewer)
         return await gateway.data(
             EVERYTHING,
             viewer,
@@ -732,50 +764,52 @@ class Service(RuleBasedStateMachine):
             signedIn=viewer is not None,
         )
 
-    async def _write(self, entry: int, arrow: Arrow, name: str, **more: str) -> Any:
+    async def _write(self, gateway_index: int, arrow: Arrow, name: str, **more: str) -> Any:
         mutation, given, _ = ACTIONS[name]
-        gateway, (source, target) = self.world.gateways[entry].gateway, arrow
+        gateway, (source, target) = self.deployment.gateways[gateway_index].gateway, arrow
         return await relationships.change(gateway, source, mutation, target, **given, **more)
 
-    def _asked(self, entry: int, viewer: Viewer) -> tuple[Gateway, int | None]:
-        gateway = self.world.gateways[entry].gateway
+    def _caller(self, gateway_index: int, viewer: Viewer) -> tuple[Gateway, int | None]:
+        gateway = self.deployment.gateways[gateway_index].gateway
         return (gateway.as_service, None) if viewer == SERVICE else (gateway, viewer)
 
-    async def _turn_page(self, walk: Walk, entry: int, size: int) -> None:
-        date = "friendsSince" if walk.kind == "friends" else "followedAt"
-        ends = ("last", "before") if walk.backward else ("first", "after")
-        gateway, viewer = self._asked(entry, walk.viewer)
+    async def _read_page(self, pagination: Pagination, gateway_index: int, size: int) -> None:
+        date = "friendsSince" if pagination.kind == "friends" else "followedAt"
+        ends = ("last", "before") if pagination.backward else ("first", "after")
+        gateway, viewer = self._caller(gateway_index, pagination.viewer)
         page = (
             await gateway.data(
-                PAGE % (walk.kind, date),
+                PAGE % (pagination.kind, date),
                 viewer,
-                id=str(walk.owner),
-                **dict(zip(ends, (size, walk.cursor), strict=True)),
+                id=str(pagination.owner),
+                **dict(zip(ends, (size, pagination.cursor), strict=True)),
             )
         )["user"]["page"]
         entries = entries_of(page)
         info = page["pageInfo"]
         assert len(entries) <= size
         assert entries == sorted(entries, reverse=True)
-        walk.seen += reversed(entries) if walk.backward else entries
-        walk.cursor = info["startCursor" if walk.backward else "endCursor"]
-        walk.ended = not info["hasPreviousPage" if walk.backward else "hasNextPage"]
-        assert walk.ended or len(entries) == size, "a short page says that more comes"
+        pagination.seen += reversed(entries) if pagination.backward else entries
+        pagination.cursor = info["startCursor" if pagination.backward else "endCursor"]
+        pagination.ended = not info["hasPreviousPage" if pagination.backward else "hasNextPage"]
+        assert pagination.ended or len(entries) == size, (
+            "a page with too few entries has a next page"
+        )
 
-    def _moved(self, arrow: Arrow, blocks: bool) -> None:
-        """Remove the users whom the walk need not find after this edge has changed."""
-        walk = self.walk
-        if walk is None:
+    def _remove_changed(self, arrow: Arrow, blocks: bool) -> None:
+        """Remove the users whom the pages need not contain after this change of an edge."""
+        pagination = self.pagination
+        if pagination is None:
             return
-        if arrow.source == walk.owner and walk.kind != "followers":
-            walk.must.pop(arrow.target, None)
-        if arrow.target == walk.owner and walk.kind != "following":
-            walk.must.pop(arrow.source, None)
+        if arrow.source == pagination.owner and pagination.kind != "followers":
+            pagination.expected.pop(arrow.target, None)
+        if arrow.target == pagination.owner and pagination.kind != "following":
+            pagination.expected.pop(arrow.source, None)
         for viewer, other in permutations(arrow):
-            if viewer == walk.viewer and other == walk.owner:
-                walk.must.clear()
-            elif viewer == walk.viewer and blocks:
-                walk.must.pop(other, None)
+            if viewer == pagination.viewer and other == pagination.owner:
+                pagination.expected.clear()
+            elif viewer == pagination.viewer and blocks:
+                pagination.expected.pop(other, None)
 
 
 def group_of(user: int) -> str:
@@ -822,23 +856,24 @@ async def erase_account(stores: Stores, user: UserId) -> None:
 
 
 async def empty(stores: Stores) -> None:
-    """A graph without edges: cheaper than a new database for every example."""
+    """Delete all edges, which is cheaper than a new database for every example."""
     for table in TABLES:
         await stores.servers.postgres.fetch(f"DELETE FROM {table}")
-    await stores.servers.postgres.fetch(GROUPS, USERS)
-    await stores.servers.postgres.fetch(ALL_HERE)  # not deleted: every process reads it
+    await stores.servers.postgres.fetch(INSERT_GROUPS, USERS)
+    # The accounts are not deleted, because every process has read which ones are absent.
+    await stores.servers.postgres.fetch(RESET_ACCOUNTS)
     await stores.servers.broker.pipe([("FLUSHDB",)])
     if stores.servers.redis is not stores.servers.broker:
         await stores.caches.updates.delete_all()
 
 
 @contextmanager
-def opened_world(storage: StorageSettings) -> Iterator[World]:
-    """Three gateways on one graph: a usual one, one to whom everybody is a whale, and one alone."""
+def opened_deployment(storage: StorageSettings) -> Iterator[Deployment]:
+    """Three gateways on one graph: with usual caches, with very small ones, and without Redis."""
     patient = replace(storage.connections, statement_timeout_s=60, acquire_timeout_s=60)
     storage = replace(
         storage, local=replace(storage.local, absent_age_ms=0), connections=patient
-    )  # however busy the machine is
+    )  # also on a busy machine
     kinds = (
         storage,
         replace(storage, cache=replace(storage.cache, relations_max=2, list_max=2, range_max=20)),
@@ -858,14 +893,14 @@ def opened_world(storage: StorageSettings) -> Iterator[World]:
         try:
             stores, gateways = runner.run(enter(stack))
             cached = (kind.redis_url == storage.redis_url for kind in kinds)
-            yield World(runner, stores, tuple(map(Endpoint, gateways, cached)))
+            yield Deployment(runner, stores, tuple(map(Endpoint, gateways, cached)))
         finally:
             runner.run(stack.aclose())
 
 
 @pytest.fixture(params=["one server", pytest.param("a cluster", marks=pytest.mark.long)])
 def caches(request: pytest.FixtureRequest, storage_settings: StorageSettings) -> StorageSettings:
-    """Where what is cached is kept."""
+    """Settings with the caches in one Redis server, or in a cluster."""
     if request.param == "one server":
         return storage_settings
     return replace(
@@ -880,11 +915,11 @@ def test_the_service_answers_as_the_model_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level(logging.ERROR, "storage")  # each write without Redis is a warning
-    monkeypatch.setattr(write_through_edges, "DRAIN_S_MAX", 30)  # however busy the machine is
+    monkeypatch.setattr(write_through_edges, "DRAIN_S_MAX", 30)  # also on a busy machine
     profile = settings()
     chosen = settings(
         profile, max_examples=max(1, profile.max_examples // 4), stateful_step_count=30
     )
-    with opened_world(caches) as world:
-        machine = cast("type[Service]", partial(Service, world))  # called, and nothing else
+    with opened_deployment(caches) as deployment:
+        machine = cast("type[Service]", partial(Service, deployment))  # it is only called
         run_state_machine_as_test(machine, settings=chosen)

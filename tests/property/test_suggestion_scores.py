@@ -1,4 +1,4 @@
-"""The order of candidates equals that of scores computed in the most obvious way."""
+"""Candidates are in the order of scores that are computed directly."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
