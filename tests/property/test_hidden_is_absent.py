@@ -18,6 +18,7 @@ from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
 from graph.privacy import Audience
 from resolvers.policy import Policy
+from storage.postgres.sampled_users import PostgresSampledUsers
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import Said, edges
@@ -239,7 +240,15 @@ def _unordered(suggestions: Any, users: Sequence[int]) -> list[tuple[object, ...
 
 
 @pytest.fixture
-async def kith(stores: Stores, storage_settings: StorageSettings) -> AsyncIterator[Kith]:
+async def kith(
+    stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Kith]:
+    """Gateways that suggest no popular users, who could be users of other graphs."""
+
+    async def no_users(_: PostgresSampledUsers) -> Sequence[UserId]:
+        return ()
+
+    monkeypatch.setattr(PostgresSampledUsers, "now", no_users)
     async with AsyncExitStack() as stack:
         gateways = {
             hidden: await stack.enter_async_context(
