@@ -251,7 +251,7 @@ async def test_a_start_without_keys_waits_for_the_provider_in_the_background(
             await authentication.probes()["identity_keys"]()
         provider.headers = []
         provider.serve_keys(jwk(KEY_1, kid="one"))
-        provider.hangs.set()
+        provider.answers.set()
         await until(partial(accepts, authentication, token(KEY_1, "one")), "the provider is back")
         for probe in authentication.probes().values():
             await probe()
@@ -266,11 +266,10 @@ async def test_an_unreachable_provider_does_not_delay_the_start() -> None:
 
 async def test_a_request_waits_for_a_fetch_up_to_a_limit(provider: Provider) -> None:
     async with authenticating(provider, wait_ms=10) as authentication:
-        provider.hangs.clear()
+        provider.answers.clear()
         assert await rejection(authentication, token(KEY_2, "two")) == UNAVAILABLE
-        await authentication.probes()[
-            "identity_provider"
-        ]()  # the fetch still runs, and has not failed
+        # The fetch still runs, and has not failed.
+        await authentication.probes()["identity_provider"]()
         assert authentication.identify(token(KEY_1, "one")) == Identity(42)
 
 
@@ -293,7 +292,7 @@ async def test_the_number_of_waiting_requests_is_bounded(
 async def test_a_cancelled_request_does_not_cancel_the_fetch(provider: Provider) -> None:
     async with authenticating(provider) as authentication:
         provider.serve_keys(jwk(KEY_2, kid="two"))
-        provider.hangs.clear()
+        provider.answers.clear()
         cancelled, other = (
             asyncio.create_task(authentication.authenticate(token(KEY_2, "two", jti=name)))
             for name in ("cancelled", "other")
@@ -304,7 +303,7 @@ async def test_a_cancelled_request_does_not_cancel_the_fetch(provider: Provider)
 
         await until(is_fetching, "the keys are being fetched")
         cancelled.cancel()
-        provider.hangs.set()
+        provider.answers.set()
         assert await other == Identity(42)
 
 
