@@ -14,8 +14,8 @@ from tests.support.image_stack import DOCKER, Stack, own
 
 @pytest.fixture
 async def circle(stores: Stores) -> None:
-    """Users 1 to 50. Each follows three others; no two follow each other."""
-    pairs = [(u, (u + step) % 50 + 1) for u in range(1, 51) for step in (0, 7, 47)]
+    """Users 1 to 50. Each follows three others, and is friends with two of them."""
+    pairs = [(u, (u + step) % 50 + 1) for u in range(1, 51) for step in (0, 7, 48)]
     await follows(stores, *(pair for pair in pairs if pair[0] != pair[1]))
     await drain_all(stores)
 

@@ -16,7 +16,6 @@ from tests.support.gateway import Gateway, running_gateway
 from workers import job_metrics, main, spaces
 
 ROOT = Path(__file__).parents[2]
-BASE_UNITS = ("_seconds", "_bytes")
 OTHER_UNITS = re.compile(r"_(ms|milliseconds|minutes|us|kb|mb|percent)(_|$)")
 
 

@@ -271,7 +271,8 @@ async def test_every_line_of_a_json_log_parses(
 ) -> None:
     arguments = ("--workers", workers, "--log-format", "json")
     async with serving(storage_settings, path, *arguments) as serve:
-        os.kill((serve.children() or [0])[0], signal.SIGKILL if workers == "2" else 0)
+        if workers == "2":
+            os.kill(serve.children()[0], signal.SIGKILL)
         assert await serve.is_ready()
     records = [json.loads(line) for line in serve.lines]
     assert records

@@ -67,7 +67,7 @@ async def test_a_busy_pool_gives_connections_to_a_waiting_pool(
 async def test_a_wait_that_times_out_or_is_cancelled_leaks_no_connection(
     storage_settings: StorageSettings,
 ) -> None:
-    async with pools(storage_settings, 1, wait_s=0.05) as (budget, one, other):
+    async with pools(storage_settings, 1, wait_s=1) as (budget, one, other):
         async with one.connection() as connection:
             await connection.fetch("SELECT 1")
             with pytest.raises(Overloaded):

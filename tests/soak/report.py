@@ -51,7 +51,9 @@ def _counts(counter: Counter[str]) -> str:
 def _rates(rates: list[tuple[float, float]]) -> str:
     if len(rates) < 2:
         return "the rates were not sampled"
-    writes, reads = (statistics.quantiles(each, n=10) for each in zip(*rates, strict=True))
+    writes, reads = (
+        statistics.quantiles(each, n=10, method="inclusive") for each in zip(*rates, strict=True)
+    )
     return (
         f"answered without an error, in {len(rates)} samples: median {writes[4]:.0f} writes/s and "
         f"{reads[4]:.0f} reads/s, slowest tenth {writes[0]:.0f} and {reads[0]:.0f}"
@@ -61,7 +63,7 @@ def _rates(rates: list[tuple[float, float]]) -> str:
 def _waits(waits: list[float]) -> str:
     if len(waits) < 2:
         return "the age of waiting changes was not sampled"
-    parts = statistics.quantiles(waits, n=100)
+    parts = statistics.quantiles(waits, n=100, method="inclusive")
     return (
         f"age of the oldest waiting change, over {len(waits)} samples: p50 {parts[49]:.2f} s, "
         f"p99 {parts[98]:.2f} s, longest {max(waits):.2f} s"
