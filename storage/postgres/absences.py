@@ -22,18 +22,18 @@ log = logging.getLogger(__name__)
 ABSENT_MAX = 500_000
 """Takes about 40 MB of memory. Above it, the absent accounts with the highest ids stay visible."""
 
-ROWS = 20_000
+ROWS_PER_STATEMENT = 20_000
 """Rows per statement, which takes some tens of milliseconds."""
 
 OVERLAP_US = 15_000_000
-"""Each read repeats this much: a change may commit after a read with an earlier timestamp, or come
-from a server whose clock is behind."""
+"""A read of changes starts this long before the previous read: a change may be committed later than
+its timestamp says, or its timestamp may come from a server whose clock is behind."""
 
 RETRY_S = 0.5
-"""Pause after a failed read. `as_of` ignores it."""
+"""Pause after a failed read. `as_of` reads without it."""
 
-WHOLE_S = 600
-"""How often the whole set is read, in case clocks differ by more than the overlap."""
+FULL_READ_INTERVAL_S = 600
+"""How often the whole set is read, in case clocks differ by more than `OVERLAP_US`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,22 @@ class PostgresAbsences:
     def __init__(self, postgres: Postgres, age_s: float) -> None:
         self._postgres = postgres
         self._age_s = age_s
-        self._known: set[UserId] = set()
+        self._absent: set[UserId] = set()
         self._read_at: float | None = None
         self._retry_at = 0.0
-        self._whole_at = 0.0
+        self._full_read_at = 0.0
         self._as_of_us = 0
-        """The database clock's time of the known state."""
+        """When `_absent` was read, by the database's clock."""
         self._expiries = 0
+        """How often `expire` was called."""
         self._expiries_read = 0
         """Value of `_expiries` before the last successful read."""
         self._reading = asyncio.Lock()
 
     async def now(self) -> Set[UserId]:
-        if self._is_old() and self._may_try():
+        if self._is_old() and self._may_read():
             async with self._reading:  # one task reads, the others wait for it
-                if self._is_old() and self._may_try():
+                if self._is_old() and self._may_read():
                     try:
                         await self._read()
                     except Unavailable:
@@ -75,19 +76,20 @@ class PostgresAbsences:
                         log.warning(
                             "cannot read absent accounts from PostgreSQL; using those last read"
                         )
-        return self._known
+        return self._absent
 
     async def as_of(self, at_us: int) -> Set[UserId]:
-        if self._lacks(at_us):
+        if self._may_lack_changes_until(at_us):
             async with self._reading:
-                if self._lacks(at_us):
+                if self._may_lack_changes_until(at_us):
                     await self._read()
         return await self.now()
 
     def expire(self) -> None:
         self._expiries += 1
 
-    def _lacks(self, at_us: int) -> bool:
+    def _may_lack_changes_until(self, at_us: int) -> bool:
+        """Whether the set may lack changes that were made by the time `at_us`."""
         return self._expiries_read != self._expiries or self._as_of_us < at_us
 
     def _is_old(self) -> bool:
@@ -95,15 +97,15 @@ class PostgresAbsences:
             return True
         return time.monotonic() - self._read_at >= self._age_s
 
-    def _may_try(self) -> bool:
+    def _may_read(self) -> bool:
         return self._read_at is None or time.monotonic() >= self._retry_at
 
     async def _read(self) -> None:
         started, expiries = time.monotonic(), self._expiries
         try:
-            if self._read_at is None or started - self._whole_at >= WHOLE_S:
+            if self._read_at is None or started - self._full_read_at >= FULL_READ_INTERVAL_S:
                 await self._read_all()
-                self._whole_at = started
+                self._full_read_at = started
             else:
                 await self._read_changes()
         except Unavailable:
@@ -112,28 +114,28 @@ class PostgresAbsences:
         self._read_at, self._expiries_read = started, expiries
 
     async def _read_all(self) -> None:
-        clock, *rows = await self._postgres.fetch(_SQL.all_absent, 0, ROWS)
-        known = {UserId(row["user_id"]) for row in rows}
-        while len(rows) == ROWS and len(known) < ABSENT_MAX:
-            _, *rows = await self._postgres.fetch(_SQL.all_absent, max(known), ROWS)
-            known.update(row["user_id"] for row in rows)
-        if len(known) >= ABSENT_MAX:
+        clock, *rows = await self._postgres.fetch(_SQL.all_absent, 0, ROWS_PER_STATEMENT)
+        users = {UserId(row["user_id"]) for row in rows}
+        while len(rows) == ROWS_PER_STATEMENT and len(users) < ABSENT_MAX:
+            _, *rows = await self._postgres.fetch(_SQL.all_absent, max(users), ROWS_PER_STATEMENT)
+            users.update(row["user_id"] for row in rows)
+        if len(users) >= ABSENT_MAX:
             log.warning("%d accounts are absent; further ones are not hidden", ABSENT_MAX)
-        self._known, self._as_of_us = known, clock["now"]
+        self._absent, self._as_of_us = users, clock["now"]
 
     async def _read_changes(self) -> None:
-        place = (self._as_of_us - OVERLAP_US, 0)
-        clock, *rows = await self._postgres.fetch(_SQL.lately_changed, *place, ROWS)
-        self._take(rows)
-        while len(rows) == ROWS:
-            place = (rows[-1]["changed_at"], rows[-1]["user_id"])
-            _, *rows = await self._postgres.fetch(_SQL.lately_changed, *place, ROWS)
-            self._take(rows)
+        after = (self._as_of_us - OVERLAP_US, 0)
+        clock, *rows = await self._postgres.fetch(_SQL.lately_changed, *after, ROWS_PER_STATEMENT)
+        self._apply_changes(rows)
+        while len(rows) == ROWS_PER_STATEMENT:
+            after = (rows[-1]["changed_at"], rows[-1]["user_id"])
+            _, *rows = await self._postgres.fetch(_SQL.lately_changed, *after, ROWS_PER_STATEMENT)
+            self._apply_changes(rows)
         self._as_of_us = clock["changed_at"]
 
-    def _take(self, rows: Sequence[Record]) -> None:
-        for user, _, absent in rows:
-            if not absent:
-                self._known.discard(user)
-            elif len(self._known) < ABSENT_MAX:
-                self._known.add(user)
+    def _apply_changes(self, rows: Sequence[Record]) -> None:
+        for user, _, is_absent in rows:
+            if not is_absent:
+                self._absent.discard(user)
+            elif len(self._absent) < ABSENT_MAX:
+                self._absent.add(user)

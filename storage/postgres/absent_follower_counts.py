@@ -1,8 +1,8 @@
 """Maintains the absent follower counts.
 
-When an account's state changes, a worker adjusts the counts of all users whom it follows: their
-number is bounded, unlike the number of its followers. The worker locks all lanes meanwhile, so that
-no drain applies an edge that is being counted.
+When the state of an account changes, a worker counts the account: it adjusts the counts of all
+users whom the account follows, whose number is bounded, unlike that of its followers. The worker
+locks all lanes meanwhile, so that no drain applies an edge that is being counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from storage.postgres.lanes import keep_lane_count
 from storage.postgres.profiles import FOLLOWERS_MAX
 
 EDGES_MAX = 2_000
-"""Edges of all accounts counted in one batch: about 25 ms, for which every drain waits."""
+"""Edges of all accounts that one batch counts: about 25 ms, for which every drain waits."""
 
-COUNT_S = 15
-"""The time limit of a worker's job: enough for an account that follows over a million users."""
+COUNT_TIMEOUT_S = 15
+"""The statement timeout of a batch: enough for an account that follows over a million users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ _SQL = sql.load(_Statements, "absent_follower_counts")
 
 
 class Counted(NamedTuple):
-    """Number of accounts counted, and the users with many followers whose totals have changed."""
+    """The number of accounts that a batch has counted, and the users with many followers whose
+    totals have changed."""
 
     accounts: int
     users: Sequence[UserId]
@@ -55,58 +56,58 @@ class AbsentFollowerCounts:
         self._followers_max = followers_max
 
     async def waiting(self, limit: int) -> int:
-        """Number of accounts that are not counted since their state changed, up to `limit`."""
+        """Number of accounts that were not counted since their state changed, up to `limit`."""
         row = await self._postgres.row(_SQL.waiting, limit)
         assert row is not None
         return int(row["count"])
 
     async def update(self, limit: int) -> Counted:
         """Count up to `limit` accounts whose state has changed, fewer if they follow many users.
-        Returns zero if another process is counting.
+        Counts none if another process is counting.
 
-        `users` leaves out users with few followers: while an account is not counted, their absent
-        followers are looked up, so their totals were right already.
+        `Counted.users` leaves out users with few followers: while an account is not counted, the
+        absent followers of these users are looked up, so their totals were right already.
         """
         if not await self.waiting(1):
             return Counted(0, ())
         async with self._postgres.connection() as connection, connection.transaction():
-            turn = await connection.row(_SQL.try_lock, locks.ABSENT_FOLLOWER_COUNTS)
-            if not (turn and turn["is_mine"]):
+            lock = await connection.row(_SQL.try_lock, locks.ABSENT_FOLLOWER_COUNTS)
+            if not (lock and lock["is_mine"]):
                 return Counted(0, ())
             await keep_lane_count(connection)
             await connection.row(_SQL.lock_lanes, locks.LANE)
-            await connection.row(_SQL.raise_timeout, f"{COUNT_S}s")
-            # A separate statement, so that its snapshot is newer than the commit of a lane's
-            # previous holder.
+            await connection.row(_SQL.raise_timeout, f"{COUNT_TIMEOUT_S}s")
+            # The next statement is separate, so that its snapshot is newer than the commits of the
+            # transactions that held the locks before.
             if connection.is_citus:
                 return await _update_on_citus(connection, limit, self._followers_max)
-            nobody, *rows = await connection.fetch(
-                _SQL.update_counts, limit, self._followers_max, EDGES_MAX, timeout=COUNT_S
+            totals_row, *rows = await connection.fetch(
+                _SQL.update_counts, limit, self._followers_max, EDGES_MAX, timeout=COUNT_TIMEOUT_S
             )
-        return Counted(nobody["accounts"], [row["user_id"] for row in rows])
+        return Counted(totals_row["accounts"], [row["user_id"] for row in rows])
 
 
 async def _update_on_citus(connection: Connection, limit: int, followers_max: int) -> Counted:
-    """Do the steps of the plain statement in statements of their own, each a task for each shard
-    with rows of it."""
+    """Do the same as `update_counts` in several statements, each of which Citus can run on the
+    shards that have its rows."""
     waiting = await connection.fetch(_SQL.first_on_citus, limit)
     steps = {row["user_id"]: row["step"] for row in waiting}
     found = await connection.fetch(_SQL.edges_on_citus, list(steps))
-    users = _up_to_edges_max(list(steps), {row["user_id"]: row["edges"] for row in found})
-    await connection.fetch(_SQL.hold_followed_on_citus, users, timeout=COUNT_S)
+    users = _first_with_few_edges(list(steps), {row["user_id"]: row["edges"] for row in found})
+    await connection.fetch(_SQL.hold_followed_on_citus, users, timeout=COUNT_TIMEOUT_S)
     rows = await connection.fetch(
         _SQL.update_counts_on_citus,
         users,
         [steps[user] for user in users],
         followers_max,
-        timeout=COUNT_S,
+        timeout=COUNT_TIMEOUT_S,
     )
     await connection.fetch(_SQL.mark_counted_on_citus, users)
     return Counted(len(users), [row["user_id"] for row in rows])
 
 
-def _up_to_edges_max(users: Sequence[UserId], edges: Mapping[UserId, int]) -> Sequence[UserId]:
-    """The first users who together have at most `EDGES_MAX` edges, or the first one."""
+def _first_with_few_edges(users: Sequence[UserId], edges: Mapping[UserId, int]) -> Sequence[UserId]:
+    """The first of `users`, who together have at most `EDGES_MAX` edges; at least one of them."""
     sums = accumulate(edges.get(user, 0) for user in users)
     fitting = sum(1 for total in sums if total <= EDGES_MAX)
     return users[: max(1, fitting)]

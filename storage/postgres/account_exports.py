@@ -1,4 +1,4 @@
-"""All that is stored about one user, in ranges."""
+"""Reads all that is stored about one user, in ranges."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ from storage.postgres.connection.pool import Postgres
 from storage.postgres.receipts import read_undo_record
 
 _DERIVED = "it is computed from columns that are exported"
-_OWNERS = "only the owner of the edge may see it"
+_ONLY_OWNER = "only the owner of the edge may see it"
 
 EXPORTED: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "account": {"is_counted": "it is a state of a job"},
         "following": {},
         "follower": {
-            "version": f"{_OWNERS}: it also changes with the flags",
-            "flags": _OWNERS,
+            "version": f"{_ONLY_OWNER}: it also changes with the flags",
+            "flags": _ONLY_OWNER,
         },
         "following_count": dict.fromkeys(
             ("follows", "friends", "whispers", "requests", "blocks", "specials", "mutes"), _DERIVED
@@ -100,7 +100,7 @@ class PostgresAccountExports:
 
     async def account(self, user: UserId) -> AccountEntry:
         row = await self._postgres.row(_SQL.account, user)
-        own = await self._postgres.row(_SQL.own_counts, user)
+        count_row = await self._postgres.row(_SQL.own_counts, user)
         assert row is not None
         return AccountEntry(
             account_of(row),
@@ -108,8 +108,8 @@ class PostgresAccountExports:
             row["changed_at"],
             row["deleted_at"],
             row["erased_at"],
-            0 if own is None else own["paced_until"],
-            NEVER_SEEN if own is None else own["followers_seen"],
+            0 if count_row is None else count_row["paced_until"],
+            NEVER_SEEN if count_row is None else count_row["followers_seen"],
         )
 
     async def outgoing(self, user: UserId, after: UserId, limit: int) -> Sequence[OutgoingEntry]:

@@ -40,10 +40,12 @@ class PostgresAccountStates:
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         rows = await self._postgres.fetch(_SQL.states, list(users))
         deleted = [row["user_id"] for row in rows if row["state"] == AccountState.DELETED]
-        left: dict[UserId, int] = {}
+        edges_left: dict[UserId, int] = {}
         if deleted:
-            left = dict(map(tuple, await self._postgres.fetch(_SQL.edges_left, deleted)))
-        found = {UserId(row["user_id"]): _status(row, left.get(row["user_id"], 0)) for row in rows}
+            edges_left = dict(map(tuple, await self._postgres.fetch(_SQL.edges_left, deleted)))
+        found = {
+            UserId(row["user_id"]): _status(row, edges_left.get(row["user_id"], 0)) for row in rows
+        }
         return {user: found.get(user, ACTIVE_STATUS) for user in users}
 
     async def change(

@@ -45,49 +45,49 @@ class PostgresAccounts:
         request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        return await self._changed(user, change.of, Outcome.ACCOUNT_NOT_ACTIVE, request, pace)
+        return await self._change(user, change.of, Outcome.ACCOUNT_NOT_ACTIVE, request, pace)
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: IdempotentRequest | None = None
     ) -> Saved:
         limited = partial(replace, following_limit=limit)
-        return await self._changed(user, limited, Outcome.ACCOUNT_DELETED, request)
+        return await self._change(user, limited, Outcome.ACCOUNT_DELETED, request)
 
-    async def _changed(
+    async def _change(
         self,
         user: UserId,
         rule: Callable[[Account], Account],
-        deleted: Outcome,
+        outcome_if_deleted: Outcome,
         request: IdempotentRequest | None,
         pace: Pace | None = None,
     ) -> Saved:
-        async def changed(connection: Connection) -> Saved:
-            return await _change(connection, user, rule, deleted, request, pace)
+        async def save(connection: Connection) -> Saved:
+            return await _save(connection, user, rule, outcome_if_deleted, request, pace)
 
-        return await in_transaction(self._postgres, user, changed)
+        return await in_transaction(self._postgres, user, save)
 
 
-async def _change(
+async def _save(
     connection: Connection,
     user: UserId,
     rule: Callable[[Account], Account],
-    deleted: Outcome,
+    outcome_if_deleted: Outcome,
     request: IdempotentRequest | None,
     pace: Pace | None,
 ) -> Saved:
     row = await lock_account(connection, user)
-    was, now = account_of(row), row["now"]
+    previous, now = account_of(row), row["now"]
     if row["state"] == AccountState.DELETED:
-        return Saved(deleted, was)
-    saved = _saved(was, rule(was))
-    if saved.outcome is Outcome.UPDATED:
-        await connection.fetch(_SQL.write_account, user, *_columns(saved.account))
-    undone = replace(saved, account=was)
-    return await complete(connection, user, user, saved, now, request, pace, rolled_back=undone)
+        return Saved(outcome_if_deleted, previous)
+    result = _result(previous, rule(previous))
+    if result.outcome is Outcome.UPDATED:
+        await connection.fetch(_SQL.write_account, user, *_columns(result.account))
+    unsaved = replace(result, account=previous)
+    return await complete(connection, user, user, result, now, request, pace, rolled_back=unsaved)
 
 
-def _saved(was: Account, account: Account) -> Saved:
-    return Saved(Outcome.UNCHANGED if account == was else Outcome.UPDATED, account)
+def _result(previous: Account, changed: Account) -> Saved:
+    return Saved(Outcome.UNCHANGED if changed == previous else Outcome.UPDATED, changed)
 
 
 def _columns(account: Account) -> tuple[bool, int, int, int | None]:

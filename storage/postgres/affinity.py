@@ -39,10 +39,11 @@ KEPT = 2_000
 rank unless the user has removed it. The purge enforces it, so there may be more for a minute."""
 
 CROWDED_BATCH = 100
-"""Users for each statement of the purge, which locks their count rows briefly."""
+"""Users with too many ranks whom one statement of the purge takes, locking their count rows
+briefly."""
 
 FORGOTTEN_BATCH = 1_000
-"""Rows per statement, when an account is erased: some milliseconds."""
+"""Rows that one statement deletes when an account is erased: some milliseconds."""
 
 
 class PostgresAffinity:
@@ -52,8 +53,8 @@ class PostgresAffinity:
         self._postgres = postgres
 
     async def record(self, ranks: Mapping[Pair, float]) -> Set[Pair]:
-        """Add to the rank of each pair, durable when it returns: in one statement, or on Citus in
-        one transaction with a statement for each shard.
+        """Add to the rank of each pair, durably: in one statement, or on Citus in one transaction
+        with a statement for each shard.
 
         Returns the recorded pairs: all except those with a deleted account.
         """
@@ -88,17 +89,17 @@ class PostgresAffinity:
 
     async def prune(self, limit: int = 10_000) -> int:
         """Delete the lowest ranks of users who have too many, for about `limit` users at most."""
-        gone = taken = 0
-        while taken < limit:
+        deleted = users_done = 0
+        while users_done < limit:
             crowded = await self._take_crowded()
             for user in crowded:
                 row = await self._postgres.row(_SQL.prune, user, KEPT)
                 assert row is not None
-                gone += row["count"]
-            taken += len(crowded)
+                deleted += row["count"]
+            users_done += len(crowded)
             if len(crowded) < CROWDED_BATCH:
                 break
-        return gone
+        return deleted
 
     async def _take_crowded(self) -> Sequence[UserId]:
         if not await self._postgres.is_citus():
@@ -115,7 +116,8 @@ class PostgresAffinity:
         return taken
 
     async def forget(self, user: UserId, limit: int = FORGOTTEN_BATCH) -> int:
-        """Delete at most `limit` ranks of a user and of others for that user.
+        """Delete at most `limit` of the ranks that a user has for others or others have for the
+        user.
 
         Returns the number deleted; less than `limit` means that none is left. For accounts that are
         being erased; safe to repeat, one short statement per call, or on Citus one for each shard.
@@ -124,21 +126,21 @@ class PostgresAffinity:
             return await self._forget_by_shard(user, limit)
         row = await self._postgres.row(_SQL.forget, user, limit)
         assert row is not None
-        gone: int = row["count"]
-        return gone
+        deleted: int = row["count"]
+        return deleted
 
     async def _forget_by_shard(self, user: UserId, limit: int) -> int:
-        """Like `forget`. Each statement is a transaction, so none waits for a batch while it holds
-        rows that the batch needs."""
+        """Like `forget`. Each statement is a transaction of its own, so none waits for a concurrent
+        `record` while it has locked rows that the `record` needs."""
         (own,) = await self._postgres.fetch(_SQL.forget_on_citus, user, limit)
-        gone: int = own["count"]
-        if gone == limit:
-            return gone
-        found = await self._postgres.fetch(_SQL.find_sources_on_citus, user, limit - gone)
+        deleted: int = own["count"]
+        if deleted == limit:
+            return deleted
+        found = await self._postgres.fetch(_SQL.find_sources_on_citus, user, limit - deleted)
         sources = [UserId(row["user_id"]) for row in found]
         for group in await by_shard(self._postgres, sources, UserId):
             await self._postgres.fetch(_SQL.forget_of_on_citus, user, group)
-        return gone + len(sources)
+        return deleted + len(sources)
 
 
 async def _record(postgres: Postgres | Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
@@ -150,13 +152,13 @@ async def _record(postgres: Postgres | Connection, ranks: Mapping[Pair, float]) 
 
 
 async def _record_by_shard(connection: Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
-    """Record the pairs of each shard in turn, so that two batches cannot deadlock."""
+    """Record the pairs of one shard after the other, so that two calls cannot deadlock."""
     if not ranks:
         return frozenset()
     recorded: set[Pair] = set()
     for pairs in await by_shard(connection, ranks, lambda pair: pair.source):
         users, others = (list(column) for column in zip(*pairs, strict=True))
-        scores = [ranks[pair] for pair in pairs]
-        rows = await connection.fetch(_SQL.record_on_citus, users, others, scores)
+        values = [ranks[pair] for pair in pairs]
+        rows = await connection.fetch(_SQL.record_on_citus, users, others, values)
         recorded |= {Pair(UserId(user), UserId(other)) for user, other in rows}
     return recorded

@@ -22,19 +22,20 @@ from storage.postgres.connection.acquired import Record
 from storage.postgres.connection.pool import Postgres
 
 LEASE_S = 15
-"""How long a worker has an operation after it has begun a slice. Another worker continues the
-operation of a killed one after this time."""
+"""How long a worker holds an operation after it has begun a slice. If the worker is killed, another
+one continues the operation after this time."""
 
-RESULTS = 20
-"""The slices whose results are read at once: up to some hundred kilobytes."""
+RESULT_SLICES_MAX = 20
+"""Slices whose results one call reads: up to some hundred kilobytes."""
 
-ENDED_AT_ONCE = 20
-"""The operations and uploads that one purge deletes."""
+PURGED_MAX = 20
+"""The most ended operations, and the most incomplete uploads, that one purge deletes."""
 
 UPLOAD_KEPT_S = 3_600
 """How long an upload may take."""
 
-_DELETED_AT_ONCE = 1_000
+_DELETED_SLICES_MAX = 1_000
+"""The limit in the statement `delete_slices`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class PostgresBulkOperations:
     async def find(self, key: BulkKey) -> BulkOperation | None:
         row = await self._postgres.row(_SQL.find, key.number)
         operation = None if row is None else _operation(row)
+        # Another key may have the same number, which is a digest.
         return operation if operation is not None and operation.key == key else None
 
     async def count_open(self, limit: int) -> int:
@@ -112,13 +114,13 @@ class PostgresBulkOperations:
 
     async def results(self, operation: BulkOperation, first: int) -> Sequence[tuple[int, bytes]]:
         rows = await self._postgres.fetch(
-            _SQL.read_results, operation.key.number, operation.upload, first, RESULTS
+            _SQL.read_results, operation.key.number, operation.upload, first, RESULT_SLICES_MAX
         )
         return [(row["number"], row["results"]) for row in rows]
 
 
 class BulkQueue:
-    """The operations that have not ended, for workers."""
+    """What the workers do with the operations of a space: apply, publish and purge them."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -132,22 +134,24 @@ class BulkQueue:
         return [row["operation_key"] for row in await self._postgres.fetch(_SQL.find_open, limit)]
 
     async def begin(self, number: int, lease: UUID) -> BulkSlice | None:
-        """Lease an operation for `LEASE_S` and begin its next slice. None: it has ended, or another
-        worker applies it."""
+        """Lease an operation for `LEASE_S` and begin its next slice. Returns None if it has ended,
+        or another worker applies it."""
         row = await self._postgres.row(_SQL.begin_slice, number, lease, LEASE_S * 1_000_000)
         if row is None:
             return None
         operation, done = _operation(row), row["done"]
-        found = await self._postgres.row(_SQL.read_slice, number, operation.upload, done)
-        assert found is not None
-        lines = tuple(map(BulkLine._make, enumerate(found["lines"] or (), found["first_line"])))
+        slice_row = await self._postgres.row(_SQL.read_slice, number, operation.upload, done)
+        assert slice_row is not None
+        lines = tuple(
+            map(BulkLine._make, enumerate(slice_row["lines"] or (), slice_row["first_line"]))
+        )
         return BulkSlice(operation, done, lines, row["is_repeated"])
 
     async def finish(
         self, applied: BulkSlice, lease: UUID, results: SliceResults
     ) -> BulkState | None:
-        """Store the results of a slice. Returns the state of the operation; None if the lease is
-        lost, and nothing was stored."""
+        """Store the results of a slice. Returns the state of the operation; or None, and nothing is
+        stored, if another worker has the lease or the operation has ended."""
         number = applied.operation.key.number
         row = await self._postgres.row(
             _SQL.finish_slice, number, lease, applied.number, results.lines, *results.counts
@@ -164,8 +168,8 @@ class BulkQueue:
         return list(map(_operation, await self._postgres.fetch(_SQL.find_unpublished, limit)))
 
     async def mark_published(self, operation: BulkOperation) -> None:
-        """Record that the event of an end was published, and add it for the endpoints of webhooks
-        in the same transaction. Does nothing if it was recorded before."""
+        """Record that the event of the operation's end was published, and insert its deliveries to
+        webhook endpoints in the same transaction. Does nothing if it was recorded before."""
         is_citus = await self._postgres.is_citus()
         new_id = _SQL.new_delivery_id_on_citus if is_citus else _SQL.new_delivery_id
         row = await self._postgres.row(new_id)
@@ -178,8 +182,8 @@ class BulkQueue:
     async def purge(self, kept_s: float) -> int:
         """Delete some operations that ended more than `kept_s` ago, and uploads that were not
         completed. Returns how many."""
-        ended = await self._postgres.fetch(_SQL.find_ended, kept_s, ENDED_AT_ONCE)
-        abandoned = await self._postgres.fetch(_SQL.find_abandoned, UPLOAD_KEPT_S, ENDED_AT_ONCE)
+        ended = await self._postgres.fetch(_SQL.find_ended, kept_s, PURGED_MAX)
+        abandoned = await self._postgres.fetch(_SQL.find_abandoned, UPLOAD_KEPT_S, PURGED_MAX)
         for row in (*ended, *abandoned):
             await _delete_slices(self._postgres, row["operation_key"], row["upload"])
         for row in ended:  # last, so that slices always have an operation or are abandoned
@@ -210,8 +214,8 @@ def _operation(row: Record) -> BulkOperation:
 
 async def _delete_slices(postgres: Postgres, operation_key: int, upload: UUID) -> None:
     """Delete the slices of an upload, a bounded number with each statement."""
-    deleted = _DELETED_AT_ONCE
-    while deleted == _DELETED_AT_ONCE:
+    deleted = _DELETED_SLICES_MAX
+    while deleted == _DELETED_SLICES_MAX:
         row = await postgres.row(_SQL.delete_slices, operation_key, upload)
         assert row is not None
         deleted = row["count"]

@@ -1,7 +1,7 @@
 """Canaries: changes of no user, which measure how long any change takes to reach the caches.
 
-They are rows of the outbox with ids below zero, so no request can read them. A drain treats them as
-changes, except that they have no reverse row and no event.
+They are rows of the outbox with user ids below zero, so no request can read them. A drain treats
+them as changes, except that they have no reverse row and no event.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,12 +39,13 @@ class Canaries:
 
     async def answer(self, changes: Iterable[EdgeChange]) -> None:
         """Record that these canaries have reached the caches."""
-        found = [(-1 - change.pair.source, change.edge.version) for change in changes]
-        lanes, written_at = zip(*found, strict=True)
+        # The source of the canary of lane 3 is -4: see `write_canaries`.
+        written = [(-1 - change.pair.source, change.edge.version) for change in changes]
+        lanes, written_at = zip(*written, strict=True)
         await self._postgres.fetch(_SQL.answer_canaries, list(lanes), list(written_at))
 
     async def lags(self) -> dict[Lane, float]:
-        """How long the last canary of each lane took, in seconds. One that waits for longer than
-        that counts with its age."""
+        """For each lane, in seconds: how long the last canary to reach the caches took, or for how
+        long the present one has been waiting, if that is longer."""
         rows = await self._postgres.fetch(_SQL.lags)
         return {Lane(row["lane"]): row["lag"] / 1_000_000 for row in rows}

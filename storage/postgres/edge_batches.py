@@ -13,7 +13,7 @@ from storage.postgres import sql
 from storage.postgres.connection.acquired import Connection
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.transactions import repeat_cancelled
-from storage.postgres.edges import committed_by, decision_parameter, unpublished_edges
+from storage.postgres.edges import decision_parameter, latest_commit_at, unpublished_edges
 from storage.postgres.pair_states import end_in, pair_state
 
 PairChange = tuple[Pair, Rule]
@@ -40,63 +40,66 @@ class PostgresEdgeBatches:
     async def change_many(
         self, changes: Sequence[PairChange], before_write: Callable[[], Awaitable[None]]
     ) -> list[Decision | Exception | None]:
-        """Decide changes of different pairs, and write the decisions in one transaction. Return the
-        decision of each, or the error that the rule has raised, or `ReceiptExists` or
-        `ReceiptConsumed`; None: nothing was written, because another writer was first, so change
-        the pair by `change`.
+        """Decide changes of different pairs, and write the decisions in one transaction.
 
-        `before_write` is awaited before each try to write. If it raises, nothing is written.
+        Returns for each change the decision, the error that the rule has raised, `ReceiptExists` or
+        `ReceiptConsumed`; or None if nothing was written and `PostgresEdges.change` must change the
+        pair: another writer was first, a condition might not hold, or the database has Citus.
+
+        `before_write` is awaited before the decisions are written. If it raises, none is.
         """
         async with self._postgres.connection() as connection:
-            if connection.is_citus:  # locks of several machines have no common order
+            if connection.is_citus:  # locks on several machines have no common order
                 return [None] * len(changes)
             began = time.monotonic()
-            states, self.lanes = await _read_many(connection, [pair for pair, _ in changes])
-            decided: list[Decision | Exception | None] = []
+            states, self.lanes = await _read_states(connection, [pair for pair, _ in changes])
+            results: list[Decision | Exception | None] = []
             writes: list[_Write] = []
             for (pair, rule), state in zip(changes, states, strict=True):
                 try:
                     decision = rule(state)
                 except Exception as error:
-                    decided.append(error)
+                    results.append(error)
                     continue
                 if decision.steps or decision.receipt:
-                    writes.append(_Write(len(decided), pair, state, decision))
-                    decided.append(None)
+                    writes.append(_Write(len(results), pair, state, decision))
+                    results.append(None)
                 else:
                     unpublished = unpublished_edges(state, decision)
-                    decided.append(replace(decision, at=state.read_at, unpublished=unpublished))
+                    results.append(replace(decision, at=state.read_at, unpublished=unpublished))
             if writes:
                 await before_write()
-                results = await _write_many(connection, writes)
+                statuses = await _write_decisions(connection, writes)
                 took_us = int((time.monotonic() - began) * 1_000_000)
-                for write, result in zip(writes, results, strict=True):
-                    decided[write.place] = _result(write, result, took_us)
-        return decided
+                for write, status in zip(writes, statuses, strict=True):
+                    results[write.number] = _decision_or_error(write, status, took_us)
+        return results
 
 
 class _Write(NamedTuple):
-    """A decision to write, and its place among the changes."""
+    """A decision to write, and the number of its change, from 0."""
 
-    place: int
+    number: int
     pair: Pair
     state: PairState
     decision: Decision
 
 
-def _result(write: _Write, result: str, took_us: int) -> Decision | Exception | None:
-    if result == "written":
+def _decision_or_error(write: _Write, status: str, took_us: int) -> Decision | Exception | None:
+    if status == "written":
         state, decision = write.state, write.decision
-        at = committed_by(state, decision, took_us)
+        at = latest_commit_at(state, decision, took_us)
         return replace(decision, at=at, unpublished=unpublished_edges(state, decision))
-    if result == "repeated":
+    if status == "repeated":
         return ReceiptExists()
-    return ReceiptConsumed() if result == "consumed" else None
+    return ReceiptConsumed() if status == "consumed" else None
 
 
-async def _read_many(connection: Connection, pairs: Sequence[Pair]) -> tuple[list[PairState], int]:
-    """The states of pairs, and the number of lanes. Their edges are compared with the rows again
-    when a decision is written."""
+async def _read_states(
+    connection: Connection, pairs: Sequence[Pair]
+) -> tuple[list[PairState], int]:
+    """The states of pairs, and the number of lanes. A write compares the versions of their edges
+    with the rows again."""
     sources, targets = (list(column) for column in zip(*pairs, strict=True))
     rows = await connection.fetch(_SQL.read_ends, sources, targets)
     ends, times = list(map(end_in, rows)), [row["now"] for row in rows]
@@ -104,8 +107,8 @@ async def _read_many(connection: Connection, pairs: Sequence[Pair]) -> tuple[lis
     return list(map(pair_state, own, other, times)), rows[0]["lanes"]
 
 
-async def _write_many(connection: Connection, writes: Sequence[_Write]) -> list[str]:
-    """Write decisions in one transaction. Returns their results."""
+async def _write_decisions(connection: Connection, writes: Sequence[_Write]) -> list[str]:
+    """Write decisions in one transaction. Returns the result of each, as `write_batch` names it."""
     parameters = [decision_parameter(write.pair, write.state, write.decision) for write in writes]
     row = await connection.row(_SQL.write_batch, parameters)
     assert row is not None

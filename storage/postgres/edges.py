@@ -20,19 +20,19 @@ from storage.postgres.connection.connector import POSTGRESQL
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.server_errors import is_duplicate_key
 from storage.postgres.connection.transactions import repeat_cancelled
-from storage.postgres.pair_states import WIDTH, end_in, pair_state
+from storage.postgres.pair_states import END_COLUMNS, end_in, pair_state
 from storage.postgres.receipts import receipt_parameter
 from telemetry import tracing
 
 TRIES = 20
-"""How often a change is decided again because another writer has changed the same pair first."""
+"""How often a change is tried if other writers always change the same pair first."""
 
 UNLOCKED_TRIES = 5
-"""How many of these do not lock the pair before they read it.
+"""How many of these tries read the pair without locking it. The later ones lock it first.
 
-They do not pause: the pair's lock is a queue, so a writer that has waited in it either succeeds or
-finds that the other one has changed the pair. On Citus the comparison takes a round trip between
-machines, so one user who makes change after change could come first each time.
+There is no pause between tries: the pair's lock is a queue, so a writer that has waited for it
+either succeeds or finds that another one has changed the pair. On Citus, comparing the versions
+takes a round trip between machines, so a user who makes change after change could win each time.
 """
 
 
@@ -52,14 +52,14 @@ class PostgresEdges:
 
     No lock is held while the rule runs. The second statement takes the pair's lock, compares the
     versions that the rule has seen, and writes only if they are unchanged. After `UNLOCKED_TRIES`
-    in vain, the pair is locked first, and both statements are one transaction.
+    failed tries, the pair is locked first, and both statements are one transaction.
     """
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
         self.lanes = LANES
-        """The number of lanes, as of the last change. PostgreSQL itself decides on the lane of a
-        change; this number only says which one to wake or to drain early."""
+        """The number of lanes, as of the last change. PostgreSQL itself chooses the lane of a
+        change; this number only serves to find the lane to wake or to drain early."""
 
     @repeat_cancelled
     async def change(
@@ -68,18 +68,18 @@ class PostgresEdges:
         """`before_write`: awaited before each try to write. If it raises, nothing is written."""
         slot = self._postgres.user_concurrency.slot(pair.source)
         async with slot, self._postgres.connection() as connection:
-            for number in range(TRIES):
-                began, is_locked = time.monotonic(), number >= UNLOCKED_TRIES
+            for tried in range(TRIES):
+                began, is_locked = time.monotonic(), tried >= UNLOCKED_TRIES
                 async with _locked(connection, pair) if is_locked else nullcontext():
-                    state, self.lanes = await _read(connection, pair)
+                    state, self.lanes = await _read_pair(connection, pair)
                     decision = rule(state)
                     is_change = bool(decision.steps or decision.receipt)
                     if is_change and before_write is not None:
                         await before_write()
-                    is_made = not is_change or await _write(connection, pair, state, decision)
-                if is_made:
+                    is_done = not is_change or await _write(connection, pair, state, decision)
+                if is_done:
                     took_us = int((time.monotonic() - began) * 1_000_000)
-                    at = committed_by(state, decision, took_us) if is_change else state.read_at
+                    at = latest_commit_at(state, decision, took_us) if is_change else state.read_at
                     unpublished = unpublished_edges(state, decision)
                     return replace(decision, at=at, unpublished=unpublished)
         raise Overloaded(
@@ -89,7 +89,7 @@ class PostgresEdges:
     async def read(self, pair: Pair) -> Decision:
         slot = self._postgres.user_concurrency.slot(pair.source)
         async with slot, self._postgres.connection() as connection:
-            state, self.lanes = await _read(connection, pair)
+            state, self.lanes = await _read_pair(connection, pair)
         unchanged = Decision(Outcome.UNCHANGED, (), state.edge, state.reverse, at=state.read_at)
         return replace(unchanged, unpublished=unpublished_edges(state, unchanged))
 
@@ -101,8 +101,8 @@ def unpublished_edges(state: PairState, decision: Decision) -> tuple[bool, ...]:
     return (False,) * state.has_pending_change + (True,) * state.has_pending_reverse_change
 
 
-def committed_by(state: PairState, decision: Decision, took_us: int) -> int:
-    """An upper bound of the commit's time by the database's clock, in microseconds."""
+def latest_commit_at(state: PairState, decision: Decision, took_us: int) -> int:
+    """The latest time, by the database's clock in microseconds, when the commit can have been."""
     return max(state.now + 1 + took_us, decision.edge.version, decision.reverse.version)
 
 
@@ -114,11 +114,11 @@ async def _locked(connection: Connection, pair: Pair) -> AsyncIterator[None]:
         yield
 
 
-async def _read(connection: Connection, pair: Pair) -> tuple[PairState, int]:
+async def _read_pair(connection: Connection, pair: Pair) -> tuple[PairState, int]:
     """The state of a pair, and the number of lanes."""
     row = await connection.row(_SQL.read_pair, *pair)
     assert row is not None
-    return pair_state(end_in(row), end_in(row, WIDTH), row["now"]), row["lanes"]
+    return pair_state(end_in(row), end_in(row, END_COLUMNS), row["now"]), row["lanes"]
 
 
 async def _write(connection: Connection, pair: Pair, state: PairState, decision: Decision) -> bool:
@@ -142,7 +142,7 @@ async def _write(connection: Connection, pair: Pair, state: PairState, decision:
 
 
 def decision_parameter(pair: Pair, state: PairState, decision: Decision) -> str:
-    """The decision as the function `write_decision` takes it."""
+    """The parameter of the SQL function `write_decision` for a decision."""
     parameter = {
         "actor": pair.source,
         "other": pair.target,
@@ -160,13 +160,14 @@ def decision_parameter(pair: Pair, state: PairState, decision: Decision) -> str:
 
 
 def _step_parameters(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
-    """The steps of a decision. The actor's, with its conditions, is the first; if the actor's edge
-    does not change, the step only charges the rate limiter."""
+    """The steps of a decision, as `write_decision` takes them. The actor's step is the first and
+    has the conditions. If the actor's edge does not change but the rate limiter must be charged,
+    that step has no edge."""
     steps = [_step_parameter(pair, step) for step in decision.steps]
     has_own = bool(decision.steps) and not decision.steps[0].is_reverse
     conditions = decision.conditions
     if conditions.pace_us and not has_own:
-        steps.insert(0, {"source": pair.source, **_NO_EDGE})
+        steps.insert(0, {"source": pair.source, **_WITHOUT_EDGE})
     if conditions.pace_us or has_own:
         steps[0]["following_below"] = conditions.following_below
         steps[0]["blocks_below"] = conditions.blocks_below
@@ -176,7 +177,7 @@ def _step_parameters(pair: Pair, decision: Decision) -> list[dict[str, int | str
     return steps
 
 
-_NO_EDGE = {"kind": 0, "flags": 0, "previous_kind": 0, "previous_flags": 0, "friends": 0}
+_WITHOUT_EDGE = {"kind": 0, "flags": 0, "previous_kind": 0, "previous_flags": 0, "friends": 0}
 
 
 def _step_parameter(pair: Pair, step: Step) -> dict[str, int | str | None]:

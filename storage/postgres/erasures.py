@@ -1,6 +1,6 @@
 """Finds the remaining data of deleted accounts, and deletes the last of it.
 
-The tables alone hold the progress, so any worker can continue an erasure.
+The progress of an erasure is only in the tables, so any worker can continue it.
 """
 
 from collections.abc import Sequence, Set
@@ -54,7 +54,8 @@ class Erasures:
         return await self._postgres.row(_SQL.is_unfinished, user) is not None
 
     async def targets(self, user: UserId, limit: int) -> Sequence[UserId]:
-        """About `limit` users to whom the user has an edge, or about whom the user has a note."""
+        """At most `limit` users to whom the user has an edge, and as many whom the user has only
+        muted or dismissed."""
         return [row["id"] for row in await self._postgres.fetch(_SQL.targets, user, limit)]
 
     async def sources(self, user: UserId, limit: int) -> Sequence[UserId]:
@@ -63,7 +64,8 @@ class Erasures:
         return [row["id"] for row in await self._postgres.fetch(_SQL.sources, user, limit)]
 
     async def muted_or_dismissed_by(self, user: UserId, limit: int) -> Sequence[UserId]:
-        """At most `limit` users who have no edge to the user, but have muted or dismissed them."""
+        """At most `limit` users who have no edge to the user, but have muted or dismissed the
+        user."""
         return [
             row["id"] for row in await self._postgres.fetch(_SQL.muted_or_dismissed_by, user, limit)
         ]

@@ -1,4 +1,4 @@
-"""Ranges of long lists, from the forward and reverse rows."""
+"""Reads long lists in ranges, from the forward and reverse rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ _STATEMENT_OF_LIST = {
 }
 _Pairs = Iterator[tuple[Millis, UserId]]
 _Triples = Iterator[tuple[Millis, UserId, Millis]]
-_pairs = cast("Callable[[bytes], _Pairs]", Struct(">qq").iter_unpack)
-_triples = cast("Callable[[bytes], _Triples]", Struct(">qqq").iter_unpack)
+_decode_pairs = cast("Callable[[bytes], _Pairs]", Struct(">qq").iter_unpack)
+_decode_triples = cast("Callable[[bytes], _Triples]", Struct(">qqq").iter_unpack)
 
 
 class PostgresExports:
@@ -54,13 +54,14 @@ class PostgresExports:
         statement = _SQL.notified_followers if notified else _STATEMENT_OF_LIST[exported]
         ((packed,),) = await self._postgres.fetch(statement, user, kind, *after, size)
         if exported is ExportedList.FRIENDS:
-            return _friend_range(list(_triples(packed or b"")), size)
-        entries = [Entry(since, other, since) for since, other in _pairs(packed or b"")]
+            return _friend_range(list(_decode_triples(packed or b"")), size)
+        entries = [Entry(since, other, since) for since, other in _decode_pairs(packed or b"")]
         return ExportedRange(entries, _next_position(entries, size))
 
 
 def _friend_range(follows: Sequence[tuple[Millis, UserId, Millis]], size: int) -> ExportedRange:
-    """The friends among follows with the date of the reverse follow, or -1 if there is none."""
+    """The friends among `follows`. Each has the follow's date, the other user and the date of the
+    reverse follow, or -1 if there is none."""
     entries = [
         Entry(since, other, max(since, reverse_since))
         for since, other, reverse_since in follows
@@ -69,8 +70,9 @@ def _friend_range(follows: Sequence[tuple[Millis, UserId, Millis]], size: int) -
     return ExportedRange(entries, _next_position(follows, size))
 
 
-def _next_position(found: Sequence[tuple[Millis, UserId, Millis]], size: int) -> Position | None:
-    if len(found) < size:
+def _next_position(rows: Sequence[tuple[Millis, UserId, Millis]], size: int) -> Position | None:
+    """The position of the last row, after which the next range begins; None at the list's end."""
+    if len(rows) < size:
         return None
-    since, other, _ = found[-1]
+    since, other, _ = rows[-1]
     return Position(since, other)

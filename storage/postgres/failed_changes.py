@@ -12,7 +12,8 @@ from storage.postgres.connection.pool import Postgres
 COUNTED_MAX = 10_000
 """Failed changes are counted up to here."""
 
-_LANES = (FAILED, FAILED + LANES_MAX - 1)
+_FAILED_LANES = (FAILED, FAILED + LANES_MAX - 1)
+"""The first and the last lane of failed changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class FailedChange:
 class FailedChanges:
     """The failed changes of one space.
 
-    They stay in the outbox, so their writers read the forward rows and `verify` leaves them out.
-    No watermark waits for them.
+    They stay in the outbox, so the users who made them still read their edges from the forward
+    rows, and `verify` does not report these edges. No watermark waits for them.
     """
 
     def __init__(self, postgres: Postgres) -> None:
@@ -55,26 +56,26 @@ class FailedChanges:
 
     async def first(self, limit: int) -> Sequence[FailedChange]:
         """At most `limit` failed changes, the oldest of each lane first."""
-        rows = await self._postgres.fetch(_SQL.list_failed, *_LANES, limit)
+        rows = await self._postgres.fetch(_SQL.list_failed, *_FAILED_LANES, limit)
         return list(map(_failed_change, rows))
 
     async def count(self) -> int:
         """Number of failed changes, up to `COUNTED_MAX`."""
-        row = await self._postgres.row(_SQL.count_failed, *_LANES, COUNTED_MAX)
+        row = await self._postgres.row(_SQL.count_failed, *_FAILED_LANES, COUNTED_MAX)
         assert row is not None
         return int(row["count"])
 
     async def retry(self, ids: Sequence[int] | None) -> dict[int, Lane]:
         """Return the changes `ids`, or all if it is None, to their lanes. Returns those found, with
         their lanes."""
-        wanted = None if ids is None else list(ids)
-        rows = await self._postgres.fetch(_SQL.retry_failed, *_LANES, wanted)
+        ids_or_all = None if ids is None else list(ids)
+        rows = await self._postgres.fetch(_SQL.retry_failed, *_FAILED_LANES, ids_or_all)
         return {row["id"]: Lane(row["lane"]) for row in rows}
 
     async def drop(self, ids: Sequence[int]) -> Sequence[int]:
-        """Delete the changes `ids`. Returns those found. The other side and the caches never get
-        them: `verify --repair` copies the forward rows."""
-        rows = await self._postgres.fetch(_SQL.drop_failed, *_LANES, list(ids))
+        """Delete the changes `ids`. Returns those found. They are then never applied to the reverse
+        rows or the caches; `kith verify --repair` copies the forward rows to the reverse rows."""
+        rows = await self._postgres.fetch(_SQL.drop_failed, *_FAILED_LANES, list(ids))
         return [row["id"] for row in rows]
 
 

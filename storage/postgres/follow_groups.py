@@ -38,8 +38,9 @@ from storage.postgres.own_changes import charge_rate_limit, complete
 from storage.postgres.present_follows import present_follows
 
 ENDED_MAX = 2_000
-"""Members of a group whose follow has ended that may be stored: an undo restores their follows, or
-the purge deletes them. With more, the next addition deletes those that no undo can restore."""
+"""How many members whose follow has ended a group keeps. An undo may restore their follows;
+otherwise the purge deletes the members. If a group has as many, the next addition deletes those
+whose follow no undo can restore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class PostgresFollowGroups:
 
     async def get_many(self, owner: UserId) -> Sequence[FollowGroup]:
         async with self._postgres.connection() as connection:
-            return await _groups(connection, owner)
+            return await _read_groups(connection, owner)
 
     async def page(self, owner: UserId, group: GroupId, window: Window) -> Page | None:
         statement = _SQL.group_page_newer if window.backward else _SQL.group_page_older
@@ -104,15 +105,16 @@ class PostgresFollowGroups:
     ) -> SavedGroups:
         async def save(connection: Connection) -> SavedGroups:
             return await _change_groups(
-                _Changing(connection, owner, request, restorable_s), change, pace
+                _GroupTransaction(connection, owner, request, restorable_s), change, pace
             )
 
         return await in_transaction(self._postgres, owner, save)
 
 
 @dataclass(frozen=True, slots=True)
-class _Changing:
-    """A transaction that changes the groups of one owner."""
+class _GroupTransaction:
+    """A transaction that changes the groups of one owner. `restorable_s`: for how long an undo can
+    restore a follow that has ended."""
 
     connection: Connection
     owner: UserId
@@ -120,17 +122,20 @@ class _Changing:
     restorable_s: int
 
 
-async def _change_groups(changing: _Changing, change: GroupChange, pace: Pace) -> SavedGroups:
-    connection, owner, request = changing.connection, changing.owner, changing.request
+async def _change_groups(
+    transaction: _GroupTransaction, change: GroupChange, pace: Pace
+) -> SavedGroups:
+    connection, owner, request = transaction.connection, transaction.owner, transaction.request
     # The account may be deleted after this check. The erasure finishes 30 s after the deletion at
     # the earliest, so it also deletes what this transaction writes.
     state, now = await state_and_clock(connection, owner)
     if state is not AccountState.ACTIVE:
         return SavedGroups(Outcome.ACCOUNT_NOT_ACTIVE)
-    # `charge_rate_limit` locks the owner's count until the end of the transaction, as changes of
-    # the owner's follows do. So these and the changes of the groups are made one after the other.
+    # `charge_rate_limit` locks the owner's count row until the end of the transaction, as changes
+    # of the owner's follows do. So changes of the follows and of the groups run one after the
+    # other.
     retry_time = await charge_rate_limit(connection, owner, pace, now)
-    result = await _apply(changing, change, now)
+    result = await _apply_change(transaction, change, now)
     if result.outcome in REJECTIONS or (request is None and result.outcome is Outcome.UNCHANGED):
         raise RolledBack(result)
     if retry_time is not None:
@@ -138,18 +143,20 @@ async def _change_groups(changing: _Changing, change: GroupChange, pace: Pace) -
     return await complete(connection, owner, owner, result, now, request, None)
 
 
-async def _apply(changing: _Changing, change: GroupChange, now: int) -> SavedGroups:
-    groups = await _groups(changing.connection, changing.owner)
+async def _apply_change(
+    transaction: _GroupTransaction, change: GroupChange, now: int
+) -> SavedGroups:
+    groups = await _read_groups(transaction.connection, transaction.owner)
     match change:
         case CreateGroup(name):
-            return await _create(changing, groups, name, now)
+            return await _create(transaction, groups, name, now)
         case OrderGroups(first):
-            return await _order(changing, groups, first)
+            return await _order(transaction, groups, first)
     found = next((group for group in groups if group.id == change.group), None)
     if found is None:
         is_deletion = isinstance(change, DeleteGroup)
         return SavedGroups(Outcome.UNCHANGED if is_deletion else Outcome.GROUP_NOT_FOUND)
-    connection, owner = changing.connection, changing.owner
+    connection, owner = transaction.connection, transaction.owner
     match change:
         case RenameGroup(group, name):
             if found.name == name:
@@ -161,10 +168,10 @@ async def _apply(changing: _Changing, change: GroupChange, now: int) -> SavedGro
             await connection.fetch(_SQL.delete_group, owner, group)
             return SavedGroups(Outcome.DELETED)
         case AddMembers():
-            return await _add(changing, change)
+            return await _add(transaction, change)
         case RemoveMembers(group, users):
-            # Others are not in the group, as far as the owner can see: their follows have ended, or
-            # their accounts are absent, and the outcome must not tell which kind of absence it is.
+            # Only followed users with active accounts are removed, because the owner sees no others
+            # in the group. The outcome must not tell a deactivated account from a deleted one.
             dates = await present_follows(connection, owner, users)
             columns = list(dates), list(dates.values())
             removed = await connection.fetch(_SQL.remove_members, owner, group, *columns)
@@ -172,29 +179,31 @@ async def _apply(changing: _Changing, change: GroupChange, now: int) -> SavedGro
 
 
 async def _create(
-    changing: _Changing, groups: Sequence[FollowGroup], name: str, now: int
+    transaction: _GroupTransaction, groups: Sequence[FollowGroup], name: str, now: int
 ) -> SavedGroups:
     if len(groups) >= GROUPS_MAX:
         return SavedGroups(Outcome.GROUP_LIMIT_REACHED, limit=Limit(GROUPS_MAX, len(groups)))
     # Groups are ordered by position, then by id: a new one comes last.
     group = GroupId(max([now, *(existing.id + 1 for existing in groups)]))
-    made_by = None if changing.request is None else changing.request.id
-    await changing.connection.fetch(_SQL.create_group, changing.owner, group, name, made_by)
+    request_id = None if transaction.request is None else transaction.request.id
+    await transaction.connection.fetch(
+        _SQL.create_group, transaction.owner, group, name, request_id
+    )
     return SavedGroups(Outcome.CREATED, created=group)
 
 
 async def _order(
-    changing: _Changing, groups: Sequence[FollowGroup], first: Sequence[GroupId]
+    transaction: _GroupTransaction, groups: Sequence[FollowGroup], first: Sequence[GroupId]
 ) -> SavedGroups:
-    wanted = ordered(groups, first)
-    if wanted == [group.id for group in groups]:
+    new_order = ordered(groups, first)
+    if new_order == [group.id for group in groups]:
         return SavedGroups(Outcome.UNCHANGED)
-    await changing.connection.fetch(_SQL.order_groups, changing.owner, wanted)
+    await transaction.connection.fetch(_SQL.order_groups, transaction.owner, new_order)
     return SavedGroups(Outcome.UPDATED)
 
 
-async def _add(changing: _Changing, change: AddMembers) -> SavedGroups:
-    connection, owner, group = changing.connection, changing.owner, change.group
+async def _add(transaction: _GroupTransaction, change: AddMembers) -> SavedGroups:
+    connection, owner, group = transaction.connection, transaction.owner, change.group
     users = list(dict.fromkeys(change.users))
     dates = await present_follows(connection, owner, users)
     if len(dates) < len(users):
@@ -207,13 +216,13 @@ async def _add(changing: _Changing, change: AddMembers) -> SavedGroups:
     await connection.fetch(_SQL.delete_former_members, owner, *columns)
     crowded = await connection.row(_SQL.is_crowded, owner, group, ENDED_MAX)
     if crowded is not None and crowded["is_crowded"]:
-        await connection.fetch(_SQL.delete_ended_members, owner, group, changing.restorable_s)
+        await connection.fetch(_SQL.delete_ended_members, owner, group, transaction.restorable_s)
     return SavedGroups(Outcome.UPDATED)
 
 
-async def _groups(connection: Connection, owner: UserId) -> list[FollowGroup]:
+async def _read_groups(connection: Connection, owner: UserId) -> list[FollowGroup]:
     rows = await connection.fetch(_SQL.find_groups, owner)
     return [
-        FollowGroup(owner, row["group_id"], row["name"], place, row["request_id"])
-        for place, row in enumerate(rows)
+        FollowGroup(owner, row["group_id"], row["name"], index, row["request_id"])
+        for index, row in enumerate(rows)
     ]

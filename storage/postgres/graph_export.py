@@ -1,8 +1,8 @@
 """Exports all edges of a space, or some of them, to a file.
 
-One run reads one snapshot. A run that was interrupted continues with a snapshot of its own. In
-both cases the changes after the report's cursor, applied in the order of their versions, give the
-graph as it is.
+One run reads one snapshot. A run that continues an interrupted one reads a snapshot of its own. In
+both cases, the exported edges and the changes of the change feed after the report's cursor, applied
+in the order of their versions, give the current graph.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ _SQL = sql.load(_Statements, "graph_export")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which edges: of these kinds, that began from `since` until before `until`, and of the users
-    of one slice of `slices`."""
+    """The edges to export: of these kinds, with a date from `since` until before `until`, in
+    milliseconds, and of the users in slice number `slice` of `slices`."""
 
     kinds: Sequence[Kind] = (Kind.FOLLOW,)
     since: int = 0
@@ -47,7 +47,8 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far an export has come: the last edge, the edges so far, and the length of the file."""
+    """The progress of an export: the change feed's cursor before the first edge was read, the last
+    edge, the number of edges and the length of the file so far."""
 
     cursor: str | None
     from_user_id: int = 0
@@ -58,8 +59,8 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class GraphExportReport:
-    """The edges in the file, how many of them an interrupted run had written, and the cursor of the
-    change feed before the first one was read; None: Redis was unavailable."""
+    """The number of edges in the file, how many of them interrupted runs had written, and the
+    change feed's cursor before the first edge was read, or None if Redis was unavailable."""
 
     edges: int
     resumed_after: int
@@ -67,7 +68,7 @@ class GraphExportReport:
 
 
 OnExported = Callable[[int, int], Awaitable[None]]
-"""Called with the edges so far, and about how many there are in all."""
+"""Called with the number of edges written so far, and an estimate of the total."""
 
 
 async def export_graph(
@@ -82,7 +83,7 @@ async def export_graph(
     """Write the edges to a `.csv`, `.csv.gz`, `.csv.zst` or `.parquet` file.
 
     `with_kinds` adds the columns `kind` and `flags`, as numbers, to a CSV file. `cursor` is the end
-    of the change feed, read before this.
+    of the change feed, read before this call.
 
     Raises:
         BadInput: the file exists, or an interrupted export of other edges does.
@@ -90,24 +91,24 @@ async def export_graph(
         Unavailable: PostgreSQL failed. The next run continues.
     """
     progress = _Progress(path, {**asdict(selection), "with_kinds": with_kinds})
-    begun = progress.read() or Checkpoint(cursor)
+    start = progress.read() or Checkpoint(cursor)
     header = EDGES_HEADER if with_kinds else FOLLOWS_HEADER
-    file = await asyncio.to_thread(graph_file, progress.part, path.name, header, begun.length)
+    file = await asyncio.to_thread(graph_file, progress.part_file, path.name, header, start.length)
     columns = 5 if with_kinds or path.suffix == ".parquet" else 3
-    reached = begun
+    latest = start
     try:
         async with session(settings, "export") as connection, _snapshot(connection):
             estimate: int = await connection.fetchval(_SQL.estimate)
-            async for checkpoint in _checkpoints(connection, selection, file, begun, columns):
-                reached = checkpoint
+            async for checkpoint in _checkpoints(connection, selection, file, start, columns):
+                latest = checkpoint
                 if file.is_resumable:
-                    await asyncio.to_thread(progress.write, reached)
+                    await asyncio.to_thread(progress.write, latest)
                 if on_exported is not None:
-                    await on_exported(reached.edges, max(estimate, reached.edges))
+                    await on_exported(latest.edges, max(estimate, latest.edges))
     finally:
         await asyncio.to_thread(file.close)
     await asyncio.to_thread(progress.finish)
-    return GraphExportReport(reached.edges, begun.edges, begun.cursor)
+    return GraphExportReport(latest.edges, start.edges, start.cursor)
 
 
 @asynccontextmanager
@@ -117,24 +118,24 @@ async def _snapshot(connection: Connection) -> AsyncIterator[None]:
 
 
 async def _checkpoints(
-    connection: Connection, chosen: Selection, file: GraphFile, at: Checkpoint, columns: int
+    connection: Connection, selection: Selection, file: GraphFile, at: Checkpoint, columns: int
 ) -> AsyncIterator[Checkpoint]:
-    """Write one chunk after the other, and yield a checkpoint after each."""
+    """Write the edges after `at` in chunks, and yield a checkpoint after each."""
     names = ("from_user_id", "to_user_id", "since", "kind", "flags")[:columns]
     query = f"SELECT {', '.join(names)} FROM ({_SQL.edges}\n) AS edge"  # noqa: S608
-    kinds = list(map(int, chosen.kinds))
+    kinds = list(map(int, selection.kinds))
     while True:
         lines = bytearray()
 
-        async def take(part: bytes, lines: bytearray = lines) -> None:
+        async def collect(part: bytes, lines: bytearray = lines) -> None:
             lines.extend(part)
 
         status = await connection.copy_from_query(
             query,
             CHUNK_ROWS,
             *(at.from_user_id, at.to_user_id, kinds),
-            *(chosen.since, chosen.until, chosen.slices, chosen.slice),
-            output=take,
+            *(selection.since, selection.until, selection.slices, selection.slice),
+            output=collect,
             format="csv",
         )
         written = int(status.removeprefix("COPY "))
@@ -150,34 +151,34 @@ async def _checkpoints(
 
 
 class _Progress:
-    """The unfinished file, and the last checkpoint beside it."""
+    """The unfinished file, and the file beside it that has the last checkpoint."""
 
     def __init__(self, path: Path, options: dict[str, object]) -> None:
         if path.exists():
             raise BadInput("file", f"{path} exists already. Give a new name, or remove it.")
         self._path, self._options = path, json.loads(json.dumps(options))
-        self.part = path.with_name(f"{path.name}.part")
-        self._saved = path.with_name(f"{path.name}.progress")
+        self.part_file = path.with_name(f"{path.name}.part")
+        self._checkpoint_file = path.with_name(f"{path.name}.progress")
 
     def read(self) -> Checkpoint | None:
-        """The checkpoint of an interrupted run. Raises BadInput if it was about other edges."""
-        if not (self._saved.exists() and self.part.exists()):
+        """The checkpoint of an interrupted run. Raises BadInput if that run had other options."""
+        if not (self._checkpoint_file.exists() and self.part_file.exists()):
             return None
-        saved = json.loads(self._saved.read_text(encoding="utf-8"))
+        saved = json.loads(self._checkpoint_file.read_text(encoding="utf-8"))
         if saved["options"] != self._options:
             raise BadInput(
                 "file",
-                f"{self.part} is an unfinished export of other edges. Remove it, or continue it"
-                " with the same options.",
+                f"{self.part_file} is an unfinished export of other edges. Remove it, or continue"
+                " it with the same options.",
             )
         return Checkpoint(**saved["checkpoint"])
 
     def write(self, checkpoint: Checkpoint) -> None:
         saved = {"options": self._options, "checkpoint": asdict(checkpoint)}
-        fresh = self._saved.with_name(f"{self._saved.name}.new")
-        fresh.write_text(json.dumps(saved), encoding="utf-8")
-        fresh.replace(self._saved)
+        new_file = self._checkpoint_file.with_name(f"{self._checkpoint_file.name}.new")
+        new_file.write_text(json.dumps(saved), encoding="utf-8")
+        new_file.replace(self._checkpoint_file)
 
     def finish(self) -> None:
-        self.part.rename(self._path)
-        self._saved.unlink(missing_ok=True)
+        self.part_file.rename(self._path)
+        self._checkpoint_file.unlink(missing_ok=True)

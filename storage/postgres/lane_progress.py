@@ -38,7 +38,8 @@ COUNTED_MAX = 4_000
 """Rows are counted up to here; above it, operators do not need the exact number."""
 
 HEAD = 100
-"""How many of a lane's oldest changes are read to find its watermark."""
+"""How many of a lane's oldest changes are read to find its watermark, and how many of its newest
+failed changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class LaneWatermarks(Watermarks):
     lanes: int
     """The number of lanes of the space."""
     failed: Mapping[Lane, Collection[Version]]
-    """The newest failed changes of each lane."""
+    """The versions of the newest failed changes of each lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +81,13 @@ class Backlog:
     @property
     def oldest_s(self) -> float:
         """The age of the oldest row that has not failed."""
-        return max(waits.oldest_s for lane, waits in self.lanes.items() if lane < FAILED)
+        return max(backlog.oldest_s for lane, backlog in self.lanes.items() if lane < FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Unapplied:
-    """The changes of a lane that the reverse rows lack: the first outbox id and the oldest
-    version."""
+    """The lowest outbox id and the lowest version of the changes of a lane that the reverse rows
+    lack."""
 
     first_id: int
     oldest: Version
@@ -100,14 +101,14 @@ class PostgresLaneProgress:
         self._postgres = postgres
 
     async def has_one_commit(self) -> bool:
-        """Whether a transaction becomes visible at one moment. On Citus, each of its machines has a
-        commit of its own."""
+        """Whether a transaction becomes visible at one moment. On Citus, each machine commits its
+        part at a moment of its own."""
         return not await self._postgres.is_citus()
 
     async def dirty(self, lanes: Iterable[Lane] = POSSIBLE_LANES) -> dict[Lane, float]:
         """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
         seconds."""
-        statement = await self._either(_SQL.dirty_lanes, _SQL.dirty_lanes_on_citus)
+        statement = await self._statement_for_server(_SQL.dirty_lanes, _SQL.dirty_lanes_on_citus)
         rows = await self._postgres.fetch(statement, list(lanes))
         return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
 
@@ -132,7 +133,7 @@ class PostgresLaneProgress:
         found = await self._lane_watermarks([lane])
         if not await self._postgres.is_citus():
             return found
-        # Afterwards, as a change that fails leaves the lane.
+        # Read last: a change that has left the lane because it has failed is then found here.
         rows = await self._postgres.fetch(_SQL.failed_on_citus, failed_lane(lane), HEAD)
         return replace(found, failed={lane: [row["version"] for row in rows]})
 
@@ -159,8 +160,8 @@ class PostgresLaneProgress:
         return None if row is None or row["id"] is None else Unapplied(row["id"], row["version"])
 
     async def unacknowledged(self, users: Iterable[UserId]) -> set[UserId]:
-        """Those of `users` with pending changes, whose caches may differ from the rows. Slow; for
-        audits."""
+        """Those of `users` who are the source or target of a change in the outbox, so that their
+        caches may differ from the rows. Reads the whole outbox; for audits."""
         rows = await self._postgres.fetch(_SQL.unacknowledged, list(users))
         return {UserId(row["end_id"]) for row in rows}
 
@@ -168,7 +169,7 @@ class PostgresLaneProgress:
         lanes = [
             lane for own in POSSIBLE_LANES for lane in (own, parked_lane(own), failed_lane(own))
         ]
-        statement = await self._either(_SQL.outbox_state, _SQL.outbox_state_on_citus)
+        statement = await self._statement_for_server(_SQL.outbox_state, _SQL.outbox_state_on_citus)
         rows = await self._postgres.fetch(statement, lanes, COUNTED_MAX)
         return Backlog(
             {
@@ -177,7 +178,7 @@ class PostgresLaneProgress:
             }
         )
 
-    async def _either(self, plain: str, on_citus: str) -> str:
+    async def _statement_for_server(self, plain: str, on_citus: str) -> str:
         return on_citus if await self._postgres.is_citus() else plain
 
 

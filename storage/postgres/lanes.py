@@ -10,7 +10,8 @@ from storage.postgres.connection.session import retry, session
 from storage.settings import StorageSettings
 
 MOVED_MAX = 50_000
-"""Changes that a new number may move, while all writes wait: about a second."""
+"""The most changes that a new number of lanes may move. It takes about a second, for which all
+writes wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ async def count_lanes(settings: StorageSettings) -> int:
 async def set_lanes(settings: StorageSettings, lanes: int) -> None:
     """Set the number of lanes, and move the waiting changes to their new lanes, in one transaction.
 
-    Every change is therefore in the lane of its target at any time, so its order and the lock of
-    its lane hold. Writes and drains wait meanwhile.
+    So every change is in the lane of its target at any time: the changes towards a user keep their
+    order, and the lock of a lane covers all of its changes. Writes and drains wait meanwhile.
 
     Raises:
         TooManyWaiting: the move would take too long.
@@ -57,8 +58,8 @@ async def set_lanes(settings: StorageSettings, lanes: int) -> None:
 
 
 async def keep_lane_count(connection: "Connection | PooledConnection") -> None:
-    """Prevent a change of the number until the end of the transaction, for one that takes locks of
-    lanes but does not write to the outbox. It comes before all locks of lanes."""
+    """Prevent a change of the number of lanes until the transaction ends. A transaction that locks
+    lanes and does not write to the outbox must call this before it locks a lane."""
     await connection.fetch(_SQL.share_lane_count, locks.LANE_COUNT)
 
 

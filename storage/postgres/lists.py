@@ -1,4 +1,4 @@
-"""Pages of lists from the forward and reverse rows."""
+"""Reads pages of lists from the forward and reverse rows."""
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
@@ -59,17 +59,17 @@ _OF_ONE = {
 _NOBODY = 0
 
 FRIENDS_OWNERS = 25
-"""The maximum number of owners in one statement of friends: each probe searches their array."""
+"""The maximum number of owners in one statement of friends: each probe searches their ids."""
 
-_entries = cast("Callable[[bytes], Iterator[Position]]", Struct(">qq").iter_unpack)
-_Entries = defaultdict[UserId, list[Position]]
+_decode_entries = cast("Callable[[bytes], Iterator[Position]]", Struct(">qq").iter_unpack)
+_EntriesOfUsers = defaultdict[UserId, list[Position]]
 
 
 ROWS_AT_ONCE = 100_020
-"""Entries that one statement returns at most: about 30 MB."""
+"""The most entries that one statement returns: about 30 MB."""
 
 _position: Callable[[Any], Position] = partial(tuple.__new__, Position)
-"""A named tuple's own constructor takes three times as long."""
+"""Makes a `Position` of a sequence. The constructor takes three times as long."""
 
 
 class _Reading(NamedTuple):
@@ -82,9 +82,10 @@ class _Reading(NamedTuple):
 class PostgresLists:
     """Implements `storage.cache.tables.ListRows`.
 
-    The reverse rows may lag behind a viewer's own follows. So the viewer's entry in another user's
-    followers is from the forward rows, which never lag. So are the friendships between the viewer
-    and the targets of pending changes: the transaction of such a change has seen both forward rows.
+    The reverse rows may lag behind a viewer's own follows. So the viewer's entry among the
+    followers of another user is read from the forward rows, which never lag. The same applies to
+    friendships between the viewer and the targets of the viewer's pending changes: the transaction
+    of such a change has seen both forward rows.
     """
 
     def __init__(self, postgres: Postgres) -> None:
@@ -95,22 +96,24 @@ class PostgresLists:
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
         if viewer is None and len(users) == 1 and kind in _OF_ONE:
-            return {users[0]: await _page(self._postgres, _OF_ONE[kind], users[0], window)}
+            return {
+                users[0]: await _read_page_of_one(self._postgres, _OF_ONE[kind], users[0], window)
+            }
         async with self._postgres.connection() as connection:
             reading = _Reading(connection, self._slices)
             match kind:
                 case ListKind.FOLLOWING:
-                    entries = await _read(reading, _FOLLOWING, users, window, Kind.FOLLOW)
+                    entries = await _read_entries(reading, _FOLLOWING, users, window, Kind.FOLLOW)
                 case ListKind.FOLLOWERS:
-                    entries = await _followers(reading, users, window, viewer)
+                    entries = await _read_followers(reading, users, window, viewer)
                 case ListKind.FRIENDS:
-                    entries = await _friends(reading, users, window, viewer)
-        return await self._slices.run(_pages(entries, users, window))
+                    entries = await _read_friends(reading, users, window, viewer)
+        return await self._slices.run(_cut_pages(entries, users, window))
 
 
 class PostgresOwnLists:
-    """Implements `storage.ports.lists.OwnLists` with one statement per call, for any number of
-    users."""
+    """Implements `storage.ports.lists.OwnLists` with one statement for as many users as
+    `ROWS_AT_ONCE` allows."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -119,11 +122,11 @@ class PostgresOwnLists:
     async def pages(
         self, kind: OwnListKind, users: Sequence[UserId], window: Window
     ) -> Mapping[UserId, Page]:
-        ends, more = _OWN[kind]
+        statements, arguments = _OWN[kind]
         async with self._postgres.connection() as connection:
             reading = _Reading(connection, self._slices)
-            entries = await _read(reading, ends, users, window, *more)
-        return await self._slices.run(_pages(entries, users, window))
+            entries = await _read_entries(reading, statements, users, window, *arguments)
+        return await self._slices.run(_cut_pages(entries, users, window))
 
 
 _OWN: Mapping[OwnListKind, tuple[tuple[str, str], tuple[int, ...]]] = {
@@ -141,25 +144,30 @@ _OWN: Mapping[OwnListKind, tuple[tuple[str, str], tuple[int, ...]]] = {
     OwnListKind.OUTGOING_REQUESTS: (_FOLLOWING, (Kind.REQUEST,)),
     OwnListKind.INCOMING_REQUESTS: (_FOLLOWERS, (Kind.REQUEST, _NOBODY)),
 }
-"""The two statements of each list, from its newest entry and from its oldest, and their arguments
-after the window. They pass no viewer: an owner's change to the reverse side of their list is
-applied before it is acknowledged."""
+"""For each list: the statements that read it from the newest and from the oldest entry, and their
+arguments after the window. No viewer is passed: if an owner changes the reverse rows of their own
+list, the change is applied before the owner gets an answer."""
 
 
-async def _page(postgres: Postgres, ends: tuple[str, str], user: UserId, window: Window) -> Page:
-    """One user's page for any viewer. The statement applies the window's bounds and order."""
+async def _read_page_of_one(
+    postgres: Postgres, statements: tuple[str, str], user: UserId, window: Window
+) -> Page:
+    """A page of one user's list, for no viewer. The statement applies the window's bounds and
+    order."""
     ((packed,),) = await postgres.fetch(
-        ends[window.backward], user, *window.after, *window.before, window.size + 1
+        statements[window.backward], user, *window.after, *window.before, window.size + 1
     )
-    entries = tuple(_entries(packed or b""))
+    entries = tuple(_decode_entries(packed or b""))
     kept = entries[: window.size]
     return Page(kept[::-1] if window.backward else kept, len(entries) > window.size)
 
 
-async def _followers(
+async def _read_followers(
     reading: _Reading, users: Sequence[UserId], window: Window, viewer: UserId | None
-) -> _Entries:
-    entries = await _read(reading, _FOLLOWERS, users, window, Kind.FOLLOW, viewer or _NOBODY)
+) -> _EntriesOfUsers:
+    entries = await _read_entries(
+        reading, _FOLLOWERS, users, window, Kind.FOLLOW, viewer or _NOBODY
+    )
     if viewer is not None:
         own = await reading.connection.fetch(_SQL.follows_among, viewer, list(users), Kind.FOLLOW)
         for user, since in own:
@@ -167,17 +175,17 @@ async def _followers(
     return entries
 
 
-async def _friends(
+async def _read_friends(
     reading: _Reading, users: Sequence[UserId], window: Window, viewer: UserId | None
-) -> _Entries:
-    # Read before the lists: a change that is applied in between is then in the rows of the lists.
+) -> _EntriesOfUsers:
+    # Read before the lists: a change that is applied between the reads is in the rows of the lists.
     pending_rows = viewer and await reading.connection.fetch(_SQL.pending_targets, viewer)
     targets = [UserId(target) for (target,) in pending_rows or ()]
-    entries: _Entries = defaultdict(list)
+    entries: _EntriesOfUsers = defaultdict(list)
     for first in range(0, len(users), FRIENDS_OWNERS):
-        some = users[first : first + FRIENDS_OWNERS]
-        more = viewer or _NOBODY, targets
-        entries.update(await _read(reading, _FRIENDS, some, window, *more))
+        batch = users[first : first + FRIENDS_OWNERS]
+        arguments = viewer or _NOBODY, targets
+        entries.update(await _read_entries(reading, _FRIENDS, batch, window, *arguments))
     if viewer is not None and targets:
         await _add_friendships(reading.connection, entries, set(users), viewer, targets)
     return entries
@@ -185,57 +193,57 @@ async def _friends(
 
 async def _add_friendships(
     connection: Connection,
-    entries: _Entries,
+    entries: _EntriesOfUsers,
     users: Set[UserId],
     viewer: UserId,
     targets: Sequence[UserId],
 ) -> None:
     """Add the viewer's friendships with `targets` to the lists of both, from the forward rows."""
-    shown = targets if viewer in users else [target for target in targets if target in users]
-    if not shown:
+    relevant = targets if viewer in users else [target for target in targets if target in users]
+    if not relevant:
         return
-    follows = await connection.fetch(_SQL.follows_among, viewer, shown, Kind.FOLLOW)
-    followers = dict(map(tuple, await connection.fetch(_SQL.followers_among, viewer, shown)))
+    follows = await connection.fetch(_SQL.follows_among, viewer, relevant, Kind.FOLLOW)
+    followers = dict(map(tuple, await connection.fetch(_SQL.followers_among, viewer, relevant)))
     for other, since in follows:
         if other in followers:
-            latest = max(since, followers[other])
-            entries[other].append(Position(latest, viewer))
-            entries[viewer].append(Position(latest, other))
+            friends_since = max(since, followers[other])
+            entries[other].append(Position(friends_since, viewer))
+            entries[viewer].append(Position(friends_since, other))
 
 
-async def _read(
+async def _read_entries(
     reading: _Reading,
-    ends: tuple[str, str],
+    statements: tuple[str, str],
     users: Sequence[UserId],
     window: Window,
-    *more: object,
-) -> _Entries:
-    entries: _Entries = defaultdict(list)
-    more = (*window.after, *window.before, window.size + 1, *more)
+    *arguments: object,
+) -> _EntriesOfUsers:
+    entries: _EntriesOfUsers = defaultdict(list)
+    arguments = (*window.after, *window.before, window.size + 1, *arguments)
     at_once = max(1, ROWS_AT_ONCE // (window.size + 1))
     for first in range(0, len(users), at_once):
-        some = list(users[first : first + at_once])
-        rows = await reading.connection.fetch(ends[window.backward], some, *more)
-        await reading.slices.run(_add(entries, rows))
+        batch = list(users[first : first + at_once])
+        rows = await reading.connection.fetch(statements[window.backward], batch, *arguments)
+        await reading.slices.run(_add_rows(entries, rows))
     return entries
 
 
-def _add(entries: _Entries, rows: Sequence[Record]) -> Generator[None, None, None]:
+def _add_rows(entries: _EntriesOfUsers, rows: Sequence[Record]) -> Generator[None, None, None]:
     for first in range(0, len(rows), ROWS_PER_SLICE):
         for user, *position in rows[first : first + ROWS_PER_SLICE]:
             entries[user].append(_position(position))
         yield
 
 
-def _pages(
-    entries: _Entries, users: Sequence[UserId], window: Window
+def _cut_pages(
+    entries: _EntriesOfUsers, users: Sequence[UserId], window: Window
 ) -> Generator[None, None, dict[UserId, Page]]:
     pages: dict[UserId, Page] = {}
-    unpaused = 0
+    entries_since_yield = 0
     for user in users:
         pages[user] = cut(entries[user], window) if user in entries else EMPTY_PAGE
-        unpaused += len(pages[user].entries)
-        if unpaused >= ROWS_PER_SLICE:
-            unpaused = 0
+        entries_since_yield += len(pages[user].entries)
+        if entries_since_yield >= ROWS_PER_SLICE:
+            entries_since_yield = 0
             yield
     return pages

@@ -18,9 +18,9 @@ from storage.postgres.connection.hosts import balanced
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 _FUNCTIONS = Path(__file__).parent / "functions"
-"""Each file holds the function of its name, without overloads. A function that takes or returns
-something else gets another name, so that gateways of the previous version can call the old one
-during an upgrade; a new text of the same function must accept their calls."""
+"""Each file has the function of its name, without overloads. If its parameters or result change,
+the function gets another name, so that gateways of the previous version can call the old one during
+an upgrade. A new text under the same name must accept their calls."""
 
 _PARTS = _FUNCTIONS / "parts" / "write.sql"
 """Named parts that functions share. A line `-- include: NAME` of a function stands for one."""
@@ -31,7 +31,7 @@ _SETTINGS = """
 SELECT set_config('search_path', $1, true), set_config('kith.partitions', $2, true)
 """
 
-_LEDGERS = """
+_CREATE_LEDGERS = """
 CREATE TABLE IF NOT EXISTS migration (
     name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now()
 );
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS function (
 );
 """
 
-_CREATED = """
+_RECORD_CREATED = """
 INSERT INTO function (name, digest) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, retired_at = NULL
 """
@@ -51,13 +51,13 @@ _RETIRE = """
 UPDATE function SET retired_at = now() WHERE retired_at IS NULL AND name <> ALL ($1::text[])
 """
 
-_DROPPABLE = """
+_DELETE_RETIRED = """
 DELETE FROM function WHERE retired_at < now() - make_interval(secs => $1) RETURNING name
 """
 
 RETIRED_S = 86_400
-"""How long a function is kept that only gateways of an earlier version call. Longer than an upgrade
-takes. The next run of `migrate` drops it."""
+"""How long a function that only gateways of an earlier version call is kept: longer than an upgrade
+takes. The first run of `migrate` after that drops it."""
 
 LOCK_TIMEOUT_S = 600
 """How long a second `migrate` waits for the first."""
@@ -75,11 +75,11 @@ async def migrate(
 
     `partitions`: the number of hash partitions of each table, or 0 for tables without partitions;
     it cannot change after the first migration. `shards`: distributes the tables over the machines
-    of Citus, into this number of shards. A space that is distributed stays so without it. `space`
+    of Citus, into this number of shards; None: a distributed space stays distributed. `space`
     must be a valid schema name: see `storage.space`.
 
     Raises:
-        ValueError: there is to be Citus, and there is none.
+        ValueError: `shards` is given, and the database has no Citus.
         Unavailable: PostgreSQL cannot be reached.
     """
     with domain_errors():
@@ -90,12 +90,12 @@ async def migrate(
             statement_cache_size=0,  # through a pooler, prepared statements may be unknown
         )
         try:
-            return await _migrated(connection, space, partitions, shards)
+            return await _migrate_space(connection, space, partitions, shards)
         finally:
             await connection.close()
 
 
-async def _migrated(
+async def _migrate_space(
     connection: Connection, space: str, partitions: int, shards: int | None
 ) -> list[str]:
     async with connection.transaction():
@@ -106,8 +106,8 @@ async def _migrated(
         )
         # DDL takes no parameters; `storage.space` allows only characters that are safe here.
         await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{space}"')
-        await connection.execute(_LEDGERS)
-        applied = await _apply(connection)
+        await connection.execute(_CREATE_LEDGERS)
+        applied = await _apply_migrations(connection)
         if shards is None and await is_distributed(connection):
             shards = SHARDS
         if partitions == 0 or shards is not None:
@@ -116,7 +116,7 @@ async def _migrated(
         return applied if shards is None else applied + await distribute(connection, shards)
 
 
-async def _apply(connection: Connection) -> list[str]:
+async def _apply_migrations(connection: Connection) -> list[str]:
     done = {row["name"] for row in await connection.fetch("SELECT name FROM migration")}
     missing = [file for file in sorted(_MIGRATIONS.glob("*.sql")) if file.stem not in done]
     for file in missing:
@@ -126,7 +126,8 @@ async def _apply(connection: Connection) -> list[str]:
 
 
 async def _create_functions(connection: Connection) -> list[str]:
-    """Create or replace each function whose text is not the one created last."""
+    """Create or replace each function whose text has changed since it was created. Drop functions
+    that were retired more than `RETIRED_S` ago. Returns the names of those created."""
     rows = await connection.fetch("SELECT name, digest FROM function WHERE retired_at IS NULL")
     known = {row["name"]: row["digest"] for row in rows}
     texts = function_texts()
@@ -134,9 +135,9 @@ async def _create_functions(connection: Connection) -> list[str]:
     changed = sorted(name for name, digest in digests.items() if known.get(name) != digest)
     for name in changed:
         await connection.execute(texts[name])
-        await connection.execute(_CREATED, name, digests[name])
+        await connection.execute(_RECORD_CREATED, name, digests[name])
     await connection.execute(_RETIRE, list(texts))
-    for row in await connection.fetch(_DROPPABLE, RETIRED_S):
+    for row in await connection.fetch(_DELETE_RETIRED, RETIRED_S):
         await connection.execute(f'DROP FUNCTION IF EXISTS "{row["name"]}"')
     return [f"{name}()" for name in changed]
 

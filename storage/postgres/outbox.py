@@ -1,4 +1,4 @@
-"""The outbox: changes that are applied to the reverse side in batches, then acknowledged."""
+"""The outbox: changes that are applied to the reverse rows in batches, and later acknowledged."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -48,16 +48,16 @@ _APPLY_SQL = sql.load(_ApplyStatements, "apply_changes")
 ERROR_MAX = 500
 """Characters of an error that are kept."""
 
-_REJECTED = (
+_PERMANENT_ERRORS = (
     asyncpg.DataError,
     asyncpg.IntegrityConstraintViolationError,
     asyncpg.RaiseError,
     ValueError,
 )
-"""Errors that repeat as long as the row is what it is, in PostgreSQL or when it is decoded."""
+"""Errors of PostgreSQL, or of decoding a row, that occur again unless the row is corrected."""
 
 NO_USER = UserId(-(2**63))
-"""Before all users."""
+"""Lower than the ids of all users."""
 
 
 class LaneTaken(Exception):
@@ -82,7 +82,7 @@ class Applied:
     is_full: bool = False
     """Whether more changes may be waiting."""
     next_target: UserId = NO_USER
-    """The target after which the next shares begin."""
+    """The target after which the next call of `apply_shares` begins."""
 
 
 class Outbox:
@@ -109,36 +109,38 @@ class Outbox:
         try:
             async with self._locked(lane, waits) as connection:
                 return await self._apply(connection, lane, limit, after_id, None)
-        except _REJECTED as error:
+        except _PERMANENT_ERRORS as error:
             rows = await self._postgres.fetch(_SQL.oldest, lane, limit, after_id)
-            raise _rejected([row["id"] for row in rows], error) from error
+            raise _changes_rejected([row["id"] for row in rows], error) from error
 
     @repeat_cancelled
     async def apply_shares(
         self, lane: Lane, limit: int, share: int, after: UserId, *, waits: bool = True
     ) -> Applied:
-        """Like `apply`, but up to half of the changes are the oldest `share` of each target after
-        `after` in the order of ids. The others are the oldest of the lane.
+        """Like `apply`, but up to half of the changes are shared among targets: the oldest `share`
+        changes of each target with an id above `after`, in the order of these ids. The rest are the
+        oldest changes of the lane.
 
         All are the oldest of their targets, so each target's changes keep their order.
         """
         async with self._locked(lane, waits) as connection:
-            statement = await self._either(_SQL.shares, _SQL.shares_on_citus)
+            statement = await self._statement_for_server(_SQL.shares, _SQL.shares_on_citus)
             rows = await connection.fetch(statement, lane, limit, share, after)
             shared = [row for row in rows if row["target"] is not None]
             oldest = [row["id"] for row in rows[len(shared) :]]
             ids = list(dict.fromkeys([*(row["id"] for row in shared), *oldest]))[:limit]
             applied = await self._apply_changes(connection, lane, sorted(ids))
-        is_cut = len(shared) == (limit + 1) // 2
+        is_half_full = len(shared) == (limit + 1) // 2
         return replace(
             applied,
             is_full=len(oldest) == limit,
-            next_target=shared[-1]["target"] if is_cut else NO_USER,
+            next_target=shared[-1]["target"] if is_half_full else NO_USER,
         )
 
     @repeat_cancelled
     async def apply_changes(self, lane: Lane, ids: Sequence[int], *, waits: bool = True) -> Applied:
-        """Apply these changes of a lane, as far as they still wait. Raises the same as `apply`."""
+        """Apply those of the changes `ids` that are still in the lane. Raises the same as
+        `apply`."""
         async with self._locked(lane, waits) as connection:
             return await self._apply_changes(connection, lane, ids)
 
@@ -147,8 +149,8 @@ class Outbox:
     ) -> Applied:
         try:
             return await self._apply(connection, lane, len(ids), 0, ids)
-        except _REJECTED as error:
-            raise _rejected(ids, error) from error
+        except _PERMANENT_ERRORS as error:
+            raise _changes_rejected(ids, error) from error
 
     async def _apply(
         self,
@@ -161,8 +163,8 @@ class Outbox:
         """Apply changes, and decode them before the commit, so that one that cannot be decoded is
         not applied."""
         if connection.is_citus:
-            return await _applied_on_citus(connection, lane, limit, after_id, ids)
-        applied = _decoded(
+            return await _apply_on_citus(connection, lane, limit, after_id, ids)
+        applied = _decode(
             await connection.fetch(_APPLY_SQL.apply_changes, lane, limit, after_id, ids)
         )
         return replace(applied, is_full=len(applied.ids) == limit)
@@ -174,16 +176,16 @@ class Outbox:
             if waits:
                 await connection.row(_SQL.lock_lane, locks.LANE, lane)
             else:
-                await _take(connection, lane)
+                await _try_lock(connection, lane)
             yield connection
 
-    async def _either(self, plain: str, on_citus: str) -> str:
+    async def _statement_for_server(self, plain: str, on_citus: str) -> str:
         return on_citus if await self._postgres.is_citus() else plain
 
     @repeat_cancelled
     async def fail(self, lane: Lane, change: int, tries: int, reason: str) -> None:
-        """Move a change that could not be applied to the failed changes, so that its lane goes on
-        without it."""
+        """Move a change that could not be applied to the failed changes, so that it does not block
+        its lane."""
         await self._postgres.fetch(_SQL.fail, lane, change, failed_lane(lane), tries, reason)
 
     async def traces(self, lane: Lane, ids: Sequence[int], limit: int) -> list[str]:
@@ -195,9 +197,9 @@ class Outbox:
     async def acknowledge(
         self, lane: Lane, published: Applied, parked: Applied | None = None
     ) -> None:
-        """Delete changes that were published, and park those of `parked`, because the caches of
-        some users are unavailable. Both become deliveries of webhooks, all at once, so that the
-        deliveries of a target keep their order."""
+        """Delete the changes `published`, and park the changes `parked`, which some unavailable
+        caches lack. In the same transaction, insert the webhook deliveries of all of them, so that
+        the deliveries of a target keep their order."""
         async with self._postgres.connection() as connection:
             if not parked or not parked.ids:
                 return await _acknowledge(connection, lane, published)
@@ -212,14 +214,14 @@ class Outbox:
 
     async def parked(self, lane: Lane, limit: int, *, after_id: int = 0) -> Applied:
         """The oldest parked changes of a lane, at most `limit`, with ids above `after_id`."""
-        return _decoded(await self._postgres.fetch(_SQL.parked, parked_lane(lane), limit, after_id))
+        return _decode(await self._postgres.fetch(_SQL.parked, parked_lane(lane), limit, after_id))
 
 
-async def _applied_on_citus(
+async def _apply_on_citus(
     connection: Connection, lane: Lane, limit: int, after_id: int, ids: Sequence[int] | None
 ) -> Applied:
-    """Find the changes first, on all shards. What follows then asks only the shards of their users:
-    a lane has changes of all users, but a batch may have a few."""
+    """Find the changes first, on all shards. The next statements then ask only the shards of the
+    users of these changes, who may be few."""
     if ids is None:
         found = await connection.fetch(_APPLY_SQL.oldest_on_citus, lane, after_id, limit)
     else:
@@ -238,7 +240,7 @@ async def _applied_on_citus(
         list(sources),
         list(targets),
     )
-    return replace(_decoded(rows), is_full=len(found) == limit)
+    return replace(_decode(rows), is_full=len(found) == limit)
 
 
 async def _acknowledge(connection: Connection, lane: Lane, published: Applied) -> None:
@@ -261,18 +263,18 @@ def _sources(applied: Applied) -> list[UserId]:
     return list({change.pair.source for change in applied.changes})
 
 
-async def _take(connection: Connection, lane: Lane) -> None:
+async def _try_lock(connection: Connection, lane: Lane) -> None:
     row = await connection.row(_SQL.try_lane, locks.LANE, lane)
     assert row is not None
     if not row["held"]:
         raise LaneTaken
 
 
-def _rejected(ids: Sequence[int], error: Exception) -> ChangesRejected:
+def _changes_rejected(ids: Sequence[int], error: Exception) -> ChangesRejected:
     return ChangesRejected(ids, f"{type(error).__name__}: {error}"[:ERROR_MAX])
 
 
-def _decoded(rows: Sequence[Record]) -> Applied:
+def _decode(rows: Sequence[Record]) -> Applied:
     return Applied(
         [row["id"] for row in rows],
         [

@@ -1,4 +1,4 @@
-"""Intersections of lists, and the notes beside edges."""
+"""Intersections of lists, blocks between users, and the notes beside edges."""
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence, Set
@@ -44,22 +44,25 @@ class PostgresOverlaps:
     ) -> Mapping[UserId, Sequence[Position]]:
         is_forward = kind is ListKind.FOLLOWING
         statement = _SQL.following_followed if is_forward else _SQL.followers_followed
-        more = by, *map(_kinds, whispers), OVERLAP_MAX
+        arguments = by, *map(_kinds, whispers), OVERLAP_MAX
         found: dict[UserId, list[Position]] = {}
         for first in range(0, len(users), OVERLAPS_AT_ONCE):
-            some = users[first : first + OVERLAPS_AT_ONCE]
+            batch = users[first : first + OVERLAPS_AT_ONCE]
             async with self._postgres.connection() as connection:
-                rows = await connection.fetch_by_user(statement, some, *more)
-            found |= await self._slices.run(_entries(some, rows))
+                rows = await connection.fetch_by_user(statement, batch, *arguments)
+            found |= await self._slices.run(_entries(batch, rows))
         return found
 
     async def blocked_counts(
         self, kind: ListKind, users: Sequence[UserId], viewer: UserId
     ) -> Mapping[UserId, int]:
-        ahead, behind = kind is not ListKind.FOLLOWERS, kind is not ListKind.FOLLOWING
-        more = viewer, BLOCKS_LOOKED_UP_MAX, ahead, behind
+        owner_follows, follows_owner = (
+            kind is not ListKind.FOLLOWERS,
+            kind is not ListKind.FOLLOWING,
+        )
+        arguments = viewer, BLOCKS_LOOKED_UP_MAX, owner_follows, follows_owner
         async with self._postgres.connection() as connection:
-            rows = await connection.fetch_by_user(_SQL.blocked_counts, users, *more)
+            rows = await connection.fetch_by_user(_SQL.blocked_counts, users, *arguments)
         found: dict[UserId, int] = dict(map(tuple, rows))
         return {user: found.get(user, 0) for user in users}
 
@@ -83,8 +86,8 @@ OVERLAPS_AT_ONCE = 50
 """Users in one statement, each with up to `OVERLAP_MAX` entries."""
 
 PROBES_MAX = 50
-"""The maximum number of users who are looked up one by one. For more, reading all 10,000 edges of a
-viewer is faster."""
+"""The maximum number of users who are looked up one by one. For more users, one pass over all edges
+of a viewer with 10,000 edges is faster."""
 
 
 class PostgresBlocks:
@@ -114,8 +117,8 @@ class PostgresEdgeNotes:
     async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         notes: dict[Pair, EdgeNote] = {}
         async with self._postgres.connection() as connection:
-            for some in _by_source(pairs) if connection.is_citus else [pairs]:
-                sources, targets = (list(column) for column in zip(*some, strict=True))
+            for batch in _by_source(pairs) if connection.is_citus else [pairs]:
+                sources, targets = (list(column) for column in zip(*batch, strict=True))
                 rows = await connection.fetch(_SQL.notes, sources, targets, list({*sources}))
                 notes.update((Pair(source, to), EdgeNote(*note)) for source, to, *note in rows)
         return notes

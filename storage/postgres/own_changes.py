@@ -38,12 +38,15 @@ async def complete(
     *,
     rolled_back: R | None = None,
 ) -> R:
-    """Charge the rate limit of `user` if the change has changed something or has a `request`, write
-    its receipt, and return its `result`. `other`: the user whom it concerns; `now`: microseconds;
-    `rolled_back`: the result without the change, if it differs.
+    """Complete a change of `user` that the transaction has made: charge the rate limiter, if there
+    is a `pace` and the change has changed something or has a `request`; write the receipt of the
+    `request`; return `result`.
+
+    `other`: the user whom the change concerns. `now`: the database's clock in microseconds.
+    `rolled_back`: the result to return with RATE_LIMITED, if not `result`.
 
     Raises:
-        RolledBack: the user is too fast.
+        RolledBack: the user exceeds `pace`.
         ReceiptExists: the receipt exists; the transaction can only be rolled back.
     """
     if pace is not None and (request or result.outcome is not Outcome.UNCHANGED):
@@ -60,7 +63,7 @@ async def complete(
 async def charge_rate_limit(
     connection: Connection, user: UserId, pace: Pace, now: int
 ) -> Millis | None:
-    """Charge the rate limiter. Returns None, or when to retry; then the caller must roll back."""
+    """Charge the rate limiter. Returns None, or when to retry: then the caller must roll back."""
     row = await connection.row(_SQL.charge_change, user, now, pace.interval_us, latest(pace, now))
     assert row is not None
     return retry_at(pace, now, row["paced_until"] - pace.interval_us)

@@ -10,11 +10,11 @@ from storage.postgres.connection.acquired import Record
 
 class End(NamedTuple):
     """The columns of one end of a pair, in the order of `read_pair` and `read_ends`: a user's edge
-    to the other, count and account. They are null without a row.
+    to the other, count and account. Those of a row that does not exist are null.
     """
 
     waits: bool | None
-    """Whether the outbox holds a change of the edge that the source of the pair has made."""
+    """Whether the outbox holds a change of this edge, made by the source of the pair."""
     follows: int | None
     whispers: int | None
     requests: int | None
@@ -42,16 +42,17 @@ class End(NamedTuple):
         return (self.follows or 0) + (self.whispers or 0) + (self.requests or 0)
 
 
-WIDTH = len(End._fields)
+END_COLUMNS = len(End._fields)
 
 
-def end_in(row: Record, place: int = 0) -> End:
-    """The end whose columns begin at `place`."""
-    return End(*row[place : place + WIDTH])
+def end_in(row: Record, first: int = 0) -> End:
+    """The end whose columns begin at the index `first`."""
+    return End(*row[first : first + END_COLUMNS])
 
 
 def pair_state(own: End, other: End, now: int) -> PairState:
-    """The state of a pair. `own`: the source's end. `now`: the database's clock in microseconds."""
+    """The state of a pair, whose source is the actor. `own`: the source's end; `other`: the
+    target's end; `now`: the database's clock in microseconds."""
     states = own.state or 0, other.state or 0
     return PairState(
         edge=own.edge,

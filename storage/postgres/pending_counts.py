@@ -1,9 +1,10 @@
 """A viewer's pending changes, to be added to totals that lack them.
 
-On Citus the outbox row of a change and the counts that it will change are on different shards, so
-that no snapshot holds both. So the changes are read before the counts, and after them the reverse
-rows of their edges, which are on the shards of the counts: if these have not reached the changes'
-versions, the counts lack all of them. Else some were applied meanwhile, and all is read again.
+On Citus, the outbox row of a change and the counts that it will change are on different shards, so
+no snapshot has both. So three reads follow each other: of the pending changes, of the counts, and
+of the reverse rows of the changed edges, which are on the shards of the counts. If each reverse row
+is older than its change, the counts lack all of the changes. Otherwise a change was applied between
+the reads, and all is read again.
 """
 
 from collections.abc import Sequence
@@ -31,25 +32,26 @@ class PendingChanges:
     own: Sequence[PendingChange] = ()
     """The viewer's changes."""
     reverse: Sequence[PendingChange] = ()
-    """The changes to the viewer of the users to whom the viewer has changes."""
+    """The changes to the viewer from the targets of the viewer's changes."""
     reverse_kinds: dict[UserId, Kind] = field(default_factory=dict)
     """The kinds of the reverse rows from the viewer, as the totals count them, by target."""
 
     def __bool__(self) -> bool:
         return bool(self.own or self.reverse)
 
-    def added(self, user: UserId, counts: Counts) -> Counts:
-        """`counts` of a user who is shown to the viewer, with the pending changes to the user."""
+    def add_to(self, user: UserId, counts: Counts) -> Counts:
+        """`counts` of `user`, plus what the pending changes will add to those that the viewer sees:
+        to the viewer's own number of friends, or to another user's followers and friends."""
         if user == self.viewer:
             return counts._replace(friends=counts.friends + sum(c.friends for c in self.reverse))
         own = [change for change in self.own if change.other == user]
         if not own:
             return counts
         newest = max(own, key=lambda change: change.version)
-        known = self.reverse_kinds.get(user, Kind.NONE)
-        more = (newest.kind == Kind.FOLLOW) - (known == Kind.FOLLOW)
+        stored_kind = self.reverse_kinds.get(user, Kind.NONE)
+        followers_added = (newest.kind == Kind.FOLLOW) - (stored_kind == Kind.FOLLOW)
         friends = counts.friends + sum(change.friends for change in own)
-        return counts._replace(followers=counts.followers + more, friends=friends)
+        return counts._replace(followers=counts.followers + followers_added, friends=friends)
 
 
 NO_CHANGES = PendingChanges(UserId(0))

@@ -24,7 +24,7 @@ class PostgresPending:
         self._postgres = postgres
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
-        towards: dict[UserId, set[UserId]] = {user: set() for user in users}
+        targets: dict[UserId, set[UserId]] = {user: set() for user in users}
         for source, target in await self._postgres.fetch(_SQL.pending, list(users)):
-            towards[source].add(target)
-        return towards
+            targets[source].add(target)
+        return targets

@@ -47,11 +47,11 @@ class PostgresPinnedFollowing:
         request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
-        change = partial(_replace, user=user, others=others, request=request, pace=pace)
+        change = partial(_replace_pins, user=user, others=others, request=request, pace=pace)
         return await in_transaction(self._postgres, user, change)
 
 
-async def _replace(
+async def _replace_pins(
     connection: Connection,
     user: UserId,
     others: Sequence[UserId],
@@ -63,7 +63,7 @@ async def _replace(
     state, now = await state_and_clock(connection, user)
     if state is not AccountState.ACTIVE:
         return OwnChange(Outcome.ACCOUNT_NOT_ACTIVE)
-    # One replacement at a time. A user without counts follows nobody.
+    # Blocks other replacements by the user. A user without a count row follows nobody.
     await connection.fetch(_SQL.lock_count, user)
     follows = await present_follows(connection, user, others)
     for other in others:

@@ -1,4 +1,4 @@
-"""The follows of a user with active accounts, for what is stored beside them."""
+"""Reads which users, of those with active accounts, a user follows: groups and pins need this."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -45,11 +45,11 @@ class PostgresPrivateNotes:
         request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> OwnChange:
-        change = partial(_set, pair=pair, note=note, request=request, pace=pace)
+        change = partial(_set_note, pair=pair, note=note, request=request, pace=pace)
         return await in_transaction(self._postgres, pair.source, change)
 
 
-async def _set(
+async def _set_note(
     connection: Connection,
     pair: Pair,
     note: str | None,

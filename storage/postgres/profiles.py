@@ -1,4 +1,4 @@
-"""Accounts and totals from their tables."""
+"""Reads accounts and totals from their tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,15 +25,16 @@ class _Statements:
     any_edge: str
 
 
-AHEAD_MAX = 10_000
-"""How many users that a user follows are looked up among all absent accounts."""
+FOLLOWED_MAX = 10_000
+"""How many of the users whom a user follows are looked up among the absent accounts."""
 
 ATTEMPTS = 3
-"""Reads of a viewer's own totals, each of which a drain may overtake."""
+"""How often totals are read if, each time, a drain applies one of the viewer's changes
+meanwhile."""
 
 FOLLOWERS_MAX = 1_000
-"""While some account is not counted yet, absent users are looked up in lists of up to so many
-followers."""
+"""While the absent follower counts lack some account, absent users are looked up in lists of up to
+so many followers."""
 
 _SQL = sql.load(_Statements, "profiles")
 _TOTALS = slice(1, 1 + len(NO_COUNTS.numbers))
@@ -51,36 +52,38 @@ class PostgresProfiles:
         self, users: Sequence[UserId], viewer: UserId | None
     ) -> Mapping[UserId, Profile]:
         async with self._postgres.connection() as connection:
-            rows, pending = await _read(connection, list(users), viewer)
+            rows, pending = await _read_totals(connection, list(users), viewer)
             found = {UserId(row["user_id"]): row for row in rows}
             profiles = {user: _profile(user, found.get(user), pending) for user in users}
             if rows and rows[0]["any_absent"]:
-                limit = AHEAD_MAX, self._followers_max
+                limit = FOLLOWED_MAX, self._followers_max
                 for user, *counts in await connection.fetch_by_user(_SQL.absent, [*found], *limit):
                     profiles[user] = _with_absent(profiles[user], Counts(*counts))
         return profiles
 
 
-async def _read(
+async def _read_totals(
     connection: Connection, users: Sequence[UserId], viewer: UserId | None
 ) -> tuple[list[Record], PendingChanges]:
-    """The rows, and the viewer's pending changes that they lack.
+    """The rows of `profiles`, and the viewer's pending changes that these rows lack.
 
-    If drains overtake all ATTEMPTS, the last one is returned: its totals may have a change twice.
+    If a drain applies a change during each of `ATTEMPTS` reads, the last read is returned: its
+    totals may count that change twice.
     """
     for _ in range(ATTEMPTS):
-        pending = await _pending(connection, users, viewer) if viewer else NO_CHANGES
+        pending = await _read_pending(connection, users, viewer) if viewer else NO_CHANGES
         rows = await connection.fetch(_SQL.profiles, users)
         if not pending or await _read_reverse_kinds(connection, pending):
             break
     return rows, pending
 
 
-async def _pending(
+async def _read_pending(
     connection: Connection, users: Sequence[UserId], viewer: UserId
 ) -> PendingChanges:
-    """The viewer's pending changes to `users` and, for the viewer's own totals, those of all
-    targets to the viewer. Read before the totals: a change that is not pending is in them."""
+    """The viewer's pending changes to `users` and, if the viewer's own totals are asked for, the
+    pending changes to the viewer from all targets of the viewer's changes. To be read before the
+    totals: these then have every change that is not pending."""
     changes = await connection.fetch(_SQL.pending_from, viewer)
     own = [PendingChange(*change) for change in changes]
     reverse: list[PendingChange] = []
@@ -92,8 +95,8 @@ async def _pending(
 
 
 async def _read_reverse_kinds(connection: Connection, pending: PendingChanges) -> bool:
-    """Add the kinds of the present reverse rows to `pending`. Returns whether all of it is pending
-    still, so that no totals read before have any of it."""
+    """Read the kinds of the reverse rows into `pending`. Returns whether all of its changes are
+    still pending, so that totals read before lack all of them."""
     for statement, changes in (
         (_SQL.reverse_rows_from, pending.own),
         (_SQL.reverse_rows_to, pending.reverse),
@@ -119,7 +122,7 @@ def _profile(user: UserId, row: Record | None, pending: PendingChanges) -> Profi
     account = DEFAULT if row is None or row["protected"] is None else account_of(row)
     counts = NO_COUNTS if row is None or row["following"] is None else Counts(*row[_TOTALS])
     if pending:
-        counts = pending.added(user, counts)
+        counts = pending.add_to(user, counts)
     return Profile(account, counts._replace(friends=max(0, counts.friends)))
 
 

@@ -1,11 +1,12 @@
 """Deletes rows that nothing can refer to any more.
 
-A forward tombstone gives the next change of its edge a higher version than any change that is still
-pending. Nothing is pending once the outbox has no row of the pair. A follow after the purge takes
-its version from the clock, which is ahead of every version older than the retention. So the
-retention must be longer than the life of any cache entry, and than the clock is ever set back.
-Reverse rows are deleted first, so that no reverse row outlives its forward row. Forward rows may be
-kept for longer: they show with whom a user has ended a relation.
+Because of a forward tombstone, the next change of its edge has a higher version than any change
+that is still pending. No change is pending once the outbox has no row of the pair. A follow after
+the purge takes its version from the clock, which is ahead of every version older than the
+retention. So the retention must be longer than the life of any cache entry, and longer than any
+step by which the clock is set back. Reverse rows are deleted first, so that no reverse row outlives
+its forward row. Forward rows may be kept for longer: they show with whom a user has ended a
+relation.
 """
 
 from dataclasses import dataclass
@@ -40,31 +41,35 @@ _SQL = sql.load(_Statements, "purge")
 
 
 @dataclass(frozen=True, slots=True)
-class _Steps:
-    """The statement of a purge. Citus cannot lock rows in several shards, so there one statement
+class _PurgeStatements:
+    """The statements of a purge. Citus cannot lock rows in several shards, so there one statement
     finds the rows, and another deletes those of one shard."""
 
     purge: str
     find_on_citus: str
     purge_on_citus: str
     first: tuple[int, int, int | UUID] = (0, 0, 0)
-    """The position before all rows: time or version, user, and the rest of the key."""
+    """The position before all rows: version or time, user, and the rest of the key."""
 
 
 _NO_RECEIPT = (0, 0, UUID(int=0))
-_REVERSE = _Steps(_SQL.purge_reverse, _SQL.find_reverse_on_citus, _SQL.purge_reverse_on_citus)
-_FORWARD = _Steps(_SQL.purge_forward, _SQL.find_forward_on_citus, _SQL.purge_forward_on_citus)
-_RECEIPTS = _Steps(
+_REVERSE = _PurgeStatements(
+    _SQL.purge_reverse, _SQL.find_reverse_on_citus, _SQL.purge_reverse_on_citus
+)
+_FORWARD = _PurgeStatements(
+    _SQL.purge_forward, _SQL.find_forward_on_citus, _SQL.purge_forward_on_citus
+)
+_RECEIPTS = _PurgeStatements(
     _SQL.purge_receipts, _SQL.find_receipts_on_citus, _SQL.purge_receipts_on_citus, _NO_RECEIPT
 )
-_MESSAGES = _Steps(
+_MESSAGES = _PurgeStatements(
     _SQL.purge_messages, _SQL.find_messages_on_citus, _SQL.purge_messages_on_citus, _NO_RECEIPT
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """The number of tombstones deleted."""
+    """The number of deleted tombstones in each direction."""
 
     forward: int
     reverse: int
@@ -84,33 +89,37 @@ async def purge(
     return Purged(forward, reverse)
 
 
-async def _purge(postgres: Postgres, steps: _Steps, retention_s: float, limit: int) -> int:
+async def _purge(
+    postgres: Postgres, statements: _PurgeStatements, retention_s: float, limit: int
+) -> int:
     if await postgres.is_citus():
-        return await _purge_by_shard(postgres, steps, retention_s, limit)
-    gone = 0
-    while gone < limit:
-        row = await postgres.row(steps.purge, retention_s, BATCH)
+        return await _purge_by_shard(postgres, statements, retention_s, limit)
+    deleted = 0
+    while deleted < limit:
+        row = await postgres.row(statements.purge, retention_s, BATCH)
         assert row is not None
-        gone += row["count"]
+        deleted += row["count"]
         if row["count"] < BATCH:
             break
-    return gone
+    return deleted
 
 
-async def _purge_by_shard(postgres: Postgres, steps: _Steps, retention_s: float, limit: int) -> int:
+async def _purge_by_shard(
+    postgres: Postgres, statements: _PurgeStatements, retention_s: float, limit: int
+) -> int:
     """Purge in batches, with a statement for each shard that has rows of the batch."""
-    gone, after = 0, steps.first
-    while gone < limit:
-        rows = await postgres.fetch(steps.find_on_citus, retention_s, BATCH, *after)
-        dead = [row for row in rows if not row["is_pending"]]
-        for group in await by_shard(postgres, dead, lambda row: UserId(row["user_id"])):
+    deleted, after = 0, statements.first
+    while deleted < limit:
+        rows = await postgres.fetch(statements.find_on_citus, retention_s, BATCH, *after)
+        deletable = [row for row in rows if not row["is_pending"]]
+        for group in await by_shard(postgres, deletable, lambda row: UserId(row["user_id"])):
             users, ids = [row["user_id"] for row in group], [row["id"] for row in group]
-            (deleted,) = await postgres.fetch(steps.purge_on_citus, users, ids, retention_s)
-            gone += deleted["count"]
+            (counted,) = await postgres.fetch(statements.purge_on_citus, users, ids, retention_s)
+            deleted += counted["count"]
         if len(rows) < BATCH:
             break
         after = (rows[-1]["at"], rows[-1]["user_id"], rows[-1]["id"])
-    return gone
+    return deleted
 
 
 async def purge_receipts(postgres: Postgres, retention_s: float, limit: int = 5_000_000) -> int:

@@ -73,10 +73,10 @@ async def write_interactions_receipt(
 
 
 def receipt_parameter(receipt: Receipt) -> dict[str, Any]:
-    """The receipt as the function `write_decision` takes it."""
+    """The receipt in the parameter of the SQL function `write_decision`."""
     record, undo, messages = receipt.undo, None, None
     if record is not None:
-        edges = (*_packed(record.edge), *_packed(record.reverse))
+        edges = (*_pack_edge(record.edge), *_pack_edge(record.reverse))
         undo = [record.version, record.reverse_version, *edges, int(record.protected)]
         if record.message or record.other_message:
             messages = [record.message, record.other_message]
@@ -104,14 +104,14 @@ def read_undo_record(
         return None
     version, reverse_version = map(Version, packed[:2])
     protected = packed[10:] == [1]  # receipts of earlier releases lack this element
-    edges = _edge(*packed[2:6]), _edge(*packed[6:10])
+    edges = _unpack_edge(*packed[2:6]), _unpack_edge(*packed[6:10])
     return UndoRecord(version, reverse_version, *edges, protected, *messages)
 
 
-def _packed(edge: Edge) -> tuple[int, int, int, int]:
+def _pack_edge(edge: Edge) -> tuple[int, int, int, int]:
     # A Flag is iterable, so asyncpg would take it for a dimension of the array.
     return edge.kind, int(edge.flags), edge.since, edge.version
 
 
-def _edge(kind: int, flags: int, since: int, version: int) -> Edge:
+def _unpack_edge(kind: int, flags: int, since: int, version: int) -> Edge:
     return Edge(Kind(kind), Flags(flags), Millis(since), Version(version))

@@ -1,4 +1,4 @@
-"""Relation checks from the rows of both directions, and whole neighbourhoods for the cache."""
+"""Reads relations of pairs, and all relations of a user, from the rows of both directions."""
 
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
@@ -28,8 +28,8 @@ RELATIONS_PER_SLICE = 1_000
 """Takes 1 to 2 ms."""
 
 StoredEdge: TypeAlias = tuple[int, int, int, int]
-"""An edge's kind, flags, date and version. An `Edge` takes four times as long to make, and a
-neighbourhood has thousands."""
+"""An edge's kind, flags, date and version. An `Edge` takes four times as long to make, and a user
+has thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ _NO_STORED_EDGE: StoredEdge = (0, 0, 0, 0)
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _EdgesOfUser:
     forward: dict[UserId, StoredEdge] = field(default_factory=dict)
     reverse: dict[UserId, StoredEdge] = field(default_factory=dict)
     too_many: set[bool] = field(default_factory=set)
@@ -56,8 +56,9 @@ class _Gathered:
 
 
 class PostgresRelations:
-    """Implements `storage.cache.tables.RelationRows`: two probes a pair, in one statement a call
-    unless the first users have pending changes, or are many."""
+    """Implements `storage.cache.tables.RelationRows` with two probes for each pair, in one
+    statement or, on Citus, in one for each first user. If first users have pending changes, it
+    takes one more."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -65,10 +66,10 @@ class PostgresRelations:
 
     async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
         pairs = dict.fromkeys((c.user, other) for c in checks for other in c.others)
-        rows = await self._between(list(pairs))
-        return await self._slices.run(_columns(checks, rows))
+        rows = await self._read_pairs(list(pairs))
+        return await self._slices.run(_relation_columns(checks, rows))
 
-    async def _between(self, pairs: Sequence[tuple[UserId, UserId]]) -> list[Record]:
+    async def _read_pairs(self, pairs: Sequence[tuple[UserId, UserId]]) -> list[Record]:
         others: defaultdict[UserId, list[UserId]] = defaultdict(list)
         for user, other in pairs:
             others[user].append(other)
@@ -88,14 +89,14 @@ class PostgresRelations:
             rows = await self._with_pending_reverse_edges(
                 connection, await connection.fetch(_SQL.all_relations, list(users), limit)
             )
-        return await self._slices.run(_neighbourhoods(users, rows, limit))
+        return await self._slices.run(_all_relations(users, rows, limit))
 
     async def _with_pending_reverse_edges(
         self, connection: Connection, rows: list[Record]
     ) -> list[Record]:
-        """`rows` with the forward rows of the users to whom the first users have pending
-        changes."""
-        pending = await self._slices.run(_pending(rows))
+        """`rows`, and the forward rows from the targets of pending changes to the users who made
+        the changes: see queries/relations.sql."""
+        pending = await self._slices.run(_pending_pairs(rows))
         if pending:
             users, targets = ({pair[n] for pair in pending} for n in (0, 1))
             found = await connection.fetch(_SQL.reverse_of_targets, list(targets), list(users))
@@ -103,17 +104,17 @@ class PostgresRelations:
         return rows
 
 
-def _pending(rows: Sequence[Record]) -> Generator[None, None, set[tuple[int, int]]]:
-    """The pairs of pending changes. Their rows are neither forward nor reverse."""
+def _pending_pairs(rows: Sequence[Record]) -> Generator[None, None, set[tuple[int, int]]]:
+    """The pairs of pending changes, whose rows have no direction."""
     found: set[tuple[int, int]] = set()
     for first in range(0, len(rows), ROWS_PER_SLICE):
-        some = rows[first : first + ROWS_PER_SLICE]
-        found.update((row[0], row[1]) for row in some if row[2] is None)
+        batch = rows[first : first + ROWS_PER_SLICE]
+        found.update((row[0], row[1]) for row in batch if row[2] is None)
         yield
     return found
 
 
-def _columns(
+def _relation_columns(
     checks: Sequence[Check], rows: Sequence[Record]
 ) -> Generator[None, None, list[RelationColumn]]:
     newest: dict[tuple[UserId, UserId, bool], StoredEdge] = {}
@@ -144,10 +145,10 @@ def _columns(
     return columns
 
 
-def _neighbourhoods(
+def _all_relations(
     users: Sequence[UserId], rows: Sequence[Record], limit: int
 ) -> Generator[None, None, dict[UserId, UserRelations]]:
-    gathered = {UserId(user): _Gathered() for user in (0, *users)}
+    edges_of = {UserId(user): _EdgesOfUser() for user in (0, *users)}
     as_of = Version(0)
     for first in range(0, len(rows), ROWS_PER_SLICE):
         for user, other, forward, kind, flags, since, version in rows[
@@ -156,43 +157,43 @@ def _neighbourhoods(
             if forward is None:
                 continue  # a pending change
             if other:
-                edges = gathered[user]
+                edges = edges_of[user]
                 side = edges.forward if forward else edges.reverse
                 known = side.get(other)
                 if known is None or known[3] < version:
                     side[other] = kind, flags, since, version
             elif user:
-                gathered[user].too_many.add(forward)
+                edges_of[user].too_many.add(forward)
             else:
                 as_of = version
         yield
-    return {user: _neighbourhood(gathered[user], as_of, limit) for user in users}
+    return {user: _relations_of(edges_of[user], as_of, limit) for user in users}
 
 
 def _relation(
     newest: Mapping[tuple[UserId, UserId, bool], StoredEdge], user: UserId, other: UserId
 ) -> Relation:
-    """The relation of `user` to `other`. `newest` has an edge for each (user, other, forward): with
-    True the edge of `user` to `other`, with False that of `other` to `user`.
+    """The relation of `user` to `other`. The keys of `newest` are (user, other, forward): with True
+    for the edge from `user` to `other`, with False for the edge from `other` to `user`.
     """
     kind, flags, since, _ = newest.get((user, other, True), _NO_STORED_EDGE)
     reverse_kind, _, reverse_since, _ = newest.get((user, other, False), _NO_STORED_EDGE)
     return relation(kind, Millis(since), reverse_kind, Millis(reverse_since), flags)
 
 
-def _neighbourhood(gathered: _Gathered, as_of: Version, limit: int) -> UserRelations:
-    forward, reverse = gathered.forward, gathered.reverse
-    # A newer forward row of an outbox may be a tombstone.
+def _relations_of(edges: _EdgesOfUser, as_of: Version, limit: int) -> UserRelations:
+    forward, reverse = edges.forward, edges.reverse
+    # A forward row that has replaced an older reverse row may be a tombstone.
     for other in [other for other, edge in reverse.items() if not edge[0]]:
         del reverse[other]
     return UserRelations(
         as_of,
-        _whole(forward, limit, is_read=True not in gathered.too_many),
-        _whole(reverse, limit, is_read=False not in gathered.too_many),
+        _unless_too_many(forward, limit, is_read=True not in edges.too_many),
+        _unless_too_many(reverse, limit, is_read=False not in edges.too_many),
     )
 
 
-def _whole(
+def _unless_too_many(
     edges: dict[UserId, StoredEdge], limit: int, *, is_read: bool
 ) -> Mapping[UserId, StoredEdge] | None:
     return edges if is_read and len(edges) <= limit else None
