@@ -1,8 +1,8 @@
 """Some users of a space, kept in each process.
 
-They are spread evenly over the ids, so nothing has to be counted or kept by writes to find them. On
-Citus the statements are tasks for all shards: a process runs them at most once in some minutes, and
-only when a request needs the users.
+They are spread evenly over the ids, so writes need not maintain anything for the sample. On Citus,
+the statements run on all shards: a process runs them at most once in some minutes, or in some
+seconds while the space is small, and only when a request needs the users.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from storage.postgres.connection.pool import Postgres
 
 SAMPLED_MAX = 50
 KEPT_S = 600.0
+"""How long a sample of `SAMPLED_MAX` users is kept."""
 SMALL_KEPT_S = 5.0
 """How long a sample of fewer users is kept: the space is small and may be growing."""
 
@@ -34,27 +35,27 @@ class PostgresSampledUsers:
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
-        self._known: Sequence[UserId] = ()
+        self._sample: Sequence[UserId] = ()
         self._kept_until = float("-inf")
         self._reading = asyncio.Lock()
 
     async def now(self) -> Sequence[UserId]:
         async with self._reading:  # one task reads, the others wait for it
             if time.monotonic() >= self._kept_until:
-                self._known = await self._read()
-                is_small = len(self._known) < SAMPLED_MAX
+                self._sample = await self._read()
+                is_small = len(self._sample) < SAMPLED_MAX
                 self._kept_until = time.monotonic() + (SMALL_KEPT_S if is_small else KEPT_S)
-        return self._known
+        return self._sample
 
     async def _read(self) -> Sequence[UserId]:
         bounds = await self._postgres.row(_SQL.bounds)
         if bounds is None or bounds["lowest"] is None:
             return ()
         lowest, width = bounds["lowest"], bounds["highest"] - bounds["lowest"]
-        found: dict[UserId, None] = {}
-        for place in range(SAMPLED_MAX):
-            at = lowest + width * place // (SAMPLED_MAX - 1)
-            row = await self._postgres.row(_SQL.next_user, at)
+        users: dict[UserId, None] = {}
+        for number in range(SAMPLED_MAX):
+            lowest_id = lowest + width * number // (SAMPLED_MAX - 1)
+            row = await self._postgres.row(_SQL.next_user, lowest_id)
             if row is not None:
-                found[UserId(row["user_id"])] = None
-        return tuple(found)
+                users[UserId(row["user_id"])] = None
+        return tuple(users)

@@ -1,4 +1,4 @@
-"""Up to which moment users have seen their followers: a column of their count rows."""
+"""The moment up to which each user has seen their followers: a column of their count row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -10,6 +10,7 @@ from storage.postgres.connection.session import retry, session
 from storage.settings import StorageSettings
 
 SHOWN_MAX = 5
+"""Foreign tables that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class ConnectionCounts:
 
     all: int
     in_use: int
-    """Those that have run a statement in the last seconds."""
+    """Those that have run a statement in the last 10 seconds."""
 
 
 async def count_connections(settings: StorageSettings, space: str) -> ConnectionCounts:
@@ -52,7 +53,7 @@ async def count_connections(settings: StorageSettings, space: str) -> Connection
 
 
 async def check_tables(settings: StorageSettings, space: str) -> None:
-    """Check that `drop_tables` would drop no tables of others.
+    """Check that the schema of `space` holds no tables except Kith's.
 
     Raises:
         ForeignTables: the schema holds other tables, too.
@@ -95,7 +96,7 @@ async def _check_tables(connection: Connection, space: str) -> None:
 
 
 async def _drop_each(connection: Connection, space: str) -> None:
-    """Drop Kith's functions and tables one by one, and keep everything else in the schema."""
+    """Drop Kith's functions and tables one by one. Everything else in the schema stays."""
     functions = await connection.fetch(_SQL.own_functions, space)
     for row in functions:
         await connection.execute(f"DROP FUNCTION {row['signature']} CASCADE")

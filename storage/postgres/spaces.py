@@ -25,7 +25,7 @@ class _Statements:
 _SQL = sql.load(_Statements, "spaces")
 
 DIRECTORY_CHECK_S = 2.0
-"""How often gateways and workers read the directory: how soon they follow a change of it."""
+"""How often gateways and workers read the directory, so how soon a change of it takes effect."""
 
 
 class SpaceState(IntEnum):
@@ -40,8 +40,8 @@ class SpaceState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpaceRecord:
-    """A space in the directory. Another record of the same name is another space, or the same with
-    other settings."""
+    """A space in the directory. If the record of a name differs from an earlier one, it is another
+    space, or the same space with another state or other settings."""
 
     name: str
     state: SpaceState
@@ -51,7 +51,7 @@ class SpaceRecord:
 
 
 class SpaceDirectory:
-    """The spaces beside the default one, whose connections it uses."""
+    """The spaces other than the default one. Uses connections of the default space."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

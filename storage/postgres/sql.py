@@ -1,7 +1,7 @@
 """Loads named SQL statements from the files in `queries/`.
 
 A file holds blocks that begin with `-- name: some_name`; a store declares a frozen dataclass with
-one `str` field for each name. A name that is missing on either side fails the import.
+one `str` field for each name. If the file or the class lacks a name of the other, `load` fails.
 
 A name with braces, like `page_{older,newer}`, makes one statement for each alternative in them.
 Every `{DESC,ASC}` in the block's text becomes the alternative at the same position, which may be
@@ -32,21 +32,21 @@ def load(statements: type[T], file: str) -> T:
     found = parse((_QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
     wanted = {field.name for field in fields(statements)}
     if found.keys() != wanted:
-        odd = ", ".join(sorted(found.keys() ^ wanted))
-        raise LookupError(f"{file}.sql and {statements.__name__} disagree about: {odd}")
+        different = ", ".join(sorted(found.keys() ^ wanted))
+        raise LookupError(f"{file}.sql and {statements.__name__} disagree about: {different}")
     return statements(**found)
 
 
 def parse(text: str) -> dict[str, str]:
     """`{name: statement}`. Each statement keeps its comment, so that server logs show both."""
     blocks = text.split(_MARK)[1:]
-    named = {}
-    for block in chain.from_iterable(map(_chosen, blocks)):
+    statements = {}
+    for block in chain.from_iterable(map(_alternatives_of, blocks)):
         name, _, body = block.partition("\n")
-        if name.strip() in named:
+        if name.strip() in statements:
             raise LookupError(f"two statements are named {name.strip()}")
-        named[name.strip()] = f"{_MARK}{name}\n{body.strip()}"
-    return named
+        statements[name.strip()] = f"{_MARK}{name}\n{body.strip()}"
+    return statements
 
 
 def name_of(sql: str) -> str:
@@ -56,14 +56,14 @@ def name_of(sql: str) -> str:
     return sql.split(maxsplit=1)[0]
 
 
-def _chosen(block: str) -> list[str]:
+def _alternatives_of(block: str) -> list[str]:
     """The block, once for each alternative in the braces of its name."""
     choice = _CHOICE.search(block.partition("\n")[0])
     if choice is None:
         return [block]
     count = len(choice[1].split(","))
-    return [_CHOICE.sub(partial(_alternative, place), block) for place in range(count)]
+    return [_CHOICE.sub(partial(_alternative_at, number), block) for number in range(count)]
 
 
-def _alternative(place: int, braces: re.Match[str]) -> str:
-    return braces[1].split(",")[place]
+def _alternative_at(number: int, braces: re.Match[str]) -> str:
+    return braces[1].split(",")[number]

@@ -1,4 +1,4 @@
-"""Reads how much of their limits users have used, from their count rows."""
+"""Reads how much of their limits users have used, from their count rows and accounts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ from storage.postgres.connection.pool import Postgres
 from storage.postgres.webhook_endpoints import ERROR_MAX
 
 BATCH = 1_000
-"""Rows of one statement of the purge."""
+"""Rows that one statement parks or deletes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ _SQL = sql.load(_Statements, "webhook_deliveries")
 
 
 class DeliveryKey(NamedTuple):
-    """Names a delivery of an endpoint. On Citus, two users' changes may have the same id."""
+    """The key of a delivery to one endpoint. On Citus, changes of two users may have the same
+    id."""
 
     id: int
     source: UserId
@@ -58,7 +59,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class LoggedDelivery:
-    """A delivery with what has become of it."""
+    """A delivery with its state and the result of its last attempt."""
 
     id: int
     event: Event | BulkEnd
@@ -73,7 +74,7 @@ class LoggedDelivery:
 
 
 class Attempt(NamedTuple):
-    """The result of an attempt. `wait_s`: when to try again, if it has failed."""
+    """The result of an attempt. `wait_s`: in how many seconds to try again, if it has failed."""
 
     key: DeliveryKey
     succeeded: bool
@@ -92,8 +93,8 @@ class WebhookDeliveries:
     async def heads(
         self, endpoint: str, after: UserId, targets: int, each: int
     ) -> Mapping[UserId, Sequence[Delivery]]:
-        """The oldest `each` waiting deliveries of at most `targets` targets after `after`, in the
-        order of their ids."""
+        """The oldest waiting deliveries, at most `each`, of each of the next `targets` targets with
+        an id above `after`, in the order of these ids."""
         found: dict[UserId, list[Delivery]] = {}
         for row in await self._postgres.fetch(_SQL.heads, endpoint, after, targets, each):
             delivery = Delivery(_key(row), _event(row), row["attempts"], row["is_due"])
@@ -105,75 +106,76 @@ class WebhookDeliveries:
     ) -> Mapping[DeliveryKey, DeliveryState]:
         """Record attempts. Failed deliveries that have waited for `retried_s` are parked. Returns
         the states of those that were waiting."""
-        keys, succeeded, statuses, errors, took, waits = zip(*attempts, strict=True)
-        cut = [None if error is None else error[:ERROR_MAX] for error in errors]
-        columns = (list(succeeded), list(statuses), cut, list(took), list(waits))
+        keys, succeeded, statuses, errors, durations_ms, waits = zip(*attempts, strict=True)
+        shortened = [None if error is None else error[:ERROR_MAX] for error in errors]
+        columns = (list(succeeded), list(statuses), shortened, list(durations_ms), list(waits))
         rows = await self._postgres.fetch(
-            _SQL.record, endpoint, *_columns(keys), *columns, retried_s
+            _SQL.record, endpoint, *_key_columns(keys), *columns, retried_s
         )
         return {_key(row): DeliveryState(row["state"]) for row in rows}
 
     async def delete(self, endpoint: str, keys: Sequence[DeliveryKey]) -> None:
         """Delete deliveries that the endpoint does not want."""
-        await self._postgres.fetch(_SQL.delete, endpoint, *_columns(keys))
+        await self._postgres.fetch(_SQL.delete, endpoint, *_key_columns(keys))
 
     async def park_overdue(self, endpoint: str, older_s: float, reason: str, limit: int) -> int:
-        """Park deliveries that have waited for `older_s`, about `limit` at most. Returns how
-        many."""
-        done = 0
-        while done < limit:
+        """Park deliveries that have waited for more than `older_s`, about `limit` at most. Returns
+        how many."""
+        parked = 0
+        while parked < limit:
             rows = await self._postgres.fetch(_SQL.overdue, endpoint, older_s, BATCH)
             keys = list(map(_key, rows))
-            await self._postgres.fetch(_SQL.park, endpoint, *_columns(keys), reason)
-            done += len(rows)
+            await self._postgres.fetch(_SQL.park, endpoint, *_key_columns(keys), reason)
+            parked += len(rows)
             if len(rows) < BATCH:
                 break
-        return done
+        return parked
 
     async def purge(self, endpoint: str, kept_s: float, limit: int, *, is_paused: bool) -> int:
         """Delete deliveries that ended before `kept_s`. Those that have waited since then are
         deleted if the endpoint is paused, and parked otherwise. Returns how many were deleted."""
-        gone = 0
+        deleted = 0
         if is_paused:
-            gone = await self._purged(_SQL.overdue, limit, endpoint, kept_s)
+            deleted = await self._delete_found(_SQL.overdue, limit, endpoint, kept_s)
         else:
             await self.park_overdue(endpoint, kept_s, "it was not sent in time", limit)
         for state in (DeliveryState.DELIVERED, DeliveryState.PARKED):
-            gone += await self._purged(_SQL.finished, limit, endpoint, kept_s, state=state)
-        return gone
+            deleted += await self._delete_found(_SQL.finished, limit, endpoint, kept_s, state=state)
+        return deleted
 
     async def purge_orphans(self, limit: int) -> int:
         """Delete deliveries of endpoints that were removed, at most `limit`. Returns how many."""
-        gone = 0
+        deleted = 0
         for _ in range(limit // BATCH):
             rows = await self._postgres.fetch(_SQL.orphans, BATCH)
             for endpoint in {row["endpoint"] for row in rows}:
                 keys = [_key(row) for row in rows if row["endpoint"] == endpoint]
                 await self.delete(endpoint, keys)
-            gone += len(rows)
+            deleted += len(rows)
             if len(rows) < BATCH:
                 break
-        return gone
+        return deleted
 
-    async def _purged(
+    async def _delete_found(
         self, find: str, limit: int, endpoint: str, *args: float, state: DeliveryState | None = None
     ) -> int:
-        """Delete what a statement finds. Two statements, because every machine of Citus has a copy
-        of the table, and a DELETE with a LIMIT could choose other rows on each."""
-        gone = 0
-        while gone < limit:
+        """Delete the deliveries that the statement `find` finds, about `limit` at most. Returns how
+        many. One DELETE with a LIMIT could choose other rows on each machine of Citus, which all
+        have a copy of the table."""
+        deleted = 0
+        while deleted < limit:
             last = () if state is None else (state,)
             rows = await self._postgres.fetch(find, endpoint, *args, BATCH, *last)
             await self.delete(endpoint, list(map(_key, rows)))
-            gone += len(rows)
+            deleted += len(rows)
             if len(rows) < BATCH:
                 break
-        return gone
+        return deleted
 
     async def log(
         self, endpoint: str, state: DeliveryState | None, limit: int
     ) -> Sequence[LoggedDelivery]:
-        """The newest deliveries of an endpoint, or those that came last into a state."""
+        """The newest deliveries of an endpoint, or those that entered a state last."""
         if state is None:
             rows = await self._postgres.fetch(_SQL.log, endpoint, limit)
         elif state is DeliveryState.WAITING:
@@ -185,13 +187,12 @@ class WebhookDeliveries:
     async def replayable(
         self, endpoint: str, state: DeliveryState, since_s: float, limit: int
     ) -> Sequence[int]:
-        """The ids of deliveries that came into a state less than `since_s` ago, the oldest
-        first."""
+        """The ids of deliveries that entered a state less than `since_s` ago, the oldest first."""
         rows = await self._postgres.fetch(_SQL.replayable, endpoint, state, since_s, limit)
         return [row["change_id"] for row in rows]
 
     async def replay(self, endpoint: str, ids: Iterable[int]) -> Sequence[int]:
-        """Let the deliveries with these ids wait again, as new ones. Returns the ids found."""
+        """Make the deliveries with these ids wait again, as new ones. Returns the ids found."""
         rows = await self._postgres.fetch(_SQL.replay, endpoint, list(ids))
         return [row["change_id"] for row in rows]
 
@@ -200,8 +201,8 @@ def _key(row: Record) -> DeliveryKey:
     return DeliveryKey(row["change_id"], UserId(row["source_id"]))
 
 
-def _columns(keys: Sequence[DeliveryKey]) -> tuple[list[int], list[UserId]]:
-    """The parameters that name deliveries."""
+def _key_columns(keys: Sequence[DeliveryKey]) -> tuple[list[int], list[UserId]]:
+    """The parameters of a statement that name deliveries."""
     return [key.id for key in keys], [key.source for key in keys]
 
 

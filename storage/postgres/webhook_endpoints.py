@@ -44,7 +44,7 @@ class Endpoint:
     state: EndpointState
     reason: str | None
     secrets: Sequence[str]
-    """The present one, and the one before while it is being rotated."""
+    """The current secret, and the previous one while both sign."""
     created_at: datetime
     failing_since: datetime | None
     failing_s: float
@@ -83,15 +83,15 @@ class WebhookEndpoints:
     async def add(self, name: str, url: str, types: frozenset[WebhookType], secret: str) -> bool:
         """Add an endpoint with an encrypted secret. Returns False if there is one of this name, or
         there are `ENDPOINTS_MAX`."""
-        names = sorted(one.name for one in types)
+        names = sorted(event_type.name for event_type in types)
         added = await self._postgres.row(
             _SQL.add_endpoint, name, url, names, change_mask(types), secret, ENDPOINTS_MAX
         )
         return added is not None
 
     async def rotate(self, name: str, secret: str, overlap_s: float) -> bool:
-        """Replace the secret. Both sign for `overlap_s`. Returns False if there is no such
-        endpoint."""
+        """Replace the secret. The old one signs as well for `overlap_s`. Returns False if there is
+        no such endpoint."""
         return await self._postgres.row(_SQL.rotate, name, secret, overlap_s) is not None
 
     async def set_state(self, name: str, state: EndpointState) -> bool:
@@ -103,7 +103,8 @@ class WebhookEndpoints:
         return await self._postgres.row(_SQL.remove_endpoint, name) is not None
 
     async def claim(self, process: UUID, lease_s: float) -> set[str]:
-        """Hold the active endpoints that no other process holds, for `lease_s`."""
+        """Claim the active endpoints that no other process holds, for `lease_s`. Returns the names
+        of all that this process then holds."""
         rows = await self._postgres.fetch(_SQL.claim, process, lease_s)
         return {row["name"] for row in rows}
 
@@ -116,11 +117,11 @@ class WebhookEndpoints:
         await self._postgres.fetch(_SQL.succeeded, name)
 
     async def failed(self, name: str, error: str, disabled_s: float) -> bool:
-        """Record a failure. Returns whether the endpoint is disabled now: every attempt of the last
-        `disabled_s` has failed."""
-        cut = error[:ERROR_MAX]
-        reason = f"Every delivery has failed for {disabled_s:,.0f} s. The last error: {cut}"
-        row = await self._postgres.row(_SQL.failed, name, cut, disabled_s, reason)
+        """Record a failure. Returns whether the endpoint is disabled now, because every attempt of
+        the last `disabled_s` has failed."""
+        shortened = error[:ERROR_MAX]
+        reason = f"Every delivery has failed for {disabled_s:,.0f} s. The last error: {shortened}"
+        row = await self._postgres.row(_SQL.failed, name, shortened, disabled_s, reason)
         return row is not None and row["state"] == EndpointState.DISABLED
 
 

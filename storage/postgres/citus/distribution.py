@@ -5,14 +5,14 @@ import re
 from storage.postgres.citus.placement import DISTRIBUTED, REFERENCE
 from storage.postgres.connection.connector import IS_CITUS, Connection
 
-_PLACED = """
+_CITUS_TABLES = """
 SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
 WHERE c.relnamespace = current_schema()::regnamespace
 """
 
 _SEQUENTIAL = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
-"""One connection to each machine, because parallel ones would not see what this transaction has
-created."""
+"""Citus then uses one connection to each machine: further ones would not see what this transaction
+has created."""
 
 _DISTRIBUTE = """
 SELECT create_distributed_table($1::text::regclass, $2, colocate_with => $3, shard_count => $4)
@@ -38,13 +38,13 @@ _STORAGE = {
     "following": "autovacuum_vacuum_insert_scale_factor = 0.02",
     "follower": "autovacuum_vacuum_insert_scale_factor = 0.02",
 }
-"""Parameters that the partitions of a table have, and that a table without partitions gets."""
+"""Storage parameters of the partitions of a table, which the table without partitions gets."""
 
 _ORDER_OUTBOX = """
 ALTER TABLE outbox ALTER id DROP IDENTITY IF EXISTS, ALTER id SET DEFAULT next_change_id()
 """
-"""Each machine would take ids from a sequence of its own, so that a later change could have a lower
-id: see functions/next_change_id.sql."""
+"""With an identity column, each machine would take ids from a sequence of its own, so a later
+change could have a lower id: see functions/next_change_id.sql."""
 
 _IS_COORDINATOR = "SELECT groupid = 0 FROM pg_catalog.pg_dist_local_group"
 
@@ -57,7 +57,8 @@ _WIDEN_DELIVERY_KEY = (
     """ALTER TABLE webhook_delivery ADD CONSTRAINT webhook_delivery_pkey
     PRIMARY KEY (endpoint, change_id, source_id)""",
 )
-"""An id of the outbox is unique for its user only: see functions/next_change_id.sql."""
+"""On Citus, an id of the outbox is unique only together with the source: see
+functions/next_change_id.sql."""
 _DELIVERY_KEY_COLUMNS = 3
 
 _FUNCTIONS = """
@@ -77,13 +78,14 @@ async def is_coordinator(connection: Connection) -> bool:
 
 async def is_distributed(connection: Connection) -> bool:
     """Whether the tables of the space are on Citus."""
-    return bool(await connection.fetchval(IS_CITUS)) and bool(await connection.fetch(_PLACED))
+    return bool(await connection.fetchval(IS_CITUS)) and bool(await connection.fetch(_CITUS_TABLES))
 
 
 async def distribute(connection: Connection, shards: int) -> list[str]:
-    """Distribute those tables and functions of the space that are not. Returns their names.
+    """Distribute those tables and functions of the space that are not distributed. Returns their
+    names.
 
-    It needs a transaction. It moves all rows, and locks the tables until it ends.
+    Needs a transaction. Moves all rows, and locks the tables until the transaction ends.
 
     Raises:
         ValueError: the database has no Citus.
@@ -91,28 +93,28 @@ async def distribute(connection: Connection, shards: int) -> list[str]:
     if not await connection.fetchval(IS_CITUS):
         raise ValueError("This database has no Citus: run CREATE EXTENSION citus on each machine.")
     await connection.execute(_SEQUENTIAL)
-    placed = {row["relname"] for row in await connection.fetch(_PLACED)}
-    root = next(iter(DISTRIBUTED))
-    missing = [table for table in DISTRIBUTED if table not in placed]
-    copies = sorted(REFERENCE - placed)
+    citus_tables = {row["relname"] for row in await connection.fetch(_CITUS_TABLES)}
+    first_table = next(iter(DISTRIBUTED))
+    missing = [table for table in DISTRIBUTED if table not in citus_tables]
+    missing_references = sorted(REFERENCE - citus_tables)
     if "outbox" in missing:
         await connection.execute(_ORDER_OUTBOX)
     if await connection.fetchval(_DELIVERY_KEY) < _DELIVERY_KEY_COLUMNS:
         for statement in _WIDEN_DELIVERY_KEY:
             await connection.execute(statement)
-    for table in copies:
+    for table in missing_references:
         await connection.execute(_COPY_TO_ALL, table)
     for table in missing:
-        if table == root:
+        if table == first_table:
             await connection.execute(_DISTRIBUTE, table, DISTRIBUTED[table], "none", shards)
         else:
-            await connection.execute(_COLOCATE, table, DISTRIBUTED[table], root)
-    for table in [*missing, *copies]:
+            await connection.execute(_COLOCATE, table, DISTRIBUTED[table], first_table)
+    for table in [*missing, *missing_references]:
         await connection.execute(_TRUNCATE_LOCAL, table)
     functions = [row["signature"] for row in await connection.fetch(_FUNCTIONS)]
     for signature in functions:
         await connection.execute(_DISTRIBUTE_FUNCTION, signature)
-    return [*missing, *copies, *functions]
+    return [*missing, *missing_references, *functions]
 
 
 async def merge_partitions(connection: Connection) -> list[str]:

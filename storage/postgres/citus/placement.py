@@ -1,4 +1,4 @@
-"""Where the rows of each table are on Citus. Plain PostgreSQL holds all of them on one machine."""
+"""How Citus places the rows of each table. Plain PostgreSQL holds all rows on one machine."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -43,4 +43,4 @@ REFERENCE = frozenset(
         "webhook_endpoint",
     }
 )
-"""The tables of which every machine holds all rows, so that any statement can join them."""
+"""Reference tables: every machine holds all of their rows, so that any statement can join them."""

@@ -1,4 +1,4 @@
-"""The shards of a space on Citus: where they are, how large they are, and who has one alone."""
+"""The shards of a space on Citus: their machines and sizes, and users who have shards alone."""
 
 import asyncio
 import logging
@@ -34,14 +34,18 @@ NOT_APPLIED = (
 )
 
 ISOLATION_TIMEOUT = "6h"
-"""The statement timeout of one isolation, which copies all rows of a shard group."""
+"""The statement timeout of an isolation, which copies all rows of a shard group."""
 ISOLATION_LOCK_TIMEOUT = "60s"
-"""How long it waits for writers before the copy becomes the shard group, while they wait for it."""
+"""How long an isolation waits for the locks of writers before the copy replaces the shard group.
+New writers wait for it meanwhile."""
 
-CHECK_S = 5
-FAILURES = 2
-"""An isolation ends when changes could not be applied so often, and then once more."""
-RESETS = 10
+CHECK_INTERVAL_S = 5
+"""How often an isolation is checked for changes that Citus could not apply to the new shards."""
+FAILURES_MIN = 2
+"""An isolation is cancelled when a check finds more failures than the previous check, which had
+found at least so many."""
+RESET_ATTEMPTS = 10
+"""How often the reset of the replica identity is tried."""
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +68,7 @@ _SQL = sql.load(_Statements, "shards")
 
 @dataclass(frozen=True, slots=True)
 class ShardGroup:
-    """The shards of all tables with the same users, on one machine."""
+    """The shards, one of each table, that have the same users, on one machine."""
 
     shard_id: int
     """The number of its shard of `following`."""
@@ -73,7 +77,7 @@ class ShardGroup:
     edges: int
     """An estimate: the rows of both directions. 0 before the first ANALYZE."""
     is_of_one: bool
-    """Whether it has a single hash, so that a user was isolated into it."""
+    """Whether its range has a single hash, because a user was isolated into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +128,15 @@ async def whales(settings: StorageSettings, limit: int) -> Sequence[Whale]:
 
 async def isolate(settings: StorageSettings, user: UserId) -> int | None:
     """Move the rows of a user into a shard group of their own. Reads and writes go on; at the end,
-    writes to the old group wait for some moments. Returns the new shard's number, or None if the
-    user has a shard group alone already.
+    writes to the old group wait for some moments. Returns the number of the new shard of
+    `following`, or None if the user has a shard group of their own already.
 
     Raises:
         ValueError: the tables of the space are not on Citus, this is not the coordinator, the role
             is no superuser, or Citus cannot apply the changes that were made during the copy.
         Unavailable: PostgreSQL cannot be reached, or another isolation in this database is running.
     """
-    async with session(settings, "shards") as connection, session(settings, "shards") as other:
+    async with session(settings, "shards") as connection, session(settings, "shards") as monitor:
         await _require_distributed(connection)
         if not await is_coordinator(connection):
             raise ValueError(NOT_COORDINATOR)
@@ -145,20 +149,21 @@ async def isolate(settings: StorageSettings, user: UserId) -> int | None:
         await connection.execute(f"SET statement_timeout = '{ISOLATION_TIMEOUT}'")
         await connection.execute(f"SET lock_timeout = '{ISOLATION_LOCK_TIMEOUT}'")
         try:
-            await _identify_new_shards(other)
-            return await _isolated(connection, other, user)
+            await _identify_new_shards(monitor)
+            return await _run_isolation(connection, monitor, user)
         finally:
-            await _reset_identity(other)
+            await _reset_identity(monitor)
 
 
-async def _isolated(connection: Connection, other: Connection, user: UserId) -> int:
-    """Run the isolation on `connection`, and end it if `other` finds that it cannot succeed."""
+async def _run_isolation(connection: Connection, monitor: Connection, user: UserId) -> int:
+    """Run the isolation on `connection`. Cancel it if checks on `monitor` find that it cannot
+    succeed."""
     isolation = asyncio.ensure_future(connection.fetchval(_SQL.isolate, user))
     try:
         failed = 0
-        while not (await asyncio.wait([isolation], timeout=CHECK_S))[0]:
-            failed, before = await other.fetchval(_SQL.failed_applies), failed
-            if failed > before >= FAILURES:
+        while not (await asyncio.wait([isolation], timeout=CHECK_INTERVAL_S))[0]:
+            failed, previously_failed = await monitor.fetchval(_SQL.failed_applies), failed
+            if failed > previously_failed >= FAILURES_MIN:
                 raise ValueError(NOT_APPLIED)
         return int(await isolation)
     finally:
@@ -173,8 +178,9 @@ async def _identify_new_shards(connection: Connection) -> None:
 
 
 async def _reset_identity(connection: Connection) -> None:
-    """Reset the identity of all shards; leave it after some attempts, as it only enlarges WAL."""
-    for _ in range(RESETS):
+    """Reset the replica identity of all shards. Give up after `RESET_ATTEMPTS` attempts: a wrong
+    identity only makes WAL larger."""
+    for _ in range(RESET_ATTEMPTS):
         failure = await connection.fetchval(_SQL.reset_identity)
         if failure is None:
             return

@@ -1,7 +1,7 @@
-"""The types of arrays that statements use. The driver need not ask each connection for them.
+"""The array types that statements use, so that the driver need not read them on each connection.
 
-The types of single values are built into the driver. It reads any other from the catalogs when a
-connection first uses it, with a statement that also describes the row types of all tables. That
+The types of single values are built into the driver. It reads any other type from the catalogs when
+a connection first uses it, with a statement that also describes the row types of all tables. That
 took 22 ms of the server's CPU for each connection, and 17 s on a machine of Citus with 128 shards,
 which checks for each table whether it is a shard.
 """
@@ -16,7 +16,7 @@ ARRAY_TYPES: Final = {
     "float8": (701, 1022),
     "uuid": (2950, 2951),
 }
-"""By the name of the element's type: its id and that of its array. They are the same in each
+"""For each element type, its OID and the OID of its array type, which are the same in each
 database. text[] is built into the driver."""
 
 DRIVER_TYPES: Final = tuple(
@@ -34,4 +34,5 @@ DRIVER_TYPES: Final = tuple(
     }
     for name, (element, array) in ARRAY_TYPES.items()
 )
-"""The same as rows that the driver's statement returns (`asyncpg.introspection`)."""
+"""`ARRAY_TYPES` as rows that the driver's introspection statement returns
+(`asyncpg.introspection`)."""

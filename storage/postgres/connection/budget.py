@@ -12,7 +12,7 @@ class ConnectionBudget:
 
     If none is left, the idle connection of the pool that was used longest ago is closed. If none is
     idle, callers wait in the order of their arrival, so that a busy space cannot keep the others
-    from PostgreSQL. Each pool waits as long as for a connection of its own.
+    from PostgreSQL. A caller waits for at most as long as for a connection of its own pool.
     """
 
     def __init__(self, limit: int) -> None:
@@ -46,7 +46,7 @@ class ConnectionBudget:
         try:
             connection = await connect()
         except BaseException:
-            self._closed()
+            self._free_place()
             raise
         connection.add_termination_listener(self._on_closed)
         return connection
@@ -62,17 +62,17 @@ class ConnectionBudget:
             async with asyncio.timeout(wait_s):
                 await place
         except TimeoutError as error:
-            self._forget(place)
+            self._stop_waiting(place)
             raise PoolTimeout from error.with_traceback(None)  # as in `ConnectionPool`
         except asyncio.CancelledError:
-            self._forget(place)
+            self._stop_waiting(place)
             raise
 
-    def _forget(self, place: "asyncio.Future[None]") -> None:
+    def _stop_waiting(self, place: "asyncio.Future[None]") -> None:
         if place in self._waiting:
             self._waiting.remove(place)
         elif place.done() and not place.cancelled():
-            self._closed()  # it got its place in the same moment
+            self._free_place()  # its place was granted at the same moment
 
     def _close_an_idle_one(self) -> None:
         idle = [pool for pool in self._pools if pool.usage.idle]
@@ -80,12 +80,12 @@ class ConnectionBudget:
             min(idle, key=lambda pool: pool.last_used).close_one_idle()
 
     def _on_closed(self, _: object) -> None:
-        self._closed()
+        self._free_place()
 
-    def _closed(self) -> None:
+    def _free_place(self) -> None:
         while self._waiting:
             place = self._waiting.popleft()
             if not place.done():
-                place.set_result(None)  # passes the place on
+                place.set_result(None)  # gives the place to the next caller
                 return
         self.open -= 1

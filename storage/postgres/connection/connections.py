@@ -95,7 +95,7 @@ class ConnectionPool:
                 await self._free.acquire()
         except TimeoutError as error:
             _timeouts.inc()
-            # Its traceback refers to the task, and a task to the exception that ends it.
+            # The traceback refers to the task, and the task to the exception that ends it: a cycle.
             raise PoolTimeout from error.with_traceback(None)
         finally:
             _waits.observe(perf_counter() - begun)
@@ -103,16 +103,16 @@ class ConnectionPool:
     def release(self, connection: Connection, failure: BaseException | None = None) -> None:
         """Return a connection. `failure`: the exception with which the caller's use of it ended."""
         self._acquired.discard(connection)
-        if _usable(connection, failure) and not self._is_wanted():
+        if _is_usable(connection, failure) and not self._is_wanted():
             self._idle.append((connection, asyncio.get_running_loop().time()))
         else:
             connection.terminate()
         if isinstance(failure, asyncpg.ReadOnlySQLTransactionError):
-            self._replace_idle()
+            self._close_idle()
         self._free.release()
 
-    def _replace_idle(self) -> None:
-        """Close all idle connections: this server is not the primary any more."""
+    def _close_idle(self) -> None:
+        """Close all idle connections, because their server is not the primary any more."""
         while self._idle:
             self._idle.pop()[0].terminate()
 
@@ -140,25 +140,25 @@ class ConnectionPool:
                 connection.terminate()
 
     def _idle_connection(self) -> "Connection | None":
-        since = asyncio.get_running_loop().time() - IDLE_S_MAX
+        oldest_release = asyncio.get_running_loop().time() - IDLE_S_MAX
         while self._idle:
             connection, released = self._idle.pop()
-            if released > since and not connection.is_closed():
+            if released > oldest_release and not connection.is_closed():
                 return connection
             connection.terminate()
         return None
 
 
-def _usable(connection: Connection, failure: BaseException | None) -> bool:
+def _is_usable(connection: Connection, failure: BaseException | None) -> bool:
     """Whether the connection can be used again.
 
     It can after a statement that the server has rejected, and after a cancelled one: the driver
     sends a cancel request and waits for the reply before the next statement. Any other failure
     leaves its state unknown, and a read-only server is a standby, where no write can succeed.
     """
-    known = (asyncpg.PostgresError, asyncio.CancelledError)
+    harmless = (asyncpg.PostgresError, asyncio.CancelledError)
     return (
-        (failure is None or isinstance(failure, known))
+        (failure is None or isinstance(failure, harmless))
         and not isinstance(failure, asyncpg.ReadOnlySQLTransactionError)
         and not connection.is_closed()
         and not connection.is_in_transaction()

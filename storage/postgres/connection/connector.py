@@ -41,7 +41,7 @@ NEEDS_DIRECT = (
 
 _REJECTED = re.compile(r"unsupported startup parameter[s]?: ([\w, .]+)")
 
-_CHECK = """
+_READ_SERVER = """
 SELECT pg_backend_pid() AS pid, current_schema() AS schema,
     current_setting('statement_timeout') AS statement_timeout,
     pg_postmaster_start_time()::text AS server
@@ -50,7 +50,7 @@ SELECT pg_backend_pid() AS pid, current_schema() AS schema,
 IS_CITUS = "SELECT count(*) > 0 AS is_citus FROM pg_extension WHERE extname = 'citus'"
 """Whether the database has the extension."""
 
-_PREPARED = "SELECT 'a prepared statement of kith'"
+_TEST_STATEMENT = "SELECT 'a prepared statement of kith'"
 _IS_PREPARED = "SELECT FROM pg_prepared_statements WHERE name = $1"
 
 
@@ -68,10 +68,11 @@ class Connector:
         parameters: Mapping[str, str],
         on_citus: Mapping[str, str] | None = None,
     ) -> None:
-        """`on_citus`: start-up parameters that are added, or replace others, if there is Citus."""
+        """`on_citus`: start-up parameters that are added to `parameters`, or replace them, if the
+        database has Citus."""
         self._settings = settings.connections
         self._space = settings.space
-        balanced(url)  # raises now what would fail each connection
+        balanced(url)  # raises ValueError now instead of at each connection
         self._url = url
         self._parameters = {"search_path": settings.space, **parameters}
         self._on_citus = on_citus or {}
@@ -79,21 +80,23 @@ class Connector:
         self._statement_cache_size = settings.connections.statement_cache_size
         self._detecting = asyncio.Lock()
         self._is_pooled: bool | None = None
-        """Whether there is a pooler. None: not known yet."""
+        """Whether the connections go through a pooler. None: not known yet."""
         self.is_citus = False
-        """Whether the database has Citus. Known when there is a connection."""
+        """Whether the database has Citus. Valid after the first connection."""
         self.server_changed = asyncio.Event()
         """Set when a new connection has reached another server than the one before it, or the same
         one after a restart."""
         self._server: str | None = None
+        """When the server that was reached last was started: it identifies the server."""
 
     async def connect(
         self, timeout_s: float, command_timeout_s: float | None = None, *, is_direct: bool = False
     ) -> Connection:
-        """A connection that reaches the space. With `is_direct`, a pooler is an error.
+        """A connection to the space. With `is_direct`, a pooler is an error.
 
         Raises:
-            Unavailable: the connection reaches another schema, or has no statement timeout.
+            Unavailable: the connection leads to another schema, has no statement timeout, or leads
+                to a pooler although `is_direct`.
             Exception: any error of the driver.
         """
         if self._is_pooled is None:
@@ -103,7 +106,7 @@ class Connector:
             raise Unavailable(POSTGRESQL, NEEDS_DIRECT)
         connection = await self._open(timeout_s, command_timeout_s, self._statement_cache_size)
         try:
-            self._check(await connection.fetchrow(_CHECK))
+            self._check_server(await connection.fetchrow(_READ_SERVER))
         except BaseException:
             connection.terminate()
             raise
@@ -116,11 +119,11 @@ class Connector:
             return
         connection = await self._open(timeout_s, timeout_s, statement_cache_size=0)
         try:
-            row = await connection.fetchrow(_CHECK)
+            row = await connection.fetchrow(_READ_SERVER)
             assert row is not None
-            # A pooler answers with a process id of its own.
+            # The process id that a pooler tells its client is not that of the backend.
             is_pooled = row["pid"] != connection.get_server_pid()
-            if is_pooled and not await _maps_prepared_statements(connection):
+            if is_pooled and not await _renames_prepared_statements(connection):
                 self._statement_cache_size = 0
                 log.warning("The pooler does not support prepared statements, so none are used.")
             self.is_citus = bool(await connection.fetchval(IS_CITUS))
@@ -146,7 +149,7 @@ class Connector:
                 connection.get_settings().register_data_types(DRIVER_TYPES)
                 return connection
             except asyncpg.ProtocolViolationError as error:
-                if not self._forget_rejected(str(error)):
+                if not self._exclude_rejected(str(error)):
                     raise
             except Exception as error:
                 # The frame of the driver's `_connect` refers to the error: with its traceback, each
@@ -158,8 +161,9 @@ class Connector:
             name: value for name, value in self._parameters.items() if name not in self._rejected
         }
 
-    def _forget_rejected(self, message: str) -> bool:
-        """Send the parameters that the pooler rejects no more. Returns whether there are any."""
+    def _exclude_rejected(self, message: str) -> bool:
+        """Stop sending the start-up parameters that a pooler rejects, by its error `message`.
+        Returns whether there are any."""
         rejected = _REJECTED.search(message)
         names = set() if rejected is None else set(re.split(r"[, ]+", rejected[1]))
         names &= self._parameters.keys()
@@ -168,7 +172,7 @@ class Connector:
         self._rejected |= names
         return bool(names)
 
-    def _check(self, row: asyncpg.Record | None) -> None:
+    def _check_server(self, row: asyncpg.Record | None) -> None:
         assert row is not None
         # A space that has not been migrated has no schema: its first statement says so.
         if row["schema"] != self._space and (row["schema"] is not None or self._is_pooled):
@@ -196,14 +200,14 @@ def read_password(file: Path | None) -> str | None:
         ) from error
 
 
-async def _maps_prepared_statements(connection: Connection) -> bool:
-    """Whether the pooler gives prepared statements names of its own, and so can move them.
+async def _renames_prepared_statements(connection: Connection) -> bool:
+    """Whether the pooler renames prepared statements, so that they work on any server connection.
 
-    PgBouncer does from 1.21 with `max_prepared_statements`. Any other passes the client's name on.
+    PgBouncer does since 1.21, with `max_prepared_statements`. Others pass on the client's name.
     """
     name = f"kith_{uuid.uuid4().hex}"
     async with connection.transaction():  # keeps one server connection
-        statement = await connection.prepare(_PREPARED, name=name)
-        is_passed_on = await connection.fetchrow(_IS_PREPARED, name)
+        statement = await connection.prepare(_TEST_STATEMENT, name=name)
+        row_of_name = await connection.fetchrow(_IS_PREPARED, name)
         del statement
-    return is_passed_on is None
+    return row_of_name is None

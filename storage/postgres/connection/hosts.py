@@ -7,23 +7,23 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 T = TypeVar("T")
 
-PARAMETER = "load_balance_hosts"
-"""A parameter of libpq 16, which asyncpg does not know: `disable`, or `random`."""
+LOAD_BALANCE_HOSTS = "load_balance_hosts"
+"""A URL parameter of libpq 16 that asyncpg does not support: `disable` or `random`."""
 
 
 def balanced(url: str) -> str:
-    """The URL without the parameter. If it is `random`, the hosts are in random order.
+    """The URL without `load_balance_hosts`. If that is `random`, the hosts are in random order.
 
     Raises:
-        ValueError: it has another value.
+        ValueError: `load_balance_hosts` has an invalid value.
     """
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-    mode = query.pop(PARAMETER, None)
+    mode = query.pop(LOAD_BALANCE_HOSTS, None)
     if mode is None:
         return url
     if mode not in ("disable", "random"):
-        raise ValueError(f"{PARAMETER} must be disable or random, got {mode}.")
+        raise ValueError(f"{LOAD_BALANCE_HOSTS} must be disable or random, got {mode}.")
     netloc = parts.netloc
     if mode == "random":
         user, at, hosts = netloc.rpartition("@")
@@ -34,7 +34,8 @@ def balanced(url: str) -> str:
 
 
 def _shuffled_pairs(hosts: Sequence[str], ports: Sequence[str]) -> dict[str, str]:
-    """Hosts with their ports, which may be one for all."""
+    """The URL parameters of hosts and their ports in one random order. There may be one port for
+    all hosts."""
     if len(ports) != len(hosts):
         return {"host": ",".join(_shuffled(hosts))}
     pairs = _shuffled(list(zip(hosts, ports, strict=True)))

@@ -14,8 +14,8 @@ LANE_COUNT = 7
 ISOLATION = 8
 
 PAIR_SLOTS = 4093
-"""Number of slots: few enough for a bulk load to lock many of them, enough for concurrent writes to
-rarely share one.
+"""Number of lock slots, one of which each pair uses: few enough for a bulk load to lock many of
+them, enough for concurrent writes to rarely share one.
 
 It is prime, because the low bits of ids that embed a date are mostly zero. The SQL function
 `pair_slot` computes the same slot, and a test compares the two.

@@ -10,8 +10,8 @@ def parameters(settings: StorageSettings) -> Mapping[str, str]:
     return {
         "application_name": f"kith {settings.space}",
         "statement_timeout": str(milliseconds),
-        # Longer than any pause of a busy event loop, short enough for transactions that wait for
-        # its locks.
+        # Longer than any pause of a busy event loop, and short enough for other transactions to
+        # wait for the locks of the idle one.
         "idle_in_transaction_session_timeout": str(3 * milliseconds),
         # Statements are small and few. Planning each one again over all partitions, for bitmap
         # scans or for parallel workers, costs several times as much as running it.
@@ -25,8 +25,8 @@ def parameters(settings: StorageSettings) -> Mapping[str, str]:
 def parameters_on_citus(settings: StorageSettings) -> Mapping[str, str]:
     return {
         "plan_cache_mode": settings.connections.plan_cache_mode or "auto",
-        # Else the coordinator runs one statement of several shards at a time on each shard, until
-        # the end of its transaction. The statements of two drains lock other shards first, so the
-        # drains were cancelled as a deadlock. Rows are locked in an order of our own.
+        # If this is on, the coordinator locks shards for a statement on several shards, until its
+        # transaction ends. The statements of two drains lock the shards in different orders, so the
+        # drains were cancelled because of a deadlock. Kith locks rows in a fixed order instead.
         "citus.enable_deadlock_prevention": "off",
     }

@@ -17,8 +17,8 @@ from storage.postgres.connection.parameters import parameters, parameters_on_cit
 from storage.postgres.connection.user_concurrency import UserConcurrency
 from storage.settings import StorageSettings
 
-CHANGES_PART = 4
-"""The changes of one user take a quarter of the connections at most."""
+USER_SHARE_DIVISOR = 4
+"""The changes of one user hold at most the connections of a pool divided by this number."""
 
 
 class Postgres:
@@ -38,7 +38,7 @@ class Postgres:
         self._statement_counter = StatementCounter()
         limits = settings.connections
         self.user_concurrency = UserConcurrency(
-            max(1, limits.pool_max // CHANGES_PART), limits.acquire_timeout_s
+            max(1, limits.pool_max // USER_SHARE_DIVISOR), limits.acquire_timeout_s
         )
         """Limits the connections that the changes of one user hold."""
 
@@ -68,7 +68,7 @@ class Postgres:
 
     async def is_citus(self) -> bool:
         """Whether the database has Citus."""
-        if self.usage.idle + self.usage.in_use == 0:  # the first connection finds out
+        if self.usage.idle + self.usage.in_use == 0:  # the first connection detects Citus
             async with self.connection():
                 pass
         return self._connector.is_citus
@@ -96,9 +96,9 @@ def _pool(
     connect = partial(connector.connect, limits.acquire_timeout_s, limits.statement_timeout_s)
     if budget is None:
         return ConnectionPool(connect, limits.pool_max, limits.acquire_timeout_s)
-    counted = partial(budget.connect, connect, limits.acquire_timeout_s)
+    connect_in_budget = partial(budget.connect, connect, limits.acquire_timeout_s)
     pool = ConnectionPool(
-        counted, limits.pool_max, limits.acquire_timeout_s, lambda: budget.is_wanted
+        connect_in_budget, limits.pool_max, limits.acquire_timeout_s, lambda: budget.is_wanted
     )
     budget.add(pool)
     return pool

@@ -16,12 +16,14 @@ from storage.settings import StorageSettings
 CONNECT_TIMEOUT_S = 10
 STATEMENT_TIMEOUT_S = 600
 LOCK_TIMEOUT_S = 2
-"""A transaction that waits for a lock may hold others, so it waits briefly and is then retried
-whole."""
+"""A transaction that waits for a lock may hold others, so it waits briefly. It is then rolled back
+and run again."""
 IDLE_IN_TRANSACTION_TIMEOUT_S = 30
 """Bounds how long a suspended process can block writers."""
 ATTEMPTS = 20
+"""How often `retry` runs a transaction."""
 PAUSE_S = 0.2
+"""The shortest pause between two attempts; the longest is twice as long."""
 
 _LOCK_TIMEOUT_ON_ALL_MACHINES = """
 SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = '{}s'
@@ -29,7 +31,8 @@ SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = '{}s'
 """Plain PostgreSQL ignores the first setting."""
 
 _LOCK_TIMEOUT = "due to lock timeout"
-"""In the error without a code of another machine of Citus: see `is_transaction_rollback`."""
+"""The text of the error, which another machine of Citus reports without a code: see
+`is_transaction_rollback`."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,7 +58,7 @@ async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connecti
 
 @asynccontextmanager
 async def transaction(connection: Connection) -> AsyncIterator[None]:
-    """A transaction of a session. It waits for a lock as briefly on other machines of Citus,
+    """A transaction of a session. Its lock timeout applies on the other machines of Citus too,
     which do not have the settings of the session."""
     async with connection.transaction():
         await connection.execute(_LOCK_TIMEOUT_ON_ALL_MACHINES.format(LOCK_TIMEOUT_S))

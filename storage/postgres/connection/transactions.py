@@ -13,7 +13,7 @@ from storage.postgres.connection.domain_errors import TransactionRolledBack
 from storage.postgres.connection.pool import Postgres
 
 TRIES = 5
-"""How often a transaction is run that PostgreSQL cancels each time."""
+"""How often a transaction is run if PostgreSQL cancels it each time."""
 
 PAUSE_S = 0.01
 """The first pause before a transaction is run again. Each one is twice the previous one."""

@@ -15,7 +15,7 @@ from storage.postgres.connection.connector import POSTGRESQL
 
 
 @dataclass(slots=True)
-class _User:
+class _UserSlots:
     """The slots of one user, and how many callers hold or wait for one."""
 
     slots: asyncio.Semaphore
@@ -23,34 +23,34 @@ class _User:
 
 
 class UserConcurrency:
-    """At most `limit` blocks of each user run at once. The others wait in order, for `timeout_s` at
-    most."""
+    """Lets at most `limit` changes of each user run at once. Others wait in order, for `timeout_s`
+    at most."""
 
     def __init__(self, limit: int, timeout_s: float) -> None:
         self._limit = limit
         self._timeout_s = timeout_s
-        self._users: dict[UserId, _User] = {}
+        self._users: dict[UserId, _UserSlots] = {}
 
     @asynccontextmanager
     async def slot(self, user: UserId) -> AsyncIterator[None]:
-        """A block that holds a slot of the user.
+        """A context that holds a slot of the user.
 
         Raises:
-            Overloaded: the earlier ones have not ended in time.
+            Overloaded: no slot became free in time.
         """
-        own = self._users.get(user)
-        if own is None:
-            own = self._users[user] = _User(asyncio.Semaphore(self._limit))
-        own.callers += 1
+        user_slots = self._users.get(user)
+        if user_slots is None:
+            user_slots = self._users[user] = _UserSlots(asyncio.Semaphore(self._limit))
+        user_slots.callers += 1
         try:
-            await self._take(own.slots)
+            await self._take(user_slots.slots)
             try:
                 yield
             finally:
-                own.slots.release()
+                user_slots.slots.release()
         finally:
-            own.callers -= 1
-            if own.callers == 0:
+            user_slots.callers -= 1
+            if user_slots.callers == 0:
                 del self._users[user]
 
     async def _take(self, slots: asyncio.Semaphore) -> None:

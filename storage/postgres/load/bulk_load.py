@@ -1,11 +1,11 @@
 """Loads a file of edges into a graph that may be in use.
 
-Loading an edge is a follow at load time, with the date in the file. An existing follow keeps its
-date; a tombstone becomes a follow and keeps its flags. A whisper, a request or a block stays
-unchanged; an edge against a block, or from or to a deleted account, is skipped: these are counted
-as `kept`. Protection and limits do not apply. If lines repeat an edge, the first one counts.
-Loading is safe to repeat; a load that was interrupted continues when the same file is given again.
-The caches are not updated: flush them after a load.
+A loaded edge is a follow made at the time of the load, with the date in the file. An existing
+follow keeps its date; a tombstone becomes a follow and keeps its flags. A whisper, a request or a
+block stays unchanged; an edge against a block, or from or to a deleted account, is skipped: these
+are counted as `kept`. Protection and limits do not apply. If lines repeat an edge, the first one
+counts. Loading is safe to repeat; a load that was interrupted continues when the same file is given
+again. The caches are not updated: flush them after a load.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from storage.settings import StorageSettings
 __all__ = ["LoadReport", "OnBad", "Progress", "bulk_load"]
 
 SEGMENT_LINES = 400_000
-"""At most so many lines are a segment, which is sorted in memory."""
+"""The most lines of a segment, which is sorted in memory."""
 SMALL_SEGMENT_LINES = 50_000
-"""At least so many lines are a segment of a load into an empty space, which gives each connection a
-share of the file."""
+"""In a load into an empty space, a segment has as many lines as give each connection one segment,
+but at least so many."""
 CONNECTIONS = 3
 """A fourth is slower on four cores, because loads wait for each other's count rows."""
 ANALYZE_FROM = 10_000
 """Fewer new edges do not change a plan."""
 ANALYZE_SHARE = 0.2
-"""A smaller share of the edges of the last ANALYZE does not change a plan. ANALYZE takes seconds,
-and autovacuum runs it after as much growth."""
+"""New edges that are a smaller share of those at the last ANALYZE do not change a plan. ANALYZE
+takes seconds, and autovacuum runs it after as much growth."""
 
 NOT_COORDINATOR = (
     "The database URL names a worker of Citus: a graph can only be loaded at the coordinator. Set "
@@ -79,12 +79,12 @@ async def bulk_load(
     """
     file = await asyncio.to_thread(EdgeFile, path)
     if on_bad in (OnBad.REJECT, OnBad.REFUSE):
-        checked = Tally(file.bytes_total, on_progress, checking=True)
-        reading = file.batches()
-        while (batch := await asyncio.to_thread(next, reading, None)) is not None:
-            await checked.add_batch(batch)
-        if checked.bad:
-            return checked.report()
+        check_tally = Tally(file.bytes_total, on_progress, checking=True)
+        batches = file.batches()
+        while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+            await check_tally.add_batch(batch)
+        if check_tally.bad:
+            return check_tally.report()
     load = _Load(file, Tally(file.bytes_total, on_progress, checking=False), connections)
     try:
         return await load.run(settings)
@@ -114,8 +114,9 @@ async def _analyze(control: Connection, loaded: int) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Segment:
-    """Some lines on one connection. Each part waits for the same slots of the previous segment, so
-    that the first line of an edge is the first one in the file."""
+    """Consecutive lines of the file, which one connection merges in parts. Before a part is merged,
+    the parts of the previous segment with the same slots are, so that of lines that repeat an edge
+    the first one in the file counts."""
 
     previous: "_Segment | None"
     rows: int = 0
@@ -123,7 +124,8 @@ class _Segment:
     loaded: int = 0
     kept: int = 0
     last_line: int = 0
-    merged: dict[load_segment.Slots, asyncio.Event] = field(default_factory=dict)
+    merge_events: dict[load_segment.Slots, asyncio.Event] = field(default_factory=dict)
+    """For each part, an event that is set when the part is merged."""
 
     @property
     def present(self) -> int:
@@ -131,14 +133,16 @@ class _Segment:
         return self.rows - self.loaded - self.kept
 
     def divide(self, part_rows: int) -> None:
-        """Choose parts of about `part_rows` rows, when all rows are staged."""
-        self.merged = {slots: asyncio.Event() for slots in load_segment.parts(self.rows, part_rows)}
+        """Choose parts of about `part_rows` rows. Called when all rows are staged."""
+        self.merge_events = {
+            slots: asyncio.Event() for slots in load_segment.parts(self.rows, part_rows)
+        }
 
     async def wait(self, slots: load_segment.Slots) -> None:
         """Wait until the parts with these slots are merged."""
-        for part, merged in self.merged.items():
+        for part, is_merged in self.merge_events.items():
             if part.overlaps(slots):
-                await merged.wait()
+                await is_merged.wait()
 
 
 class _Load:
@@ -150,28 +154,28 @@ class _Load:
         self._segment_lines = self._part_rows = 0
         self._reading, self._progress_lock = asyncio.Lock(), asyncio.Lock()
         self._batches = file.batches()
-        self._newest: _Segment | None = None
+        self._last_staged: _Segment | None = None
         self._expects_existing = False
         self._on_citus = False
 
     async def run(self, settings: StorageSettings) -> LoadReport:
-        name = await asyncio.to_thread(self._file.fingerprint)
-        # This connection holds the lock and saves the progress; others copy and merge.
+        fingerprint = await asyncio.to_thread(self._file.fingerprint)
+        # This connection locks out other loads and saves the progress. Others copy and merge rows.
         async with session(settings, "load") as control:
             self._on_citus = await is_distributed(control)
             if self._on_citus and not await is_coordinator(control):
                 raise ValueError(NOT_COORDINATOR)
             await _hold_load(control, settings.space)
             self._plan_segments(graph_is_empty=await control.fetchval(_SQL.is_empty))
-            row = await control.fetchrow(_SQL.begin, name)
+            row = await control.fetchrow(_SQL.begin, fingerprint)
             assert row is not None
             self._tally.resume(*row)
             self._batches = self._file.batches(self._tally.resumed_after)
             async with asyncio.TaskGroup() as work:
                 for _ in range(self._connections):
-                    work.create_task(self._work(settings, control, name))
+                    work.create_task(self._load_segments(settings, control, fingerprint))
             await _analyze(control, self._tally.loaded - row["loaded"])
-            await control.execute(_SQL.finish, name)
+            await control.execute(_SQL.finish, fingerprint)
         return self._tally.report()
 
     def _plan_segments(self, graph_is_empty: bool) -> None:
@@ -183,38 +187,42 @@ class _Load:
         per_connection = max(self._file.lines_about // self._connections, SMALL_SEGMENT_LINES)
         self._segment_lines = min(per_connection, lines_max) if graph_is_empty else lines_max
 
-    async def _work(self, settings: StorageSettings, control: Connection, name: str) -> None:
+    async def _load_segments(
+        self, settings: StorageSettings, control: Connection, fingerprint: str
+    ) -> None:
         async with session(settings, "load") as connection:
             await load_segment.prepare(connection, on_citus=self._on_citus)
             while (segment := await self._stage(connection)) is not None:
                 await self._merge(connection, segment)
-                await self._advance(control, name, segment)
+                await self._save_progress(control, fingerprint, segment)
 
     async def _stage(self, connection: Connection) -> _Segment | None:
         async with self._reading:
-            segment = _Segment(previous=self._newest)
+            segment = _Segment(previous=self._last_staged)
             await load_segment.stage(connection, self._rows(segment), self._file.columns)
             if not segment.last_line:
                 return None
             segment.divide(self._part_rows)
-            self._newest = segment
+            self._last_staged = segment
         return segment
 
     async def _rows(self, segment: _Segment) -> AsyncIterator[bytes]:
-        while segment.rows < self._segment_lines and (batch := await self._next()) is not None:
+        while (
+            segment.rows < self._segment_lines and (batch := await self._next_batch()) is not None
+        ):
             segment.rows += batch.good
             segment.bad += batch.bad
             segment.last_line = batch.last_line
             yield batch.rows
 
-    async def _next(self) -> Batch | None:
+    async def _next_batch(self) -> Batch | None:
         batch = await asyncio.to_thread(next, self._batches, None)
         if batch is not None:
             await self._tally.add_batch(batch)
         return batch
 
     async def _merge(self, connection: Connection, segment: _Segment) -> None:
-        for slots, is_merged in segment.merged.items():
+        for slots, is_merged in segment.merge_events.items():
             if segment.previous is not None:
                 await segment.previous.wait(slots)
             merged = await load_segment.merge(
@@ -233,13 +241,15 @@ class _Load:
         segment.previous = None
         await self._tally.add_skipped(segment.present, segment.kept)
 
-    async def _advance(self, control: Connection, name: str, segment: _Segment) -> None:
+    async def _save_progress(
+        self, control: Connection, fingerprint: str, segment: _Segment
+    ) -> None:
         """Record the segment's progress. The segments before it are complete, because each of their
         parts was merged before the same part of this one."""
         async with self._progress_lock:
             await control.execute(
                 _SQL.advance,
-                name,
+                fingerprint,
                 segment.last_line,
                 segment.loaded,
                 segment.present,

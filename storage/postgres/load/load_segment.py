@@ -23,15 +23,15 @@ from storage.postgres.connection.session import retry, transaction
 from storage.postgres.lanes import keep_lane_count
 
 MOST_PARTS = 8
-"""The parts of a large segment. So a part blocks one of 8 writers, with about 500 locks."""
+"""The most parts of a segment. A part then takes about 500 locks, which block one in 8 writers."""
 FEWEST_PARTS = 4
-"""More than the number of connections, which merge the parts one behind the other. Larger parts
-would fill the lock table."""
+"""The fewest parts of a segment: more than the number of connections, each of which merges a part
+after the connection with the previous segment. Larger parts would fill the lock table."""
 PART_ROWS = 25_000
-"""A part takes about half a second. Smaller ones change the same index pages and counts more
-often."""
+"""Rows of a part, which takes about half a second. Smaller parts change the same index pages and
+counts more often."""
 FIRST_PART_ROWS = 50_000
-"""A part of a load into an empty space, where few others wait for it, takes about a second."""
+"""Rows of a part of a load into an empty space: about a second, as few others wait for it."""
 
 _COLUMNS = ("from_user_id", "to_user_id", "since")
 
@@ -77,21 +77,21 @@ class Slots(NamedTuple):
 
 
 def parts(rows: int, part_rows: int) -> list[Slots]:
-    """All slots, in ranges that have about `part_rows` rows of a segment with `rows` rows."""
+    """All slots, in ranges that each have about `part_rows` of the `rows` rows of a segment."""
     count = min(max(rows // part_rows, FEWEST_PARTS), MOST_PARTS)
-    edges = [locks.PAIR_SLOTS * part // count for part in range(count + 1)]
-    return [Slots(first, end - 1) for first, end in pairwise(edges)]
+    bounds = [locks.PAIR_SLOTS * part // count for part in range(count + 1)]
+    return [Slots(first, end - 1) for first, end in pairwise(bounds)]
 
 
 async def prepare(connection: Connection, *, on_citus: bool) -> None:
     """Create the temporary tables for `stage` and `merge`."""
-    if not on_citus:  # there, the other machines commit after this one has
+    if not on_citus:  # on Citus, the other machines commit after this one
         await connection.execute(_SQL.commit_sooner)
     await connection.execute(_SQL.prepare)
 
 
 async def stage(connection: Connection, rows: AsyncIterator[bytes], columns: int) -> None:
-    """Copy the checked rows of the next segment, each with `columns` fields."""
+    """Copy the rows of the next segment, which were checked and have `columns` fields."""
     await connection.execute(_SQL.clear)
     await connection.execute(_SQL.unindex)
     await connection.copy_to_table("loading", source=rows, columns=_COLUMNS[:columns], format="csv")
@@ -110,34 +110,34 @@ async def merge(
 ) -> Merged | None:
     """Load one part of the staged rows in one transaction.
 
-    Unless `expects_existing`, it assumes that no edge exists yet, which saves two probes for each.
-    If one does, it changes nothing and returns None.
+    Unless `expects_existing`, it assumes that no edge exists yet, which saves two probes for each
+    edge. If an edge does exist, it changes nothing and returns None.
     """
     try:
-        return await retry(_merge, connection, slots, expects_existing, on_citus)
+        return await retry(_merge_part, connection, slots, expects_existing, on_citus)
     except (asyncpg.UniqueViolationError, asyncpg.InternalServerError) as error:
         if expects_existing or not is_duplicate_key(error):
             raise
         return None
 
 
-async def _merge(
+async def _merge_part(
     connection: Connection, slots: Slots, expects_existing: bool, on_citus: bool
 ) -> Merged:
     try:
-        return await _merged(connection, slots, expects_existing, on_citus)
+        return await _merge_once(connection, slots, expects_existing, on_citus)
     except (asyncpg.UniqueViolationError, asyncpg.InternalServerError) as error:
         if on_citus and expects_existing and is_duplicate_key(error):
-            # A writer had released the lock of the pair, and its edge was not committed yet on the
-            # machine that has it: see docs/adr/0031.
+            # A writer had released the lock of the pair before its edge was committed on the
+            # machine of the edge: see docs/adr/0031.
             raise asyncpg.SerializationError("an edge was committed meanwhile") from error
         raise
 
 
-async def _merged(
+async def _merge_once(
     connection: Connection, slots: Slots, expects_existing: bool, on_citus: bool
 ) -> Merged:
-    pick, mirror = _variants(expects_existing, on_citus)
+    pick, mirror = _pick_and_mirror_statements(expects_existing, on_citus)
     async with transaction(connection):
         await connection.execute(_SQL.lock_slots, *slots)
         if on_citus:
@@ -160,7 +160,7 @@ async def _merged(
     return Merged(*picked)
 
 
-def _variants(expects_existing: bool, on_citus: bool) -> tuple[str, str]:
+def _pick_and_mirror_statements(expects_existing: bool, on_citus: bool) -> tuple[str, str]:
     """The statements that pick and mirror edges."""
     if expects_existing:
         return (

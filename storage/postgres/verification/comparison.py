@@ -1,9 +1,9 @@
-"""Compares parts of the graph.
+"""Compares parts of the graph: the rows of both directions, the counts, and what erasures leave.
 
 Every statement reads a bounded number of rows through a primary key, so a graph of any size needs
-little memory and does not hold back vacuum. On plain PostgreSQL, each comparison is one snapshot.
-On Citus no snapshot covers two machines, so what differs is read again: a difference that a
-concurrent change has caused is gone then, or is another one.
+little memory and does not hold back vacuum. On plain PostgreSQL, each comparison reads one
+snapshot. On Citus, no snapshot covers two machines, so rows and counts that differ are read again:
+a difference that a concurrent change has caused is then gone, or has another value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,29 +19,30 @@ from storage.postgres.verification.parts import (
     HIGHEST,
     LOWEST,
     NO_ROW,
+    DifferingPair,
     Digest,
     Direction,
     ForwardRow,
     Key,
     LostMember,
-    OddPair,
     Part,
     UserRange,
 )
 from storage.postgres.verification.tallies import Numbers, Tally, lasting_differences
 
 ROWS = 20_000
-"""Rows in a part, which takes some tens of milliseconds."""
+"""Rows that are compared in one part, which takes some tens of milliseconds."""
 DIGEST_BATCH_ROWS = 250_000
-"""Rows of a digest, which takes about as long: they are only read and hashed."""
+"""Rows of a digest, which takes about as long as a part: they are only read and hashed."""
 USERS = 500
 """Users in a part of the counts or of the erased accounts."""
 COUNTED_USERS = 10_000
-"""Users whose counts are looked at in one part, before those that may differ are compared."""
+"""Users whose counts one statement checks, before those that may differ are compared."""
 BOUND_USERS = 5_000
-"""Users in a part of rows, at most, on Citus."""
+"""The most users whose rows one part has, on Citus."""
 PAIRS = 100
-"""Pairs that are read again in one statement, which returns the rows of all their users."""
+"""Pairs that one statement reads again. It returns the rows from any of their sources to any of
+their targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ class Comparison:
         return Digest(row["rows"], row["buckets"] or (), row["digests"] or (), end)
 
     async def compare_rows(self, direction: Direction, after: Key, buckets: bytes) -> Part:
-        """Compare those of the next rows after `after` that are in the buckets of a bitmap."""
+        """Compare those of the next rows after `after` whose buckets are set in the bitmap
+        `buckets`."""
         is_forward = direction is Direction.FORWARD
         last = await self._last_user(direction, after, ROWS)
         if self._is_citus:
@@ -96,18 +98,22 @@ class Comparison:
         statement = forward if is_forward else reverse
         pairs, compared, end = [], 0, None if last == HIGHEST else Key(last, HIGHEST)
         for row in await self.connection.fetch(statement, *after, last, ROWS, buckets):
-            what, source, target, edge, mirror, invalid, pending, count = row
-            if what == "edge":
+            row_type, source, target, edge, mirror, invalid, pending, row_count = row
+            if row_type == "edge":
                 pair = Pair(source, target)
-                pairs.append(OddPair(pair, _row(edge), _row(mirror), invalid, pending))
+                pairs.append(
+                    DifferingPair(
+                        pair, _edge_or_none(edge), _edge_or_none(mirror), invalid, pending
+                    )
+                )
             else:
-                compared, end = count, _end(direction, row, count, ROWS, last)
+                compared, end = row_count, _end(direction, row, row_count, ROWS, last)
         if self._is_citus:
-            pairs = await self._still_odd(pairs)
+            pairs = await self._still_differing(pairs)
         return Part(compared, tuple(pairs), end)
 
     async def next_range(self, after: UserId, users: int) -> UserRange:
-        """The range of the next `users` users after `after`. The last one has no end."""
+        """The range of the next `users` users after `after`. The last range has no end."""
         counted = await self.next_users(after, users)
         is_end = len(counted) < users
         return UserRange(after, UserId(HIGHEST) if is_end else counted[-1], len(counted), is_end)
@@ -118,7 +124,7 @@ class Comparison:
         return [row["user_id"] for row in rows]
 
     async def compare_counts(self, users: Sequence[UserId]) -> list[Tally]:
-        """Those of the stored and computed counts of `users` that differ."""
+        """The stored and computed counts of those of `users` whose counts differ."""
         if not self._is_citus:
             return await self._tallies(_SQL.compare_counts, users)
         return await lasting_differences(
@@ -146,65 +152,73 @@ class Comparison:
         whose group does not exist, and the last owner and member, None at the end."""
         rows = await self.connection.fetch(_SQL.find_lost_members, *after, ROWS)
         end = Key(rows[-1]["user_id"], rows[-1]["target_id"]) if len(rows) == ROWS else None
-        # The next part may hold more groups of the last member, so this part ends before it.
-        whole = [row for row in rows if (row["user_id"], row["target_id"]) != end] or rows
+        # There may be more groups of the last member after these rows, so the next part begins with
+        # this member.
+        complete = [row for row in rows if (row["user_id"], row["target_id"]) != end] or rows
         if end is not None:
-            end = Key(whole[-1]["user_id"], whole[-1]["target_id"])
-        lost = [LostMember(*list(row)[:3]) for row in whole if row["is_lost"]]
+            end = Key(complete[-1]["user_id"], complete[-1]["target_id"])
+        lost = [LostMember(*list(row)[:3]) for row in complete if row["is_lost"]]
         return lost, end
 
     async def forward_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, "ForwardRow"]:
-        """The forward rows of at most `PAIRS` pairs, or that they have a pending change."""
-        found = await self.connection.fetch(_SQL.recheck_forward, *_ends(pairs))
+        """The forward rows of at most `PAIRS` pairs, and whether each has a pending change. Pairs
+        with neither are left out; other pairs of the same users may be included."""
+        found = await self.connection.fetch(_SQL.recheck_forward, *_sources_and_targets(pairs))
         return {
-            Pair(row["from_user_id"], row["to_user_id"]): ForwardRow(_edge(row), row["pending"])
+            Pair(row["from_user_id"], row["to_user_id"]): ForwardRow(_edge_in(row), row["pending"])
             for row in found
         }
 
     async def reverse_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, tuple[int, ...] | None]:
-        """The reverse rows of at most `PAIRS` pairs."""
-        found = await self.connection.fetch(_SQL.recheck_reverse, *_ends(pairs))
-        return {Pair(row["from_user_id"], row["to_user_id"]): _edge(row) for row in found}
+        """The reverse rows of at most `PAIRS` pairs; other pairs of the same users may be
+        included."""
+        found = await self.connection.fetch(_SQL.recheck_reverse, *_sources_and_targets(pairs))
+        return {Pair(row["from_user_id"], row["to_user_id"]): _edge_in(row) for row in found}
 
-    async def _still_odd(self, pairs: Sequence[OddPair]) -> list[OddPair]:
-        """Those of the pairs that still differ. A change during these reads alters the forward
-        row, or is pending before the reverse row is read, so it is not taken for a difference."""
-        odd = []
+    async def _still_differing(self, pairs: Sequence[DifferingPair]) -> list[DifferingPair]:
+        """Those of the pairs that still differ when they are read again. A change during these
+        reads is not taken for a difference: it alters the forward row between its two reads, or is
+        pending before the reverse row is read."""
+        differing = []
         for first in range(0, len(pairs), PAIRS):
-            some = pairs[first : first + PAIRS]
-            keys = [pair.pair for pair in some]
+            batch = pairs[first : first + PAIRS]
+            keys = [pair.pair for pair in batch]
             forward = await self.forward_rows(keys)
             reverse = await self.reverse_rows(keys)
-            after = await self.forward_rows(keys)
-            for pair in some:
-                own, mirror = forward.get(pair.pair, NO_ROW), reverse.get(pair.pair)
-                if own == after.get(pair.pair, NO_ROW) and (
-                    pair.invalid or _differ(own.edge, mirror)
+            forward_again = await self.forward_rows(keys)
+            for pair in batch:
+                row, mirror = forward.get(pair.pair, NO_ROW), reverse.get(pair.pair)
+                if row == forward_again.get(pair.pair, NO_ROW) and (
+                    pair.invalid or _differ(row.edge, mirror)
                 ):
-                    again = replace(pair, forward=own.edge, reverse=mirror, pending=own.is_pending)
-                    odd.append(again)
-        return odd
+                    pair_again = replace(
+                        pair, forward=row.edge, reverse=mirror, pending=row.is_pending
+                    )
+                    differing.append(pair_again)
+        return differing
 
     async def _tallies(self, statement: str, users: Sequence[UserId]) -> list[Tally]:
         rows = await self.connection.fetch(statement, users)
-        tallies = [Tally(user, Numbers(*both[::2]), Numbers(*both[1::2])) for user, *both in rows]
+        tallies = [
+            Tally(user, Numbers(*counts[::2]), Numbers(*counts[1::2])) for user, *counts in rows
+        ]
         return [tally for tally in tallies if tally.stored != tally.true]
 
     async def _last_user(self, direction: Direction, after: Key, rows: int) -> int:
-        """The last user whose rows the part after `after` may hold. On plain PostgreSQL any: the
-        statement itself stops after `rows` rows."""
+        """The last user whose rows the part after `after` may have. On plain PostgreSQL there is no
+        such limit: the statement itself stops after `rows` rows."""
         if not self._is_citus:
             return HIGHEST
         is_forward = direction is Direction.FORWARD
         statement = _SQL.next_forward if is_forward else _SQL.next_reverse
-        # The rest of a user whose rows are several parts, or the next users.
-        before = after.owner - 1 if after.other not in (LOWEST, HIGHEST) else after.owner
-        last = await self.connection.fetchval(statement, before, BOUND_USERS, rows)
+        # If the last part ended within the rows of a user, this part begins with the same user.
+        after_user = after.owner - 1 if after.other not in (LOWEST, HIGHEST) else after.owner
+        last = await self.connection.fetchval(statement, after_user, BOUND_USERS, rows)
         return HIGHEST if last is None else int(last)
 
 
 async def comparison_on(connection: Connection) -> Comparison:
-    """Comparisons on a connection to plain PostgreSQL or Citus."""
+    """A `Comparison` on a connection to plain PostgreSQL or Citus."""
     return Comparison(connection, await is_distributed(connection))
 
 
@@ -223,15 +237,15 @@ def _differ(forward: tuple[int, ...] | None, reverse: tuple[int, ...] | None) ->
     return forward != reverse and any(row is not None and row[0] for row in (forward, reverse))
 
 
-def _ends(pairs: Sequence[Pair]) -> tuple[list[UserId], list[UserId]]:
+def _sources_and_targets(pairs: Sequence[Pair]) -> tuple[list[UserId], list[UserId]]:
     return list({pair.source for pair in pairs}), list({pair.target for pair in pairs})
 
 
-def _edge(row: Record) -> tuple[int, ...] | None:
+def _edge_in(row: Record) -> tuple[int, ...] | None:
     if row["kind"] is None:
         return None
     return row["kind"], row["flags"], row["since"], row["version"]
 
 
-def _row(columns: Sequence[int] | None) -> tuple[int, ...] | None:
+def _edge_or_none(columns: Sequence[int] | None) -> tuple[int, ...] | None:
     return None if columns is None else tuple(columns)

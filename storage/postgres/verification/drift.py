@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.edge import UserId
-from storage.postgres.verification.parts import LostMember, OddPair
+from storage.postgres.verification.parts import DifferingPair, LostMember
 from storage.postgres.verification.tallies import Numbers, Tally
 
 
@@ -44,7 +44,8 @@ class Drift:
 
 
 class Drifts:
-    """All findings of one run, with at most `examples` descriptions for each kind."""
+    """The inconsistencies that one run has found, with at most `examples` descriptions of each
+    kind."""
 
     def __init__(self, examples: int) -> None:
         self._limit = examples
@@ -55,16 +56,18 @@ class Drifts:
     def total(self) -> int:
         return self._counts.total()
 
-    def record_pair(self, odd: OddPair) -> DriftKind:
-        """Record an inconsistent pair."""
-        kind = _kind(odd)
-        difference = f"forward {_words(odd.forward)}, reverse {_words(odd.reverse)}"
-        self._add(kind, f"{odd.pair.source} to {odd.pair.target}: {difference}")
+    def record_pair(self, differing: DifferingPair) -> DriftKind:
+        """Record an inconsistent pair. Returns the kind of its inconsistency."""
+        kind = _kind_of_pair(differing)
+        difference = (
+            f"forward {_describe(differing.forward)}, reverse {_describe(differing.reverse)}"
+        )
+        self._add(kind, f"{differing.pair.source} to {differing.pair.target}: {difference}")
         return kind
 
     def record_counts(self, tally: Tally) -> None:
         """Record the wrong counts of a user."""
-        for kind, stored, true in _counts(tally):
+        for kind, stored, true in _counts_by_kind(tally):
             if stored != true:
                 self._add(kind, f"{tally.user}: {stored} instead of {true}")
 
@@ -89,19 +92,19 @@ class Drifts:
             self._examples[kind].append(example)
 
 
-def _kind(odd: OddPair) -> DriftKind:
-    if odd.invalid:
+def _kind_of_pair(differing: DifferingPair) -> DriftKind:
+    if differing.invalid:
         return DriftKind.INVALID_EDGE
-    if odd.forward is None:
+    if differing.forward is None:
         return DriftKind.REVERSE_EXTRA
-    return DriftKind.REVERSE_MISSING if odd.reverse is None else DriftKind.REVERSE_DIFFERS
+    return DriftKind.REVERSE_MISSING if differing.reverse is None else DriftKind.REVERSE_DIFFERS
 
 
-def _words(row: tuple[int, ...] | None) -> str:
+def _describe(row: tuple[int, ...] | None) -> str:
     return "none" if row is None else "kind {} flags {} since {} version {}".format(*row)
 
 
-_OF_NUMBERS = {
+_KIND_OF_COUNT = {
     "following": DriftKind.FOLLOWING_COUNT,
     "followers": DriftKind.FOLLOWER_COUNT,
     "friends": DriftKind.FRIEND_COUNT,
@@ -119,6 +122,6 @@ _OF_NUMBERS = {
 }
 
 
-def _counts(tally: Tally) -> Iterator[tuple[DriftKind, int, int]]:
+def _counts_by_kind(tally: Tally) -> Iterator[tuple[DriftKind, int, int]]:
     for name, stored, true in zip(Numbers._fields, tally.stored, tally.true, strict=True):
-        yield _OF_NUMBERS[name], stored, true
+        yield _KIND_OF_COUNT[name], stored, true

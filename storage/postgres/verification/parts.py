@@ -1,4 +1,4 @@
-"""The parts of a graph that are compared, and the differences that are found in them."""
+"""The types of the parts of a graph that are compared, and of the differences found in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,15 @@ from graph.follow_group import GroupId
 
 
 class Direction(Enum):
-    """The rows to read. Each is compared with the row of the other direction."""
+    """The direction of the rows to read. Each row is compared with that of the other direction."""
 
     FORWARD = "forward"
     REVERSE = "reverse"
 
 
 class Key(NamedTuple):
-    """A primary key of either direction."""
+    """A primary key of either direction: `owner` is the source of a forward row, or the target of a
+    reverse row."""
 
     owner: int
     other: int
@@ -29,8 +30,8 @@ FIRST = Key(LOWEST, LOWEST)
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Cells and the exclusive or of their rows' hashes, the number of rows, and the last key, None
-    at the end."""
+    """The digests of `rows` rows: for each of `buckets`, the exclusive or of the hashes of its
+    rows. `end`: the last key; None at the end of the table."""
 
     rows: int
     buckets: Sequence[int]
@@ -39,10 +40,11 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class OddPair:
-    """Two different rows of one edge, each (kind, flags, since, version) or None.
+class DifferingPair:
+    """Two rows of one edge that differ, each (kind, flags, since, version) or None.
 
-    `pending`: the reverse row may only lag. `invalid`: no writer can have produced the row.
+    `pending`: a change of the edge is not applied yet, so the reverse row may only lag. `invalid`:
+    the forward row has values that no writer can have written.
     """
 
     pair: Pair
@@ -54,15 +56,17 @@ class OddPair:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A compared part: its number of rows, its differences, and the last key, None at the end."""
+    """A compared part: its number of rows, the pairs that differ, and the last key; None at the end
+    of the table."""
 
     rows: int
-    pairs: tuple[OddPair, ...]
+    pairs: tuple[DifferingPair, ...]
     end: Key | None
 
 
 class UserRange(NamedTuple):
-    """The users after `after` and up to `last`, of whom `counted` have a count row."""
+    """The users after `after` and up to `last`, of whom `counted` have a count row. `is_end`: no
+    user is after it."""
 
     after: UserId
     last: UserId
@@ -71,7 +75,7 @@ class UserRange(NamedTuple):
 
 
 class LostMember(NamedTuple):
-    """A member of a group that does not exist."""
+    """A group member whose group does not exist."""
 
     owner: UserId
     member: UserId

@@ -1,7 +1,7 @@
 """Repairs what a verification finds, from the forward rows, while writes go on.
 
-It compares again under the locks of the writers, taken in their order: pairs, lanes, then counts.
-So rows that only differed because of a concurrent change are left alone.
+It compares again while it holds the locks that writers take, in the same order: pairs, lanes, then
+counts. So rows that only differed because of a concurrent change stay as they are.
 """
 
 from collections import Counter, defaultdict
@@ -39,86 +39,92 @@ class _Statements:
 _SQL = sql.load(_Statements, "repair")
 
 
-async def repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:
-    """Copy the forward rows of `pairs` to their reverse rows. Returns how many pairs it
-    compared."""
+async def repair_pairs(comparison: Comparison, pairs: Sequence[Pair]) -> int:
+    """Copy the forward rows of `pairs` to their reverse rows, and adjust the follower counts.
+    Returns the number of pairs."""
     repaired = 0
     for first in range(0, len(pairs), BATCH):
-        repaired += await retry(_repair_pairs, rows, pairs[first : first + BATCH])
+        repaired += await retry(_repair_pairs, comparison, pairs[first : first + BATCH])
     return repaired
 
 
-async def repair_users(rows: Comparison, users: Sequence[UserId]) -> int:
-    """Recompute the counts of `users` from their rows. Returns how many users it compared."""
+async def repair_users(comparison: Comparison, users: Sequence[UserId]) -> int:
+    """Recompute the counts of `users` from their rows. Returns the number of users."""
     for first in range(0, len(users), BATCH):
-        await retry(_repair_users, rows, users[first : first + BATCH])
+        await retry(_repair_users, comparison, users[first : first + BATCH])
     return len(users)
 
 
 async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
-    """Mark erased accounts as unfinished, so that the workers erase them again. Returns how
-    many."""
+    """Mark the accounts of `users` as not erased, so that the workers erase them again. Returns the
+    number of accounts."""
     await connection.execute(_SQL.erase_again, users)
     return len(users)
 
 
 async def delete_lost_members(connection: Connection, members: Sequence[LostMember]) -> int:
-    """Delete group members whose group does not exist. Returns how many."""
+    """Delete group members whose group does not exist. Returns the number of members."""
     await connection.executemany(_SQL.delete_lost_member, members)
     return len(members)
 
 
-async def _repair_pairs(rows: Comparison, pairs: Sequence[Pair]) -> int:
-    connection = rows.connection
+async def _repair_pairs(comparison: Comparison, pairs: Sequence[Pair]) -> int:
+    connection = comparison.connection
     async with transaction(connection):
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         await connection.execute(_SQL.lock_pairs, sources, targets)
         await _lock_lanes(connection, targets)
-        forward, reverse = await rows.forward_rows(pairs), await rows.reverse_rows(pairs)
+        forward, reverse = (
+            await comparison.forward_rows(pairs),
+            await comparison.reverse_rows(pairs),
+        )
         absent = {row["user_id"] for row in await connection.fetch(_SQL.absent, sources)}
-        true = {pair: forward[pair].edge if pair in forward else None for pair in pairs}
-        lost = [pair for pair, edge in true.items() if edge is None]
-        kept = [(*pair, *edge) for pair, edge in true.items() if edge is not None]
-        steps: defaultdict[UserId, Counter[str]] = defaultdict(Counter)
-        for pair, edge in true.items():
-            kinds = (_kind(edge), 1), (_kind(reverse.get(pair)), -1)
+        edges = {pair: forward[pair].edge if pair in forward else None for pair in pairs}
+        to_delete = [pair for pair, edge in edges.items() if edge is None]
+        to_write = [(*pair, *edge) for pair, edge in edges.items() if edge is not None]
+        added_counts: defaultdict[UserId, Counter[str]] = defaultdict(Counter)
+        for pair, edge in edges.items():
+            kinds = (_kind_of(edge), 1), (_kind_of(reverse.get(pair)), -1)
             for kind, step in kinds:
-                steps[pair.target][_COUNTED.get(kind, "")] += step
+                added_counts[pair.target][_COUNT_OF_KIND.get(kind, "")] += step
                 if pair.source in absent:
-                    steps[pair.target][_ABSENT.get(kind, "")] += step
-        if lost:
-            await connection.execute(_SQL.delete_reverse, *_columns(lost, 2))
-        if kept:
-            await connection.execute(_SQL.write_reverse, *_columns(kept, 6))
-        counts = [(user, *(steps[user][name] for name in _COUNTS)) for user in sorted(steps)]
+                    added_counts[pair.target][_ABSENT_COUNT_OF_KIND.get(kind, "")] += step
+        if to_delete:
+            await connection.execute(_SQL.delete_reverse, *_columns(to_delete, 2))
+        if to_write:
+            await connection.execute(_SQL.write_reverse, *_columns(to_write, 6))
+        counts = [
+            (user, *(added_counts[user][name] for name in _COUNTS)) for user in sorted(added_counts)
+        ]
         await connection.execute(_SQL.add_counts, *_columns(counts, 1 + len(_COUNTS)))
-    return len(true)
+    return len(edges)
 
 
-async def _repair_users(rows: Comparison, users: Sequence[UserId]) -> None:
-    connection = rows.connection
+async def _repair_users(comparison: Comparison, users: Sequence[UserId]) -> None:
+    connection = comparison.connection
     async with transaction(connection):
         await _lock_lanes(connection, users)
         await connection.execute(_SQL.ensure_counts, sorted(users))
         for user in sorted(users):
             await connection.execute(_SQL.lock_count, user)
-        for user, stored, true in await rows.compare_counts(users):
-            counts = true._replace(friends=true.friends - stored.friends)
+        for user, stored, computed in await comparison.compare_counts(users):
+            counts = computed._replace(friends=computed.friends - stored.friends)
             await connection.execute(_SQL.repair_counts, user, *counts)
 
 
-_COUNTED = {1: "follows", 2: "whispers", 3: "requests", 4: "blocks"}
-_ABSENT = {1: "absent_follows", 2: "absent_whispers", 3: "absent_requests"}
-_COUNTS = (*_COUNTED.values(), *_ABSENT.values())
-"""The columns of `add_counts`, and which kinds of edges count in them."""
+_COUNT_OF_KIND = {1: "follows", 2: "whispers", 3: "requests", 4: "blocks"}
+_ABSENT_COUNT_OF_KIND = {1: "absent_follows", 2: "absent_whispers", 3: "absent_requests"}
+_COUNTS = (*_COUNT_OF_KIND.values(), *_ABSENT_COUNT_OF_KIND.values())
+"""The columns of `add_counts`. Each counts the edges of one kind, of all sources or of absent
+ones."""
 
 
-def _kind(edge: Sequence[int] | None) -> int:
+def _kind_of(edge: Sequence[int] | None) -> int:
     return 0 if edge is None else edge[0]
 
 
 def _columns(rows: Sequence[Sequence[int]], width: int) -> list[list[int]]:
-    return [[row[place] for row in rows] for place in range(width)]
+    return [[row[number] for row in rows] for number in range(width)]
 
 
 async def _lock_lanes(connection: Connection, users: Sequence[UserId]) -> None:

@@ -1,4 +1,4 @@
-"""Verifies a graph in slices, some rows at a time: the position and the findings are in a table."""
+"""Verifies a graph in slices of some rows. A table stores the position and the findings."""
 
 import time
 from collections.abc import Mapping
@@ -29,18 +29,18 @@ _SQL = sql.load(_Statements, "verification")
 
 @dataclass(frozen=True, slots=True)
 class VerificationState:
-    """The state of the verification in slices."""
+    """The state of the verification in slices. A pass compares the whole graph once."""
 
     position: Position = START
     compared: int = 0
     """Rows and users compared since the pass began."""
     drifts: Mapping[str, int] | None = None
-    """The drift that it has found so far, by kind."""
+    """The drift that the pass has found so far, by kind."""
     slices: int = 0
     completed_at: int | None = None
     """When the last complete pass ended, in microseconds. None: there was none."""
     completed_drifts: Mapping[str, int] | None = None
-    """The drift that the pass found, by kind."""
+    """The drift that the last complete pass found, by kind."""
 
 
 class Verification:

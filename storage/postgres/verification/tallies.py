@@ -1,4 +1,4 @@
-"""The counts of users as stored and as computed from the rows, while both change."""
+"""The counts of users, as stored and as computed from the rows, while writes change both."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from graph.edge import UserId
 
 COMPUTATIONS_MAX = 6
-"""How often the counts of a user are computed until their differences stay the same."""
+"""How often the counts of a user are computed at most, until their differences stay the same."""
 
 
 class Numbers(NamedTuple):
@@ -39,29 +39,33 @@ class Tally(NamedTuple):
 async def lasting_differences(
     compute: Callable[[Sequence[UserId]], Awaitable[Sequence[Tally]]], users: Sequence[UserId]
 ) -> list[Tally]:
-    """Compute the counts of `users` in several snapshots, and return the newest tallies, with those
+    """Compute the counts of `users` several times, and return the newest tallies with those
     differences that two computations in a row have found.
 
-    The counts of a busy user change from one to the other, and a wrong one stays as wrong as it is.
-    A difference that is another one each time comes from a change between two snapshots.
+    The counts of a busy user change between computations, but a wrong count keeps its difference. A
+    difference with another value each time comes from a change between two snapshots.
     """
     found: dict[UserId, Tally] = {}
-    before = {tally.user: tally for tally in await compute(users)}
+    previous = {tally.user: tally for tally in await compute(users)}
     for _ in range(COMPUTATIONS_MAX - 1):
-        if not before:
+        if not previous:
             break
-        now = {tally.user: tally for tally in await compute(list(before))}
-        lasting = {user: _with_differences_of(before[user], tally) for user, tally in now.items()}
-        found = {user: tally for user, tally in found.items() if user not in before} | lasting
-        before = {user: tally for user, tally in now.items() if tally != lasting[user]}
+        current = {tally.user: tally for tally in await compute(list(previous))}
+        with_lasting = {
+            user: _with_differences_of(previous[user], tally) for user, tally in current.items()
+        }
+        found = {
+            user: tally for user, tally in found.items() if user not in previous
+        } | with_lasting
+        previous = {user: tally for user, tally in current.items() if tally != with_lasting[user]}
     return [tally for tally in found.values() if tally.stored != tally.true]
 
 
-def _with_differences_of(before: Tally, now: Tally) -> Tally:
-    """The tally `now`, with only those differences that `before` has too."""
-    numbers = zip(before.stored, before.true, now.stored, now.true, strict=True)
+def _with_differences_of(previous: Tally, current: Tally) -> Tally:
+    """The tally `current`, with only those differences that `previous` has too."""
+    numbers = zip(previous.stored, previous.true, current.stored, current.true, strict=True)
     true = (
         true if was_stored - was_true == stored - true else stored
         for was_stored, was_true, stored, true in numbers
     )
-    return now._replace(true=Numbers(*true))
+    return current._replace(true=Numbers(*true))

@@ -1,9 +1,9 @@
 """Verifies that the forward rows, reverse rows, counts and groups of a whole graph agree.
 
-It reads each direction once, side by side, and hashes its rows into digests of buckets of pairs.
-Rows are compared one by one only in the buckets whose digests differ: because of a drift, or of a
-change between the two reads. The counts are summed in ranges of users, and only the users whose
-sums differ are compared one by one.
+It reads both directions once, at the same time, and hashes their rows into one digest for each
+bucket of pairs. Rows are compared one by one only in the buckets whose digests differ, because of
+drift or of a change between the two reads. The counts are checked in ranges of users, and only the
+users whose counts may differ are compared one by one.
 """
 
 import asyncio
@@ -45,24 +45,25 @@ async def verify(
         first, second = await comparison_on(one), await comparison_on(other)
         run = VerifyRun(repair, examples, on_progress)
         digests = Digests()
-        await _side_by_side(
+        await _run_at_once(
             partial(run.digest, first, Direction.FORWARD, digests),
             partial(run.digest, second, Direction.REVERSE, digests),
         )
         if (buckets := digests.suspicious()) is not None:
-            await _side_by_side(
+            await _run_at_once(
                 partial(run.compare, first, Position(Phase.FORWARD, FIRST), buckets),
                 partial(run.compare, second, Position(Phase.REVERSE, FIRST), buckets),
             )
         ranges = UserRanges()
-        await _side_by_side(partial(run.count, first, ranges), partial(run.count, second, ranges))
+        await _run_at_once(partial(run.count, first, ranges), partial(run.count, second, ranges))
         await run.compare(first, Position(Phase.ERASED, FIRST), None)
         await run.compare(first, Position(Phase.GROUPS, FIRST), None)
         return run.report()
 
 
-async def _side_by_side(*parts: Callable[[], Awaitable[None]]) -> None:
-    """Run parts on connections of their own. The first error ends the others."""
+async def _run_at_once(*parts: Callable[[], Awaitable[None]]) -> None:
+    """Run `parts`, each on its own connection, at the same time. The first error cancels the
+    others."""
     try:
         async with asyncio.TaskGroup() as work:
             for part in parts:
@@ -77,9 +78,9 @@ async def _with_domain_errors(part: Callable[[], Awaitable[None]]) -> None:
 
 
 async def users_of_graph(settings: StorageSettings) -> AsyncIterator[Sequence[UserId]]:
-    """All users with a count row, some hundred at a time, by id."""
+    """All users with a count row, in the order of ids, `comparison.USERS` at a time."""
     async with session(settings, "verify") as connection:
-        rows, after = await comparison_on(connection), BEFORE_ALL
-        while users := await rows.next_users(after, comparison.USERS):
+        graph, after = await comparison_on(connection), BEFORE_ALL
+        while users := await graph.next_users(after, comparison.USERS):
             yield users
             after = users[-1]
