@@ -178,8 +178,8 @@ async def _identify_new_shards(connection: Connection) -> None:
 
 
 async def _reset_identity(connection: Connection) -> None:
-    """Reset the replica identity of all shards. Give up after `RESET_ATTEMPTS` attempts: a wrong
-    identity only makes WAL larger."""
+    """Reset the replica identity of all shards. Give up after `RESET_ATTEMPTS` attempts: a shard
+    that keeps the identity FULL only writes more WAL."""
     for _ in range(RESET_ATTEMPTS):
         failure = await connection.fetchval(_SQL.reset_identity)
         if failure is None:

@@ -1,5 +1,5 @@
--- The 64-bit finaliser of MurmurHash3, by Austin Appleby, of a user's id, as `hash_user` in
--- graph/lane.py. PostgreSQL has neither unsigned integers nor a product that wraps.
+-- The 64-bit finaliser of MurmurHash3, by Austin Appleby, of a user's id: the same as `hash_user`
+-- in graph/lane.py. PostgreSQL has neither unsigned integers nor multiplication that wraps around.
 CREATE OR REPLACE FUNCTION hash_user(user_id bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     mixed bigint := user_id;

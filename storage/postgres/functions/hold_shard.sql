@@ -1,8 +1,9 @@
--- Whether the space is on Citus. If it is, keeps the shard of a user on its machine until the
--- transaction ends, because locks do not move with a shard: see functions/lock_at.sql.
+-- Returns whether the space is on Citus. If it is, prevents that the shard of the user `place`
+-- moves to another machine before the transaction ends, because advisory locks do not move with it:
+-- see functions/lock_at.sql.
 CREATE OR REPLACE FUNCTION hold_shard(place bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    -- The next statement is only parsed where there is such a table.
+    -- The statement after this one would fail without that table.
     IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
         RETURN false;
     END IF;

@@ -1,10 +1,11 @@
--- Orders all changes between two users until the transaction ends (storage/postgres/connection/locks.py).
--- `is_both`: edges of both users change.
+-- Makes other changes between two users wait until the transaction ends: see
+-- storage/postgres/connection/locks.py. `is_both`: edges of both users change.
 --
 -- On Citus, a lock that is on another machine than the rows that it protects is released before the
--- other machine has committed them. So the count rows of both users are locked too, in the order of
--- ids: the transaction that locks them reads the previous holder's rows. The other user's is locked
--- FOR SHARE, so the followers of a star do not wait for each other.
+-- other machine has committed the rows. So the count rows of both users are locked too, in the
+-- order of ids: the transaction that gets these locks sees the rows of the transaction that held
+-- them before. Unless `is_both`, the count row of `other` is locked FOR SHARE, so the followers of
+-- a star do not wait for each other.
 CREATE OR REPLACE FUNCTION lock_pair(actor bigint, other bigint, is_both boolean DEFAULT false)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,5 +1,5 @@
 -- Locks all pairs whose slots are from `first` to `last` until the transaction ends: on Citus, on
--- every machine, because functions/lock_pair.sql locks a pair on that of one of its users.
+-- every machine, because functions/lock_pair.sql locks a pair on the machine of one of its users.
 CREATE OR REPLACE FUNCTION lock_slots(first integer, last integer) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,7 +15,7 @@ BEGIN
         WHERE logicalrelid = 'following_count'::regclass ORDER BY shardid
     );
     PERFORM lock_shard_metadata(5, shards);
-    -- One user of each machine, found by trying ids: 40 for each shard do not miss a machine.
+    -- One user of each machine, found by trying ids: 40 ids for each shard miss no machine.
     FOR place IN
         SELECT min(user_id)
         FROM generate_series(1, 40 * cardinality(shards)::bigint) AS user_id

@@ -1,9 +1,10 @@
--- Both ends of the pairs (`sources`[i], `targets`[i]): first those of all sources, then those of all
--- targets, in the order of the pairs. An end is a user's edge to the other, count and account; whether
--- a change of the edge that the source has made waits in the outbox; and the number of lanes. Four probes
--- for each end, all in one snapshot. Only storage/postgres/edge_batches.py calls it, and not on Citus,
--- where it would have to name the shards. The condition for that, `= ANY` of all users, took twice as
--- long as the probes: each index scan sorts the array.
+-- Both ends of the pairs (`sources`[i], `targets`[i]): first the ends of all sources, then the ends
+-- of all targets, in the order of the pairs. An end is a user's edge to the other, count and
+-- account, and whether the outbox holds a change of the edge, made by the source of the pair; also
+-- the number of lanes. Four probes for each end, all in one snapshot. Only
+-- storage/postgres/edge_batches.py calls it, and not on Citus, where the conditions would have to
+-- name the shards. Such a condition, `= ANY` of all users, took twice as long as the probes,
+-- because each index scan sorts the array.
 -- shard: plain
 CREATE OR REPLACE FUNCTION read_ends(sources bigint[], targets bigint[]) RETURNS TABLE (
     waits boolean, follows integer, whispers integer, requests integer, blocks integer,
@@ -25,7 +26,7 @@ LEFT JOIN LATERAL (
     LEFT JOIN LATERAL (
         SELECT true AS waits FROM outbox w
         WHERE w.from_user_id = pair.source
-          AND w.to_user_id + 0 = pair.target -- not the index of a lane's targets: a star has many rows
+          AND w.to_user_id + 0 = pair.target -- not the index of targets: a star has many rows
           AND w.by_target = (pair.place > cardinality(sources))
         LIMIT 1
     ) o ON true

@@ -1,5 +1,5 @@
--- Takes the lock of functions/lock_at.sql unless another transaction holds it. Returns whether it
--- did.
+-- Takes the lock of functions/lock_at.sql unless another transaction holds it. Returns whether the
+-- lock was taken.
 CREATE OR REPLACE FUNCTION try_lock_at(place bigint, class integer, key integer) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN

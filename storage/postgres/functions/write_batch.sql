@@ -1,20 +1,22 @@
--- Writes decisions about different pairs of users in one transaction. An element of `decisions` is a
--- parameter of functions/write_decision.sql. Returns the result of each: 'written', 'outdated' or
+-- Writes decisions about different pairs of users in one transaction. An element of `decisions` is
+-- a parameter of functions/write_decision.sql. Returns the result of each: 'written', 'outdated' or
 -- 'consumed'; or 'repeated' if the receipt to insert exists. A decision that is not 'written' has
 -- written nothing.
 --
--- The decisions that change at most the actor's own edge, nearly all, are written by one statement,
--- which costs a third of one call for each. If the conditions of a user's decisions might not all hold,
--- none of this user's is written: they are 'outdated'. The others are then written one by one.
+-- One statement writes the decisions that change at most the actor's own edge and consume no
+-- receipt, which are nearly all. It costs a third of what one call of `write_decision` for each
+-- does. If the conditions of a user's decisions might not all hold, none of this user's decisions
+-- is written: they are 'outdated'. All other decisions are then written by `write_decision`, one by
+-- one.
 --
--- Transactions take all locks in one order, and do not deadlock: first pairs, then counts, in the
--- order of their users.
+-- Transactions take all locks in one order, so they do not deadlock: first pairs, then counts, in
+-- the order of the users' ids.
 --
 -- The included parts are in functions/parts/write.sql.
 -- shard: plain
 CREATE OR REPLACE FUNCTION write_batch(decisions jsonb[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
-    own_only boolean[]; -- whether a decision changes at most the actor's own edge
+    own_only boolean[]; -- whether the one statement writes a decision
     results text[];
 BEGIN
     PERFORM pg_advisory_xact_lock(1, slot)
@@ -29,7 +31,8 @@ BEGIN
         FROM unnest(decisions) WITH ORDINALITY AS given (one, place) ORDER BY place
     );
     IF false = ANY (own_only) THEN
-        -- The one statement and the calls after it have two orders. Absent counts are also inserted.
+        -- The one statement and the calls after it would lock the counts in two orders, so they are
+        -- locked here in one. Missing count rows are inserted.
         PERFORM lock_count(owner, true)
         FROM (
             SELECT DISTINCT (s ->> 'source')::bigint AS owner
@@ -37,15 +40,16 @@ BEGIN
         ) AS owners;
     END IF;
 
-    -- A statement of its own, so that its snapshot is newer than the commits of the locks' previous
-    -- holders.
+    -- A separate statement, so that its snapshot is newer than the commits of the transactions that
+    -- held the locks before.
     WITH d AS MATERIALIZED (
         SELECT d.*, given.place, given.own_only, (
                    -- include: is_current
                ) AND NOT (
                    -- include: begins_with_a_deleted_account
                ) AS is_held,
-               -- Requests with the same receipt are about the same pair: none can insert it meanwhile.
+               -- Requests with the same receipt concern the same pair, which is locked: none of
+               -- them can insert the receipt meanwhile.
                EXISTS (
                    SELECT 1 FROM receipt r
                    WHERE r.actor_id = d.actor AND r.id = (d.receipt ->> 'id')::uuid
@@ -61,8 +65,8 @@ BEGIN
         ) AS step
         WHERE d.own_only AND d.is_held AND NOT d.is_repeated
     ), step AS MATERIALIZED (
-        -- The steps of each user together. `…_before`: how much the count may be raised before the
-        -- last of them.
+        -- The steps of each user together. `…_before`: by how much the count may be raised before
+        -- the last step.
         SELECT source, sum(follows) AS follows, sum(whispers) AS whispers, sum(requests) AS requests,
                sum(blocks) AS blocks, sum(specials) AS specials, sum(mutes) AS mutes,
                sum(friends) AS friends,

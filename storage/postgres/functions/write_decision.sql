@@ -1,22 +1,24 @@
 -- Writes a decision about two users: the edges that it changes, each with its owner's count and an
--- outbox row, and a receipt. `decision` is built by storage/postgres/edges.py:
+-- outbox row, and a receipt. storage/postgres/edges.py makes the parameter `decision`:
 --
 -- * actor, other: the two users; version, reverse_version: the versions of the actor's edge and of
---   the other user's edge that it was made from, 0 without a row; now: its clock in microseconds;
+--   the other user's edge that the decision was made from, 0 without a row; now: the database's
+--   clock when these were read, in microseconds;
 -- * begins: whether a step adds a kind or a flag;
--- * steps: the counts to change, the actor's first. Each has the edge from `source`, the count's
---   owner, to `target`, its kind and flags before, and `friends`, the change of the number of
---   friends. A step without a version changes no edge: the actor is only charged.
+-- * steps: the counts to change, the actor's first. Each step has the edge from `source`, the owner
+--   of the count, to `target`; the edge's previous kind and flags; and `friends`, the change of the
+--   number of friends. A step without a version changes no edge: it only charges the actor's rate
+--   limiter.
 --   `following_below`, `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is
---   what the step costs; a `paced_until` after `paced_latest` is from before the clock was set back, and is
---   ignored;
+--   what the step charges. A `paced_until` after `paced_latest` was stored before the clock was set
+--   back, and is ignored;
 -- * trace: the request's `traceparent` if it is traced, optional;
 -- * receipt: the receipt to insert; consumes: the id of the receipt to consume. Both are optional.
 --
--- Returns 'written'. If it has written nothing, returns 'outdated', when an edge has changed or a
--- condition does not hold, so that it must be decided again; or 'consumed', when the receipt to
--- consume is consumed or gone. Fails with a unique violation if the receipt to insert exists. It
--- needs the actor's shard and, to write the other user's edge, theirs.
+-- Returns 'written'; or it writes nothing and returns 'outdated' if the change must be decided
+-- again, because an edge has changed or a condition does not hold, or 'consumed' if the receipt to
+-- consume is consumed or deleted. Fails with a unique violation if the receipt to insert exists.
+-- Needs the actor's shard and, to write the other user's edge, the other user's shard.
 --
 -- The included parts are in functions/parts/write.sql.
 CREATE OR REPLACE FUNCTION write_decision(decision jsonb) RETURNS text LANGUAGE plpgsql AS $$
@@ -30,11 +32,12 @@ BEGIN
         -- include: decision_fields
     );
 
-    -- No other user's row is locked, so the followers of a star do not wait for each other; and no
-    -- lock is held while a client works, only while the server does. The statements below are
-    -- separate, so that their snapshots are newer than the commit of the lock's previous holder.
+    -- No other user's row is locked, so the followers of a star do not wait for each other. Locks
+    -- are held only while the server works, and not while a client does. The statements below are
+    -- separate, so that their snapshots are newer than the commit of the transaction that held the
+    -- lock before.
     IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
-        PERFORM pg_advisory_xact_lock(1, pair_slot(d.actor, d.other)); -- saves calls of functions
+        PERFORM pg_advisory_xact_lock(1, pair_slot(d.actor, d.other)); -- as `lock_pair` does
     ELSE
         PERFORM lock_pair(d.actor, d.other, jsonb_array_length(d.steps) > 1);
     END IF;
@@ -44,7 +47,7 @@ BEGIN
     ) THEN
         RETURN 'outdated';
     END IF;
-    -- Apart from the comparison: Citus runs all subqueries of an expression, needed or not.
+    -- Not in the condition above: Citus runs all subqueries of an expression, needed or not.
     IF
         -- include: begins_with_a_deleted_account
     THEN
@@ -60,8 +63,9 @@ BEGIN
     END IF;
 
     IF jsonb_array_length(d.steps) > 1 THEN
-        -- In one order, so that two transactions that both change two counts do not deadlock. Absent
-        -- rows are inserted in this order too: functions/write_batch.sql inserts those of many users.
+        -- In the order of ids, so that two transactions that both change two counts do not
+        -- deadlock. Missing rows are inserted in this order too, because functions/write_batch.sql
+        -- inserts rows of many users.
         smaller := least(d.actor, d.other);
         greater := greatest(d.actor, d.other);
         PERFORM lock_count(smaller, true);
@@ -71,7 +75,8 @@ BEGIN
     FOR step IN
         -- include: steps
     LOOP
-        -- The count before its edge: storage/postgres/verification/repair.py relies on it.
+        -- The count is written before its edge: storage/postgres/verification/repair.py relies on
+        -- it.
         INSERT INTO following_count AS c (
             -- include: count_columns
         ) VALUES (
@@ -85,7 +90,7 @@ BEGIN
             -- include: is_within_limits
         ;
         IF NOT FOUND THEN
-            RETURN 'outdated'; -- nothing is written: only the actor's step, the first, has conditions
+            RETURN 'outdated'; -- nothing is written: only the first step has conditions
         END IF;
         CONTINUE WHEN step.version IS NULL;
 

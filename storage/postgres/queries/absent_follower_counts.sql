@@ -1,7 +1,8 @@
 -- Maintains the absent follower counts after changes of account states.
 
 -- name: try_lock
--- Takes the lock of the only counter: a second one would just wait and hold a connection.
+-- Takes the lock of the job that counts, unless another process holds it: a second job would only
+-- wait and hold a connection. Returns whether the lock was taken.
 -- shard: local
 SELECT try_lock_at(0, $1, 0) AS is_mine
 
@@ -24,11 +25,11 @@ SELECT count(*) FROM (
 ) a
 
 -- name: update_counts
--- Adjusts the counts of all users whom the first accounts follow or have requested to follow: up to
--- $1 accounts, which together follow at most $3 users, or one account. A probe per edge. An edge
--- whose forward row has ended may still have a reverse row while the change is in the outbox, so
--- the outbox is read too. Returns the users whose counts have changed and who have more than $2
--- followers; the row of user 0 has the number of accounts.
+-- Adjusts the counts of all users whom the accounts to count first follow or have requested to
+-- follow: up to $1 accounts, which together follow at most $3 users, or one account. A probe per
+-- edge. An edge whose forward row has ended may still have a reverse row while the change is in the
+-- outbox, so the outbox is read too. Returns the users whose counts have changed and who have more
+-- than $2 followers; the row of user 0 has the number of accounts.
 -- shard: plain
 WITH first AS MATERIALIZED (
     SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL AS is_absent
@@ -81,7 +82,7 @@ WITH first AS MATERIALIZED (
         absent_requests = c.absent_requests + excluded.absent_requests
     RETURNING user_id, follows + whispers + requests AS followers
 ), counted AS (
-    UPDATE account SET is_counted = NOT is_counted -- not a join: misestimated as a tenth of all
+    UPDATE account SET is_counted = NOT is_counted -- not a join, estimated as a tenth of all rows
     WHERE user_id = ANY (ARRAY(SELECT user_id FROM changed))
 )
 SELECT 0 AS user_id, count(*) AS accounts FROM changed
@@ -89,8 +90,9 @@ UNION ALL
 SELECT user_id, 0 FROM moved WHERE followers > $2
 
 -- name: first_on_citus
--- Locks up to $1 of the first accounts to count: one range of a small index. `step` is what each adds
--- to the counts of those whom it follows. Waits for a change of one of them, which is short.
+-- Locks the first $1 accounts to count: one range of a small index. `step` is what each account
+-- adds to the counts of the users whom it follows. Waits for concurrent changes of these accounts,
+-- which are short.
 -- shard: local
 SELECT user_id, CASE WHEN state <> 0 AND erased_at IS NULL THEN 1 ELSE -1 END AS step
 FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
@@ -104,8 +106,9 @@ SELECT user_id, follows + whispers + requests AS edges
 FROM following_count WHERE user_id = ANY ($1::bigint[])
 
 -- name: hold_followed_on_citus
--- Locks the counts of all whom the users $1 follow, as a drain does: the lock of a lane is released
--- before every machine has committed the previous drain, and the next statement must see it.
+-- Locks the counts of all users whom the users $1 follow, as a drain does: the lock of a lane is
+-- released before every machine has committed the drain that held it, and the next statement must
+-- see the rows of that drain.
 -- shard: fan-out
 WITH target AS MATERIALIZED (
     SELECT to_user_id FROM following
@@ -118,8 +121,8 @@ SELECT to_user_id FROM target ORDER BY to_user_id
 ON CONFLICT (user_id) DO UPDATE SET follows = c.follows
 
 -- name: update_counts_on_citus
--- Adds the steps $2[i] to the counts of all whom the users $1[i] follow or have requested to follow.
--- Returns the users whose counts have changed and who have more than $3 followers.
+-- Adds the step $2[i] to the counts of all users whom the user $1[i] follows or has requested to
+-- follow. Returns the users whose counts have changed and who have more than $3 followers.
 -- shard: fan-out
 WITH edge AS MATERIALIZED (
     SELECT from_user_id, to_user_id FROM following

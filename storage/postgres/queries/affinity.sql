@@ -72,9 +72,10 @@ RETURNING user_id, other_id
 SELECT other_id, rank FROM affinity WHERE user_id = $1 ORDER BY rank DESC, other_id DESC LIMIT $2
 
 -- name: take_crowded
--- Takes at most $1 users with too many ranks, and resets their counts: one range of a small index.
--- The threshold is a tenth above what is kept, so that not every new rank causes a purge. Without
--- MATERIALIZED, a nested loop may repeat the subquery for each row, and then takes more than $1.
+-- Takes at most $1 users with too many ranks, and sets their counts to $2: one range of a small
+-- index. The threshold is a tenth above the number kept, so that not every new rank causes a purge.
+-- Without MATERIALIZED, a nested loop may repeat the subquery for each row, and then takes more
+-- than $1 users.
 -- shard: plain
 WITH crowded AS MATERIALIZED (
     SELECT user_id FROM affinity_count WHERE others > 2200
@@ -123,8 +124,8 @@ SELECT count(*) FROM gone
 -- name: forget
 -- Deletes at most $2 rows from or to the user $1: one range of the primary key, and one of another
 -- index of each partition. Each subquery is ordered like its index, so that the planner uses it.
--- Rows are locked in the order of the pairs, like recorded batches. The count row goes with the
--- last row.
+-- Rows are locked in the order of the pairs, as by `record`. The count row is deleted with the last
+-- row.
 -- shard: plain
 WITH chosen AS MATERIALIZED (
     (SELECT user_id, other_id FROM affinity WHERE user_id = $1 ORDER BY other_id LIMIT $2)
@@ -148,8 +149,8 @@ WITH chosen AS MATERIALIZED (
 SELECT count(*) FROM chosen
 
 -- name: forget_on_citus
--- Deletes at most $2 rows from the user $1, and the count row with the last of them: one range of the
--- primary key.
+-- Deletes at most $2 rows from the user $1, and the count row with the last of them: one range of
+-- the primary key.
 -- shard: $1
 WITH chosen AS MATERIALIZED (
     SELECT other_id FROM affinity WHERE user_id = $1 ORDER BY other_id LIMIT $2 FOR UPDATE
@@ -162,15 +163,15 @@ WITH chosen AS MATERIALIZED (
 SELECT count(*) FROM chosen
 
 -- name: find_sources_on_citus
--- At most $2 users who have a rank of the user $1: one index range on each machine.
+-- At most $2 users who have a rank for the user $1: one index range on each machine.
 -- shard: fan-out
 SELECT user_id FROM affinity
 WHERE other_id BETWEEN $1 AND $1 -- an equality would make the ORDER BY redundant
 ORDER BY other_id LIMIT $2
 
 -- name: forget_of_on_citus
--- Deletes the ranks of the user $1 that the users $2 have, who are of one shard. Rows are locked in the
--- order of the pairs, like recorded batches.
+-- Deletes the ranks that the users $2, who are of one shard, have for the user $1. Rows are locked
+-- in the order of the pairs, as by `record`.
 -- shard: $2[1]
 WITH held AS MATERIALIZED (
     SELECT user_id FROM affinity WHERE user_id = ANY ($2::bigint[]) AND other_id = $1

@@ -1,23 +1,25 @@
 -- name: {oldest,given}_on_citus
--- Finds {the oldest $3 changes of the lane $1 after the id,the changes of the lane $1 with the ids} $2. The
--- other statements then ask only the shards that have rows of them.
+-- Finds changes of the lane $1: {the oldest $3 after the id,those with the ids} $2. The next
+-- statements then ask only the shards of the users of these changes.
 -- shard: fan-out
 SELECT id, from_user_id, to_user_id FROM outbox
 WHERE lane = $1 AND id {> $2,= ANY ($2::bigint[])} ORDER BY id LIMIT $3
 
 -- name: hold_targets_on_citus
--- Locks the counts of the users $1. The lock of the lane is released before every machine has committed
--- the previous drain: these rows are locked until theirs has, and the next statement then sees it.
+-- Locks the counts of the users $1. The lock of the lane is released before every machine has
+-- committed the drain that held it. The lock of a count row is held until its machine has committed
+-- that drain, so the next statement sees the rows of that drain.
 -- shard: $1[]
 INSERT INTO follower_count AS c (user_id)
 SELECT t.user_id FROM unnest($1::bigint[]) AS t (user_id) ORDER BY t.user_id
 ON CONFLICT (user_id) DO UPDATE SET follows = c.follows
 
 -- name: apply_changes{,_on_citus}
--- Applies the oldest $2 changes of the lane $1 after the id $3, or the changes $4 if they are given,
--- to the reverse rows and their counts, except those that were applied by a drain that died. Only
--- the newest change of a pair counts, and only if it is newer than the row. So the counts change by
--- the actual difference, in whatever order changes arrive.
+-- Applies the oldest $2 changes of the lane $1 after the id $3, or the changes $4 if they are
+-- given, to the reverse rows and their counts, except those that an earlier drain has applied and
+-- not acknowledged. Returns all of them. Only the newest change of a pair is written, and only if
+-- it is newer than the row. So the counts change by the actual difference, in whatever order
+-- changes arrive.
 {,-- $5 and $6: the sources and the targets of the changes, whose shards alone are asked.}
 -- shard: {plain,fan-out}
 WITH batch AS MATERIALIZED (
@@ -27,7 +29,7 @@ WITH batch AS MATERIALIZED (
     UNION ALL
     SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
     FROM outbox WHERE lane = $1 AND id = ANY ($4){, AND from_user_id = ANY ($5)}
-), taken AS ( -- no join: estimated as a tenth of the lane, it would read the table
+), taken AS ( -- not a join, which would be estimated as a tenth of the lane and read the table
     UPDATE outbox SET applied = true
     WHERE lane = $1 AND id = ANY (ARRAY(SELECT id FROM batch WHERE NOT applied)) AND NOT applied
       {, AND from_user_id = ANY ($5)}

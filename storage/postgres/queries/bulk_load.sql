@@ -1,5 +1,6 @@
 -- name: hold_load
--- Locks out other loads of the space until the session ends.
+-- Takes the lock of loads of the space until the session ends. Waits for another load that holds
+-- it.
 -- shard: local
 SELECT pg_advisory_lock($1, $2)
 
@@ -30,7 +31,7 @@ DELETE FROM bulk_load WHERE file = $1
 SELECT count(*) = 0 AS is_empty FROM (SELECT 1 FROM following LIMIT 1) AS found
 
 -- name: analyzed
--- How many forward rows there were at the last ANALYZE or VACUUM, about: the catalog's estimates.
+-- The approximate number of forward rows at the last ANALYZE or VACUUM: the catalog's estimates.
 -- shard: local
 SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint AS edges
 FROM pg_class

@@ -34,8 +34,8 @@ WITH gone AS (
 SELECT count(*)::integer AS count FROM gone
 
 -- name: cancel
--- Cancels the operation $1: at once, or after the slice that a worker has begun. Deletes the lines that
--- are not applied. One row, and one for each of up to 10,000 slices; none if it has ended.
+-- Cancels the operation $1: at once, or after the slice that a worker has begun. Deletes the lines
+-- that are not applied. One row, and one for each of up to 10,000 slices; none if it has ended.
 -- shard: $1
 WITH moment AS MATERIALIZED ( -- Citus refuses functions of the time in CASE and coalesce
     SELECT (extract(epoch FROM now()) * 1000000)::bigint AS at
@@ -134,8 +134,8 @@ WHERE state >= 3 AND ended_at < ((extract(epoch FROM now()) - $1::double precisi
 ORDER BY ended_at LIMIT $2
 
 -- name: find_abandoned
--- Up to $2 uploads that began more than $1 seconds ago and were not completed. Reads the first slices
--- of the uploads that are kept.
+-- Up to $2 uploads that began more than $1 seconds ago and were not completed. Reads the first
+-- slices of the uploads that are kept.
 -- shard: fan-out
 SELECT s.operation_key, s.upload FROM bulk_slice s
 WHERE s.number = 0
@@ -159,7 +159,7 @@ SELECT service, id, digest, upload, per_second, ignores_rate_limit, columns, lin
 FROM bulk_operation WHERE state >= 3 AND announced_at IS NULL ORDER BY ended_at LIMIT $1
 
 -- name: new_delivery_id
--- The id of a delivery that is not about a change: an id that the outbox then does not use.
+-- A new id for a delivery that is not about a change. No row of the outbox gets this id.
 -- shard: plain
 SELECT nextval(pg_get_serial_sequence('outbox', 'id')) AS id
 
@@ -168,8 +168,8 @@ SELECT nextval(pg_get_serial_sequence('outbox', 'id')) AS id
 SELECT next_change_id() AS id
 
 -- name: mark_published
--- Notes that the event $4 of the end of the operation $1, with the upload $2, was published, and inserts
--- a delivery with the id $3 for each endpoint of a webhook that receives it.
+-- Records that the event $4 of the end of the operation $1, with the upload $2, was published, and
+-- inserts a delivery with the id $3 for each endpoint of a webhook that receives it.
 -- shard: fan-out
 WITH marked AS (
     UPDATE bulk_operation SET announced_at = (extract(epoch FROM now()) * 1000000)::bigint

@@ -1,6 +1,6 @@
 -- name: write_canaries
--- Writes a change of no user into each lane whose last one has been acknowledged: a probe for each
--- lane. Returns these lanes.
+-- Writes a canary into each lane whose last canary has been acknowledged: a probe for each lane.
+-- Returns these lanes.
 -- shard: fan-out
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
@@ -16,7 +16,7 @@ SELECT lane, -1 - lane, -1001 - lane, 0, now, 0, 0, 0 FROM free, clock
 RETURNING lane
 
 -- name: answer_canaries
--- Notes that the canaries of the lanes $1, written at $2, have reached the caches: a probe each.
+-- Records that the canaries of the lanes $1, written at $2, have reached the caches: a probe each.
 -- shard: local
 UPDATE canary c
 SET answered_at = a.written_at, took = greatest(0, clock.now - a.written_at)

@@ -1,6 +1,6 @@
 -- name: read_ends
--- Both ends of the pairs of $1 and $2, in the columns of pair_states.py: see functions/read_ends.sql.
--- Four probes for each end.
+-- Both ends of the pairs of $1 and $2, in the columns of pair_states.py: see
+-- functions/read_ends.sql. Four probes for each end.
 -- shard: plain (edges.read_pair)
 SELECT e.*, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 FROM read_ends($1::bigint[], $2::bigint[]) e

@@ -6,9 +6,9 @@ SELECT lock_pair($1::bigint, $2::bigint, true)
 
 -- name: read_pair
 -- Both ends of the pair $1 and $2, in the columns of pair_states.py: each user's edge to the other,
--- count and account, and whether a change of the edge that the user $1 has made waits in the outbox.
--- Eight probes of primary keys. And the number of lanes: one row. One snapshot; on Citus, one for
--- each user.
+-- count and account, and whether the outbox holds a change of that edge, made by the user $1. Eight
+-- probes of primary keys. Also the number of lanes: one row. One snapshot; on Citus, one for each
+-- user.
 -- shard: $1, $2
 WITH own AS MATERIALIZED (
     SELECT o.waits, c.follows, c.whispers, c.requests, c.blocks, c.paced_until, f.kind, f.flags,
@@ -21,7 +21,7 @@ WITH own AS MATERIALIZED (
         SELECT true AS waits FROM outbox
         WHERE from_user_id = $1 AND to_user_id = $2 AND NOT by_target LIMIT 1
     ) o ON true
-), other AS MATERIALIZED ( -- two parts on Citus, each one round trip
+), other AS MATERIALIZED ( -- on Citus, each of the two CTEs is one round trip
     SELECT o.waits, c.follows, c.whispers, c.requests, c.blocks, c.paced_until, f.kind, f.flags,
            f.since, f.version, f.muted_until, f.message, a.following_limit, a.protected, a.state,
            coalesce((SELECT lanes FROM lane_count WHERE is_only), 8::smallint) AS lanes
@@ -35,11 +35,10 @@ WITH own AS MATERIALIZED (
     ) o ON true
 )
 SELECT own.*, other.*, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
-FROM own CROSS JOIN other -- no table: on Citus, every machine that has a copy of one would get both
+FROM own CROSS JOIN other -- no table: Citus would send both to each machine with a copy of it
 
 -- name: write_decision
--- Writes a decision, if its conditions still hold: see functions/write_decision.sql. Two
--- probes and, for each step, one row of each of three tables. A step that begins something costs a
--- third probe.
+-- Writes a decision, if its conditions still hold: see functions/write_decision.sql. Two probes, a
+-- third if a step adds a kind or a flag, and, for each step, one row of each of three tables.
 -- shard: local
 SELECT write_decision($1::jsonb) AS result

@@ -53,8 +53,8 @@ LIMIT $2
 SELECT lane_of($1) AS lane
 
 -- name: has_pending_change
--- One row if a change to the user $1 waits in one of the lanes $2, or a change by them waits: a probe
--- for each lane, and one index range.
+-- One row if a change to the user $1 waits in one of the lanes $2, or a change by them waits: a
+-- probe for each lane, and one index range.
 -- shard: fan-out
 (SELECT 1 FROM outbox WHERE lane = ANY ($2::smallint[]) AND to_user_id = $1 LIMIT 1)
 UNION ALL
@@ -84,8 +84,8 @@ WITH cleared AS (
 SELECT count(*) FROM cleared
 
 -- name: clear_tombstones
--- Deletes at most $2 forward tombstones of the user $1: one index range. No edge of a deleted account
--- begins again, and none of its changes is pending, so no version depends on them.
+-- Deletes at most $2 forward tombstones of the user $1: one index range. No edge of a deleted
+-- account begins again, and none of its changes is pending, so no version depends on them.
 -- shard: $1
 WITH gone AS (
     DELETE FROM following WHERE from_user_id = $1 AND to_user_id IN (

@@ -16,7 +16,7 @@ FROM (
 ) p
 
 -- name: {followers,notified_followers}
--- {All,Those who asked to be notified: a partial index has them only}.
+-- {All followers,The followers who asked to be notified: a range of a partial index of these}.
 -- shard: $1
 SELECT string_agg(int8send(p.since) || int8send(p.id), '')
 FROM (
@@ -30,9 +30,9 @@ FROM (
 
 -- name: friends
 -- A range of the user's follows, each with the date of the reverse follow, or -1: (8, 8, 8) bytes.
--- One probe of the primary key per follow: LIMIT and `version` keep it one (see lists.sql). The kind
--- is compared afterwards: a generic plan that looks for it too may read all followers of a star. An
--- aggregate over a join has no order of its own.
+-- One probe of the primary key per follow: LIMIT and `version` keep it one (see lists.sql). The
+-- kind is compared afterwards: a generic plan that looks for it too may read all followers of a
+-- star. An aggregate over a join has no order of its own.
 -- shard: $1
 SELECT string_agg(int8send(p.since) || int8send(p.id) || int8send(coalesce(r.since, -1)), ''
                   ORDER BY p.since DESC, p.id DESC)

@@ -1,8 +1,8 @@
 -- Groups of follows. Everything of a group is in its owner's shard.
 --
 -- A member counts while the owner follows the user since the same date, and the user's account is
--- present: a probe of `following` and one of `account`, which has few rows. `version` keeps the first
--- probe off the lists' indexes (see relations.sql).
+-- present: a probe of `following` and one of `account`, which has few rows. `version` keeps the
+-- first probe off the lists' indexes (see relations.sql).
 
 -- name: find_groups
 -- The groups of the user $1 in their order: at most 100 rows.
@@ -11,8 +11,8 @@ SELECT group_id, name, request_id FROM follow_group WHERE user_id = $1 ORDER BY 
 
 -- name: group_page_{older,newer}
 -- The group $7 of the user $1: one row without a date if it is empty, no row if it does not exist.
--- One index range from $2, $3 to $4, $5 until $6 members are found, two probes for each. It passes over
--- members whose follow has ended, of whom there are few: see `is_crowded`.
+-- One index range from $2, $3 to $4, $5 until $6 members are found, two probes for each. It passes
+-- over members whose follow has ended, of whom there are few: see `is_crowded`.
 -- shard: $1
 SELECT p.since, p.id
 FROM follow_group g
@@ -38,8 +38,8 @@ LEFT JOIN LATERAL (
 WHERE g.user_id = $1 AND g.group_id = $7
 
 -- name: member_counts
--- The number of members of the groups $2 of the user $1: one index range for each, and two probes for
--- each member.
+-- The number of members of the groups $2 of the user $1: one index range for each, and two probes
+-- for each member.
 -- shard: $1
 SELECT m.group_id, count(*) AS members
 FROM follow_group_member m
@@ -57,8 +57,8 @@ WHERE m.user_id = $1 AND m.group_id = ANY ($2::bigint[])
 GROUP BY m.group_id
 
 -- name: groups_of_members
--- The groups that hold the users $2, in the order of the groups of the user $1, one row for each user who
--- is in any: an index range and a probe for each, and the groups of $1.
+-- The groups that hold the users $2, in the order of the groups of the user $1, one row for each
+-- user who is in any: an index range and a probe for each, and the groups of $1.
 -- shard: $1
 SELECT m.target_id, m.groups
 FROM unnest($2::bigint[]) AS u (id)
@@ -103,8 +103,8 @@ DELETE FROM follow_group_member WHERE user_id = $1 AND group_id = $2
 DELETE FROM follow_group WHERE user_id = $1 AND group_id = $2
 
 -- name: add_members
--- Adds the users $3, followed since $4, to the group $2 of the user $1: a probe for each. Returns those
--- who were not in it.
+-- Adds the users $3, followed since $4, to the group $2 of the user $1: a probe for each. Returns
+-- those who were not in it.
 -- shard: $1
 INSERT INTO follow_group_member AS m (user_id, target_id, group_id, since)
 SELECT $1, f.id, $2, f.since FROM unnest($3::bigint[], $4::bigint[]) AS f (id, since)
@@ -113,8 +113,8 @@ WHERE m.since <> excluded.since
 RETURNING m.target_id
 
 -- name: remove_members
--- Removes the users $3, followed since $4, from the group $2 of the user $1: a probe for each. Returns
--- those who were in it by this follow.
+-- Removes the users $3, followed since $4, from the group $2 of the user $1: a probe for each.
+-- Returns those who were in it by this follow.
 -- shard: $1
 DELETE FROM follow_group_member
 WHERE user_id = $1 AND group_id = $2 AND target_id = ANY ($3::bigint[])
@@ -122,16 +122,16 @@ WHERE user_id = $1 AND group_id = $2 AND target_id = ANY ($3::bigint[])
 RETURNING target_id
 
 -- name: delete_former_members
--- Deletes the members $2 from all groups of the user $1 that they were in by an earlier follow than the
--- one since $3: an index range for each.
+-- Deletes the members $2 from all groups of the user $1 that they were in by an earlier follow than
+-- the one since $3: an index range for each.
 -- shard: $1
 DELETE FROM follow_group_member
 WHERE user_id = $1 AND target_id = ANY ($2::bigint[])
   AND since <> ($3::bigint[])[array_position($2, target_id)]
 
 -- name: is_crowded
--- Whether the group $2 of the user $1 has at least $3 members whose follow has ended, because it has
--- that many more than the user has follows: reads no more rows of the group than that.
+-- Whether the group $2 of the user $1 has at least $3 members whose follow has ended, because it
+-- has that many more than the user has follows: reads no more rows of the group than that.
 -- shard: $1
 SELECT count(*) >= (SELECT follows + whispers + $3::integer FROM following_count WHERE user_id = $1)
        AS is_crowded
@@ -141,9 +141,9 @@ FROM (
 ) m
 
 -- name: delete_ended_members
--- Deletes the members of the group $2 of the user $1 whose follow has ended more than $3 seconds ago, or
--- was followed by a later one: one index range, and a probe for each member. It skips locked rows, so it
--- never waits.
+-- Deletes the members of the group $2 of the user $1 whose follow has ended more than $3 seconds
+-- ago, or was followed by a later one: one index range, and a probe for each member. It skips
+-- locked rows, so it never waits.
 -- shard: $1
 WITH ended AS MATERIALIZED (
     SELECT m.target_id FROM follow_group_member m

@@ -29,9 +29,9 @@ SELECT lane, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - version
 -- read, in microseconds. Ids are assigned in the order of insertion, and a version is never later
 -- than its insertion, so no change below that version is waiting. More than one change is read in
 -- case the clock was set back. `oldest` also covers the lanes $3, which hold the parked changes of
--- the lanes at the same positions. `failed` has the versions of the newest $2 changes in the lanes $4,
--- which hold the failed ones. Lanes that the space does not have are left out; without any other,
--- the row has no lane.
+-- the lanes at the same positions. `failed` has the versions of the newest $2 changes in the lanes
+-- $4, which hold the failed ones. Lanes that the space does not have are left out; without any
+-- other, the row has no lane.
 -- shard: plain
 SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS oldest_unparked,
        f.versions AS failed, total.lanes, (extract(epoch FROM now()) * 1000000)::bigint AS now
@@ -52,8 +52,8 @@ CROSS JOIN LATERAL (
 ) f
 
 -- name: watermarks_on_citus
--- The same for the lanes $1, with their parked changes in the lanes $2, and without the failed ones:
--- one scan of the outbox on each machine.
+-- The same for the lanes $1, with their parked changes in the lanes $2, and without the failed
+-- ones: one scan of the outbox on each machine.
 -- shard: fan-out
 WITH head AS MATERIALIZED (
     SELECT lane, min(version) AS version
@@ -67,14 +67,15 @@ LEFT JOIN head o ON o.lane = lane.lane
 LEFT JOIN head a ON a.lane = lane.parked
 
 -- name: failed_on_citus
--- The versions of the newest $2 changes in the lane $1, which holds the failed ones of another lane.
+-- The versions of the newest $2 changes in the lane $1, which holds the failed ones of another
+-- lane.
 -- shard: fan-out
 SELECT version FROM outbox WHERE lane = $1 ORDER BY id DESC LIMIT $2
 
 -- name: unapplied
--- The first id and the lowest version of the changes that the reverse rows of the lane $1 lack. It
--- steps over changes that are applied and not published, which are many only while caches are
--- unavailable.
+-- The first id and the lowest version of the oldest $2 changes that the reverse rows of the lane $1
+-- lack. It reads past changes that are applied and not published, which are many only while caches
+-- are unavailable.
 -- shard: fan-out
 SELECT min(id) AS id, min(version) AS version
 FROM (
@@ -82,8 +83,8 @@ FROM (
 ) head
 
 -- name: outbox_state
--- For each of the lanes $1 that the space has: the number of changes (counted up to $2) and the oldest one's age in
--- microseconds: one index range per lane.
+-- For each of the lanes $1 that the space has: the number of changes (counted up to $2) and the age
+-- of the oldest one in microseconds: one index range per lane.
 -- shard: plain
 SELECT lane.lane,
        (SELECT count(*) FROM (

@@ -5,12 +5,13 @@ SELECT coalesce((SELECT lanes FROM lane_count WHERE is_only), 8::smallint) AS la
        (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT $1) o) AS waiting
 
 -- name: lock_lane_count
--- Locks the number of lanes against all who hold locks of lanes by it.
+-- Locks the number of lanes: waits for transactions that have run `share_lane_count`, and blocks
+-- new ones.
 -- shard: local
 SELECT lock_at(0, $1, 0)
 
 -- name: share_lane_count
--- Keeps the number of lanes until the end of the transaction.
+-- Prevents a change of the number of lanes until the transaction ends.
 -- shard: local
 SELECT lock_at(0, $1, 0, true)
 
@@ -38,6 +39,6 @@ UPDATE outbox SET lane = (lane & -256) + (hash_user(to_user_id) & $1::bigint - 1
 WHERE lane & 255 <> hash_user(to_user_id) & $1 - 1
 
 -- name: forget_canaries
--- Forgets the lags of lanes that are there no longer.
+-- Deletes the lags of lanes that do not exist any more.
 -- shard: local
 DELETE FROM canary WHERE lane >= $1

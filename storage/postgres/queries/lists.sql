@@ -1,8 +1,10 @@
 -- Pages of many users' lists in one statement. They start from the count tables, which have a row
--- for every user with a list. Citus runs this form on the shards of the users, but not a LATERAL over
--- `unnest`. It needs `= ANY ($1)` for each table: a join alone does not leave any shard out.
+-- for every user with a list. Citus runs this form on the shards of the users, but not a LATERAL
+-- over `unnest`. Each table needs the condition `= ANY ($1)`: Citus excludes no shard by a join
+-- alone.
 --
--- $2, $3 and $4, $5 are the positions between which the window lies; $6 is its size and one more.
+-- $2, $3 and $4, $5 are the positions between which the window lies; $6 is the window's size plus
+-- one.
 
 -- name: following_of_one_{older,newer}
 -- A list without pending changes of the viewer: one index range of $6 entries, (8, 8) bytes each in
@@ -168,8 +170,8 @@ WHERE c.user_id = ANY ($1::bigint[])
 -- name: friends_{older,newer}
 -- Every follow of a user probes one reverse row: bounded by the following limit. The LIMIT and
 -- `version` keep it a probe: a plain join would start with all followers of a star, and only the
--- primary key's index is left if `version` is needed (see relations.sql). Leaves out the friendships
--- between the user $7 (0 for none) and the users $8.
+-- primary key's index is left if `version` is needed (see relations.sql). Leaves out the
+-- friendships between the user $7 (0 for none) and the users $8.
 -- shard: $1[]
 SELECT c.user_id, p.since, p.id
 FROM following_count c

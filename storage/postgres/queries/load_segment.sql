@@ -1,12 +1,14 @@
 -- name: commit_sooner
--- A commit does not wait for the disk: the next `advance` of the progress does, which is written after it.
+-- Commits of this connection do not wait for the disk. The next `advance` of the progress, on
+-- another connection, does: its WAL is after that of these commits.
 -- shard: local
 SET synchronous_commit = off
 
 -- name: prepare
--- Temporary tables of a connection: the segment as read, the new edges of the current slots, and
--- the same with the state of the reverse side. On Citus, the other machines' rows of these edges are
--- copied into `known_forward` and `known_reverse`.
+-- Temporary tables of a connection: `loading` has the segment as read, `fresh` the new edges of the
+-- current slots, and `mirrored` the same edges with what their reverse rows were before. On Citus,
+-- the present rows of these edges are copied from all machines to `known_forward` and
+-- `known_reverse`.
 -- shard: local
 CREATE TEMP TABLE loading (
     from_user_id bigint, to_user_id bigint, since bigint,
@@ -40,7 +42,7 @@ TRUNCATE loading
 DROP INDEX IF EXISTS loading_slot
 
 -- name: index
--- Lets each part read its slots' edges once.
+-- Each part then reads only the edges of its slots.
 -- shard: local
 CREATE INDEX loading_slot ON loading (slot)
 
@@ -51,8 +53,8 @@ CREATE INDEX loading_slot ON loading (slot)
 SELECT lock_slots($1, $2)
 
 -- name: find_forward_on_citus
--- Copies the forward rows of both directions of the edges of the slots $1 to $2. These are sent to all
--- machines: a probe of each direction for each edge.
+-- Copies the present forward rows of the edges of the slots $1 to $2, and of their reverse edges.
+-- The edges are sent to all machines: two probes for each.
 -- shard: fan-out
 INSERT INTO known_forward (from_user_id, to_user_id, kind, flags, version)
 WITH pair AS MATERIALIZED (
@@ -65,11 +67,11 @@ FROM pair p
 JOIN following f ON f.from_user_id = p.from_user_id AND f.to_user_id = p.to_user_id
 
 -- name: pick{,_on_citus,_existing,_existing_on_citus}
--- Picks the edges of the slots $1 to $2 that become follows, and counts those that may not. A probe of
--- the other direction for each edge, and two of the accounts if there are any; `pick_existing` also
--- probes each edge, and leaves out existing follows. If lines repeat an edge, the first one counts. Edges
--- of other kinds are users' decisions and stay; so do the flags of a tombstone. Probes in the order of
--- the index take half the time.
+-- Picks the edges of the slots $1 to $2 that become follows, and counts those that may not. A probe
+-- of the reverse edge for each edge, and two of the accounts if there are any; `pick_existing` also
+-- probes each edge, and leaves out existing follows. If lines repeat an edge, the first line
+-- counts. Whispers, requests and blocks stay as they are; so do the flags of a tombstone. Probes in
+-- the order of the index take half the time.
 -- shard: {plain,local,plain,local}
 WITH judged AS MATERIALIZED (
     SELECT e.*, b.kind AS reverse_kind,
@@ -123,7 +125,7 @@ WITH judged AS MATERIALIZED (
 SELECT (SELECT count(*) FROM picked) AS picked, (SELECT count(*) FROM judged WHERE kept) AS kept
 
 -- name: write_forward
--- Inserts edges without a row. The slots are locked, so a conflict means that an edge exists
+-- Inserts the edges that have no row. The slots are locked, so a conflict means that an edge exists
 -- although none was expected.
 -- shard: fan-out
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
@@ -154,10 +156,11 @@ FROM edge e
 JOIN follower r ON r.to_user_id = e.to_user_id AND r.from_user_id = e.from_user_id
 
 -- name: mirror{,_on_citus,_existing,_existing_on_citus}
--- Computes what each new edge adds to the counts, in the order of the reverse rows. `previous_kind` is the
--- kind in the reverse row before, which may be any while a lane lags; 1 if the row is not written. If both
--- edges of a pair of friends are new, one of them counts the friendship. `mirror_existing` probes the
--- reverse row of each edge; `mirror` need not, because an edge without a forward row has none.
+-- Computes what each new edge adds to the counts, in the order of the reverse rows. `previous_kind`
+-- is the previous kind of the reverse row, which may be any while a lane lags; 1 if the row is not
+-- written. If both edges of a pair of friends are new, one of them counts the friendship.
+-- `mirror_existing` probes the reverse row of each edge; `mirror` need not, because an edge without
+-- a forward row has none.
 -- shard: {plain,local,plain,local}
 INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, previous_kind,
                       friends, is_absent)
@@ -206,7 +209,7 @@ ON CONFLICT (user_id) DO UPDATE
 SET follows = c.follows + excluded.follows, friends = c.friends + excluded.friends
 
 -- name: count_followers
--- The same for the followed users. Subtracts what the reverse row was counted as before.
+-- The same for the followed users. Subtracts the previous kinds of the reverse rows.
 -- shard: fan-out
 INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends,
                                  absent_follows, absent_whispers, absent_requests)

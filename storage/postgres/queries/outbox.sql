@@ -1,5 +1,6 @@
 -- name: lock_lane
--- Locks a lane. A separate statement, so that the next one's snapshot is newer than the last drain.
+-- Locks a lane. A separate statement, so that the snapshot of the next statement is newer than the
+-- last drain.
 -- shard: local
 SELECT lock_at($2::integer, $1, $2)
 
@@ -14,9 +15,9 @@ SELECT try_lock_at($2::integer, $1, $2) AS held
 SELECT id FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
 
 -- name: shares
--- The ids of up to half of $2 changes of the lane $1, the oldest $3 of each target after the user $4,
--- by target: two probes for each target, however many changes wait for one of them. Then, without a
--- target, those of the oldest $2 changes.
+-- The ids of up to half of $2 changes of the lane $1, the oldest $3 of each target after the user
+-- $4, by target: two probes for each target, however many changes wait for one of them. Then,
+-- without a target, those of the oldest $2 changes.
 -- shard: plain
 WITH RECURSIVE target (user_id) AS (
     (SELECT to_user_id FROM outbox WHERE lane = $1 AND to_user_id > $4 ORDER BY to_user_id LIMIT 1)
@@ -40,8 +41,8 @@ UNION ALL
 (SELECT id, NULL FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2)
 
 -- name: shares_on_citus
--- The same, in one scan of the lane on each machine. Targets that have more than $3 of the oldest $2
--- changes get no share: they have the others.
+-- The same, in one scan of the lane on each machine. Targets of more than $3 of the oldest $2
+-- changes get no share, because they have many of the changes without one.
 -- shard: fan-out
 WITH oldest AS MATERIALIZED (
     SELECT id, to_user_id FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2
@@ -65,8 +66,8 @@ LIMIT $3
 
 -- name: {acknowledge,park,acknowledge_on_citus,park_on_citus}
 -- {Deletes,Parks in the lane $3,Deletes,Parks in the lane $3} the changes $2 of the lane $1, after
--- they were {published,applied,published,applied}: a probe per row. Inserts a delivery for each endpoint
--- of a webhook that receives them; changes that were parked have theirs.
+-- they were {published,applied,published,applied}: a probe per row. Inserts a delivery for each
+-- endpoint of a webhook that receives them; changes that were parked have their deliveries already.
 {,,-- $3: the sources of the changes.,-- $4: the sources of the changes.}
 -- shard: {plain,plain,$3[],$4[]}
 WITH published AS (

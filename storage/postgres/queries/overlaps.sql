@@ -48,8 +48,8 @@ CROSS JOIN LATERAL (
 ) f
 
 -- name: blocks_of_few
--- The blocks of the user $1 among the users $2, and of the users $3 towards $1: a probe for each. The
--- cast keeps it off the lists' indexes, of which it would read all blocks.
+-- The blocks of the user $1 among the users $2, and of the users $3 towards $1: a probe for each.
+-- The cast keeps it off the lists' indexes, of which it would read all blocks.
 -- shard: $1
 SELECT u.user_id, true AS forward
 FROM unnest($2::bigint[]) AS u (user_id)
@@ -68,8 +68,8 @@ CROSS JOIN LATERAL (
 ) r
 
 -- name: blocks_of_many
--- The same for many users: one ordered array per direction walks once through the edges of $1 in
--- the primary key, which are fewer pages than the probes would read.
+-- The same for many users: for each direction, one scan of the edges of $1 in the primary key looks
+-- up an ordered array, and reads less of the index than the probes would.
 -- shard: $1
 SELECT f.to_user_id AS user_id, true AS forward FROM following f
 WHERE f.from_user_id = $1::bigint AND f.to_user_id = ANY ($2::bigint[])
@@ -118,7 +118,8 @@ WHERE NOT EXISTS ( -- absent accounts are left out already
 GROUP BY u.user_id
 
 -- name: notes
--- The notes beside the edges of the pairs ($1[i], $2[i]): a probe per pair. $3 are the first users.
+-- The request messages and the ends of mutes of the edges of the pairs ($1[i], $2[i]): a probe per
+-- pair. $3: the distinct users of $1.
 -- shard: $3[1]
 SELECT f.from_user_id, f.to_user_id, f.message, f.muted_until
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (source, target)
@@ -144,8 +145,8 @@ CROSS JOIN LATERAL (
 ) f
 
 -- name: ended
--- The latest $3 users to whom the user $1 has ended an edge after $2 (milliseconds): one index range of
--- tombstones.
+-- The latest $3 users to whom the user $1 has ended an edge after $2 (milliseconds): one index
+-- range of tombstones.
 -- shard: $1
 SELECT to_user_id FROM following
 WHERE from_user_id = $1 AND kind = 0 AND since > $2::bigint

@@ -1,6 +1,6 @@
 -- name: find_pinned
--- The users whom $1 has pinned and still follows by the same follow, in order: one index range of at
--- most 10 entries, and a probe for each.
+-- The users whom $1 has pinned and still follows by the same follow, in order: one index range of
+-- at most 10 entries, and a probe for each.
 -- shard: $1
 SELECT p.other_id
 FROM pinned_following p
@@ -24,7 +24,7 @@ SELECT 1 FROM following_count WHERE user_id = $1 FOR UPDATE
 SELECT other_id, since FROM pinned_following WHERE user_id = $1 ORDER BY position
 
 -- name: delete_pins
--- Deletes the pins of the user $1: the same range.
+-- Deletes the pins of the user $1: one index range of at most 10 entries.
 -- shard: $1
 DELETE FROM pinned_following WHERE user_id = $1
 

@@ -1,7 +1,7 @@
 -- name: profiles
 -- The settings and the totals of the users $1: three probes per user. Settings or totals are null
 -- for a user without such a row. A friendship that one side made and the other has ended counts -1
--- until the lane is drained. `any_absent` tells whether any account is absent.
+-- until the lane is drained. `any_absent`: whether any account is absent.
 -- shard: $1[]
 SELECT user_id, following, followers, friends, whispers, whispered, outgoing_requests,
        incoming_requests, blocks, blocked, close_follows, mutes,
@@ -49,8 +49,8 @@ SELECT from_user_id AS other_id, version, kind, friends
 FROM outbox WHERE from_user_id = ANY ($1::bigint[]) AND to_user_id = $2 AND NOT applied
 
 -- name: reverse_rows_from
--- The reverse rows from the user $1 to the users $2: a probe each. `version` keeps it off the list's
--- index (see relations.sql).
+-- The reverse rows from the user $1 to the users $2: a probe each. `version` keeps it off the
+-- list's index (see relations.sql).
 -- shard: $2[]
 SELECT to_user_id AS other_id, version, kind FROM follower
 WHERE to_user_id = ANY ($2::bigint[]) AND from_user_id = $1::bigint AND version > 0
@@ -74,7 +74,7 @@ CROSS JOIN LATERAL (
 -- `graph.counts.Counts`; those of blocks and mutes are zero, because their totals include absent
 -- users.
 -- shard: $1[1]
-WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
+WITH behind AS MATERIALIZED ( -- in one snapshot with the counts
     SELECT user_id, absent_follows, absent_whispers, absent_requests,
            follows + whispers + requests <= $3::integer AND EXISTS (
                SELECT 1 FROM (
@@ -100,7 +100,7 @@ WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
         OFFSET 0
     ) e
     WHERE c.is_looked_up
-), gone AS MATERIALIZED ( -- one ordered array costs a quarter of a probe per edge
+), gone AS MATERIALIZED ( -- one ordered array costs a quarter of a probe for each edge
     SELECT user_id AS id FROM account
     WHERE user_id = ANY (ARRAY(SELECT id FROM edge)) AND state <> 0 AND erased_at IS NULL
 )

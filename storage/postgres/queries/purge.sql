@@ -21,8 +21,8 @@ WITH dead AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: purge_forward
--- Deletes forward tombstones in the same way, except those with notes: a user can mute another
--- without following. With each it deletes the user's members of groups that it ended.
+-- Deletes forward tombstones in the same way, except those with flags: a user can mute another
+-- without following. With each tombstone, it deletes the target from the groups of the source.
 -- shard: plain
 WITH dead AS MATERIALIZED (
     SELECT f.from_user_id, f.to_user_id
@@ -76,9 +76,9 @@ WITH old AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: find_reverse_on_citus
--- The next $2 reverse tombstones older than $1 seconds after ($3, $4, $5), and whether the pair has a
--- pending change: one range of a small index on each machine, and the changes of their users. A change
--- that comes later is newer than the tombstone, so it cannot be lost.
+-- The next $2 reverse tombstones older than $1 seconds after ($3, $4, $5), and whether the pair has
+-- a pending change: one range of a small index on each machine, and the changes of their users. A
+-- change that comes later is newer than the tombstone, so it cannot be lost.
 -- shard: fan-out
 WITH dead AS MATERIALIZED (
     SELECT version, to_user_id, from_user_id FROM follower
@@ -175,7 +175,7 @@ WITH old AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: find_messages_on_citus
--- Those of them that have request messages, in the same way.
+-- The same for receipts that have request messages.
 -- shard: fan-out
 SELECT made_at AS at, actor_id AS user_id, id, false AS is_pending
 FROM receipt

@@ -1,10 +1,11 @@
--- No list's index holds `version`, so the probes use the primary keys. An index-only scan of a list's
--- index would read a star's whole list.
+-- No list's index holds `version`, so the probes use the primary keys. An index-only scan of a
+-- list's index would read a star's whole list.
 --
--- Reverse rows may lag behind a pending change of the other user, whose forward row the transaction
--- of the user's own pending change has seen. So the own pending changes are in the snapshot of the
--- reverse rows, as rows without a direction, and `reverse_of_targets` then reads these forward rows.
--- It is newer, and of two rows the newer version counts.
+-- A reverse row may lag behind a pending change of the other user, although the transaction of the
+-- user's own pending change has seen the forward row of that change. So the statements also return
+-- the user's own pending changes, in the snapshot of the reverse rows, as rows without a direction
+-- (`forward` is null). `reverse_of_targets` then reads the forward rows of their targets. Of two
+-- rows of one edge, the row with the newer version counts.
 
 -- name: relations
 -- Both directions between the user $1 and each of $2: two probes per user. The LIMITs keep them
@@ -31,7 +32,7 @@ SELECT o.from_user_id, o.to_user_id, NULL, 0::smallint, 0::smallint, 0, 0
 FROM outbox o WHERE o.from_user_id = $1 AND o.to_user_id = ANY ($2)
 
 -- name: relations_of_pairs
--- The same for the pairs ($1[i], $2[i]). On Citus, `relations` is sent for each first user instead.
+-- The same for the pairs ($1[i], $2[i]). On Citus, `relations` is sent for each user of $1 instead.
 -- shard: fan-out
 SELECT f.from_user_id AS user_id, f.to_user_id AS other_id, true AS forward,
        f.kind, f.flags, f.since, f.version
@@ -49,9 +50,9 @@ FROM outbox o WHERE o.from_user_id = ANY ($1) AND o.to_user_id = ANY ($2)
 
 -- name: all_relations
 -- All edges of the users $1, at most $2 for each user and direction: two index ranges per user. The
--- row of user 0 has the clock, read after the snapshot was taken: an edge that was committed by then
--- and is not returned is a tombstone. A row with the other user 0 means that the user has more edges
--- in that direction than $2, which are not read.
+-- row of user 0 has the clock, read after the snapshot was taken: an edge that was committed by
+-- then and is not returned is a tombstone. A row with the other user 0 means that the user has more
+-- edges in that direction than $2, which are not read.
 -- shard: $1[]
 SELECT 0 AS user_id, 0 AS other_id, true AS forward, 0 AS kind, 0 AS flags, 0 AS since,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS version
@@ -92,7 +93,8 @@ FROM ( -- each part begins with the user, so that Citus runs all of it on the us
 ) edge
 
 -- name: reverse_of_targets
--- The forward rows from the users $1 to the users $2, as their reverse rows: a probe per pair.
+-- The forward rows from the users $1 to the users $2, in the form of reverse rows: a probe per
+-- pair.
 -- shard: $1[]
 SELECT b.to_user_id AS user_id, b.from_user_id AS other_id, false AS forward,
        b.kind, b.flags, b.since, b.version

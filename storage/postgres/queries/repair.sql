@@ -27,8 +27,8 @@ WHERE r.to_user_id = ANY ($2::bigint[]) AND r.to_user_id = p.to_user_id
   AND r.from_user_id = p.from_user_id
 
 -- name: write_reverse
--- Writes the reverse rows from $1[i] to $2[i] as given. A pending change then has no effect, because
--- its version is not newer.
+-- Writes the reverse rows from $1[i] to $2[i] as given. A pending change then has no effect,
+-- because its version is not newer.
 -- shard: $2[]
 INSERT INTO follower AS r (from_user_id, to_user_id, kind, flags, since, version)
 SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::smallint[]), unnest($4::smallint[]),
@@ -38,7 +38,7 @@ SET since = excluded.since, version = excluded.version,
     kind = excluded.kind, flags = excluded.flags
 
 -- name: add_counts
--- Adds to the counts of the users $1, in the order given.
+-- Adds $2 to $8 to the counts of the users $1, in the order given.
 -- shard: $1[]
 INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks,
                                  absent_follows, absent_whispers, absent_requests)
@@ -62,9 +62,9 @@ INSERT INTO following_count (user_id) SELECT unnest($1::bigint[]) ON CONFLICT (u
 SELECT 1 FROM following_count WHERE user_id = $1 FOR UPDATE
 
 -- name: repair_counts
--- Sets the counts of the user $1 to those of `comparison.Numbers` ($2 to $15), which `compare_counts`
--- has computed in this transaction. The number of friends is a sum over two tables: $4 is its
--- difference, and is added to the second.
+-- Sets the counts of the user $1 to the numbers $2 to $15, in the order of `tallies.Numbers`, which
+-- `compare_counts` has computed in this transaction. The number of friends is the sum of two
+-- columns: $4 is what it lacks, and is added to `follower_count`.
 -- shard: $1
 WITH own AS (
     UPDATE following_count

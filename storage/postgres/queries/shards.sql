@@ -1,4 +1,5 @@
--- The shards of a space on Citus. `Shard group` is the shards of all tables with the same users.
+-- The shards of a space on Citus. A shard group is the shards, one of each table, with the same
+-- users.
 
 -- name: shard_groups
 -- Each shard group by the number of its shard of `following`: the range of hashes of its users, its
@@ -39,8 +40,9 @@ FROM follower_count ORDER BY edges DESC, user_id LIMIT $1
 SELECT get_shard_id_for_distribution_column('following'::text::regclass, $1::bigint) AS shard_id
 
 -- name: try_isolation
--- Takes the lock $1 of isolations in the database until the session ends, unless another one holds it.
--- Returns whether it did. Only the coordinator isolates, so its lock is that of all machines.
+-- Takes the lock $1 of isolations in the database until the session ends, unless another isolation
+-- holds it. Returns whether the lock was taken. Only the coordinator isolates users, so a lock on
+-- this machine suffices.
 -- shard: local
 SELECT pg_try_advisory_lock($1, 0) AS held
 
@@ -51,10 +53,11 @@ SELECT pg_try_advisory_lock($1, 0) AS held
 SELECT isolate_tenant_to_new_shard('following'::text::regclass, $1::bigint, 'CASCADE') AS shard_id
 
 -- name: identify_new_shards
--- Until `reset_identity`, each machine gives a new shard of the space REPLICA IDENTITY FULL as it is
--- created. Citus adds the primary keys of new shards after its replication slot, and an update or a
--- deletion that is decoded between them cannot be applied to a shard without an identity: Citus would
--- repeat it forever. Returns what failed. Only a superuser can create an event trigger.
+-- Until `reset_identity` runs, each machine gives a new shard of the space REPLICA IDENTITY FULL
+-- when the shard is created. Citus adds the primary keys of new shards after its replication slot,
+-- and an update or a deletion that is decoded between them cannot be applied to a shard without an
+-- identity: Citus would repeat it forever. Returns what failed. Only a superuser can create an
+-- event trigger.
 -- shard: local
 SELECT result FROM run_command_on_all_nodes(format($command$
     DO $do$ BEGIN
@@ -79,7 +82,8 @@ WHERE NOT success LIMIT 1
 
 -- name: reset_identity
 -- Removes what `identify_new_shards` has created, and gives all shards of the space the usual
--- identity, their primary key. It does not wait for a shard longer than a second. Returns what failed.
+-- identity, their primary key. It does not wait for a shard longer than a second. Returns what
+-- failed.
 -- shard: local
 SELECT result FROM run_command_on_all_nodes(format($command$
     DO $do$

@@ -1,6 +1,6 @@
 -- name: connections
--- The connections whose `application_name` is $1, as that of the pools of a space; those that ran a
--- statement in the last 10 s are in use.
+-- The number of connections whose `application_name` is $1, which the pools of a space set. Those
+-- that ran a statement in the last 10 s are in use.
 -- shard: local
 SELECT count(*)::integer AS all, (count(*) FILTER (
     WHERE state <> 'idle' OR state_change > now() - interval '10 seconds'
@@ -8,7 +8,7 @@ SELECT count(*)::integer AS all, (count(*) FILTER (
 FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1
 
 -- name: foreign_tables
--- The tables, views and sequences in the schema $1 beside the tables $2, their partitions and their
+-- The tables, views and sequences in the schema $1 except the tables $2, their partitions and their
 -- sequences.
 -- shard: local
 SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -1,6 +1,6 @@
 -- name: usage
--- The usage of the limits of the users $1, and their settings, as rows of their own: two probes per
--- user. The row of user 0 has the clock.
+-- How much of their limits the users $1 have used, and their own following limits, in separate
+-- rows: two probes per user. The row of user 0 has the clock.
 -- shard: $1[]
 SELECT 0 AS user_id, 0 AS following, 0 AS blocks, 0 AS paced_until, NULL::integer AS following_limit,
        false AS of_account, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now

@@ -1,9 +1,9 @@
 -- name: digest_forward
--- The exclusive or of the hashes of the live rows, for each of 65,536 buckets of pairs: the next $4
--- forward rows after ($1, $2) of users up to $3. Returns also the last key. The digests of both
--- directions are equal if their rows are; an invalid row has a digest that no reverse row has. One
--- range, about 1 microsecond a row. hashint8extended folds `to_user_id` to 32 bits, so its upper half
--- is added; the low bits, which choose the bucket, stay.
+-- Of the next $4 forward rows after ($1, $2) of users up to $3: for each of 65,536 buckets of
+-- pairs, the exclusive or of the hashes of the rows that are no tombstones. Also returns the last
+-- key. The digests of both directions are equal if their rows are; an invalid row has a digest that
+-- no reverse row has. One range, about 1 microsecond a row. hashint8extended folds `to_user_id` to
+-- 32 bits, so its upper half is added; the low bits, which choose the bucket, stay.
 -- shard: fan-out
 WITH part AS MATERIALIZED (
     SELECT from_user_id, to_user_id, kind, flags, since, version,
@@ -49,9 +49,10 @@ LEFT JOIN (
 ) e ON true
 
 -- name: compare_forward
--- Of the next $4 forward rows after ($1, $2) of users up to $3, compares those in the buckets of the
--- bitmap $5, each with one probe of its reverse row. Returns those that differ, and the last key, all
--- in one snapshot. A reverse row lags while a change is pending; a tombstone equals a missing row.
+-- Of the next $4 forward rows after ($1, $2) of users up to $3, compares those in the buckets of
+-- the bitmap $5, each with one probe of its reverse row. Returns those that differ, and the last
+-- key, all in one snapshot. A reverse row lags while a change is pending; a tombstone equals a
+-- missing row.
 -- shard: plain
 WITH part AS MATERIALIZED (
     SELECT from_user_id, to_user_id, kind, ARRAY[kind, flags, since, version] AS edge,
@@ -66,7 +67,7 @@ WITH part AS MATERIALIZED (
     FROM (
         SELECT * FROM part
         WHERE get_bit($5::bytea, (hashint8extended(to_user_id, from_user_id) & 65535)::integer) = 1
-        ORDER BY to_user_id, from_user_id -- consecutive probes read the same pages
+        ORDER BY to_user_id, from_user_id -- consecutive probes are close in the index
     ) f
     LEFT JOIN LATERAL (
         SELECT r.kind, ARRAY[r.kind, r.flags, r.since, r.version] AS edge
@@ -181,8 +182,8 @@ UNION ALL
  FROM part ORDER BY to_user_id DESC, from_user_id DESC LIMIT 1)
 
 -- name: recheck_forward
--- The forward rows from the users $1 to the users $2, and whether each pair has a pending change, in
--- one snapshot of each user. A row without a kind is a pending change without a forward row.
+-- The forward rows from the users $1 to the users $2, and whether each pair has a pending change,
+-- in one snapshot of each user. A row without a kind is a pending change without a forward row.
 -- shard: $1[]
 SELECT from_user_id, to_user_id, max(kind) AS kind, max(flags) AS flags, max(since) AS since,
        max(version) AS version, bool_or(is_pending) AS pending
@@ -204,8 +205,8 @@ FROM follower WHERE to_user_id = ANY ($2::bigint[]) AND from_user_id = ANY ($1::
 
 -- name: suspect_counts
 -- The users after $1 and up to $2 whose stored counts may differ from their rows. It counts friends
--- by the reverse rows, which lie beside the forward rows, so a user with a pending change may be
--- found too: `compare_counts` decides. Four ranges and a join of two of them.
+-- by the reverse rows, which are on the same shard as the forward rows, so it may also return a
+-- user with a pending change: `compare_counts` decides. Four ranges and a join of two of them.
 -- shard: fan-out
 SELECT user_id
 FROM (
@@ -315,8 +316,9 @@ CROSS JOIN LATERAL (
 ) r
 
 -- name: compare_counts_on_citus
--- The same in several snapshots: a count that changes meanwhile may differ. One of each user's own
--- rows and counts, then those of their pending friendships and of the rows of those whom they follow.
+-- The same in several snapshots, so a count that changes meanwhile may differ. One snapshot has a
+-- user's own rows and counts. Others have the user's pending friendships, and the rows of the users
+-- whom the user follows.
 -- shard: fan-out
 WITH own AS MATERIALIZED (
     SELECT user_id,
@@ -420,8 +422,9 @@ FROM (
 ORDER BY user_id LIMIT $2
 
 -- name: next_{forward,reverse}
--- Up to which user the next $2 users after $1 have about $3 rows, as their counts say: at least one.
--- On Citus each shard returns as many rows as a statement may read, so it must read few users.
+-- The last of the next users after $1, at most $2, who together have at most $3 rows by their
+-- counts; at least the next user. On Citus, each shard returns as many rows as the LIMIT of a
+-- statement allows, so the statement must read few users.
 -- shard: fan-out
 SELECT max(user_id) AS last
 FROM (
@@ -435,7 +438,7 @@ FROM (
 WHERE place = 1 OR edges <= $3::bigint
 
 -- name: next_erased
--- The next $2 erased accounts after $1, and whether settings of theirs remain.
+-- The next $2 erased accounts after $1, and whether they still have settings.
 -- shard: local
 SELECT user_id,
        (protected, following_audience, followers_audience) <> (false, 0, 0)
@@ -445,8 +448,8 @@ WHERE erased_at IS NOT NULL AND user_id > $1
 ORDER BY user_id LIMIT $2
 
 -- name: find_unerased
--- Those of the erased accounts $1 that have remaining data: ranges that are empty, one of each
--- partition for affinities, receipts, notes, pins and groups that name them.
+-- Those of the erased accounts $1 that have remaining data. Reads index ranges that are usually
+-- empty: for the affinities, receipts, notes, pins and groups of others, one in each partition.
 -- shard: fan-out
 WITH own AS MATERIALIZED (
     SELECT user_id
@@ -502,8 +505,8 @@ UNION SELECT target_id FROM grouped
 UNION SELECT other_id FROM pinned
 
 -- name: find_lost_members
--- The next $3 members of groups after the user $1 and the member $2, and whether their group does not
--- exist: one range, and a probe for each.
+-- The next $3 members of groups after the user $1 and the member $2, and whether their group does
+-- not exist: one range, and a probe for each.
 -- shard: fan-out
 SELECT m.user_id, m.target_id, m.group_id, NOT EXISTS (
            SELECT 1 FROM follow_group g WHERE g.user_id = m.user_id AND g.group_id = m.group_id

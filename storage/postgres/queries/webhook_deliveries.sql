@@ -23,8 +23,9 @@ CROSS JOIN LATERAL (
 LIMIT $1
 
 -- name: heads
--- The next deliveries of the endpoint $1: for each of $3 targets after the user $2, in the order of
--- ids, the oldest $4, and whether the first attempt is due: two probes for each target.
+-- The waiting deliveries of the endpoint $1 to attempt next: the oldest $4 of each of the next $3
+-- targets after the user $2, in the order of ids, and whether the next attempt is due: two probes
+-- for each target.
 -- shard: local
 WITH RECURSIVE target (user_id, place) AS (
     (SELECT target_id, 1 FROM webhook_delivery
@@ -48,10 +49,10 @@ CROSS JOIN LATERAL (
 ORDER BY d.target_id, d.change_id
 
 -- name: record
--- Records attempts of deliveries ($2, $3) to the endpoint $1: whether they succeeded, the status, the
--- error, how long they took, and after how many seconds to try again. A failed delivery that has
--- waited for $9 seconds is parked; one that succeeded is delivered, also if it was parked meanwhile.
--- Returns the new states.
+-- Records attempts of deliveries ($2, $3) to the endpoint $1: whether they succeeded, the status,
+-- the error, how long they took, and after how many seconds to try again. A failed delivery that
+-- has waited for $9 seconds is parked; one that succeeded is delivered, also if it was parked
+-- meanwhile. Returns the new states.
 -- shard: local
 WITH attempt AS MATERIALIZED ( -- Citus refuses functions of the time beside columns in an UPDATE
     SELECT a.change_id, a.source_id, a.succeeded, a.status, a.error, a.took_ms, now() AS ended_at,
@@ -119,8 +120,8 @@ SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_
 FROM webhook_delivery WHERE endpoint = $1 AND state = 0 ORDER BY queued_at DESC LIMIT $2
 
 -- name: log_ended
--- The $2 deliveries of the endpoint $1 that came last into the state $3, which is not that of waiting
--- ones: one index range.
+-- The $2 deliveries of the endpoint $1 that entered the state $3 last: one index range. The state
+-- is not that of waiting deliveries.
 -- shard: local
 SELECT change_id, target_id, source_id, since, version, kind, flags, former, by_target, operation,
        state, attempts, queued_at, retry_at, finished_at, status, error, took_ms
@@ -137,8 +138,8 @@ WHERE endpoint = $1 AND state = $2 AND state <> 0
 ORDER BY finished_at LIMIT $4
 
 -- name: replay
--- Lets deliveries with the ids $2 of the endpoint $1 wait again, as new ones: a probe each. Returns
--- the ids found.
+-- Makes deliveries with the ids $2 of the endpoint $1 wait again, as new ones: a probe each.
+-- Returns the ids found.
 -- shard: local
 UPDATE webhook_delivery
 SET state = 0, attempts = 0, queued_at = now(), retry_at = now(), finished_at = NULL

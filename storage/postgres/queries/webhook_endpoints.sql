@@ -1,5 +1,5 @@
 -- name: add_endpoint
--- Adds an endpoint unless there are $6 or more. No row: there are, or there is one of this name.
+-- Adds an endpoint. Returns no row, and adds none, if there are $6 or more, or one of this name.
 -- shard: local
 INSERT INTO webhook_endpoint (name, url, types, changes, secret)
 SELECT $1, $2, $3::text[], $4::bigint, $5 WHERE (SELECT count(*) FROM webhook_endpoint) < $6::integer
@@ -32,7 +32,7 @@ SELECT e.name, e.state,
 FROM webhook_endpoint e ORDER BY e.name
 
 -- name: rotate
--- Gives the endpoint $1 the secret $2. The one before signs as well for $3 seconds.
+-- Gives the endpoint $1 the secret $2. The previous secret signs as well for $3 seconds.
 -- shard: local
 UPDATE webhook_endpoint
 SET previous_secret = secret, previous_until = now() + make_interval(secs => $3), secret = $2
@@ -57,7 +57,7 @@ WHERE state = 0 AND (holder IS NULL OR holder = $1 OR held_until < now())
 RETURNING name
 
 -- name: release
--- Lets other processes claim what the process $1 holds.
+-- Lets other processes claim the endpoints that the process $1 holds.
 -- shard: local
 UPDATE webhook_endpoint SET holder = NULL, held_until = NULL WHERE holder = $1
 
@@ -68,10 +68,10 @@ UPDATE webhook_endpoint SET failing_since = NULL, last_error = NULL
 WHERE name = $1 AND failing_since IS NOT NULL
 
 -- name: failed
--- Notes the error $2 of the endpoint $1, and disables it if every attempt of the last $3 seconds has
--- failed, for the reason $4. Returns its state.
+-- Records the error $2 of the endpoint $1, and disables the endpoint if every attempt of the last
+-- $3 seconds has failed, for the reason $4. Returns its state.
 -- shard: local
-WITH moment AS MATERIALIZED ( -- as in `record`
+WITH moment AS MATERIALIZED ( -- see `record` in webhook_deliveries.sql
     SELECT now() AS at, now() - make_interval(secs => $3) AS disabled_until
 )
 UPDATE webhook_endpoint e

@@ -1,6 +1,6 @@
--- The meaning of a decision, included by functions/write_decision.sql, which writes one, and by
--- functions/write_batch.sql, which writes many. `d` is the decision, and `step` a row of `steps`: they
--- are records in the one and tables in the other. `c` is a count row.
+-- Parts of functions/write_decision.sql, which writes one decision, and of
+-- functions/write_batch.sql, which writes many. `d` is the decision, and `step` a row of `steps`:
+-- both are records in the former file, and tables in the latter. `c` is a count row.
 
 -- name: decision_fields
 actor bigint, other bigint, version bigint, reverse_version bigint, now bigint, begins boolean,
@@ -15,7 +15,7 @@ d.version = coalesce((
 ), 0)
 
 -- name: begins_with_a_deleted_account
--- A deleted account's edges may only end. The account may still be deleted a moment later, so an
+-- Edges of a deleted account may only end. An account may still be deleted after this check, so an
 -- erasure waits longer than any statement takes.
 d.begins AND EXISTS (
     SELECT 1 FROM account a WHERE a.user_id IN (d.actor, d.other) AND a.state = 2
@@ -59,8 +59,8 @@ CASE WHEN c.paced_until > step.paced_latest THEN step.now ELSE greatest(c.paced_
     + step.pace_us
 
 -- name: is_within_limits
--- The conditions of a step, when as much as `following_before`, `blocks_before` and `pace_before` has
--- been added to its count.
+-- Whether the conditions of a step hold after `following_before`, `blocks_before` and `pace_before`
+-- were added to its count.
 coalesce(c.follows + c.whispers + c.requests + step.following_before < step.following_below, true)
 AND coalesce(c.blocks + step.blocks_before < step.blocks_below, true)
 AND coalesce(
@@ -81,8 +81,9 @@ message = CASE WHEN f.kind = 3 AND excluded.kind = 3
                THEN coalesce(excluded.message, f.message) ELSE excluded.message END
 
 -- name: outbox_columns
--- After the lane, which the statement that inserts must find: it may have waited for a change of the
--- number of lanes. `former` is the previous kind and flags of the edge.
+-- The column `lane` comes before these. The statement that inserts the row computes it, because
+-- that statement may have waited for a change of the number of lanes. `former` is the edge's
+-- previous kind and flags.
 from_user_id, to_user_id, kind, flags, since, version, friends, former, by_target, trace
 
 -- name: outbox_values
