@@ -92,8 +92,8 @@ async def _update_on_citus(connection: Connection, limit: int, followers_max: in
     shards that have its rows."""
     waiting = await connection.fetch(_SQL.first_on_citus, limit)
     steps = {row["user_id"]: row["step"] for row in waiting}
-    found = await connection.fetch(_SQL.edges_on_citus, list(steps))
-    users = _first_with_few_edges(list(steps), {row["user_id"]: row["edges"] for row in found})
+    edge_rows = await connection.fetch(_SQL.edges_on_citus, list(steps))
+    users = _first_with_few_edges(list(steps), {row["user_id"]: row["edges"] for row in edge_rows})
     await connection.fetch(_SQL.hold_followed_on_citus, users, timeout=COUNT_TIMEOUT_S)
     rows = await connection.fetch(
         _SQL.update_counts_on_citus,

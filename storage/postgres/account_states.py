@@ -43,10 +43,10 @@ class PostgresAccountStates:
         edges_left: dict[UserId, int] = {}
         if deleted:
             edges_left = dict(map(tuple, await self._postgres.fetch(_SQL.edges_left, deleted)))
-        found = {
+        statuses = {
             UserId(row["user_id"]): _status(row, edges_left.get(row["user_id"], 0)) for row in rows
         }
-        return {user: found.get(user, ACTIVE_STATUS) for user in users}
+        return {user: statuses.get(user, ACTIVE_STATUS) for user in users}
 
     async def change(
         self, user: UserId, state: AccountState, request: IdempotentRequest | None = None

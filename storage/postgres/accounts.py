@@ -35,8 +35,8 @@ class PostgresAccounts:
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         rows = await self._postgres.fetch(_SQL.accounts, list(users))
-        found = {UserId(row["user_id"]): account_of(row) for row in rows}
-        return {user: found.get(user, DEFAULT) for user in users}
+        accounts = {UserId(row["user_id"]): account_of(row) for row in rows}
+        return {user: accounts.get(user, DEFAULT) for user in users}
 
     async def set_privacy(
         self,

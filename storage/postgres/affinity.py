@@ -105,8 +105,8 @@ class PostgresAffinity:
         if not await self._postgres.is_citus():
             rows = await self._postgres.fetch(_SQL.take_crowded, CROWDED_BATCH, KEPT)
             return [row["user_id"] for row in rows]
-        found = await self._postgres.fetch(_SQL.find_crowded_on_citus, CROWDED_BATCH)
-        users = [UserId(row["user_id"]) for row in found]
+        crowded = await self._postgres.fetch(_SQL.find_crowded_on_citus, CROWDED_BATCH)
+        users = [UserId(row["user_id"]) for row in crowded]
         taken: list[UserId] = []
         for group in await by_shard(self._postgres, users, UserId):
             rows = await self._postgres.fetch(
@@ -136,8 +136,8 @@ class PostgresAffinity:
         deleted: int = own["count"]
         if deleted == limit:
             return deleted
-        found = await self._postgres.fetch(_SQL.find_sources_on_citus, user, limit - deleted)
-        sources = [UserId(row["user_id"]) for row in found]
+        source_rows = await self._postgres.fetch(_SQL.find_sources_on_citus, user, limit - deleted)
+        sources = [UserId(row["user_id"]) for row in source_rows]
         for group in await by_shard(self._postgres, sources, UserId):
             await self._postgres.fetch(_SQL.forget_of_on_citus, user, group)
         return deleted + len(sources)

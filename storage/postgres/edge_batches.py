@@ -103,8 +103,8 @@ async def _read_states(
     sources, targets = (list(column) for column in zip(*pairs, strict=True))
     rows = await connection.fetch(_SQL.read_ends, sources, targets)
     ends, times = list(map(end_in, rows)), [row["now"] for row in rows]
-    own, other = ends[: len(pairs)], ends[len(pairs) :]
-    return list(map(pair_state, own, other, times)), rows[0]["lanes"]
+    source_ends, target_ends = ends[: len(pairs)], ends[len(pairs) :]
+    return list(map(pair_state, source_ends, target_ends, times)), rows[0]["lanes"]
 
 
 async def _write_decisions(connection: Connection, writes: Sequence[_Write]) -> list[str]:

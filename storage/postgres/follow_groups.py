@@ -86,8 +86,8 @@ class PostgresFollowGroups:
 
     async def counts(self, owner: UserId, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
         rows = await self._postgres.fetch(_SQL.member_counts, owner, list(groups))
-        found = {row["group_id"]: row["members"] for row in rows}
-        return {group: found.get(group, 0) for group in groups}
+        counts_found = {row["group_id"]: row["members"] for row in rows}
+        return {group: counts_found.get(group, 0) for group in groups}
 
     async def groups_of(
         self, owner: UserId, users: Sequence[UserId]
@@ -152,14 +152,14 @@ async def _apply_change(
             return await _create(transaction, groups, name, now)
         case OrderGroups(first):
             return await _order(transaction, groups, first)
-    found = next((group for group in groups if group.id == change.group), None)
-    if found is None:
+    existing = next((group for group in groups if group.id == change.group), None)
+    if existing is None:
         is_deletion = isinstance(change, DeleteGroup)
         return SavedGroups(Outcome.UNCHANGED if is_deletion else Outcome.GROUP_NOT_FOUND)
     connection, owner = transaction.connection, transaction.owner
     match change:
         case RenameGroup(group, name):
-            if found.name == name:
+            if existing.name == name:
                 return SavedGroups(Outcome.UNCHANGED)
             await connection.fetch(_SQL.rename_group, owner, group, name)
             return SavedGroups(Outcome.UPDATED)

@@ -118,9 +118,13 @@ async def _snapshot(connection: Connection) -> AsyncIterator[None]:
 
 
 async def _checkpoints(
-    connection: Connection, selection: Selection, file: GraphFile, at: Checkpoint, columns: int
+    connection: Connection,
+    selection: Selection,
+    file: GraphFile,
+    checkpoint: Checkpoint,
+    columns: int,
 ) -> AsyncIterator[Checkpoint]:
-    """Write the edges after `at` in chunks, and yield a checkpoint after each."""
+    """Write the edges after `checkpoint` in chunks, and yield a new checkpoint after each."""
     names = ("from_user_id", "to_user_id", "since", "kind", "flags")[:columns]
     query = f"SELECT {', '.join(names)} FROM ({_SQL.edges}\n) AS edge"  # noqa: S608
     kinds = list(map(int, selection.kinds))
@@ -133,7 +137,7 @@ async def _checkpoints(
         status = await connection.copy_from_query(
             query,
             CHUNK_ROWS,
-            *(at.from_user_id, at.to_user_id, kinds),
+            *(checkpoint.from_user_id, checkpoint.to_user_id, kinds),
             *(selection.since, selection.until, selection.slices, selection.slice),
             output=collect,
             format="csv",
@@ -144,8 +148,10 @@ async def _checkpoints(
         last = bytes(lines[lines.rfind(b"\n", 0, len(lines) - 1) + 1 :]).split(b",")
         await asyncio.to_thread(file.write, bytes(lines))
         length = await asyncio.to_thread(file.checkpoint)
-        at = Checkpoint(at.cursor, int(last[0]), int(last[1]), at.edges + written, length)
-        yield at
+        checkpoint = Checkpoint(
+            checkpoint.cursor, int(last[0]), int(last[1]), checkpoint.edges + written, length
+        )
+        yield checkpoint
         if written < CHUNK_ROWS:
             return
 

@@ -120,22 +120,24 @@ class PostgresLaneProgress:
     async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> GroupWatermarks:
         """The watermarks of groups of lanes."""
         groups = list(groups)
-        found = await self._lane_watermarks([lane for group in groups for lane in lanes_of(group)])
+        of_lanes = await self._lane_watermarks(
+            [lane for group in groups for lane in lanes_of(group)]
+        )
         return GroupWatermarks(
-            _lowest(groups, found.oldest),
-            _lowest(groups, found.oldest_unparked),
-            found.now,
-            found,
+            _lowest(groups, of_lanes.oldest),
+            _lowest(groups, of_lanes.oldest_unparked),
+            of_lanes.now,
+            of_lanes,
         )
 
     async def lane_watermarks(self, lane: Lane) -> LaneWatermarks:
         """The watermarks of `lane`, if the space has it, with its failed changes."""
-        found = await self._lane_watermarks([lane])
+        watermarks = await self._lane_watermarks([lane])
         if not await self._postgres.is_citus():
-            return found
+            return watermarks
         # Read last: a change that has left the lane because it has failed is then found here.
         rows = await self._postgres.fetch(_SQL.failed_on_citus, failed_lane(lane), HEAD)
-        return replace(found, failed={lane: [row["version"] for row in rows]})
+        return replace(watermarks, failed={lane: [row["version"] for row in rows]})
 
     async def _lane_watermarks(self, lanes: Sequence[Lane]) -> LaneWatermarks:
         """The watermarks of those of `lanes` that the space has; on Citus without the failed
@@ -167,7 +169,9 @@ class PostgresLaneProgress:
 
     async def backlog(self) -> Backlog:
         lanes = [
-            lane for own in POSSIBLE_LANES for lane in (own, parked_lane(own), failed_lane(own))
+            lane
+            for unparked in POSSIBLE_LANES
+            for lane in (unparked, parked_lane(unparked), failed_lane(unparked))
         ]
         statement = await self._statement_for_server(_SQL.outbox_state, _SQL.outbox_state_on_citus)
         rows = await self._postgres.fetch(statement, lanes, COUNTED_MAX)

@@ -169,8 +169,10 @@ async def _read_followers(
         reading, _FOLLOWERS, users, window, Kind.FOLLOW, viewer or _NOBODY
     )
     if viewer is not None:
-        own = await reading.connection.fetch(_SQL.follows_among, viewer, list(users), Kind.FOLLOW)
-        for user, since in own:
+        follows_of_viewer = await reading.connection.fetch(
+            _SQL.follows_among, viewer, list(users), Kind.FOLLOW
+        )
+        for user, since in follows_of_viewer:
             entries[user].append(Position(since, viewer))
     return entries
 

@@ -129,10 +129,10 @@ async def _create_functions(connection: Connection) -> list[str]:
     """Create or replace each function whose text has changed since it was created. Drop functions
     that were retired more than `RETIRED_S` ago. Returns the names of those created."""
     rows = await connection.fetch("SELECT name, digest FROM function WHERE retired_at IS NULL")
-    known = {row["name"]: row["digest"] for row in rows}
+    stored_digests = {row["name"]: row["digest"] for row in rows}
     texts = function_texts()
     digests = {name: sha256(text.encode()).hexdigest() for name, text in texts.items()}
-    changed = sorted(name for name, digest in digests.items() if known.get(name) != digest)
+    changed = sorted(name for name, digest in digests.items() if stored_digests.get(name) != digest)
     for name in changed:
         await connection.execute(texts[name])
         await connection.execute(_RECORD_CREATED, name, digests[name])

@@ -223,24 +223,24 @@ async def _apply_on_citus(
     """Find the changes first, on all shards. The next statements then ask only the shards of the
     users of these changes, who may be few."""
     if ids is None:
-        found = await connection.fetch(_APPLY_SQL.oldest_on_citus, lane, after_id, limit)
+        change_rows = await connection.fetch(_APPLY_SQL.oldest_on_citus, lane, after_id, limit)
     else:
-        found = await connection.fetch(_APPLY_SQL.given_on_citus, lane, list(ids), limit)
-    if not found:
+        change_rows = await connection.fetch(_APPLY_SQL.given_on_citus, lane, list(ids), limit)
+    if not change_rows:
         return Applied((), ())
-    sources = {row["from_user_id"] for row in found}
-    targets = {row["to_user_id"] for row in found if row["to_user_id"] > 0}
+    sources = {row["from_user_id"] for row in change_rows}
+    targets = {row["to_user_id"] for row in change_rows if row["to_user_id"] > 0}
     await connection.fetch(_APPLY_SQL.hold_targets_on_citus, list(targets))
     rows = await connection.fetch(
         _APPLY_SQL.apply_changes_on_citus,
         lane,
         limit,
         after_id,
-        [row["id"] for row in found],
+        [row["id"] for row in change_rows],
         list(sources),
         list(targets),
     )
-    return replace(_decode(rows), is_full=len(found) == limit)
+    return replace(_decode(rows), is_full=len(change_rows) == limit)
 
 
 async def _acknowledge(connection: Connection, lane: Lane, published: Applied) -> None:

@@ -45,13 +45,13 @@ class PostgresOverlaps:
         is_forward = kind is ListKind.FOLLOWING
         statement = _SQL.following_followed if is_forward else _SQL.followers_followed
         arguments = by, *map(_kinds, whispers), OVERLAP_MAX
-        found: dict[UserId, list[Position]] = {}
+        positions: dict[UserId, list[Position]] = {}
         for first in range(0, len(users), OVERLAPS_AT_ONCE):
             batch = users[first : first + OVERLAPS_AT_ONCE]
             async with self._postgres.connection() as connection:
                 rows = await connection.fetch_by_user(statement, batch, *arguments)
-            found |= await self._slices.run(_entries(batch, rows))
-        return found
+            positions |= await self._slices.run(_entries(batch, rows))
+        return positions
 
     async def blocked_counts(
         self, kind: ListKind, users: Sequence[UserId], viewer: UserId
@@ -63,8 +63,8 @@ class PostgresOverlaps:
         arguments = viewer, BLOCKS_LOOKED_UP_MAX, owner_follows, follows_owner
         async with self._postgres.connection() as connection:
             rows = await connection.fetch_by_user(_SQL.blocked_counts, users, *arguments)
-        found: dict[UserId, int] = dict(map(tuple, rows))
-        return {user: found.get(user, 0) for user in users}
+        counts: dict[UserId, int] = dict(map(tuple, rows))
+        return {user: counts.get(user, 0) for user in users}
 
 
 def _entries(
@@ -102,10 +102,10 @@ class PostgresBlocks:
         is_few = max(len(blocking), len(blocked_by)) <= PROBES_MAX
         statement = _SQL.blocks_of_few if is_few else _SQL.blocks_of_many
         rows = await self._postgres.fetch(statement, viewer, list(blocking), list(blocked_by))
-        found: defaultdict[UserId, int] = defaultdict(int)
+        kinds: defaultdict[UserId, int] = defaultdict(int)
         for user, is_forward in rows:
-            found[user] |= _FORWARD if is_forward else _REVERSE
-        return found
+            kinds[user] |= _FORWARD if is_forward else _REVERSE
+        return kinds
 
 
 class PostgresEdgeNotes:
@@ -133,10 +133,10 @@ class PostgresEdgeNotes:
 
 
 def _by_source(pairs: Sequence[Pair]) -> Iterable[Sequence[Pair]]:
-    found: defaultdict[UserId, list[Pair]] = defaultdict(list)
+    pairs_of_source: defaultdict[UserId, list[Pair]] = defaultdict(list)
     for pair in pairs:
-        found[pair.source].append(pair)
-    return found.values()
+        pairs_of_source[pair.source].append(pair)
+    return pairs_of_source.values()
 
 
 _FORWARD, _REVERSE = kinds_of(Kind.BLOCK, Kind.NONE), kinds_of(Kind.NONE, Kind.BLOCK)

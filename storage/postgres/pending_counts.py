@@ -44,13 +44,13 @@ class PendingChanges:
         to the viewer's own number of friends, or to another user's followers and friends."""
         if user == self.viewer:
             return counts._replace(friends=counts.friends + sum(c.friends for c in self.reverse))
-        own = [change for change in self.own if change.other == user]
-        if not own:
+        to_user = [change for change in self.own if change.other == user]
+        if not to_user:
             return counts
-        newest = max(own, key=lambda change: change.version)
+        newest = max(to_user, key=lambda change: change.version)
         stored_kind = self.reverse_kinds.get(user, Kind.NONE)
         followers_added = (newest.kind == Kind.FOLLOW) - (stored_kind == Kind.FOLLOW)
-        friends = counts.friends + sum(change.friends for change in own)
+        friends = counts.friends + sum(change.friends for change in to_user)
         return counts._replace(followers=counts.followers + followers_added, friends=friends)
 
 

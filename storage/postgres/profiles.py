@@ -33,8 +33,8 @@ ATTEMPTS = 3
 meanwhile."""
 
 FOLLOWERS_MAX = 1_000
-"""While the absent follower counts lack some account, absent users are looked up in lists of up to
-so many followers."""
+"""While the absent follower counts lack some account, absent users are looked up in the lists of
+users with at most this number of followers."""
 
 _SQL = sql.load(_Statements, "profiles")
 _TOTALS = slice(1, 1 + len(NO_COUNTS.numbers))
@@ -53,11 +53,13 @@ class PostgresProfiles:
     ) -> Mapping[UserId, Profile]:
         async with self._postgres.connection() as connection:
             rows, pending = await _read_totals(connection, list(users), viewer)
-            found = {UserId(row["user_id"]): row for row in rows}
-            profiles = {user: _profile(user, found.get(user), pending) for user in users}
+            row_of_user = {UserId(row["user_id"]): row for row in rows}
+            profiles = {user: _profile(user, row_of_user.get(user), pending) for user in users}
             if rows and rows[0]["any_absent"]:
                 limit = FOLLOWED_MAX, self._followers_max
-                for user, *counts in await connection.fetch_by_user(_SQL.absent, [*found], *limit):
+                for user, *counts in await connection.fetch_by_user(
+                    _SQL.absent, [*row_of_user], *limit
+                ):
                     profiles[user] = _with_absent(profiles[user], Counts(*counts))
         return profiles
 
@@ -85,13 +87,15 @@ async def _read_pending(
     pending changes to the viewer from all targets of the viewer's changes. To be read before the
     totals: these then have every change that is not pending."""
     changes = await connection.fetch(_SQL.pending_from, viewer)
-    own = [PendingChange(*change) for change in changes]
+    own_changes = [PendingChange(*change) for change in changes]
     reverse: list[PendingChange] = []
-    if own and viewer in users:
-        targets = list({change.other for change in own})
-        found = await connection.fetch(_SQL.pending_between, targets, viewer)
-        reverse = [PendingChange(*change) for change in found]
-    return PendingChanges(viewer, [change for change in own if change.other in users], reverse)
+    if own_changes and viewer in users:
+        targets = list({change.other for change in own_changes})
+        reverse_rows = await connection.fetch(_SQL.pending_between, targets, viewer)
+        reverse = [PendingChange(*change) for change in reverse_rows]
+    return PendingChanges(
+        viewer, [change for change in own_changes if change.other in users], reverse
+    )
 
 
 async def _read_reverse_kinds(connection: Connection, pending: PendingChanges) -> bool:

@@ -99,19 +99,21 @@ class PostgresRelations:
         pending = await self._slices.run(_pending_pairs(rows))
         if pending:
             users, targets = ({pair[n] for pair in pending} for n in (0, 1))
-            found = await connection.fetch(_SQL.reverse_of_targets, list(targets), list(users))
-            rows += [row for row in found if (row["user_id"], row["other_id"]) in pending]
+            forward_rows = await connection.fetch(
+                _SQL.reverse_of_targets, list(targets), list(users)
+            )
+            rows += [row for row in forward_rows if (row["user_id"], row["other_id"]) in pending]
         return rows
 
 
 def _pending_pairs(rows: Sequence[Record]) -> Generator[None, None, set[tuple[int, int]]]:
     """The pairs of pending changes, whose rows have no direction."""
-    found: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
     for first in range(0, len(rows), ROWS_PER_SLICE):
         batch = rows[first : first + ROWS_PER_SLICE]
-        found.update((row[0], row[1]) for row in batch if row[2] is None)
+        pairs.update((row[0], row[1]) for row in batch if row[2] is None)
         yield
-    return found
+    return pairs
 
 
 def _relation_columns(
@@ -127,16 +129,16 @@ def _relation_columns(
             if known is None or known[3] < version:
                 newest[user, other, forward] = kind, flags, since, version
         yield
-    found: dict[tuple[UserId, UserId], Relation] = {}
+    relations: dict[tuple[UserId, UserId], Relation] = {}
     for pair in {key[:2] for key in newest}:
-        found[pair] = _relation(newest, *pair)
-        if not len(found) % RELATIONS_PER_SLICE:
+        relations[pair] = _relation(newest, *pair)
+        if not len(relations) % RELATIONS_PER_SLICE:
             yield
     columns: list[RelationColumn] = []
     pairs = 0
     for check in checks:
         columns.append(
-            column_of([found.get((check.user, other), STRANGERS) for other in check.others])
+            column_of([relations.get((check.user, other), STRANGERS) for other in check.others])
         )
         pairs += len(check.others)
         if pairs >= ROWS_PER_SLICE:

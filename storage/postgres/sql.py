@@ -29,12 +29,12 @@ def load(statements: type[T], file: str) -> T:
         LookupError: the file and the class do not have the same names.
     """
     assert is_dataclass(statements)
-    found = parse((_QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
-    wanted = {field.name for field in fields(statements)}
-    if found.keys() != wanted:
-        different = ", ".join(sorted(found.keys() ^ wanted))
+    statements_in_file = parse((_QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
+    names = {field.name for field in fields(statements)}
+    if statements_in_file.keys() != names:
+        different = ", ".join(sorted(statements_in_file.keys() ^ names))
         raise LookupError(f"{file}.sql and {statements.__name__} disagree about: {different}")
-    return statements(**found)
+    return statements(**statements_in_file)
 
 
 def parse(text: str) -> dict[str, str]:

@@ -95,11 +95,11 @@ class WebhookDeliveries:
     ) -> Mapping[UserId, Sequence[Delivery]]:
         """The oldest waiting deliveries, at most `each`, of each of the next `targets` targets with
         an id above `after`, in the order of these ids."""
-        found: dict[UserId, list[Delivery]] = {}
+        waiting: dict[UserId, list[Delivery]] = {}
         for row in await self._postgres.fetch(_SQL.heads, endpoint, after, targets, each):
             delivery = Delivery(_key(row), _event(row), row["attempts"], row["is_due"])
-            found.setdefault(UserId(row["target_id"]), []).append(delivery)
-        return found
+            waiting.setdefault(UserId(row["target_id"]), []).append(delivery)
+        return waiting
 
     async def record(
         self, endpoint: str, attempts: Sequence[Attempt], retried_s: float

@@ -43,7 +43,7 @@ CHECK_INTERVAL_S = 5
 """How often an isolation is checked for changes that Citus could not apply to the new shards."""
 FAILURES_MIN = 2
 """An isolation is cancelled when a check finds more failures than the previous check, which had
-found at least so many."""
+found at least this number."""
 RESET_ATTEMPTS = 10
 """How often the reset of the replica identity is tried."""
 
@@ -82,7 +82,7 @@ class ShardGroup:
 
 @dataclass(frozen=True, slots=True)
 class Whale:
-    """A user with many edges to them."""
+    """One of the users with the most edges to them."""
 
     user: UserId
     edges: int

@@ -32,7 +32,7 @@ SEGMENT_LINES = 400_000
 """The most lines of a segment, which is sorted in memory."""
 SMALL_SEGMENT_LINES = 50_000
 """In a load into an empty space, a segment has as many lines as give each connection one segment,
-but at least so many."""
+but at least this number."""
 CONNECTIONS = 3
 """A fourth is slower on four cores, because loads wait for each other's count rows."""
 ANALYZE_FROM = 10_000

@@ -48,7 +48,7 @@ CROSS JOIN LATERAL (
 ) f
 
 -- name: blocks_of_few
--- The blocks of the user $1 among the users $2, and of the users $3 towards $1: a probe for each.
+-- The blocks of the user $1 among the users $2, and of the users $3 to $1: a probe for each.
 -- The cast keeps it off the lists' indexes, of which it would read all blocks.
 -- shard: $1
 SELECT u.user_id, true AS forward

@@ -54,7 +54,7 @@ ORDER BY d.target_id, d.change_id
 -- has waited for $9 seconds is parked; one that succeeded is delivered, also if it was parked
 -- meanwhile. Returns the new states.
 -- shard: local
-WITH attempt AS MATERIALIZED ( -- Citus refuses functions of the time beside columns in an UPDATE
+WITH attempt AS MATERIALIZED ( -- Citus rejects functions of the time with columns in an UPDATE
     SELECT a.change_id, a.source_id, a.succeeded, a.status, a.error, a.took_ms, now() AS ended_at,
            now() + make_interval(secs => a.wait_s) AS retry_at,
            now() - make_interval(secs => $9) AS parked_until

@@ -163,17 +163,17 @@ class Comparison:
     async def forward_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, "ForwardRow"]:
         """The forward rows of at most `PAIRS` pairs, and whether each has a pending change. Pairs
         with neither are left out; other pairs of the same users may be included."""
-        found = await self.connection.fetch(_SQL.recheck_forward, *_sources_and_targets(pairs))
+        rows = await self.connection.fetch(_SQL.recheck_forward, *_sources_and_targets(pairs))
         return {
             Pair(row["from_user_id"], row["to_user_id"]): ForwardRow(_edge_in(row), row["pending"])
-            for row in found
+            for row in rows
         }
 
     async def reverse_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, tuple[int, ...] | None]:
         """The reverse rows of at most `PAIRS` pairs; other pairs of the same users may be
         included."""
-        found = await self.connection.fetch(_SQL.recheck_reverse, *_sources_and_targets(pairs))
-        return {Pair(row["from_user_id"], row["to_user_id"]): _edge_in(row) for row in found}
+        rows = await self.connection.fetch(_SQL.recheck_reverse, *_sources_and_targets(pairs))
+        return {Pair(row["from_user_id"], row["to_user_id"]): _edge_in(row) for row in rows}
 
     async def _still_differing(self, pairs: Sequence[DifferingPair]) -> list[DifferingPair]:
         """Those of the pairs that still differ when they are read again. A change during these
@@ -225,7 +225,7 @@ async def comparison_on(connection: Connection) -> Comparison:
 def _end(
     direction: Direction, last_row: Record, rows: int, limit: int, last_user: int
 ) -> Key | None:
-    """The key after which a comparison goes on, None at the end."""
+    """The key after which the next part begins; None at the end of the table."""
     if rows == limit:
         source, target = last_row["from_user_id"], last_row["to_user_id"]
         return Key(source, target) if direction is Direction.FORWARD else Key(target, source)

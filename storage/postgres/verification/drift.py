@@ -79,7 +79,7 @@ class Drifts:
         """Record a group member whose group does not exist."""
         self._add(DriftKind.GROUP_MEMBER, f"{lost.owner}: {lost.member} in {lost.group}")
 
-    def found(self) -> tuple[Drift, ...]:
+    def summary(self) -> tuple[Drift, ...]:
         return tuple(
             Drift(kind, self._counts[kind], tuple(self._examples[kind]))
             for kind in DriftKind

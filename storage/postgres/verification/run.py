@@ -120,7 +120,7 @@ class VerifyRun:
             self._rows[Direction.REVERSE],
             self._users,
             self._pending_edges,
-            self._drifts.found(),
+            self._drifts.summary(),
             self._repaired,
         )
 

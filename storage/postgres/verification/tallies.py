@@ -45,7 +45,7 @@ async def lasting_differences(
     The counts of a busy user change between computations, but a wrong count keeps its difference. A
     difference with another value each time comes from a change between two snapshots.
     """
-    found: dict[UserId, Tally] = {}
+    newest: dict[UserId, Tally] = {}
     previous = {tally.user: tally for tally in await compute(users)}
     for _ in range(COMPUTATIONS_MAX - 1):
         if not previous:
@@ -54,11 +54,11 @@ async def lasting_differences(
         with_lasting = {
             user: _with_differences_of(previous[user], tally) for user, tally in current.items()
         }
-        found = {
-            user: tally for user, tally in found.items() if user not in previous
+        newest = {
+            user: tally for user, tally in newest.items() if user not in previous
         } | with_lasting
         previous = {user: tally for user, tally in current.items() if tally != with_lasting[user]}
-    return [tally for tally in found.values() if tally.stored != tally.true]
+    return [tally for tally in newest.values() if tally.stored != tally.true]
 
 
 def _with_differences_of(previous: Tally, current: Tally) -> Tally:
