@@ -101,6 +101,8 @@ class EventSettings:
     """For how long after the subscriber's last read."""
     subscriptions_max: int = 20_000
     """Maximum number of concurrent subscriptions in a process."""
+    whispers_hidden: bool = False
+    """Whether whispers are hidden from their targets, whose feeds do not contain them then."""
 
 
 @dataclass(frozen=True, slots=True)

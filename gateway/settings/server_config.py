@@ -7,6 +7,7 @@ from devstack.state import Running, State, find_running
 from gateway.settings.declarations.caches import Caches
 from gateway.settings.declarations.clients import Streams
 from gateway.settings.declarations.events import Events
+from gateway.settings.declarations.relationships import Relationships
 from gateway.settings.declarations.servers import Postgres, Servers
 from gateway.settings.environment import ConfigurationError, Environ, read
 from gateway.settings.fields import revealed
@@ -90,6 +91,7 @@ def storage_settings(environ: Environ, state: Path, space: str) -> StorageSettin
             events.feed_max,
             events.feed_kept_s,
             streams.subscriptions_max,
+            read(Relationships, environ).whispers_hidden,
         ),
     )
 

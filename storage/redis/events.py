@@ -58,10 +58,14 @@ class Kept:
 class RedisEvents:
     """Writes and reads the log."""
 
-    def __init__(self, redis: Redis, keys: Keys, kept: Kept) -> None:
+    def __init__(
+        self, redis: Redis, keys: Keys, kept: Kept, *, whispers_hidden: bool = False
+    ) -> None:
+        """`whispers_hidden`: whether whispers are hidden from their targets."""
         self._redis = redis
         self._keys = keys
         self._kept = kept
+        self._whispers = not whispers_hidden
 
     @property
     def kept_s(self) -> int:
@@ -85,8 +89,11 @@ class RedisEvents:
             )
             packed = _packed(event)
             # Entries that a user must not see would push others out of their feed.
-            readers = [end for end in event.ends if event_type_for(event, end) is not None]
-            commands += [self._to_feed(end, packed) for end in readers]
+            commands += [
+                self._to_feed(end, packed)
+                for end in event.ends
+                if event_type_for(event, end, whispers=self._whispers) is not None
+            ]
         oldest_ms = max(0, now_ms - kept.lane_s * 1000)
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
         commands.append(notification(self._keys, [end for event in events for end in event.ends]))

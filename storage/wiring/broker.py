@@ -20,7 +20,12 @@ def broker_of(settings: StorageSettings, servers: Servers) -> Broker:
     return Broker(
         lanes=ArqLanes(servers.broker, settings.space),
         erasures=ArqErasures(servers.broker, settings.space),
-        events=RedisEvents(servers.broker, Keys(settings.space), kept),
+        events=RedisEvents(
+            servers.broker,
+            Keys(settings.space),
+            kept,
+            whispers_hidden=settings.events.whispers_hidden,
+        ),
     )
 
 

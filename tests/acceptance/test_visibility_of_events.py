@@ -12,7 +12,7 @@ from graph.edge import UserId
 from resolvers.policy import Policy
 from storage.erasure import BatchResult
 from storage.settings import StorageSettings
-from storage.stores import Stores
+from storage.stores import Stores, open_stores
 from tests.acceptance.test_account_states import change_state
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows
@@ -298,6 +298,28 @@ async def test_hidden_changes_by_others_are_not_in_a_feed(
         await change(live, stores, BEN, "followUser", ANNA)
         await change(live, stores, BEN, "updateFollow", ANNA, ", closeFollow: true")
         assert await stores.servers.redis.pipe([("XLEN", feed)]) == [2]
+
+
+async def test_hidden_whispers_are_not_in_the_feed_of_their_target(
+    storage_settings: StorageSettings,
+) -> None:
+    """A client could find them there by guessing cursors, and they would displace other events."""
+    events = replace(storage_settings.events, whispers_hidden=True)
+    feeds = [f"kith:public:feed:{user}" for user in (ANNA, BEN)]
+    lengths = [("XLEN", feed) for feed in feeds]
+    policy = Policy(whispers_hidden=True)
+    async with (
+        open_stores(replace(storage_settings, events=events)) as stores,
+        live_gateway(storage_settings, policy=policy) as live,
+        subscribed_to_events(live, stores, ANNA, BEN),
+    ):
+        await change(live, stores, BEN, "followUser", ANNA, ", visibility: WHISPER")
+        await change(live, stores, BEN, "updateFollow", ANNA, ", closeFollow: true")
+        await change(live, stores, BEN, "unfollowUser", ANNA)
+        assert await stores.servers.redis.pipe(lengths) == [1, 4]
+        await change(live, stores, BEN, "followUser", ANNA, ", visibility: WHISPER")
+        await change(live, stores, BEN, "updateFollow", ANNA, ", visibility: PUBLIC")
+        assert await stores.servers.redis.pipe(lengths) == [2, 6], "it was made public"
 
 
 async def test_the_cursor_of_a_resync_is_not_the_cursor_of_an_event(

@@ -203,6 +203,22 @@ async def test_a_subscriber_behind_a_trimmed_feed_learns_that_events_were_lost(
     assert (await small_streams.broker.events.after(SEVEN, batch.cursor, 10)).lost is False
 
 
+async def test_hidden_whispers_push_no_events_out_of_the_feed_of_their_target(
+    storage_settings: StorageSettings,
+) -> None:
+    events = replace(storage_settings.events, feed_max=100, whispers_hidden=True)
+    async with open_stores(replace(storage_settings, events=events)) as hiding:
+        follow, *others = await some_changes(hiding, 400)
+        whispers = [
+            replace(change, edge=replace(change.edge, kind=Kind.WHISPER)) for change in others
+        ]
+        cursor = await hiding.broker.events.open(SEVEN)
+        await hiding.broker.events.publish(LANE, [follow, *whispers], 0)
+        batch = await hiding.broker.events.after(SEVEN, cursor, 10)
+        assert [one.event.source for one in batch.events] == [1000]
+        assert not batch.lost
+
+
 async def test_every_command_names_one_key_and_the_notification_is_last(stores: Stores) -> None:
     """A cluster may send each command to another node. A notified subscriber must find the
     events."""

@@ -236,8 +236,9 @@ def test_every_setting_of_the_policy_is_read() -> None:
         "KITH_UNDO_S": "60",
         "KITH_FRESHNESS_WAIT_MS": "0",
     }
-    policy = read_config(NO_STATE, "public", environ={**SERVERS, **environ}).policy
-    assert policy == Policy(
+    config = read_config(NO_STATE, "public", environ={**SERVERS, **environ})
+    assert config.storage.events.whispers_hidden
+    assert config.policy == Policy(
         following_max=5,
         blocks_max=6,
         pace=Pace(interval_us=1_000_000, burst=7),

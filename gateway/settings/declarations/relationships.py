@@ -56,7 +56,8 @@ class Relationships(Group):
     whispers_hidden: Switch = switch(
         "KITH_WHISPERS_HIDDEN_FROM_TARGET",
         False,
-        "whether a [whisper](whispers.md) is hidden from the followed user too",
+        "whether a [whisper](whispers.md) is hidden from the followed user too; set it for workers"
+        " too, which then keep whispers out of that user's events",
     )
     undo_s: WholeNumber = number(
         "KITH_UNDO_S",
