@@ -55,6 +55,18 @@ class Event:
     def ends(self) -> tuple[UserId, UserId]:
         return self.source, self.target
 
+    @property
+    def changes_counts(self) -> bool:
+        """Whether a public follow began or ended, so that the counts of both ends changed that
+        others may see."""
+        return (self.kind_before is Kind.FOLLOW) is not (self.kind_after is Kind.FOLLOW)
+
+    @property
+    def changes_block(self) -> bool:
+        """Whether a block began or ended, so that the target's access to the source's lists
+        changed."""
+        return (self.kind_before is Kind.BLOCK) is not (self.kind_after is Kind.BLOCK)
+
 
 _SHOWS_EDGE = frozenset(
     {

@@ -19,10 +19,10 @@ from graph.event import Event, EventType, event_type_for, is_hidden_by_absence
 from graph.list_kind import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
-from resolvers.access import deciding_users, load_totals
+from resolvers.access import load_totals
 from resolvers.new_followers import count_new_followers
 from resolvers.scope import Scope
-from storage.ports.events import FeedBatch
+from storage.ports.events import FeedBatch, Woken
 from storage.ports.reader import Check
 
 T = TypeVar("T")
@@ -32,8 +32,9 @@ Seen: TypeAlias = tuple[Relation, Millis | None]
 
 BATCH = 100
 READ_COST = 150
-"""The cost of a read that finds no change, in the unit of `schema.weights`. Others are charged as
-events."""
+"""The cost of a read that finds no change, in the unit of `schema.weights`, if the viewer's own
+change caused it. A charge for a change by others would reveal that they made one. Reads that find a
+change are charged as events."""
 NEW_FOLLOWERS_COST = 1_000
 """The cost of counting the viewer's new followers, besides: a page of up to 1,000 entries."""
 
@@ -67,7 +68,7 @@ async def relationship_events(
     scope.require_notified_absences()
     position = None if after is None else checked_feed_cursor("after", after)
     feeds = scope.stores.changes.feeds
-    with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
+    with scope.stores.changes.subscriptions.open(viewer=viewer) as subscription:
         if position is None:
             position = await feeds.open(viewer)
         while True:
@@ -114,15 +115,15 @@ async def relation_changed(
     scope.require_notified_absences()
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
-    with scope.stores.changes.subscriptions.open(viewer, viewer=viewer) as subscription:
+    with scope.stores.changes.subscriptions.open(viewer=viewer) as subscription:
         while True:
-            await subscription.wait_for_change()
+            woken = await subscription.wait_for_change()
             now = await when_available(partial(_relations_seen, scope, viewer, others))
             changed = {other: seen for other, seen in now.items() if shown.get(other) != seen}
             shown |= changed
             if changed:
                 yield [(other, relation) for other, (relation, _) in changed.items()]
-            else:
+            elif woken is Woken.BY_OWN:
                 scope.debit(READ_COST + len(others))
 
 
@@ -143,22 +144,25 @@ async def _relations_seen(
 async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, None]:
     """Yield `user` at first and whenever the counts that the viewer can see have changed.
 
-    At most once in `scope.policy.counts_every_s`; the last change is always reported. Raises as
-    `relationship_events` does, but does not require a viewer.
+    At most once in `scope.policy.counts_every_s`; the last change is always reported. Reads that
+    find no change are as rare, or charged. Raises as `relationship_events` does, but does not
+    require a viewer.
     """
     scope.require_notified_absences()
     shown: Sequence[int | None] | None = None
-    # The viewer's access depends on their relation to the user, and on their own blocks.
-    users = deciding_users(scope, [user])
-    with scope.stores.changes.subscriptions.open(*users, viewer=scope.viewer) as subscription:
+    # Opened as the viewer too, whose access depends on their own relation to the user.
+    with scope.stores.changes.subscriptions.open(
+        user, viewer=scope.viewer, sees_everything=scope.sees_everything
+    ) as subscription:
         while True:
-            await subscription.wait_for_change()
+            woken = await subscription.wait_for_change()
             now = await when_available(partial(_visible_counts, scope, user))
-            if now == shown:
+            if now != shown:
+                shown = now
+                yield user
+            elif woken is Woken.BY_OWN:
                 scope.debit(READ_COST + NEW_FOLLOWERS_COST * (user == scope.viewer))
                 continue
-            shown = now
-            yield user
             await asyncio.sleep(scope.policy.counts_every_s)
 
 

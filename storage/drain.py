@@ -188,9 +188,7 @@ class Drain:
                 published, _ = _split(found, await self._caches.update_after_drain(found.changes))
                 # The log has these events already. A subscriber they woke may have read a stale
                 # cache.
-                await self._events.notify(
-                    end for change in published.changes for end in change.pair
-                )
+                await self._events.notify_again(published.changes)
                 await self._outbox.acknowledge_parked(lane, published.ids)
                 await self._acknowledged(published)
             if is_last:

@@ -6,13 +6,14 @@ a slow reader costs no memory, and frequent changes are combined.
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
-from itertools import islice
+from dataclasses import dataclass
+from itertools import chain, islice
 
-from graph.edge import UserId
+from graph.edge import Pair, UserId
 from graph.errors import Overloaded
+from storage.ports.events import Woken
 
 LIVE_EVENTS = "Live events"
 
@@ -29,28 +30,71 @@ OF_VIEWER_MIN = 100
 change of their relations wakes all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """Whose subscriptions must look for changes."""
+
+    public: Sequence[UserId] = ()
+    """Something changed that others may see of these users."""
+    own: Sequence[UserId] = ()
+    """Something changed that these users may see as viewers."""
+    hidden: Sequence[UserId] = ()
+    """Something changed about these users that only they, or one other user, may see."""
+    blocks: Sequence[Pair] = ()
+    """The source blocks or unblocks the target, who can or cannot open the source's lists now."""
+    absences: Sequence[UserId] = ()
+    """The users' lists may contain an account that has become absent or active."""
+    everybody: bool = False
+    """Anything may have changed."""
+
+
 class Subscription:
     """One subscription. It starts woken, so that earlier changes are not missed."""
 
-    __slots__ = ("_changed",)
+    __slots__ = ("_changed", "_woken")
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
+        self._woken = Woken.NOT
+        self.wake(Woken.BY_OTHERS)
+
+    def wake(self, woken: Woken) -> None:
+        self._woken = max(self._woken, woken)
         self._changed.set()
 
-    def wake(self) -> None:
-        self._changed.set()
-
-    async def wait_for_change(self, within_s: float | None = None) -> bool:
-        """Wait until something may have changed since the last return, or for `within_s`. Returns
-        whether it may have."""
+    async def wait_for_change(self, within_s: float | None = None) -> Woken:
+        """Wait until something may have changed since the last return, or for `within_s`."""
         if not self._changed.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(within_s):
                     await self._changed.wait()
-        may_differ = self._changed.is_set()
+        woken, self._woken = self._woken, Woken.NOT
         self._changed.clear()
-        return may_differ
+        return woken
+
+
+class _Index:
+    """Subscriptions by user."""
+
+    def __init__(self) -> None:
+        self._by_user: dict[UserId, set[Subscription]] = {}
+
+    def of(self, user: UserId) -> Set[Subscription]:
+        return self._by_user.get(user, _NONE)
+
+    def add(self, users: Iterable[UserId], subscription: Subscription) -> None:
+        for user in users:
+            self._by_user.setdefault(user, set()).add(subscription)
+
+    def discard(self, users: Iterable[UserId], subscription: Subscription) -> None:
+        for user in users:
+            waiting = self._by_user.get(user, set())
+            waiting.discard(subscription)
+            if not waiting:
+                self._by_user.pop(user, None)
+
+
+_NONE: Set[Subscription] = frozenset()
 
 
 class Subscriptions:
@@ -63,44 +107,50 @@ class Subscriptions:
     def __init__(self, listen: Callable[["Subscriptions"], Awaitable[None]], limit: int) -> None:
         self._listen = listen
         self._limit = limit
-        self._waiting: dict[UserId, set[Subscription]] = {}
-        self._for_all: set[Subscription] = set()
-        self._count = 0
         self._limit_of_viewer = max(OF_VIEWER_MIN, limit // OF_VIEWER_SHARE)
-        self._of_viewers: Counter[UserId] = Counter()
-        self._to_wake: dict[Subscription, None] = {}
+        self._open: set[Subscription] = set()
+        self._for_all: set[Subscription] = set()
+        self._of_viewers = _Index()
+        self._to_public = _Index()
+        """By user: subscriptions to what others may see of the user."""
+        self._to_hidden = _Index()
+        """By user: subscriptions that see everything, to what others may not see of the user."""
+        self._to_wake: dict[Subscription, Woken] = {}
         """Those that are not woken yet although something may have changed, in order."""
         self._waking: asyncio.Handle | None = None
         self._listening: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._open)
 
     @contextmanager
-    def open(self, *users: UserId, viewer: UserId | None = None) -> Iterator[Subscription]:
-        """A subscription of `viewer` to changes of any of `users`, for the block.
+    def open(
+        self, *users: UserId, viewer: UserId | None = None, sees_everything: bool = False
+    ) -> Iterator[Subscription]:
+        """A subscription of `viewer`, for the block: to the viewer's own changes, and to what
+        others may see of `users`; with `sees_everything`, to all changes of `users`.
 
         Raises:
             Overloaded: there are `limit` subscriptions already, or too many of this viewer.
         """
-        if viewer is not None and self._of_viewers[viewer] >= self._limit_of_viewer:
+        viewers = () if viewer is None else (viewer,)
+        if any(len(self._of_viewers.of(one)) >= self._limit_of_viewer for one in viewers):
             message = f"You have {self._limit_of_viewer} subscriptions here, the maximum."
             raise Overloaded(LIVE_EVENTS, f"{message} End some of them.")
+        indexed = (
+            (self._of_viewers, viewers),
+            (self._to_public, users),
+            (self._to_hidden, users if sees_everything else ()),
+        )
         subscription = self._opened()
-        if viewer is not None:
-            self._of_viewers[viewer] += 1
-        for user in users:
-            self._waiting.setdefault(user, set()).add(subscription)
+        for index, keys in indexed:
+            index.add(keys, subscription)
         try:
             yield subscription
         finally:
-            self._count -= 1
-            if viewer is not None:
-                self._of_viewers[viewer] -= 1
-                if not self._of_viewers[viewer]:
-                    del self._of_viewers[viewer]
-            for user in users:
-                self._forget(user, subscription)
+            self._open.discard(subscription)
+            for index, keys in indexed:
+                index.discard(keys, subscription)
 
     @contextmanager
     def open_for_all(self) -> Iterator[Subscription]:
@@ -110,46 +160,55 @@ class Subscriptions:
         try:
             yield subscription
         finally:
-            self._count -= 1
+            self._open.discard(subscription)
             self._for_all.discard(subscription)
 
     def _opened(self) -> Subscription:
-        if self._count >= self._limit:
+        if len(self._open) >= self._limit:
             raise Overloaded(
                 LIVE_EVENTS,
                 f"This server has {self._limit} subscriptions, the maximum. Try again later.",
             )
         if self._listening is None or self._listening.done():
             self._listening = asyncio.ensure_future(self._listen(self))
-        self._count += 1
-        return Subscription()
+        subscription = Subscription()
+        self._open.add(subscription)
+        return subscription
 
-    def _forget(self, user: UserId, subscription: Subscription) -> None:
-        waiting = self._waiting.get(user, set())
-        waiting.discard(subscription)
-        if not waiting:
-            self._waiting.pop(user, None)
-
-    def wake(self, users: Iterable[UserId]) -> None:
-        """Wake the subscriptions to these users: some now, the others in the next iterations of the
-        event loop."""
-        for user in users:
-            self._to_wake.update(dict.fromkeys(self._waiting.get(user, ())))
-        self._to_wake.update(dict.fromkeys(self._for_all))
+    def wake(self, notification: Notification) -> None:
+        """Wake the subscriptions that it concerns: some now, the others in the next iterations of
+        the event loop."""
+        absences = notification.absences
+        for user in chain(notification.public, absences):
+            self._wake_later(self._to_public.of(user))
+        for user in notification.hidden:
+            self._wake_later(self._to_hidden.of(user))
+        for user in absences:
+            self._wake_later(self._of_viewers.of(user))
+        for blocker, blocked in notification.blocks:
+            self._wake_later(self._to_public.of(blocker) & self._of_viewers.of(blocked))
+        self._wake_later(self._for_all)
+        for user in notification.own:
+            self._to_wake.update(dict.fromkeys(self._of_viewers.of(user), Woken.BY_OWN))
         if self._waking is None:
             self._wake_some()
+
+    def _wake_later(self, subscriptions: Iterable[Subscription]) -> None:
+        for subscription in subscriptions:
+            self._to_wake.setdefault(subscription, Woken.BY_OTHERS)
 
     def _wake_some(self) -> None:
         self._waking = None
         for subscription in list(islice(self._to_wake, WOKEN_AT_ONCE)):
-            del self._to_wake[subscription]
-            subscription.wake()
+            subscription.wake(self._to_wake.pop(subscription))
         if self._to_wake:
             self._waking = asyncio.get_running_loop().call_soon(self._wake_some)
 
     def wake_all(self) -> None:
         """Wake all subscriptions."""
-        self.wake(self._waiting)
+        self._wake_later(self._open)
+        if self._waking is None:
+            self._wake_some()
 
     async def close(self) -> None:
         """Stop listening."""

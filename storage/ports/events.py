@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
 
 from graph.edge import UserId
@@ -75,12 +76,22 @@ class ChangeFeed(Protocol):
         ...
 
 
+class Woken(IntEnum):
+    """What ended a wait for changes."""
+
+    NOT = 0
+    """The time is over."""
+    BY_OTHERS = 1
+    """Something may have changed. The viewer may not know what, unless they see its result."""
+    BY_OWN = 2
+    """A change of the viewer's own relations or settings, which the viewer may see."""
+
+
 class Subscription(Protocol):
     """Waits for changes of some users."""
 
-    async def wait_for_change(self, within_s: float | None = None) -> bool:
-        """Wait until something may have changed since the last return, or for `within_s`. Returns
-        whether it may have."""
+    async def wait_for_change(self, within_s: float | None = None) -> Woken:
+        """Wait until something may have changed since the last return, or for `within_s`."""
         ...
 
 
@@ -88,9 +99,10 @@ class Subscriptions(Protocol):
     """The subscriptions of this process to changes of users."""
 
     def open(
-        self, *users: UserId, viewer: UserId | None = None
+        self, *users: UserId, viewer: UserId | None = None, sees_everything: bool = False
     ) -> AbstractContextManager[Subscription]:
-        """A subscription of `viewer` to changes of any of `users`, for a block.
+        """A subscription of `viewer`, for a block: to the viewer's own changes, and to what others
+        may see of `users`; with `sees_everything`, to all changes of `users`.
 
         Raises:
             Overloaded: this process has its maximum number of subscriptions, or of this viewer's.

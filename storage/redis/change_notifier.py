@@ -6,12 +6,10 @@ It has a connection of its own because a blocking read would delay all requests 
 import asyncio
 import logging
 import random
-from array import array
 from collections.abc import Callable
 
-from graph.edge import UserId
-from storage.redis.events import ABSENCES, EVERYBODY, NOTIFICATIONS_MAX
 from storage.redis.keys import Keys
+from storage.redis.notifications import NOTIFICATIONS_MAX, notification_from
 from storage.redis.wire import Wire
 from storage.subscriptions import Subscriptions
 
@@ -24,7 +22,7 @@ PAUSE_S_MAX = 5.0
 
 
 class ChangeNotifier:
-    """Wakes the subscriptions of the users that the notifier's stream names.
+    """Wakes the subscriptions that the notifications in the stream concern.
 
     `wire` must be unshared, with a reply deadline above `BLOCK_MS`.
 
@@ -77,21 +75,16 @@ class ChangeNotifier:
         ((_, entries),) = reply
         if len(entries) >= NOTIFICATIONS_MAX:
             self._wake_all(subscriptions)  # earlier entries may have been trimmed
-        for _, (kind, packed) in entries:
-            if kind == EVERYBODY:
+        for _, fields in entries:
+            notification = notification_from(fields)
+            if notification.everybody:
                 self._wake_all(subscriptions)
                 continue
-            if kind == ABSENCES:
+            if notification.absences:
                 self._expire()
-            subscriptions.wake(_users(packed))
+            subscriptions.wake(notification)
         return bytes(entries[-1][0])
 
     def _wake_all(self, subscriptions: Subscriptions) -> None:
         self._expire()
         subscriptions.wake_all()
-
-
-def _users(packed: bytes) -> list[UserId]:
-    users = array("q")
-    users.frombytes(packed)
-    return list(map(UserId, users))

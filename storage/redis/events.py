@@ -5,14 +5,13 @@ Events are delivered at least once, and in order for each target.
 * `events(group)`: the change feed, a stream for each group of lanes. Trimmed by length and by age.
 * `feed(user)`: the events of one user, from their first subscription until some time after the
   last. Most users have no feed.
-* `notifier`: the change notifier's stream, one entry per batch: the users who changed, or that
-  all users may have changed. It wakes the subscriptions of all processes.
+* `notifier`: the change notifier's stream, one entry per batch: whom the changes concern. It wakes
+  the subscriptions of all processes.
 
 Every command names one key. The notifier's entry comes last, so that its readers find the events.
 """
 
 import contextlib
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -27,16 +26,9 @@ from storage.ports.edges import EdgeChange
 from storage.ports.events import FeedBatch, FeedEvent
 from storage.redis.connection import Redis, unlink_all
 from storage.redis.keys import Keys
+from storage.redis.notifications import notification_of, notify_command
 from storage.redis.wire import Command
-
-NOTIFICATIONS_MAX = 1_000
-"""Length of the notifier's stream. A listener that is further behind wakes all its
-subscriptions."""
-
-_TRIMMED = ("MAXLEN", "~", NOTIFICATIONS_MAX)
-USERS, ABSENCES, EVERYBODY = b"users", b"absences", b"everybody"
-"""The kinds of notifier entries. ABSENCES: the users' lists may contain an account that has become
-absent or active."""
+from storage.subscriptions import Notification
 
 _PACKED = Struct("<5q4B")
 _EVENT = b"event"
@@ -96,7 +88,7 @@ class RedisEvents:
             ]
         oldest_ms = max(0, now_ms - kept.lane_s * 1000)
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
-        commands.append(notification(self._keys, [end for event in events for end in event.ends]))
+        commands.append(self._notify_command(events))
         await self._redis.pipe(commands)
 
     async def publish_end(self, end: BulkEnd) -> None:
@@ -110,9 +102,12 @@ class RedisEvents:
         await self._redis.pipe(
             [
                 ("XADD", key, "MAXLEN", "~", self._kept.lane_entries, "*", *fields),
-                notification(self._keys, ()),
+                notify_command(self._keys, Notification()),
             ]
         )
+
+    def _notify_command(self, events: Sequence[Event]) -> Command:
+        return notify_command(self._keys, notification_of(events, whispers=self._whispers))
 
     def _to_feed(self, user: UserId, packed: bytes) -> Command:
         feed, limit = self._keys.feed(user), self._kept.feed_entries
@@ -161,11 +156,16 @@ class RedisEvents:
         events = list(_events(entries[1:]))
         return FeedBatch(events, _text(entries[-1][0]), more=len(entries) > limit)
 
-    async def notify(self, users: Iterable[UserId], field: bytes = USERS) -> None:
-        """Wake the subscriptions to these users. If Redis is unavailable, listeners look for
-        changes when they reconnect."""
+    async def notify(self, notification: Notification) -> None:
+        """Wake the subscriptions that the notification concerns. If Redis is unavailable, listeners
+        look for changes when they reconnect."""
         with contextlib.suppress(Unavailable):
-            await self._redis.pipe([notification(self._keys, users, field)])
+            await self._redis.pipe([notify_command(self._keys, notification)])
+
+    async def notify_again(self, changes: Iterable[EdgeChange]) -> None:
+        """Wake the subscriptions that these changes concern, whose events are in the log."""
+        with contextlib.suppress(Unavailable):
+            await self._redis.pipe([self._notify_command(list(map(event_of, changes)))])
 
     async def resync(self) -> None:
         """Delete all feeds and wake all subscriptions, after changes that did not go through the
@@ -175,7 +175,7 @@ class RedisEvents:
             Unavailable: Redis cannot be reached.
         """
         await unlink_all(self._redis, self._keys.feeds)
-        await self._redis.pipe([("XADD", self._keys.notifier, *_TRIMMED, "*", EVERYBODY, b"")])
+        await self._redis.pipe([notify_command(self._keys, Notification(everybody=True))])
 
     async def oldest_ms(self) -> dict[Lane, int]:
         """The time of the oldest entry in each stream of the change feed. Empty ones are left out.
@@ -194,12 +194,6 @@ class RedisEvents:
 
     def _expire_command(self, feed: str) -> Command:
         return ("EXPIRE", feed, self._kept.feed_s)
-
-
-def notification(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
-    """A command that wakes the subscribers of these users in every process."""
-    ids = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.notifier, *_TRIMMED, "*", field, ids)
 
 
 def event_of(change: EdgeChange) -> Event:

@@ -11,9 +11,10 @@ from graph.receipt import IdempotentRequest, ReceiptExists
 from storage.cache.lease import Closing, closed_while_written, invalidate
 from storage.ports.accounts import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.connection import KeyKind, Redis
-from storage.redis.events import ABSENCES, RedisEvents
+from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
 from storage.shielded_tasks import ShieldedTasks
+from storage.subscriptions import Notification
 
 NEIGHBOURS_MAX = 20_000
 """In each direction, and for notes. The cached totals of other users expire within minutes."""
@@ -79,7 +80,7 @@ class WriteThroughAccountStates:
         finally:
             # Also if nothing has changed: a repeated request may follow one that was cancelled
             # here.
-            await self._events.notify([user], ABSENCES)
+            await self._events.notify(Notification(absences=[user]))
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
             with contextlib.suppress(Unavailable):
@@ -92,4 +93,4 @@ class WriteThroughAccountStates:
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]
             await invalidate(self._redis, self._keys.all_profiles(some), KeyKind.TOTALS)
-            await self._events.notify(some, ABSENCES)
+            await self._events.notify(Notification(absences=some))

@@ -14,6 +14,7 @@ from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
 from storage.shielded_tasks import ShieldedTasks
+from storage.subscriptions import Notification
 
 
 class WriteThroughAccounts:
@@ -55,7 +56,7 @@ class WriteThroughAccounts:
 
     async def announce_again(self, user: UserId) -> bool:
         is_updated = await invalidate(self._redis, [self._keys.profile(user)], KeyKind.ACCOUNTS)
-        await self._events.notify([user])
+        await self._events.notify(Notification([user], own=[user]))
         return is_updated
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
@@ -71,4 +72,4 @@ class WriteThroughAccounts:
         finally:
             # A privacy change can change what other users may see, so their subscriptions must look
             # again.
-            await self._events.notify([user])
+            await self._events.notify(Notification([user], own=[user]))

@@ -10,6 +10,7 @@ from graph.receipt import IdempotentRequest
 from storage.ports.own_data import SeenFollowers
 from storage.redis.events import RedisEvents
 from storage.shielded_tasks import ShieldedTasks
+from storage.subscriptions import Notification
 
 
 class WriteThroughSeenFollowers:
@@ -39,5 +40,5 @@ class WriteThroughSeenFollowers:
         marked = await self._inner.mark(user, until, request, pace)
         # Also if nothing has changed: the process that changed it may have died before this.
         if marked.outcome not in REJECTIONS:
-            await self._events.notify([user])
+            await self._events.notify(Notification(own=[user]))
         return marked

@@ -100,7 +100,6 @@ async def all_idle(stores: Stores) -> bool:
     """Whether all subscriptions have read once and wait, and the change notifier is connected."""
     subscriptions = stores.changes.subscriptions
     assert isinstance(subscriptions, Subscriptions)
-    by_user = subscriptions._waiting.values()
-    all_wait = not any(one._changed.is_set() for of_user in by_user for one in of_user)
+    all_wait = not any(one._changed.is_set() for one in subscriptions._open)
     opened = (await stores.servers.redis.pipe([("EXISTS", f"kith:public:feed:{SUBSCRIBERS}")]))[0]
     return bool(opened) and all_wait and await notifier_connections(stores) == 1

@@ -4,9 +4,11 @@ The queries are those of `test_never_readable`, which select every field of the 
 fields are compared, too.
 """
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -20,21 +22,37 @@ from graphql import (
     is_required_argument,
 )
 
-from graph.edge import Flags, Kind
+from graph.edge import Flags, Kind, UserId
 from graph.pace import Pace
+from resolvers import live
 from resolvers.policy import Policy
+from resolvers.scope import Scope
+from storage.ports.reader import Consistency
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_never_readable import QUERIES, TIME_DEPENDENT, TYPES
 from tests.support.edges import Said, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
+from tests.support.waiting import until
 
 ACTOR, TARGET, OTHER = 5, 1, 6
 """The user who makes a hidden change, the user whom it concerns, and another user."""
 
+WITNESS = 77
+"""A user without relations."""
+
 COMPARED_QUERIES = [query for query in QUERIES if not query.startswith(("{ node(", "{ nodes("))]
 """Without the queries that reach the same fields by `node` and `nodes`."""
+
+HIDING = Policy(
+    whispers_hidden=True, pace=Pace(interval_us=60_000_000, burst=300), counts_every_s=0.01
+)
+"""Whispers are hidden from their targets. The limits of changes refill slowly: two responses must
+not differ because a limit has refilled between them."""
+
+HIDE_LISTS = """mutation { updateRelationshipSettings(input: {
+  followingAudience: ONLY_ME, followersAudience: ONLY_ME }) { outcome } }"""
 
 Step = tuple[str, dict[str, Any]]
 
@@ -62,11 +80,16 @@ HIDDEN_CHANGES: dict[str, tuple[list[Step], list[Step]]] = {
 
 
 @pytest.fixture
+def storage_settings(storage_settings: StorageSettings) -> StorageSettings:
+    """Stores that hide whispers."""
+    events = replace(storage_settings.events, whispers_hidden=True)
+    return replace(storage_settings, events=events)
+
+
+@pytest.fixture
 async def gateway(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
-    """A gateway that hides whispers, without a limit of costs. The limits of changes refill slowly:
-    two responses must not differ because a limit has refilled between them."""
-    policy = Policy(whispers_hidden=True, pace=Pace(interval_us=60_000_000, burst=300))
-    async with running_gateway(storage_settings, policy, costs=ANY_COST) as running:
+    """A gateway that hides whispers, without a limit of costs."""
+    async with running_gateway(storage_settings, HIDING, costs=ANY_COST) as running:
         yield running
 
 
@@ -113,6 +136,118 @@ async def test_a_hidden_change_changes_no_response_to_others(
     after = await all_responses(gateway)
     for old, new in zip(before, after, strict=True):
         assert new == old
+
+
+Live = AsyncGenerator[object, None]
+
+
+class LiveReader:
+    """A subscription, and what its viewer is charged for reads that find no change."""
+
+    def __init__(self, stores: Stores, viewer: int, opened: Callable[[Scope], Live]) -> None:
+        scope = Scope(stores, UserId(viewer), HIDING, consistency=Consistency.FRESH)
+        self.charged: list[int] = []
+        scope.debit = self.charged.append
+        self.results = opened(scope)
+        self.received = 0
+
+    async def read(self) -> None:
+        async for _ in self.results:
+            self.received += 1
+
+
+@asynccontextmanager
+async def live_readers(stores: Stores, viewers: Sequence[int]) -> AsyncIterator[list[LiveReader]]:
+    """Subscriptions of the viewers to what the actor's changes may concern, each after its first
+    result."""
+    readers = [
+        LiveReader(stores, viewer, opened)
+        for viewer in viewers
+        for opened in (
+            lambda scope: live.counts_changed(scope, UserId(ACTOR)),
+            lambda scope: live.counts_changed(scope, UserId(TARGET)),
+            lambda scope: live.relation_changed(scope, [UserId(ACTOR)]),
+        )
+    ]
+    async with AsyncExitStack() as stack:
+        for reader in readers:
+            await stack.enter_async_context(aclosing(reader.results))
+        tasks = [asyncio.create_task(reader.read()) for reader in readers]
+
+        async def all_have_begun() -> bool:
+            return all(reader.received for reader in readers)
+
+        try:
+            await until(all_have_begun)
+            yield readers
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def assert_nothing_noticed(stores: Stores, readers: Sequence[LiveReader]) -> None:
+    """Assert that no reader was charged, or received more than its first result.
+
+    Notifications arrive in order: when a reader of a later change has been charged for it, those
+    before it have arrived.
+    """
+    last = LiveReader(stores, WITNESS, lambda scope: live.relation_changed(scope, [UserId(TARGET)]))
+
+    async def is_charged() -> bool:
+        return bool(last.charged)
+
+    async with aclosing(last.results):
+        reading = asyncio.create_task(last.read())
+        await until(lambda: has_begun(last))
+        await follows(stores, (WITNESS, WITNESS + 1))
+        await drain_all(stores)
+        await until(is_charged)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    assert [reader.charged for reader in readers] == [[]] * len(readers)
+    assert [reader.received for reader in readers] == [1] * len(readers)
+
+
+async def has_begun(reader: LiveReader) -> bool:
+    return bool(reader.received)
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize("name", HIDDEN_CHANGES)
+async def test_a_hidden_change_charges_no_subscriber(
+    gateway: Gateway, stores: Stores, name: str
+) -> None:
+    preparation, hidden_steps = HIDDEN_CHANGES[name]
+    await run_steps(gateway, stores, preparation)
+    async with live_readers(stores, (TARGET, OTHER)) as readers:
+        await run_steps(gateway, stores, hidden_steps)
+        await assert_nothing_noticed(stores, readers)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_change_in_lists_that_a_subscriber_may_not_open_charges_nothing(
+    gateway: Gateway, stores: Stores
+) -> None:
+    for user in (ACTOR, TARGET):
+        await gateway.data(HIDE_LISTS, user)
+    block, unblock = ("blockUser", ON_TARGET), ("unblockUser", ON_TARGET)
+    async with live_readers(stores, [OTHER]) as readers:
+        await run_steps(gateway, stores, [FOLLOW, block, unblock])
+        await assert_nothing_noticed(stores, readers)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_block_of_a_stranger_charges_no_subscriber(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """A blocked user may learn that the blocker's counts are hidden, and nothing if they were."""
+    await gateway.data(HIDE_LISTS, ACTOR)
+    stranger = 8
+    async with live_readers(stores, [stranger]) as readers:
+        for mutation in ("blockUser", "unblockUser"):
+            await run_steps(gateway, stores, [(mutation, {"userId": str(stranger)})])
+        await assert_nothing_noticed(stores, readers)
 
 
 MUTATIONS: dict[str, dict[str, Any]] = {

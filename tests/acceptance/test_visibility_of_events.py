@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from graph.account_state import AccountState
 from graph.edge import UserId
 from resolvers.policy import Policy
@@ -124,6 +125,29 @@ async def test_a_block_hides_the_relation_and_the_counts_from_a_blocked_subscrib
             result.append(await next_counts(counts))
         assert set(result) <= {(1, 0), (None, None)}
         assert await next_counts(others) == (1, 0)
+
+
+async def test_a_block_hides_the_counts_from_a_stranger_who_subscribes(
+    live: LiveGateway, stores: Stores
+) -> None:
+    async with live.socket(viewer=ANNA) as counts:
+        await subscribe(counts, COUNTS, BEN)
+        assert await next_counts(counts) == (0, 0)
+        await change(live, stores, BEN, "blockUser", ANNA)
+        assert await next_counts(counts) == (None, None)
+        await change(live, stores, BEN, "unblockUser", ANNA)
+        assert await next_counts(counts) == (0, 0)
+
+
+async def test_a_whisper_changes_the_counts_that_a_service_sees(
+    live: LiveGateway, stores: Stores
+) -> None:
+    headers = [("authorization", f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}")]
+    async with live.socket(additional_headers=headers) as counts:
+        await subscribe(counts, COUNTS, BEN)
+        assert await next_counts(counts) == (0, 0)
+        await change(live, stores, ANNA, "followUser", BEN, ", visibility: WHISPER")
+        assert await next_counts(counts) == (1, 0)
 
 
 async def test_a_deletion_hides_the_account_immediately_and_its_erasure_sends_unfollows(

@@ -5,9 +5,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from graph.edge import UserId
+from graph.edge import Pair, UserId
 from graph.errors import Overloaded
-from storage.subscriptions import WOKEN_AT_ONCE, Subscription, Subscriptions
+from storage.ports.events import Woken
+from storage.subscriptions import WOKEN_AT_ONCE, Notification, Subscription, Subscriptions
 from tests.support.loop_ticks import LoopTicks, loop_ticks
 
 ONE, TWO = UserId(1), UserId(2)
@@ -45,13 +46,41 @@ async def test_a_subscription_starts_woken_and_is_then_woken_by_its_users_only()
         subscriptions.open(ONE) as another_one,
     ):
         assert [await is_woken(waiter) for waiter in (one, two, another_one)] == [True] * 3
-        subscriptions.wake([ONE, ONE])
+        subscriptions.wake(Notification(public=[ONE, ONE]))
         assert [await is_woken(waiter) for waiter in (one, two, another_one)] == [True, False, True]
         assert not await is_woken(one)
         subscriptions.wake_all()
         assert [await is_woken(waiter) for waiter in (one, two)] == [True, True]
     assert len(subscriptions) == 0
-    subscriptions.wake([ONE])
+    subscriptions.wake(Notification(public=[ONE]))
+    await subscriptions.close()
+
+
+async def test_a_notification_wakes_only_the_subscriptions_that_it_concerns() -> None:
+    subscriptions = Subscriptions(Listener().listen, 10)
+    with (
+        subscriptions.open(viewer=ONE) as own,
+        subscriptions.open(TWO, viewer=ONE) as of_two,
+        subscriptions.open(TWO) as anonymous,
+        subscriptions.open(TWO, sees_everything=True) as service,
+    ):
+        everything = (own, of_two, anonymous, service)
+        quiet, others, by_own = Woken.NOT, Woken.BY_OTHERS, Woken.BY_OWN
+
+        async def woken_by(notification: Notification) -> list[Woken]:
+            subscriptions.wake(notification)
+            return [await subscription.wait_for_change(0) for subscription in everything]
+
+        assert await woken_by(Notification()) == [others] * 4, "they start woken"
+        assert await woken_by(Notification()) == [quiet] * 4
+        assert await woken_by(Notification(public=[TWO])) == [quiet, others, others, others]
+        assert await woken_by(Notification(own=[ONE])) == [by_own, by_own, quiet, quiet]
+        assert await woken_by(Notification([TWO], own=[ONE])) == [by_own, by_own, others, others]
+        assert await woken_by(Notification(hidden=[ONE, TWO])) == [quiet, quiet, quiet, others]
+        blocks = [Pair(TWO, ONE), Pair(ONE, TWO)]
+        assert await woken_by(Notification(blocks=blocks)) == [quiet, others, quiet, quiet]
+        assert await woken_by(Notification(absences=[ONE])) == [others, others, quiet, quiet]
+        assert await woken_by(Notification(absences=[TWO])) == [quiet, others, others, others]
     await subscriptions.close()
 
 
@@ -96,8 +125,8 @@ async def test_many_waiters_are_woken_over_several_iterations_of_the_event_loop(
             waiters.create_task(wait(ticks))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        subscriptions.wake([ONE])
-        subscriptions.wake([ONE])
+        subscriptions.wake(Notification(public=[ONE]))
+        subscriptions.wake(Notification(public=[ONE]))
     assert woken == 500
     assert ticks.most["woken"] <= WOKEN_AT_ONCE
     await subscriptions.close()
