@@ -17,6 +17,7 @@ from storage.drain import BATCH, Drain
 from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.postgres.outbox import ChangesRejected, LaneTaken, Outbox
 from storage.redis.connection import REDIS
+from storage.shielded_tasks import abandonable
 
 PAUSE_S = 0.01
 """Pause before retrying a lane that another process drains; one batch takes longer."""
@@ -159,15 +160,11 @@ class CatchUp:
         """The current task for a lane, shared by all its readers: it drains one batch, then reads
         the watermarks."""
         if lane not in self._rounds:
-            task = self._rounds[lane] = asyncio.create_task(self._advance(lane))
+            task = abandonable(asyncio.create_task(self._advance(lane)))
+            self._rounds[lane] = task
             self._running.add(task)
-            task.add_done_callback(self._ended)
+            task.add_done_callback(self._running.discard)
         return self._rounds[lane]
-
-    def _ended(self, task: "asyncio.Task[_Watermarks]") -> None:
-        self._running.discard(task)
-        if not task.cancelled():
-            task.exception()  # mark it as retrieved, in case no reader is left
 
     async def _advance(self, lane: Lane) -> _Watermarks:
         try:

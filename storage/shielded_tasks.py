@@ -17,6 +17,18 @@ CLOSE_S = 5.0
 """How long a stopping process waits for changes: the deadline of a statement."""
 
 
+def abandonable(task: "asyncio.Task[T]") -> "asyncio.Task[T]":
+    """Return the task. If it fails after all its waiters were cancelled, asyncio does not log that
+    its exception was never retrieved: their clients have left."""
+    task.add_done_callback(_retrieve_exception)
+    return task
+
+
+def _retrieve_exception(task: "asyncio.Task[Any]") -> None:
+    if not task.cancelled():
+        task.exception()
+
+
 class ShieldedTasks:
     """The running changes of a process: at most one a request, and batches of bulk operations.
     Each has its own deadlines."""
@@ -26,7 +38,8 @@ class ShieldedTasks:
 
     async def run(self, change: Coroutine[Any, Any, T]) -> T:
         """Return the change's result. If the caller is cancelled, the change continues."""
-        return await asyncio.shield(self.begin(change))
+        # Without a variable for the task: it would be a reference cycle with its exception.
+        return await asyncio.shield(abandonable(self.begin(change)))
 
     def begin(self, change: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Begin a change that nobody can cancel."""

@@ -36,6 +36,7 @@ from storage.ports.reader import (
 from storage.redis.connection import REDIS, Redis
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
+from storage.shielded_tasks import abandonable
 
 Lookup: TypeAlias = ValueLookup[Any, Any] | RelationLookup
 
@@ -220,9 +221,9 @@ class CacheReader:
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
         """The viewer's targets from the tables. Concurrent reads of one request share the read."""
-        if viewer not in self._filling:
-            self._filling[viewer] = asyncio.create_task(self._fill_pending(viewer))
         # Without a variable for the task: it would be a reference cycle with its exception.
+        if viewer not in self._filling:
+            self._filling[viewer] = abandonable(asyncio.create_task(self._fill_pending(viewer)))
         return await asyncio.shield(self._filling[viewer])
 
     async def _fill_pending(self, viewer: UserId) -> Collection[UserId]:
