@@ -9,10 +9,12 @@ shows, and a relation is the one that the list shows.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graph.edge import FOLLOWS, Kind, Millis, UserId
+from graph.edge import FOLLOWS, Millis, Pair, UserId
 from graph.list_kind import ListKind
 from graph.page import Page, Position, Window
-from graph.relation import SELF, Relation, RelationColumn, column_of, kinds_of
+from graph.relation import Relation, RelationColumn, column_of, kinds_of
+from resolvers.access import shows_whispers
+from resolvers.listed_relation import Evidence, OwnerLists
 from resolvers.scope import Scope
 from resolvers.shown_pages import Listed, ShownPages, is_unbounded
 from storage.ports.reader import Check, Consistency, RelationsOf
@@ -37,34 +39,35 @@ async def as_listed(
     if shown.reads_in_progress:
         await shown.wait()
     owners = shown.owners()
-    if user not in owners and owners.isdisjoint(others):
+    has_lists = user in owners
+    if not has_lists and owners.isdisjoint(others):
         return relations
     absent = await scope.absent()
     if user in absent:
         return relations
-    following, followers = shown.listed(_FOLLOWING, user), shown.listed(_FOLLOWERS, user)
+    own_lists = _lists_of(scope, shown, user)
     changed: dict[int, Relation] = {}
-    unsure: list[tuple[int, UserId, Relation]] = []
+    unsure: list[_Unsure] = []
     for place, (other, relation) in enumerate(zip(others, relations, strict=True)):
-        kinds, since, reverse_since = relation
-        if (
-            other in owners
-            or (following and _differs(kinds & 15, since, following, other))
-            or (followers and _differs(kinds >> 4 & 15, reverse_since, followers, other))
-        ):
-            evidence = _Evidence(
-                [(following, other), (shown.listed(_FOLLOWERS, other), user)],
-                [(followers, other), (shown.listed(_FOLLOWING, other), user)],
-            )
-            agreed = _agreed(relation, evidence, prefer_others_lists=prefer_others_lists)
-            if agreed != relation and other != user and other not in absent:
-                changed[place] = agreed
-                if _is_of_list(relation, agreed) and _shows_details(scope, user, other):
-                    unsure.append((place, other, relation))
+        is_owner = other in owners
+        if not (is_owner or (has_lists and own_lists.may_change(relation, other))):
+            continue
+        if other == user or other in absent:
+            continue
+        lists = [_lists_of(scope, shown, other), own_lists] if is_owner else [own_lists]
+        if prefer_others_lists:
+            lists.reverse()
+        shows_details = _shows_details(scope, user, other)
+        evidence = Evidence(Pair(user, other), lists, scope.viewer, shows_details)
+        agreed = evidence.agreed(relation)
+        if agreed != relation:
+            changed[place] = agreed
+            if shows_details and _is_of_list(relation, agreed):
+                unsure.append(_Unsure(place, relation, evidence))
     if not changed:
         return relations  # nearly always
     if unsure:
-        await _restore_details(scope, user, unsure, changed)
+        await _restore_details(scope, unsure, changed)
     return column_of([changed.get(place, loaded) for place, loaded in enumerate(relations)])
 
 
@@ -79,28 +82,33 @@ def _shows_details(scope: Scope, user: UserId, other: UserId) -> bool:
     return scope.sees_everything or scope.viewer in (user, other)
 
 
+class _Unsure(NamedTuple):
+    """A relation with a follow that was taken from a list."""
+
+    place: int
+    """Its index in the column."""
+    loaded: Relation
+    evidence: Evidence
+
+
 async def _restore_details(
-    scope: Scope,
-    user: UserId,
-    unsure: Sequence[tuple[int, UserId, Relation]],
-    changed: dict[int, Relation],
+    scope: Scope, unsure: Sequence[_Unsure], changed: dict[int, Relation]
 ) -> None:
     """Add the flags and the kind to follows in `changed` that were taken from a list, which shows
     neither flags nor whispers. They are read from the stored follow, if it began at the same time.
-
-    `unsure` names these follows: the index in `changed`, the other user, and the loaded relation.
     """
     viewer = scope.viewer
+    pairs = [evidence.pair for _, _, evidence in unsure]
     checks = [
-        Check(other, [user]) if other == viewer else Check(user, [other]) for _, other, _ in unsure
+        Check(other, [user]) if other == viewer else Check(user, [other]) for user, other in pairs
     ]
     stored = await scope.stores.reads.reader.read(
         viewer, RelationsOf(checks), consistency=Consistency.ROWS
     )
-    for (place, other, loaded), (row,) in zip(unsure, stored, strict=True):
-        # A reversed relation has no flags: they belong to `user`, who is not the viewer.
-        row = row.reversed if other == viewer else row
-        changed[place] = _as_stored(loaded, changed[place], row)
+    for (place, loaded, evidence), (row,) in zip(unsure, stored, strict=True):
+        # A reversed relation has no flags: they belong to the first user, who is not the viewer.
+        row = row.reversed if evidence.pair.target == viewer else row
+        changed[place] = evidence.agreed(_as_stored(loaded, changed[place], row))
 
 
 def _as_stored(loaded: Relation, agreed: Relation, row: Relation) -> Relation:
@@ -145,62 +153,26 @@ async def friends_as_listed(
 
 
 def _friends(scope: Scope, shown: ShownPages, owner: UserId, page: Page, *, is_whole: bool) -> Page:
-    following, followers = shown.listed(_FOLLOWING, owner), shown.listed(_FOLLOWERS, owner)
+    _, following, followers, _ = _lists_of(scope, shown, owner)
     lists = [listed for listed in (following, followers) if listed and listed.is_whole]
     entries = [entry for entry in page.entries if all(entry[1] in listed.dates for listed in lists)]
-    counts = scope.profiles.access_facts([owner], 1).counts[0]
-    shows_whispers = scope.sees_everything or owner == scope.viewer
-    has_whispers = shows_whispers and (counts.whispers or counts.whispered)
-    if is_whole and following and followers and len(lists) == 2 and not has_whispers:
-        dates = followers.dates
-        both = following.dates.keys() & dates.keys()
-        newest = [Position(max(following.dates[user], dates[user]), user) for user in both]
+    if is_whole and following and followers and len(lists) == 2:
+        friends = following.dates.keys() & followers.dates.keys()
+        counts = scope.profiles.access_facts([owner], 1).counts[0]
+        if following.shows_whispers and (counts.whispers or counts.whispered):
+            friends &= {user for _, user in entries}  # others in both lists may be whispers
+        dates = following.dates, followers.dates
+        newest = [Position(max(date[user] for date in dates), user) for user in friends]
         entries = sorted(newest, reverse=True)
     return page if tuple(entries) == page.entries else Page(tuple(entries), page.more)
 
 
-class _Evidence(NamedTuple):
-    """The lists that show each direction of a relation, each with the user to look for: first that
-    of the relation's first user, then that of the second."""
+def _lists_of(scope: Scope, shown: ShownPages, owner: UserId) -> OwnerLists:
+    """The lists of a user in the response."""
 
-    forward: list[tuple[Listed | None, UserId]]
-    reverse: list[tuple[Listed | None, UserId]]
+    def listed(kind: ListKind) -> Listed | None:
+        return shown.listed(kind, owner, shows_whispers=shows_whispers(scope, kind, owner))
 
-
-def _differs(kind: int, since: Millis, listed: Listed, other: UserId) -> bool:
-    """Whether a list may show another edge than this one."""
-    date = listed.dates.get(other)
-    return kind == Kind.FOLLOW and listed.is_whole if date is None else date != since
-
-
-def _agreed(relation: Relation, evidence: _Evidence, *, prefer_others_lists: bool) -> Relation:
-    if relation is SELF:
-        return relation
-    order = -1 if prefer_others_lists else 1
-    kind, since = _direction_as_listed(relation.kind, relation.since, evidence.forward[::order])
-    reverse_kind, reverse_since = _direction_as_listed(
-        relation.reverse_kind, relation.reverse_since, evidence.reverse[::order]
+    return OwnerLists(
+        owner, listed(ListKind.FOLLOWING), listed(ListKind.FOLLOWERS), listed(ListKind.FRIENDS)
     )
-    return Relation(kinds_of(kind, reverse_kind, relation.flags), since, reverse_since)
-
-
-_FOLLOWING, _FOLLOWERS = ListKind.FOLLOWING, ListKind.FOLLOWERS
-
-
-def _direction_as_listed(
-    kind: Kind, since: Millis, evidence: Sequence[tuple[Listed | None, UserId]]
-) -> tuple[Kind, Millis]:
-    """One direction of a relation, from the first list that shows the edge or rules it out.
-
-    The lists of other users show no whispers, so their absence rules out nothing. A block is in no
-    list.
-    """
-    for listed, user in evidence:
-        if listed is None or kind is Kind.BLOCK:
-            continue
-        date = listed.dates.get(user)
-        if date is not None:
-            return (kind, date) if kind is Kind.WHISPER else (Kind.FOLLOW, date)
-        if listed.is_whole:
-            return (Kind.NONE, Millis(0)) if kind is Kind.FOLLOW else (kind, since)
-    return kind, since

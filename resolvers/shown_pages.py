@@ -23,6 +23,8 @@ class Listed(NamedTuple):
     dates: Mapping[UserId, Millis]
     is_whole: bool
     """Whether these are all entries."""
+    shows_whispers: bool
+    """Whether entries may be whispers."""
 
 
 class ShownPages:
@@ -30,6 +32,7 @@ class ShownPages:
 
     __slots__ = (
         "_by_owner",
+        "_listed",
         "_ungrouped",
         "_waiters",
         "friend_reads_waiting",
@@ -51,6 +54,8 @@ class ShownPages:
         unbounded."""
         self._by_owner: dict[UserId, list[tuple[ListKind, Page, bool]]] = {}
         """The visible pages, each with whether it is the whole list."""
+        self._listed: dict[tuple[ListKind, UserId], Listed | None] = {}
+        """The answers of `listed` for the pages of `_by_owner`."""
         self._waiters: list[asyncio.Future[None]] = []
 
     def add(
@@ -111,6 +116,8 @@ class ShownPages:
     def owners(self) -> Set[UserId]:
         """The owners of the lists that the response shows."""
         ungrouped, self._ungrouped = self._ungrouped, []
+        if ungrouped:
+            self._listed.clear()
         for kind, owners, pages, accesses, is_unbounded in ungrouped:
             for owner, page, access in zip(owners, pages, accesses, strict=True):
                 if access is Access.VISIBLE:
@@ -118,8 +125,14 @@ class ShownPages:
                     self._by_owner.setdefault(owner, []).append((kind, page, is_whole))
         return self._by_owner.keys()
 
-    def listed(self, kind: ListKind, owner: UserId) -> Listed | None:
+    def listed(self, kind: ListKind, owner: UserId, *, shows_whispers: bool) -> Listed | None:
         """The entries of a list in the response. The first page that shows an entry counts."""
+        key = kind, owner
+        if key not in self._listed:
+            self._listed[key] = self._merged(kind, owner, shows_whispers)
+        return self._listed[key]
+
+    def _merged(self, kind: ListKind, owner: UserId, shows_whispers: bool) -> Listed | None:
         pages = [
             (page, is_whole)
             for shown_kind, page, is_whole in self._by_owner.get(owner, ())
@@ -128,7 +141,7 @@ class ShownPages:
         if not pages:
             return None
         dates = {user: since for page, _ in reversed(pages) for since, user in page.entries}
-        return Listed(dates, any(is_whole for _, is_whole in pages))
+        return Listed(dates, any(is_whole for _, is_whole in pages), shows_whispers)
 
 
 def is_unbounded(window: Window) -> bool:

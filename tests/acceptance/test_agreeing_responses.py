@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from graph.edge import UserId
+from graph.lane import lane_of
 from storage.redis.keys import Keys
 from storage.stores import Stores
 from tests.support import relationships
@@ -67,3 +68,68 @@ async def test_a_follow_after_an_unfollow_does_not_have_the_flags_of_the_ended_f
 ) -> None:
     relation = await relation_from_list(stores, gateway, [CLOSE_FOLLOW], [UNFOLLOW, FOLLOW])
     assert relation["closeFollow"] is False
+
+
+OWN_USER = """query ($withFollows: Boolean!) {
+  viewer { user {
+    following @include(if: $withFollows) { edges { followedAt node { id } } }
+    followers @include(if: $withFollows) { edges { followedAt node { id } } }
+    friends { edges { friendsSince node { id } } }
+    followerCount friendCount
+    relationWith(ids: ["2"]) { state followedBy followedByAt friendsSince }
+  } }
+}"""
+
+
+async def own_user(gateway: Gateway, *, with_follows: bool = True) -> Any:
+    """User 1 with lists, counts and the relation to user 2, as user 1 sees them."""
+    return (await gateway.data(OWN_USER, 1, withFollows=with_follows))["viewer"]["user"]
+
+
+async def test_a_pending_whisper_that_a_complete_list_lacks_is_in_no_relation(
+    gateway: Gateway,
+) -> None:
+    """The viewer's own followers show whispers. The mute brings the whisper into the cached
+    relation before a worker brings it into the list."""
+    await own_user(gateway)
+    await relationships.change(gateway, 2, "followUser", 1, visibility="WHISPER")
+    await relationships.change(gateway, 1, "muteUser", 2)
+    shown = await own_user(gateway)
+    (relation,) = shown["relationWith"]
+    assert (shown["followers"]["edges"], shown["followerCount"]) == ([], 0)
+    assert (relation["state"], relation["followedBy"]) == ("NONE", False)
+
+
+@pytest.mark.parametrize("with_follows", [True, False])
+async def test_users_in_the_list_of_friends_are_friends_while_a_whisper_is_pending(
+    stores: Stores, gateway: Gateway, with_follows: bool
+) -> None:
+    await own_user(gateway)
+    await relationships.change(gateway, 2, "followUser", 1)
+    await drain_all(stores)
+    await relationships.change(gateway, 2, "updateFollow", 1, visibility="WHISPER")
+    await relationships.change(gateway, 1, "followUser", 2)
+    await stores.jobs.lanes.drain.lane(lane_of(UserId(2)))
+    shown = await own_user(gateway, with_follows=with_follows)
+    (relation,), (friend,) = shown["relationWith"], shown["friends"]["edges"]
+    assert (relation["state"], shown["friendCount"]) == ("FRIENDS", 1)
+    assert relation["friendsSince"] == friend["friendsSince"]
+
+
+@pytest.mark.parametrize("with_follows", [True, False])
+async def test_users_missing_from_the_list_of_friends_are_not_friends_while_a_follow_is_pending(
+    stores: Stores, gateway: Gateway, with_follows: bool
+) -> None:
+    """The follow was a whisper, and is public now. The list of followers shows both."""
+    await relationships.change(gateway, 2, "followUser", 1, visibility="WHISPER")
+    await relationships.change(gateway, 1, "followUser", 2)
+    await drain_all(stores)
+    (whisper,) = (await own_user(gateway))["followers"]["edges"]
+    await relationships.change(gateway, 2, "updateFollow", 1, visibility="PUBLIC")
+    await relationships.change(gateway, 1, "muteUser", 2)
+    await stores.jobs.lanes.drain.lane(lane_of(UserId(2)))
+    shown = await own_user(gateway, with_follows=with_follows)
+    (relation,) = shown["relationWith"]
+    assert (shown["friends"]["edges"], shown["friendCount"]) == ([], 0)
+    assert (relation["state"], relation["friendsSince"]) == ("FOLLOWING", None)
+    assert relation["followedByAt"] == whisper["followedAt"]

@@ -1,6 +1,6 @@
 """Contradictions within one response: between its lists, totals, counts and relations."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 QUESTION = """
@@ -28,7 +28,7 @@ fragment followers on FollowerConnection {
   access totalCount edges { since: followedAt node { id } }
 }
 fragment relation on Relation {
-  from { id } to { id } following followedBy followedAt followedByAt friendsSince
+  from { id } to { id } state following followedBy followedAt followedByAt friendsSince
   blocking blockedAt
 }
 """
@@ -37,16 +37,27 @@ Dates = Mapping[str, str]
 """The dates of the entries of a list, by user."""
 
 
-def contradictions(answer: Any, viewer: int | None) -> Iterator[str]:
-    """The contradictions in a response to `QUESTION`."""
+def contradictions(answer: Any, viewer: int | None, *, is_service: bool = False) -> Iterator[str]:
+    """The contradictions in a response to `QUESTION`. `is_service`: the viewer is a service, whose
+    lists show all whispers."""
+    # A block counts more than a list that was read before it was written.
+    blocks = {
+        frozenset((relation["from"]["id"], relation["to"]["id"]))
+        for user in answer["users"]
+        for relation in filter(None, [*user["relationWith"], user["viewerRelation"]])
+        if relation["blocking"]
+    }
     for user in answer["users"]:
-        yield from _of_user(user, viewer)
+        shows_whispers = is_service or user["id"] == str(viewer)
+        yield from _of_user(user, viewer, blocks, shows_whispers=shows_whispers)
     for name, page in (answer.get("viewer") or {}).items():
         if page["totalCount"] != len(page["edges"]):
             yield f"viewer.{name}: {page['totalCount']} in total, {len(page['edges'])} edges"
 
 
-def _of_user(user: Any, viewer: int | None) -> Iterator[str]:
+def _of_user(
+    user: Any, viewer: int | None, blocks: Set[frozenset[str]], *, shows_whispers: bool
+) -> Iterator[str]:
     owner = user["id"]
     lists: dict[str, Dates] = {}
     for name, count in (
@@ -65,11 +76,14 @@ def _of_user(user: Any, viewer: int | None) -> Iterator[str]:
             yield f"{owner}.{count} is {user[count]}, {length} edges"
     if len(lists) == 3:
         both = lists["following"].keys() & lists["followers"].keys()
-        if lists["friends"].keys() != both:
+        friends = lists["friends"].keys()
+        # Whispers make no friends.
+        if not friends <= both or (friends != both and not shows_whispers):
             yield f"{owner}.friends are {set(lists['friends'])}, in both lists are {both}"
     relations = [*user["relationWith"], *filter(None, [_reversed(user["viewerRelation"])])]
     for relation in relations:
-        yield from _of_relation(owner, lists, relation)
+        if {owner, relation["to"]["id"]} not in blocks:
+            yield from _of_relation(owner, lists, relation, viewer)
 
 
 def _reversed(relation: Any) -> Any:
@@ -80,6 +94,8 @@ def _reversed(relation: Any) -> Any:
         "field": "viewerRelation",
         "from": relation["to"],
         "to": relation["from"],
+        "state": relation["state"],
+        "friendsSince": relation["friendsSince"],
         "following": relation["followedBy"],
         "followedBy": relation["following"],
         "followedAt": relation["followedByAt"],
@@ -87,12 +103,25 @@ def _reversed(relation: Any) -> Any:
     }
 
 
-def _of_relation(owner: str, lists: Mapping[str, Dates], relation: Any) -> Iterator[str]:
+def _of_relation(
+    owner: str, lists: Mapping[str, Dates], relation: Any, viewer: int | None
+) -> Iterator[str]:
     other = relation["to"]["id"]
     if other == owner:
         return
+    is_friend = relation["state"] == "FRIENDS"
+    # The viewer sees whispers between the two in relations, and in no list of the other user.
+    may_be_whisper = other == str(viewer) and not is_friend
+    says = relation.get("field", "relationWith")
     for name, date in (("following", "followedAt"), ("followers", "followedByAt")):
         listed = lists.get(name)
-        if listed is not None and listed.get(other) != relation[date]:
-            says = f"{relation.get('field', 'relationWith')} says {relation[date]}"
-            yield f"{owner}.{name} has {other} since {listed.get(other)}, {says}"
+        if listed is None or listed.get(other) == relation[date]:
+            continue
+        if other in listed or not may_be_whisper:
+            yield f"{owner}.{name} has {other} since {listed.get(other)}, {says} {relation[date]}"
+    friends = lists.get("friends")
+    if friends is not None and friends.get(other) != relation["friendsSince"]:
+        since = relation["friendsSince"]
+        yield f"{owner}.friends has {other} since {friends.get(other)}, {says} {since}"
+    if is_friend != (relation["friendsSince"] is not None):
+        yield f"{owner}, {other}: {relation['state']} since {relation['friendsSince']}"

@@ -1,0 +1,121 @@
+"""One relation as the lists show it that a response shows of its users."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graph.edge import FOLLOWS, Kind, Millis, Pair, UserId
+from graph.relation import Relation, is_friends, kinds_of
+from resolvers.shown_pages import Listed
+
+
+class Direction(NamedTuple):
+    """One direction of a relation."""
+
+    kind: Kind
+    since: Millis
+
+
+_NO_EDGE = Direction(Kind.NONE, Millis(0))
+
+
+class OwnerLists(NamedTuple):
+    """The lists of one user that a response shows. None: it does not show this one."""
+
+    owner: UserId
+    following: Listed | None
+    followers: Listed | None
+    friends: Listed | None
+
+    def may_change(self, relation: Relation, other: UserId) -> bool:
+        """Whether they may show another relation of the owner to this user. Nearly always false,
+        and ten times as fast as `Evidence.agreed`."""
+        kinds, since, reverse_since = relation
+        _, following, followers, friends = self
+        if following is not None and _may_differ(kinds & 15, since, following, other):
+            return True
+        if followers is not None and _may_differ(kinds >> 4 & 15, reverse_since, followers, other):
+            return True
+        if friends is None:
+            return False
+        date = friends.dates.get(other)
+        if date is None:
+            return friends.is_whole and is_friends(kinds)
+        return not is_friends(kinds) or date != max(since, reverse_since)
+
+
+class Evidence(NamedTuple):
+    """What a response shows about a pair."""
+
+    pair: Pair
+    lists: Sequence[OwnerLists]
+    """Those of both users. Where they disagree, the last ones count."""
+    viewer: UserId | None
+    shows_whispers: bool
+    """Whether the viewer may see whispers between the two."""
+
+    def agreed(self, loaded: Relation) -> Relation:
+        """The relation of the pair, changed as far as the lists show another one."""
+        source, target = self.pair
+        forward = Direction(loaded.kind, loaded.since)
+        reverse = Direction(loaded.reverse_kind, loaded.reverse_since)
+        for lists in self.lists:
+            if lists.owner == source:
+                forward, reverse = self._as_listed(lists, target, forward, reverse)
+            else:
+                reverse, forward = self._as_listed(lists, source, reverse, forward)
+        kinds = kinds_of(forward.kind, reverse.kind, loaded.flags)
+        return Relation(kinds, forward.since, reverse.since)
+
+    def _as_listed(
+        self, lists: OwnerLists, other: UserId, own: Direction, theirs: Direction
+    ) -> tuple[Direction, Direction]:
+        """The owner's edge to the other user and that user's edge, as the owner's lists show
+        them."""
+        own = _follow_as_listed(own, lists.following, other)
+        theirs = _follow_as_listed(theirs, lists.followers, other)
+        if lists.friends is None or Kind.BLOCK in (own.kind, theirs.kind):
+            return own, theirs
+        date = lists.friends.dates.get(other)
+        if date is not None:
+            return _friends_since(date, own, theirs)
+        if lists.friends.is_whole and own.kind is theirs.kind is Kind.FOLLOW:
+            # Of a viewer's own relation, the other user's follow is the one that lags.
+            if other == self.viewer:
+                return self._not_public(own), theirs
+            return own, self._not_public(theirs)
+        return own, theirs
+
+    def _not_public(self, follow: Direction) -> Direction:
+        """The same follow as a whisper, which makes no friends, or none where whispers are
+        hidden."""
+        return Direction(Kind.WHISPER, follow.since) if self.shows_whispers else _NO_EDGE
+
+
+def _may_differ(kind: int, since: Millis, listed: Listed, user: UserId) -> bool:
+    """Whether `_follow_as_listed` may return another edge than this one."""
+    date = listed.dates.get(user)
+    if date is None:
+        return listed.is_whole and kind in FOLLOWS
+    return date != since or kind != Kind.FOLLOW
+
+
+def _follow_as_listed(edge: Direction, listed: Listed | None, user: UserId) -> Direction:
+    """The edge, if the list does not show another one or rule it out. A block is in no list."""
+    if listed is None or edge.kind is Kind.BLOCK:
+        return edge
+    may_be_whisper = edge.kind is Kind.WHISPER and listed.shows_whispers
+    date = listed.dates.get(user)
+    if date is not None:
+        return Direction(edge.kind if may_be_whisper else Kind.FOLLOW, date)
+    is_ruled_out = listed.is_whole and (edge.kind is Kind.FOLLOW or may_be_whisper)
+    return _NO_EDGE if is_ruled_out else edge
+
+
+def _friends_since(date: Millis, own: Direction, theirs: Direction) -> tuple[Direction, Direction]:
+    """Two public follows, the later of which began at that date."""
+    own_since, their_since = (
+        min(edge.since, date) if edge.kind in FOLLOWS else date for edge in (own, theirs)
+    )
+    if max(own_since, their_since) < date:
+        their_since = date
+    return Direction(Kind.FOLLOW, own_since), Direction(Kind.FOLLOW, their_since)
