@@ -230,7 +230,7 @@ async def test_others_are_answered_from_the_cache_while_a_user_writes(
     async with stopped_after_commit(monkeypatch, gateway, ME, "followUser", mutation_input):
         fetched = []
         monkeypatch.setattr(PostgresRelations, "between", lambda *args: fetched.append(args))
-        monkeypatch.setattr(PostgresRelations, "around", lambda *args: fetched.append(args))
+        monkeypatch.setattr(PostgresRelations, "get_many", lambda *args: fetched.append(args))
         assert (await other.data(query, FAN))["user"]["relationWith"][0]["state"] == "FOLLOWING"
         assert not fetched
 
