@@ -1,14 +1,22 @@
 """Idempotency keys: requests that may be repeated."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from graph.edge import UserId
-from graph.outcome import Outcome
+from graph.outcome import REJECTIONS, Outcome
 from graph.receipt import IdempotentRequest, Receipt, ReceiptExists, digest_of, keyed_id
 from resolvers.scope import Scope
 
-T = TypeVar("T")
+
+class Saved(Protocol):
+    """The result of a change."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+
+
+T = TypeVar("T", bound=Saved)
 
 
 def request_of(actor: UserId, key: str | None, *fields: object) -> IdempotentRequest | None:
@@ -19,17 +27,27 @@ def request_of(actor: UserId, key: str | None, *fields: object) -> IdempotentReq
 async def run_idempotently(
     scope: Scope, request: IdempotentRequest | None, save: Callable[[], Awaitable[T]]
 ) -> T | Receipt:
-    """Call `save`, or return the receipt of the first request with the same key."""
+    """Call `save`, or return the receipt of the first request with the same key.
+
+    Unlike a receipt, a rejection is not compared with what a concurrent copy of the request has
+    written. If the change of that copy caused it, the copy has committed, so a second look-up finds
+    its receipt.
+    """
     first = await result_of_first(scope, request)
-    if first is None:
-        try:
-            return await save()
-        except ReceiptExists:  # two copies of the request run concurrently
-            first = await result_of_first(scope, request)
-        finally:
-            scope.reread_fresh()
-    assert first is not None
-    return first
+    if first is not None:
+        return first
+    saved: T | None = None
+    try:
+        saved = await save()
+    except ReceiptExists:
+        pass
+    finally:
+        scope.reread_fresh()
+    found: T | Receipt | None = saved
+    if saved is None or saved.outcome in REJECTIONS:
+        found = await result_of_first(scope, request) or saved
+    assert found is not None
+    return found
 
 
 async def result_of_first(scope: Scope, request: IdempotentRequest | None) -> Receipt | None:

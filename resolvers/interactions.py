@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graph.affinity import Interaction, combined
 from graph.edge import Pair
 from graph.outcome import Outcome
-from graph.receipt import SERVICE_ACTOR, Receipt
+from graph.receipt import SERVICE_ACTOR
 from resolvers import result
 from resolvers.audit import audited, require_service
 from resolvers.idempotency import request_of, run_idempotently
@@ -57,12 +57,12 @@ async def _record(
     def count(recorded: Set[Pair]) -> int:
         return sum(interaction.pair in recorded for interaction in interactions)
 
-    async def save() -> int:
+    async def save() -> Result:
         if request is None:
-            return count(await affinity.record(ranks))
-        return await affinity.record_once(ranks, request, count)
+            recorded = count(await affinity.record(ranks))
+        else:
+            recorded = await affinity.record_once(ranks, request, count)
+        return Result(Outcome.RECORDED, recorded)
 
     saved = await run_idempotently(scope, request, save)
-    if isinstance(saved, Receipt):
-        return Result(saved.outcome, saved.recorded)
-    return Result(Outcome.RECORDED, saved)
+    return Result(saved.outcome, saved.recorded)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
@@ -112,15 +113,29 @@ async def _write_once(
     is_repeated: bool = True,
     is_paced: bool = True,
 ) -> Result:
-    """Apply an action, or return the first result under the key."""
-    key, receipts = keyed_id(idempotency_key), scope.stores.writes.receipts
-    stored = await receipts.get_many(pair.source, [key]) if is_repeated else {}
-    if key not in stored:
-        try:
-            return await _write(scope, pair, action, key, is_paced=is_paced)
-        except ReceiptExists:  # two copies of the request run concurrently
-            stored = await receipts.get_many(pair.source, [key])
-    return await _repeated(scope, pair, stored[key].receipt, action.digest(pair.target))
+    """Apply an action, or return the first result under the key.
+
+    After a rejection, the key is looked up again: see `idempotency.run_idempotently`.
+    """
+    key = keyed_id(idempotency_key)
+    result = await _first_result(scope, pair, action, key) if is_repeated else None
+    if result is not None:
+        return result
+    with suppress(ReceiptExists):  # two copies of the request run concurrently
+        result = await _write(scope, pair, action, key, is_paced=is_paced)
+    if result is None or (is_repeated and result.outcome in REJECTIONS):
+        result = await _first_result(scope, pair, action, key) or result
+    assert result is not None
+    return result
+
+
+async def _first_result(scope: Scope, pair: Pair, action: Action, key: UUID) -> Result | None:
+    """The first result under the key, or IDEMPOTENCY_KEY_REUSED if it is of another action. None:
+    there is none."""
+    stored = (await scope.stores.writes.receipts.get_many(pair.source, [key])).get(key)
+    if stored is None:
+        return None
+    return await _repeated(scope, pair, stored.receipt, action.digest(pair.target))
 
 
 async def change_many(
@@ -197,16 +212,7 @@ async def undo(
         return await current_result(scope, pair, Outcome.UNDO_EXPIRED)
     action = actions.undo(scope.policy, named, found.receipt.undo)
     action = replace(action, if_version=if_version)
-    try:
-        result = await change(scope, found.other, action, idempotency_key)
-    except ReceiptConsumed:
-        result = await current_result(scope, pair, Outcome.CANNOT_UNDO)
-    if key is None or result.outcome is not Outcome.CANNOT_UNDO:
-        return result
-    first = (await scope.stores.writes.receipts.get_many(actor, [key])).get(key)
-    if first is None:
-        return result
-    return await _repeated(scope, pair, first.receipt, action.digest(found.other))
+    return await change(scope, found.other, action, idempotency_key)
 
 
 async def _write(
@@ -226,7 +232,10 @@ async def _write(
         state = policy.applied_to(state)
         return action.with_receipt(pair.target, key, state, rule(state))
 
-    decision = await scope.stores.writes.edges.change(pair, decide)
+    try:
+        decision = await scope.stores.writes.edges.change(pair, decide)
+    except ReceiptConsumed:  # by another undo with the same token
+        return await current_result(scope, pair, Outcome.CANNOT_UNDO)
     scope.reread_fresh()
     receipt = decision.receipt
     return Result(

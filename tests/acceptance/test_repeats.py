@@ -1,19 +1,51 @@
 """A mutation repeated with its idempotency key returns the first outcome and changes nothing."""
 
 import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextvars import Context
 from dataclasses import replace
+from typing import Any
+from uuid import UUID
 
 import pytest
 
+from graph.edge import UserId
 from graph.pace import Pace
+from graph.receipt import StoredReceipt
 from resolvers.policy import Policy
 from storage.postgres.connection import locks
 from storage.postgres.connection.session import session
+from storage.postgres.receipts import PostgresReceipts
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import as_pair, drain_all, follows
 from tests.support.relationships import change, change_many, outcome, protect
+
+
+async def overtaken(
+    monkeypatch: pytest.MonkeyPatch,
+    request: Callable[[], Coroutine[Any, Any, Any]],
+    lookups: int = 1,
+) -> tuple[Any, Any]:
+    """Send a request twice. The second copy runs from beginning to end after the first one has
+    looked up receipts `lookups` times. Returns both payloads, that of the second copy last."""
+    get_many, done, copies = PostgresReceipts.get_many, 0, list[Any]()
+
+    async def look_up(
+        receipts: PostgresReceipts, actor: UserId, ids: Sequence[UUID]
+    ) -> Mapping[UUID, StoredReceipt]:
+        nonlocal done
+        found = await get_many(receipts, actor, ids)
+        done += 1
+        if done == lookups:
+            copies.append(await asyncio.create_task(request(), context=Context()))
+        return found
+
+    monkeypatch.setattr(PostgresReceipts, "get_many", look_up)
+    late = await request()
+    (first,) = copies
+    return late, first
 
 
 @pytest.mark.parametrize(
@@ -105,6 +137,52 @@ async def test_only_one_of_concurrent_inputs_with_the_same_key_is_executed(
     codes = {error["code"] for payload in payloads for error in payload["userErrors"]}
     assert codes == {"IDEMPOTENCY_KEY_REUSED"}
     assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
+
+
+async def test_a_copy_that_is_overtaken_after_its_look_up_returns_the_result_of_the_other(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = '{ user(id: "2") { viewerRelation { version } } }'
+    await change(gateway, 1, "followUser", 2)
+    version = (await gateway.data(query, 1))["user"]["viewerRelation"]["version"]
+
+    def unfollow() -> Coroutine[Any, Any, Any]:
+        return change(gateway, 1, "unfollowUser", 2, idempotencyKey="k", ifVersion=version)
+
+    late, first = await overtaken(monkeypatch, unfollow)
+    assert first["outcome"] == "UNFOLLOWED"
+    assert late == first
+
+
+@pytest.mark.parametrize(
+    ("mutation", "given"),
+    [
+        ("followUser", {"userId": "2"}),
+        ("setNote", {"userId": "2", "note": "met in Rome"}),
+        ("createFollowGroup", {"name": "Friends"}),
+        ("setPinnedFollowing", {"userIds": []}),
+        ("updateRelationshipSettings", {"protected": True}),
+        ("markFollowersSeen", {}),
+    ],
+)
+async def test_a_copy_is_not_rate_limited_by_the_change_that_it_repeats(
+    storage_settings: StorageSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    mutation: str,
+    given: dict[str, object],
+) -> None:
+    kind = mutation[0].upper() + mutation[1:]
+    query = f"""mutation ($input: {kind}Input!) {{
+        payload: {mutation}(input: $input) {{ outcome userErrors {{ code }} }} }}"""
+    policy = Policy(pace=Pace(interval_us=3_600_000_000, burst=1))
+    async with running_gateway(storage_settings, policy) as gateway:
+
+        def request() -> Coroutine[Any, Any, Any]:
+            return gateway.data(query, 1, input={**given, "idempotencyKey": "k"})
+
+        late, first = await overtaken(monkeypatch, request)
+    assert first["payload"]["userErrors"] == []
+    assert late == first
 
 
 async def test_change_relationships_returns_a_result_for_each_change(
