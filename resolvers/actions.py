@@ -15,6 +15,10 @@ from resolvers.policy import Policy
 
 UNDO = "undo"
 
+RETRIED_IN_LISTS = frozenset({Outcome.RATE_LIMITED, Outcome.ACCOUNT_NOT_ACTIVE})
+"""The rejections of one of many changes that have no receipt. The rate limit bounds how many
+receipts a user can write, and the erasure of a deleted account deletes its receipts only once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -32,6 +36,16 @@ class Action:
     """The actor's receipt that an undo consumes."""
     if_version: str | None = None
     """The version that the relation must have: see `graph.relation_version`."""
+    retried: frozenset[Outcome] = REJECTIONS
+    """The outcomes that have no receipt: a repeat of the request tries the action again."""
+
+    def in_list(self) -> "Action":
+        """The action as one of many changes of a request.
+
+        A repeat of the request must not try a rejected one again, because the later changes of the
+        same request have been made since.
+        """
+        return replace(self, retried=RETRIED_IN_LISTS)
 
     def digest(self, target: UserId) -> bytes:
         """A digest of the request to apply the action to `target`."""
@@ -41,11 +55,11 @@ class Action:
         self, target: UserId, key: UUID | None, state: PairState, decision: Decision
     ) -> Decision:
         """The decision with the receipt to write: for changes that can be undone, and for requests
-        with a `key`. A rejection has none, because the same request may succeed later.
+        with a `key`, except after the outcomes in `retried`.
         """
         record = undo_record(state, decision) if self.can_undo and decision.steps else None
         consumes = self.consumes if decision.steps else None
-        if decision.outcome in REJECTIONS or not (record or key or consumes):
+        if decision.outcome in self.retried or not (record or key or consumes):
             return decision
         receipt = None
         if record or key:

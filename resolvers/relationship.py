@@ -8,6 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from graph.consistency import Moment, moment_of
+from graph.counts import Limit
 from graph.decision_types import Decision, PairState
 from graph.edge import Millis, Pair, UserId
 from graph.errors import KithError
@@ -29,6 +30,7 @@ from resolvers import actions, result, visibility
 from resolvers.actions import Action
 from resolvers.audit import audited
 from resolvers.relation_versions import if_unchanged
+from resolvers.remaining_limits import reached_limit
 from resolvers.scope import Scope
 
 AT_ONCE = 4
@@ -83,7 +85,7 @@ async def change_once(
 
     Raises as `change` does.
     """
-    target, action = change
+    target, action = change.target, change.action.in_list()
     actor = scope.must_have_viewer()
     if target == actor:
         return Result(action.to_self, target, SELF)
@@ -115,7 +117,8 @@ async def _write_once(
 ) -> Result:
     """Apply an action, or return the first result under the key.
 
-    After a rejection, the key is looked up again: see `idempotency.run_idempotently`.
+    After a rejection without a receipt, the key is looked up again: see
+    `idempotency.run_idempotently`.
     """
     key = keyed_id(idempotency_key)
     result = await _first_result(scope, pair, action, key) if is_repeated else None
@@ -123,7 +126,7 @@ async def _write_once(
         return result
     with suppress(ReceiptExists):  # two copies of the request run concurrently
         result = await _write(scope, pair, action, key, is_paced=is_paced)
-    if result is None or (is_repeated and result.outcome in REJECTIONS):
+    if result is None or (is_repeated and result.outcome in action.retried):
         result = await _first_result(scope, pair, action, key) or result
     assert result is not None
     return result
@@ -142,7 +145,8 @@ async def change_many(
     scope: Scope, changes: Mapping[int, Change], idempotency_key: str | None = None
 ) -> dict[int, Result | KithError]:
     """Apply each of `changes` independently, those with the same target in order of their places.
-    Return a result or error for each place. The key applies to each change with its place.
+    Return a result or error for each place. The key applies to each change with its place. With a
+    key, rejections are stored too, except those in `actions.RETRIED_IN_LISTS`.
 
     Raises:
         Unauthenticated: the request has no viewer.
@@ -162,8 +166,9 @@ async def change_many(
         async with free:
             for place in mine:
                 key = None if idempotency_key is None else _placed(idempotency_key, place)
+                target, action = changes[place]
                 try:
-                    results[place] = await change(scope, *changes[place], key)
+                    results[place] = await change(scope, target, action.in_list(), key)
                 except KithError as error:
                     results[place] = error
 
@@ -255,7 +260,11 @@ async def _repeated(scope: Scope, pair: Pair, first: Receipt, digest: bytes) -> 
     if first.digest != digest:
         return await current_result(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
     return await current_result(
-        scope, pair, first.outcome, undo_token(first.id) if first.undo else None
+        scope,
+        pair,
+        first.outcome,
+        undo_token(first.id) if first.undo else None,
+        limit=await reached_limit(scope, pair.source, first.outcome),
     )
 
 
@@ -265,6 +274,7 @@ async def current_result(
     outcome: Outcome,
     token: str | None = None,
     *,
+    limit: Limit | None = None,
     retry_at: Millis | None = None,
 ) -> Result:
     """A result with a known outcome and the current relation."""
@@ -280,6 +290,7 @@ async def current_result(
         relation,
         token,
         moment,
+        limit=limit,
         retry_at=retry_at,
         is_delayed=decision.is_delayed,
     )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from graph.counts import Limit
 from graph.edge import UserId
+from graph.outcome import Outcome
 from graph.pace import ChangeAllowance, allowance
 from resolvers.scope import Scope
 from storage.ports.limits import Usage
@@ -27,6 +28,18 @@ async def limits_of(scope: Scope, users: Sequence[UserId]) -> list[RemainingLimi
     """
     found = await scope.stores.writes.usages.get_many(users)
     return [_limits(scope, user, found[user]) for user in users]
+
+
+async def reached_limit(scope: Scope, user: UserId, outcome: Outcome) -> Limit | None:
+    """The limit that a rejection with this outcome names, as it is now. None: it names none.
+
+    Raises:
+        Unavailable: PostgreSQL does not answer.
+    """
+    if outcome not in (Outcome.FOLLOWING_LIMIT_REACHED, Outcome.BLOCK_LIMIT_REACHED):
+        return None
+    (limits,) = await limits_of(scope, [user])
+    return limits.following if outcome is Outcome.FOLLOWING_LIMIT_REACHED else limits.blocks
 
 
 def _limits(scope: Scope, user: UserId, usage: Usage) -> RemainingLimits:

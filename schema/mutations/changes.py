@@ -221,7 +221,9 @@ class ChangeManyMutations:
     @strawberry.mutation(
         metadata=weighed(page=length_of("input.changes", maximum=50), entry=WRITE),
         description="Makes up to 50 changes. Each change succeeds or fails independently. If the "
-        "idempotency key was used with other changes, no change is made.",
+        "idempotency key was used with other changes, no change is made. A repeat with the same "
+        "key and changes returns the first results, also of rejected changes; it makes only those "
+        "that failed with an error, or were rejected with `RATE_LIMITED` or `ACCOUNT_NOT_ACTIVE`.",
     )
     async def change_relationships(
         self,

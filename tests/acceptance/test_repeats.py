@@ -244,6 +244,86 @@ async def test_a_repeat_of_change_relationships_returns_the_first_outcomes(
     }
 
 
+def results(payload: Any) -> list[str]:
+    """The outcome of each change, or the code of its rejection."""
+    return [
+        one["userErrors"][0]["code"] if one["userErrors"] else one["outcome"]
+        for one in payload["changes"]
+    ]
+
+
+async def test_a_repeat_of_change_relationships_does_not_make_a_rejected_change(
+    gateway: Gateway,
+) -> None:
+    await change(gateway, 1, "blockUser", 2)
+    changes = [("FOLLOW", 2), ("UNBLOCK", 2)]
+    for _ in range(2):
+        payload = await change_many(gateway, 1, *changes, key="k")
+        assert results(payload) == ["UNBLOCK_FIRST", "UNBLOCKED"]
+    assert (await outcome(gateway, 1, "unfollowUser", 2))[0] == "NOT_FOLLOWING"
+
+
+async def test_a_repeat_of_change_relationships_returns_each_kind_of_rejection(
+    storage_settings: StorageSettings,
+) -> None:
+    async with running_gateway(storage_settings, Policy(following_max=1, blocks_max=1)) as gateway:
+        await change(gateway, 1, "blockUser", 2)
+        await change(gateway, 1, "followUser", 3)
+        changes = [
+            ("UPDATE_FOLLOW", 3, {"ifVersion": "AAAAAAAAAAAAAAAA"}),
+            ("BLOCK", 4),
+            ("FOLLOW", 5),
+        ]
+        first = await change_many(gateway, 1, *changes, key="k")
+        assert results(first) == ["CONFLICT", "BLOCK_LIMIT_REACHED", "FOLLOWING_LIMIT_REACHED"]
+        assert await change_many(gateway, 1, *changes, key="k") == first
+        await change(gateway, 1, "unblockUser", 2)
+        await change(gateway, 1, "unfollowUser", 3)
+        again = await change_many(gateway, 1, *changes, key="k")
+        assert results(again) == results(first)
+        (error,) = again["changes"][2]["userErrors"]
+        assert (error["limit"], error["current"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "actions", "expected"),
+    [
+        ("unblockUser", ["FOLLOW", "BLOCK"], ["FOLLOWED", "BLOCKED"]),
+        ("blockUser", ["FOLLOW", "UNBLOCK"], ["UNBLOCK_FIRST", "UNBLOCKED"]),
+    ],
+)
+async def test_a_copy_of_change_relationships_does_not_see_the_later_changes_of_the_other(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    actions: list[str],
+    expected: list[str],
+) -> None:
+    await change(gateway, 1, before, 2)
+
+    def request() -> Coroutine[Any, Any, Any]:
+        return change_many(gateway, 1, *((action, 2) for action in actions), key="k")
+
+    # The first look-up is for the whole list, the second one for the first change.
+    late, first = await overtaken(monkeypatch, request, lookups=2)
+    assert results(late) == results(first) == expected
+
+
+async def test_rejections_with_a_receipt_are_rate_limited_and_rate_limited_changes_are_tried_again(
+    storage_settings: StorageSettings,
+) -> None:
+    policy = Policy(pace=Pace(interval_us=3_600_000_000, burst=3))
+    changes = [("FOLLOW", 2)] * 4
+    async with running_gateway(storage_settings, policy) as gateway:
+        await change(gateway, 1, "blockUser", 2)
+        first = await change_many(gateway, 1, *changes, key="k")
+    assert results(first) == ["UNBLOCK_FIRST", "UNBLOCK_FIRST", "RATE_LIMITED", "RATE_LIMITED"]
+    async with running_gateway(storage_settings) as gateway:
+        await change(gateway, 1, "unblockUser", 2)
+        again = await change_many(gateway, 1, *changes, key="k")
+    assert results(again) == ["UNBLOCK_FIRST", "UNBLOCK_FIRST", "FOLLOWED", "ALREADY_FOLLOWING"]
+
+
 async def test_change_relationships_makes_no_change_if_its_key_was_used_with_other_changes(
     gateway: Gateway,
 ) -> None:
