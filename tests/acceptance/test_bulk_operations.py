@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
@@ -23,6 +24,7 @@ from tests.support.bulk import apply_all, as_client, line, results, upload
 from tests.support.gateway import Gateway
 from tests.support.http_client import http_client
 from tests.support.live_gateway import live_gateway
+from tests.support.raw_connections import RawConnection
 from tests.support.waiting import until
 
 OPERATION = """
@@ -549,22 +551,22 @@ async def test_an_upload_that_stalls_is_rejected_with_both_limits(
     storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     monkeypatch.setattr(gateway_bulk, limit, 0.5)
-    end = asyncio.Event()
-
-    async def stalling() -> Any:
-        yield line(1, "FOLLOW", 2).encode()
-        await end.wait()
-
-    async with (
-        live_gateway(storage_settings) as live,
-        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=60) as client,
-    ):
-        late = await client.post(
-            "/bulk", params={"id": "late"}, content=stalling(), headers=as_client("a")
-        )
-    assert error_of(late) == (408, "REQUEST_TIMEOUT")
+    head = "\r\n".join(
+        [
+            "POST /bulk?id=late HTTP/1.1",
+            "Host: kith",
+            "Content-Length: 1000",
+            *(f"{name}: {value}" for name, value in as_client("a").items()),
+        ]
+    )
+    async with live_gateway(storage_settings) as live:
+        connection = RawConnection(*await asyncio.open_connection("127.0.0.1", live.port))
+        await connection.send(f"{head}\r\n\r\n{line(1, 'FOLLOW', 2)}".encode())
+        late = await connection.response()
+        connection.writer.close()
+    assert (late.status, late.code) == (408, "REQUEST_TIMEOUT")
     limits = {"CHUNK_DEADLINE_S": 10, "UPLOAD_DEADLINE_S": 600, limit: 0.5}
-    assert late.json()["errors"][0]["message"] == (
+    assert orjson.loads(late.body)["errors"][0]["message"] == (
         f"Send data at least every {limits['CHUNK_DEADLINE_S']} s, "
         f"and the whole body within {limits['UPLOAD_DEADLINE_S']} s."
     )
