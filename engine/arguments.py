@@ -1,6 +1,6 @@
 """The coerced arguments of one field."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,8 @@ class FieldArguments:
     node: FieldNode
     constants: Mapping[str, Any]
     variable_arguments: tuple[VariableArgument, ...]
+    variables: tuple[str, ...]
+    """All variables in the arguments, also those inside literals."""
     needs_graphql_core: bool
     """Whether graphql-core must coerce them on each run: literals that contain variables."""
 
@@ -65,7 +67,9 @@ class FieldArguments:
         return coerced
 
     def _by_graphql_core(self, values: Values) -> dict[str, Any]:
-        return get_argument_values(self.definition, self.node, values.as_graphql_core())
+        return get_argument_values(
+            self.definition, self.node, values.as_graphql_core(self.variables)
+        )
 
 
 def compile_arguments(definition: GraphQLField, node: FieldNode) -> FieldArguments:
@@ -73,12 +77,13 @@ def compile_arguments(definition: GraphQLField, node: FieldNode) -> FieldArgumen
     given = {argument.name.value: argument.value for argument in node.arguments or ()}
     constants: dict[str, Any] = {}
     variable_arguments: list[VariableArgument] = []
+    variables = [name for value in given.values() for name in _variables_in(value)]
     needs_graphql_core = False
     for name, argument in definition.args.items():
         literal = given.get(name)
         if isinstance(literal, VariableNode):
             variable_arguments.append(_variable_argument(name, literal, argument))
-        elif literal is not None and _has_variables(literal):
+        elif literal is not None and any(_variables_in(literal)):
             needs_graphql_core = True
         else:
             value = _constant(literal, argument)
@@ -87,7 +92,12 @@ def compile_arguments(definition: GraphQLField, node: FieldNode) -> FieldArgumen
             )
             constants |= {} if value is Undefined else {name: value}
     return FieldArguments(
-        definition, node, constants, tuple(variable_arguments), needs_graphql_core
+        definition,
+        node,
+        constants,
+        tuple(variable_arguments),
+        tuple(dict.fromkeys(variables)),
+        needs_graphql_core,
     )
 
 
@@ -114,9 +124,12 @@ def _constant(literal: ValueNode | None, argument: GraphQLArgument) -> Any:
         return Undefined
 
 
-def _has_variables(literal: ValueNode) -> bool:
+def _variables_in(literal: ValueNode) -> Iterator[str]:
     if isinstance(literal, ListValueNode):
-        return any(map(_has_variables, literal.values))
-    if isinstance(literal, ObjectValueNode):
-        return any(_has_variables(field.value) for field in literal.fields)
-    return isinstance(literal, VariableNode)
+        for value in literal.values:
+            yield from _variables_in(value)
+    elif isinstance(literal, ObjectValueNode):
+        for field in literal.fields:
+            yield from _variables_in(field.value)
+    elif isinstance(literal, VariableNode):
+        yield literal.name.value

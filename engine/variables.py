@@ -6,7 +6,7 @@ a list of strings by one pass in C. graphql-core coerces all others and reports 
 of input objects in a list: each of them becomes an object before a resolver sees the list.
 """
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
@@ -31,7 +31,12 @@ from graphql import (
     get_nullable_type,
     type_from_ast,
 )
-from graphql.execution.values import VariableValues, get_variable_values
+from graphql.execution.get_variable_signature import get_variable_signature
+from graphql.execution.values import (
+    VariableValues,
+    VariableValueSource,
+    get_variable_values,
+)
 from graphql.utilities.coerce_input_value import coerce_default_value
 
 from engine.errors import locate_error
@@ -59,9 +64,12 @@ class Values(NamedTuple):
     raw: Mapping[str, Any]
     variables: "Variables"
 
-    def as_graphql_core(self) -> VariableValues:
-        """The values in graphql-core's form."""
-        return self.variables.coerced_by_graphql_core(self.variables.nodes, self.raw)
+    def as_graphql_core(self, names: Iterable[str]) -> VariableValues:
+        """The values in graphql-core's form, for a use of these variables.
+
+        They are not coerced again: a document may use a long list in hundreds of places.
+        """
+        return VariableValues(self.variables.sources(names, self.raw), self.coerced)
 
 
 # The constructor of a NamedTuple takes three times as long.
@@ -93,6 +101,9 @@ class Variables:
         self._max_coerced_values = max_coerced_values
         self.nodes = list(operation.variable_definitions or ())
         self._variables = [self._compiled(node) for node in self.nodes]
+        self._signatures: Mapping[str, Any] = {
+            node.variable.name.value: get_variable_signature(schema, node) for node in self.nodes
+        }
 
     @property
     def names(self) -> set[str]:
@@ -130,6 +141,15 @@ class Variables:
                 "Send them in several requests, with strings for IDs and without unknown fields."
             )
             raise InvalidVariables([GraphQLError(message, nodes)])
+
+    def sources(
+        self, names: Iterable[str], raw: Mapping[str, Any]
+    ) -> dict[str, VariableValueSource]:
+        """The signatures and uncoerced values of some variables, as graphql-core reads them."""
+        signatures = self._signatures
+        return {
+            name: VariableValueSource(signatures[name], raw.get(name, Undefined)) for name in names
+        }
 
     def coerced_by_graphql_core(
         self, nodes: list[VariableDefinitionNode], raw: Mapping[str, Any]

@@ -101,6 +101,28 @@ async def test_strings_for_ids_need_no_coercion_and_do_not_count() -> None:
     assert (await execute(USERS, ids=["1"] * 5 * LIMIT)).data == {"users": 5 * LIMIT}
 
 
+async def test_variables_in_literals_are_not_coerced_again(coerced: list[object]) -> None:
+    """A document may use a variable in many literals, beside one that is a long list."""
+    uses = " ".join(f"a{number}: users(ids: [$id])" for number in range(50))
+    query = f"query ($id: ID!, $ids: [ID!]!) {{ users(ids: $ids) {uses} }}"
+    data = (await execute(query, id="1", ids=["1"] * 5 * LIMIT)).data
+    assert data is not None
+    assert len(data) == 51
+    assert coerced == []
+
+
+async def test_variables_in_literals_have_their_defaults_and_nulls() -> None:
+    query = """query ($a: ID = "7", $b: ID!, $note: String, $none: String) {
+        first: change(input: {pairs: [{a: $b, b: $a}], note: $note})
+        second: change(input: {pairs: [{a: "1", b: $b}, {a: $b, b: $b}], note: $none})
+    }"""
+    result = await execute(query, b=3, note=None)
+    assert result.data == {"first": 1, "second": 2}
+    result = await execute(query, a=None, b=3)
+    (error,) = result.errors
+    assert "null" in error.message, error.message
+
+
 async def test_a_long_list_of_objects_is_rejected_before_they_are_made() -> None:
     pair = {"a": "1", "b": "2"}
     given = {"pairs": [pair] * OBJECTS_MAX, "note": None}
