@@ -24,8 +24,8 @@ def user_id_of(text: str) -> UserId | None:
 
     Only the canonical form is allowed, because ids are cache keys, here and in clients.
     """
-    # Longer texts are rejected before conversion: converting many digits is expensive.
-    if not (text.isascii() and text.isdecimal()) or text[0] == "0" or len(text) > MAX_DIGITS:
+    # The length is checked first: a request may use one long text many times.
+    if len(text) > MAX_DIGITS or not (text.isascii() and text.isdecimal()) or text[0] == "0":
         return None
     number = int(text)
     return UserId(number) if number <= MAX_USER_ID else None

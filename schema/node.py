@@ -7,7 +7,7 @@ import orjson
 import strawberry
 
 from engine import Parents, batched
-from graph.edge import UserId, user_id_of
+from graph.edge import MAX_USER_ID, UserId, user_id_of
 from schema.rows import UserRow
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ USERS_IN_ID = {
 """How many user ids follow each prefix, separated by colons. The second number in the id of a
 group is not a user's, but has the same form."""
 
+PREFIXED_CHARS_MAX = max(
+    len(prefix) + users * len(f":{MAX_USER_ID}") for prefix, users in USERS_IN_ID.items()
+)
+"""The length of the longest id with a prefix."""
+
 
 @strawberry.interface(description="An object that `node(id)` can fetch by its id.")
 class Node:
@@ -53,6 +58,8 @@ class Node:
 
 def parsed_id(text: str) -> tuple[str, Sequence[UserId]] | None:
     """Return the prefix and the user ids of an object's id; None if it has no such form."""
+    if len(text) > PREFIXED_CHARS_MAX:
+        return None
     prefix, *parts = text.split(":", 3)
     users = [user for user in map(user_id_of, parts) if user is not None]
     if len(users) != len(parts) or len(users) != USERS_IN_ID.get(prefix):

@@ -1,15 +1,19 @@
 """A list of ids is read with the same results and errors as each id alone."""
 
 import gc
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.edge import MAX_USER_ID
+from graph.edge import MAX_USER_ID, user_id_of
 from graph.errors import BadInput
 from schema.arguments import each_user_id, user_id, user_ids
 from schema.federation import Representation, users_of
+from schema.node import PREFIXED_CHARS_MAX, USERS_IN_ID, parsed_id
 
 valid_ids = st.integers(1, MAX_USER_ID).map(str)
 invalid_ids = st.sampled_from(
@@ -51,3 +55,43 @@ async def test_invalid_items_leave_nothing_to_the_garbage_collector() -> None:
         assert gc.collect() < 100
     finally:
         gc.enable()
+
+
+class LengthOnly(str):
+    """A text of which only the length can be read."""
+
+    __slots__ = ()
+
+    def _fail(self, *_: object) -> Any:
+        raise AssertionError("the characters of this text were read")
+
+    read: Any = _fail
+    isascii = isdecimal = split = encode = __getitem__ = read
+
+
+@pytest.mark.parametrize("read", [user_id_of, parsed_id])
+@pytest.mark.parametrize("start", ["", "group:"])
+def test_an_id_that_is_too_long_is_rejected_by_its_length(
+    read: Callable[[str], object], start: str
+) -> None:
+    assert read(LengthOnly(start + "1" * (PREFIXED_CHARS_MAX + 1))) is None
+
+
+@pytest.mark.parametrize(("prefix", "users"), USERS_IN_ID.items())
+def test_the_longest_ids_with_a_prefix_are_accepted(prefix: str, users: int) -> None:
+    text = ":".join([prefix, *[str(MAX_USER_ID)] * users])
+    assert parsed_id(text) == (prefix, [MAX_USER_ID] * users)
+
+
+@pytest.mark.parametrize("character", ["9", "z"])
+def test_a_list_that_repeats_a_long_text_takes_little_memory(character: str) -> None:
+    texts = [character * 100_000] * 1_000
+    tracemalloc.start()
+    try:
+        found = each_user_id("ids", texts, 1_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert {type(error) for error in found} == {BadInput}
+    assert peak < 3_000_000
+    assert max(len(str(error)) for error in found) < 200
