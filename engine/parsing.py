@@ -86,7 +86,7 @@ def _document(parsed: ParsedDocument, schema: GraphQLSchema, settings: EngineSet
             fragments=parsed.fragments,
             node=definition,
             kind=definition.operation,
-            variables=Variables(schema, definition, settings.max_coerced_values),
+            variables=Variables(schema, definition, settings),
             conditions=costs.conditions,
             size=parsed.size,
             field_names=parsed.field_names,

@@ -24,13 +24,26 @@ class Turns:
         self._waiting: deque[Future[None]] = deque()
         self._loop: AbstractEventLoop | None = None
         self._is_scheduled = False
+        self._begun = 0.0
+        """The part of a slice that `fits` has granted in this iteration."""
+
+    def fits(self, part: float) -> bool:
+        """Whether a computation of this part of a slice may begin at once, without a turn.
+
+        It may if nobody waits for a turn, and if all that have begun so in this iteration of the
+        loop take at most one slice together. The first of them may take more.
+        """
+        loop = self._entered_loop()
+        if self._waiting or (self._begun and self._begun + part > 1):
+            return False
+        if not self._begun:
+            loop.call_soon(self._forget_begun)
+        self._begun += part
+        return True
 
     async def wait(self) -> None:
         """Wait for a turn. It lasts until the caller waits for anything."""
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # the loop of those who wait there does not run any more
-            self._loop, self._is_scheduled = loop, False
-            self._waiting.clear()
+        loop = self._entered_loop()
         turn = loop.create_future()
         self._waiting.append(turn)
         if not self._is_scheduled:
@@ -50,6 +63,16 @@ class Turns:
             return result
         finally:
             slices.close()
+
+    def _entered_loop(self) -> AbstractEventLoop:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:  # the loop of those who wait there does not run any more
+            self._loop, self._is_scheduled, self._begun = loop, False, 0.0
+            self._waiting.clear()
+        return loop
+
+    def _forget_begun(self) -> None:
+        self._begun = 0.0
 
     def _give(self) -> None:
         """Give a turn to the first one who still waits."""

@@ -40,13 +40,13 @@ from graphql.execution.values import (
 from graphql.utilities.coerce_input_value import coerce_default_value
 
 from engine.errors import locate_error
+from engine.settings import EngineSettings
 
 Test: TypeAlias = Callable[[Any], bool]
 
 ABSENT: Any = object()
 OBJECTS_MAX = 1_000
 """Input objects in one list. A longer list counts as one that needs coercion."""
-MAX_ERRORS = 50  # the limit of graphql-core's execute()
 
 
 class InvalidVariables(Exception):
@@ -95,10 +95,11 @@ class Variables:
     """All variables of an operation."""
 
     def __init__(
-        self, schema: GraphQLSchema, operation: OperationDefinitionNode, max_coerced_values: int
+        self, schema: GraphQLSchema, operation: OperationDefinitionNode, settings: EngineSettings
     ) -> None:
         self._schema = schema
-        self._max_coerced_values = max_coerced_values
+        self._max_coerced_values = settings.max_coerced_values
+        self._max_errors = settings.max_errors
         self.nodes = list(operation.variable_definitions or ())
         self._variables = [self._compiled(node) for node in self.nodes]
         self._signatures: Mapping[str, Any] = {
@@ -156,7 +157,7 @@ class Variables:
     ) -> VariableValues:
         """Coerce some of the variables with graphql-core."""
         try:
-            values = get_variable_values(self._schema, nodes, dict(raw), max_errors=MAX_ERRORS)
+            values = get_variable_values(self._schema, nodes, dict(raw), self._max_errors)
         except Exception as error:  # from a custom scalar: graphql-core does not catch it
             raise InvalidVariables([locate_error(error, nodes)]) from error
         if isinstance(values, list):

@@ -31,6 +31,7 @@ from gateway.graphql.settings import AdmissionSettings, HttpLimits
 from gateway.http.accept import ACCEPT, accepted, accepted_by
 from gateway.http.headers import Headers, RawHeaders
 from gateway.http.json_parts import LARGE_BYTES, dumps_in_turns
+from gateway.http.long_requests import AUTHORIZATION, LONG_BODY_BYTES, LONG_HEAD_BYTES, SLICE_BYTES
 from gateway.http.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.http.rejection import BodyLate, ClientGone, DeadlineExceeded, HttpRejection, body_late
 from gateway.http.request_body import PartialBodies, read_body
@@ -84,7 +85,8 @@ class GraphQLEndpoint:
     `context_of` creates the context of one operation from the request's headers, and may raise
     HttpRejection (401). `page` is served to browsers that open the address. `events` responds to
     subscriptions, and to clients that prefer event streams; without it both get 406. `admission` is
-    shared with the other transports. Large responses are written in `turns` of the event loop.
+    shared with the other transports. Long bodies that arrive together are read in `turns` of the
+    event loop, and large responses are written in them.
     `bodies`: those that arrive in this process, if it has several endpoints.
     """
 
@@ -129,6 +131,7 @@ class GraphQLEndpoint:
         begun, request_id = perf_counter(), begin_request(headers)
         media_type = PLAIN_JSON
         admitted = 0
+        cost: int | None = None
         reservation: Reservation | None = None
         of_stream: Reservation | None = None
         try:
@@ -152,9 +155,14 @@ class GraphQLEndpoint:
                     finally:
                         begun = perf_counter()  # a slow client does not make an operation slow
                     deadline.body_received()
-                    if len(body) >= LARGE_BODY_BYTES:
+                    if (size := len(body)) >= LARGE_BODY_BYTES:
                         reservation = await self._admission.reserve(self._context_of(headers))
                         await self._turns.wait()
+                    else:
+                        token = len(headers.get(AUTHORIZATION, b""))
+                        is_long = size >= LONG_BODY_BYTES or token >= LONG_HEAD_BYTES
+                        if is_long and not self._turns.fits((size + token) / SLICE_BYTES):
+                            await self._turns.wait()
                     request = from_body(body)
                 else:
                     deadline.body_received()
@@ -173,13 +181,14 @@ class GraphQLEndpoint:
                                 operation, request, context
                             )
                         charged = self._executor.charge(operation, request, context, values)
+                        cost = charged.cost
                         if charged.waiting is not None:
                             await charged.waiting
                         # Not before: a client that does not send its body would occupy a place.
-                        waiting = (reservation or self._admission).enter(charged.cost, context)
+                        waiting = (reservation or self._admission).enter(cost, context)
                         if waiting is not None:
                             await waiting
-                        admitted = charged.cost
+                        admitted = cost
                         result = await self._executor.run(charged, request, context)
                         # 200, also with field errors: the draft's "294 Partial Success" is not
                         # registered.
@@ -200,7 +209,7 @@ class GraphQLEndpoint:
                         )
                     of_stream, reservation = reservation, None
         except ClientGone:
-            return self._ended(operation, request, CLIENT_GONE, perf_counter() - begun)
+            return self._ended(operation, request, CLIENT_GONE, perf_counter() - begun, cost)
         except Exception as failure:
             answer = self._failed(failure, media_type)
         finally:
@@ -213,7 +222,7 @@ class GraphQLEndpoint:
             assert request is not None, "without it there is an answer"
             return await self._events.answer(request, scope, headers, receive, send, of_stream)
         status, body, own, code = answer
-        self._ended(operation, request, code, perf_counter() - begun)
+        self._ended(operation, request, code, perf_counter() - begun, cost)
         if status == 200 and not own and isinstance(send, ResponseSender):
             own_lines = b"content-length: %d\r\n%b: %b\r\n" % (len(body), REQUEST_ID, request_id)
             if send.send_ok(HEADER_LINES[media_type] + own_lines, body):

@@ -76,7 +76,7 @@ class GraphQLEventStream:
             if not has_begun:  # `answers` has counted an operation that ended
                 await rejection_response(never_begun(), _same_id())(scope, receive, send)
         except HttpRejection as rejection:
-            self._ended(None, request, rejection.code, 0.0)
+            self._ended(None, request, rejection.code, 0.0, None)
             await rejection_response(rejection, _same_id())(scope, receive, send)
         finally:
             if reservation is not None:

@@ -16,9 +16,10 @@ from telemetry.histogram import Histogram, Series
 OK = "OK"
 """The code of an answer without errors."""
 
-Ended = Callable[[Operation | None, GraphQLRequest | None, str, float], None]
+Ended = Callable[[Operation | None, GraphQLRequest | None, str, float, int | None], None]
 """Called when a request has ended, with its operation and request (None if it failed before they
-were known), the code of its first error or OK, and its seconds."""
+were known), the code of its first error or OK, its seconds, and its cost (None if it was not
+charged)."""
 
 
 class _Counts:
@@ -63,6 +64,7 @@ class RequestMetrics(Collector):
         request: GraphQLRequest | None,
         code: str,
         seconds: float,
+        cost: int | None,
     ) -> None:
         """Count a request. Implements `Ended`."""
         # The property `name` would be a call.
@@ -75,7 +77,7 @@ class RequestMetrics(Collector):
         counts.codes[code] += 1
         counts.durations.observe(seconds)
         if seconds >= self._slow_s:
-            log_slow_operation(operation, request, code, seconds)
+            log_slow_operation(operation, request, code, seconds, cost)
 
     def collect(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(

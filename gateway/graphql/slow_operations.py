@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from graphql import FieldNode, FragmentSpreadNode, InlineFragmentNode, SelectionSetNode
 
-from engine import InvalidVariables, Operation, Unsupported
+from engine import Operation, Unsupported
 from gateway.graphql.request import GraphQLRequest
 
 log = logging.getLogger("kith.slow")
@@ -18,7 +18,11 @@ FIELDS_MAX = 1_000
 
 
 def log_slow_operation(
-    operation: Operation | None, request: GraphQLRequest | None, code: str, seconds: float
+    operation: Operation | None,
+    request: GraphQLRequest | None,
+    code: str,
+    seconds: float,
+    cost: int | None,
 ) -> None:
     """Log an operation that has taken long: its name, document, cost, plan and fields, and no
     values of its arguments."""
@@ -27,9 +31,8 @@ def log_slow_operation(
         fields["document"] = sha256(request.query.encode("utf-8", "surrogatepass")).hexdigest()
     if operation is not None:
         fields |= _of_operation(operation)
-        cost = None if request is None else _cost(operation, request)
-        if cost is not None:
-            fields["cost"] = cost
+    if cost is not None:
+        fields["cost"] = cost
     log.warning("slow operation", extra=fields)
 
 
@@ -42,14 +45,6 @@ def _of_operation(operation: Operation) -> dict[str, object]:
         "plan": ", ".join(["engine", *sorted(f"graphql-core: {why}" for why in unsupported)]),
         "levels": _fields_by_level(operation),
     }
-
-
-def _cost(operation: Operation, request: GraphQLRequest) -> int | None:
-    """The static cost; None if the variables are invalid."""
-    try:
-        return operation.cost(operation.variables.coerce(request.variables))
-    except InvalidVariables:
-        return None
 
 
 def _fields_by_level(operation: Operation) -> list[int]:

@@ -14,7 +14,7 @@ from prometheus_client import Counter, Gauge
 from engine import Operation, Result, Turns
 from gateway.authentication.identify import Identity
 from gateway.graphql.admission import Admission, Reservation
-from gateway.graphql.charges import COST_HEADER
+from gateway.graphql.charges import COST_HEADER, Charged
 from gateway.graphql.execution import EngineExecutor, FormatError, code_of, response_of
 from gateway.graphql.request import Documents, GraphQLRequest, RequestRejected
 from gateway.graphql.request_metrics import OK, Ended
@@ -121,6 +121,7 @@ class Streams:
         """The result of a query or a mutation, or a subscription that is prepared."""
         begun = perf_counter()
         operation: Operation | None = None
+        cost: int | None = None
         try:
             context = self._context_of(headers, identity)
             if request.document_id is not None or not self._documents.takes_any:
@@ -128,47 +129,54 @@ class Streams:
             operation = await self._executor.prepare(request, context)
             if operation.kind is OperationType.SUBSCRIPTION:
                 return _Subscription(operation, request)
+            deadline = asyncio.get_running_loop().time() + self._deadline_s
+            charged = await self._charged(operation, request, context)
+            cost = charged.cost
             enter = (reservation or self._admission).enter
-            response = await self._once(operation, request, context, enter, COST_HEADER in headers)
+            response = await self._once(charged, request, context, enter, deadline)
+            if COST_HEADER in headers:
+                response["extensions"] = self._executor.extensions(charged, context)
         except RequestRejected as rejected:
-            self._ended(operation, request, rejected.code, perf_counter() - begun)
+            self._ended(operation, request, rejected.code, perf_counter() - begun, cost)
             raise
         except Exception as failure:
             response = self._failed(failure)
         code = code_of(response) if "errors" in response else OK
-        self._ended(operation, request, code, perf_counter() - begun)
+        self._ended(operation, request, code, perf_counter() - begun, cost)
         return response
 
     def formatted_errors(self, rejected: RequestRejected) -> list[FormattedResult]:
         """The formatted errors of a rejected request."""
         return [self._format_error(error) for error in rejected.errors]
 
-    async def _once(
-        self,
-        operation: Operation,
-        request: GraphQLRequest,
-        context: object,
-        enter: Callable[[int, object], Awaitable[None] | None],
-        shows_cost: bool,
-    ) -> FormattedResult:
-        deadline = asyncio.get_running_loop().time() + self._deadline_s
+    async def _charged(
+        self, operation: Operation, request: GraphQLRequest, context: object
+    ) -> Charged:
+        """The operation, charged to its caller. Raises RequestRejected."""
         values = None
         if operation.conditions:
             values = await self._executor.charge_compilation(operation, request, context)
         charged = self._executor.charge(operation, request, context, values)
         if charged.waiting is not None:
             await charged.waiting
+        return charged
+
+    async def _once(
+        self,
+        charged: Charged,
+        request: GraphQLRequest,
+        context: object,
+        enter: Callable[[int, object], Awaitable[None] | None],
+        deadline: float,
+    ) -> FormattedResult:
         waiting = enter(charged.cost, context)
         if waiting is not None:
             await waiting
         try:
             result = await self._executor.run(charged, request, context, deadline)
-            response = await self._response_of(result)
+            return await self._response_of(result)
         finally:
             self._admission.leave(charged.cost)
-        if shows_cost:
-            response["extensions"] = self._executor.extensions(charged, context)
-        return response
 
     async def _response_of(self, result: Result) -> FormattedResult:
         """The same as `response_of`. Data of a large response is JSON already."""

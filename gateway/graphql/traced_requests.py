@@ -90,9 +90,13 @@ def traced(ended: Ended) -> Ended:
     """The same, and it names the operation in the span of the request."""
 
     def call(
-        operation: Operation | None, request: GraphQLRequest | None, code: str, seconds: float
+        operation: Operation | None,
+        request: GraphQLRequest | None,
+        code: str,
+        seconds: float,
+        cost: int | None,
     ) -> None:
-        ended(operation, request, code, seconds)
+        ended(operation, request, code, seconds, cost)
         if tracing.tracer is None:
             return
         attributes, shown = ({}, None) if operation is None else _named(operation)

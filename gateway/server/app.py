@@ -34,6 +34,7 @@ from gateway.graphql.traced_requests import TracedApp
 from gateway.graphql.transports import Transports
 from gateway.http.client_address import ClientAddresses
 from gateway.http.health import Health, Probe
+from gateway.http.long_requests import AUTHORIZATION, LONG_HEAD_BYTES, SLICE_BYTES
 from gateway.http.rejection import error_body
 from gateway.http.security_headers import with_security_headers
 from gateway.playground import Playground
@@ -106,11 +107,24 @@ class Gateway:
         self._others = with_security_headers(self._routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        app: ASGIApp = self._others
         if scope["type"] != "lifespan" and self._graphql is not None:
             path: str = scope["path"]
             if path == ENDPOINT or (self._reads_paths and name_in_path(path) is not None):
-                return self._graphql(scope, receive, send)
-        return self._others(scope, receive, send)
+                app = self._graphql
+            # Inlined: a function would be called for each request.
+            size = len(scope["query_string"])
+            for name, value in scope["headers"]:
+                if name == AUTHORIZATION:
+                    size += len(value)
+            if size >= LONG_HEAD_BYTES and not self._engine.turns.fits(size / SLICE_BYTES):
+                return self._in_turn(app, scope, receive, send)
+        return app(scope, receive, send)
+
+    async def _in_turn(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request with a long head in a turn of the event loop."""
+        await self._engine.turns.wait()
+        await app(scope, receive, send)
 
     async def hang_up(self) -> None:
         """End all open streams, so that a stopping server does not wait for them."""

@@ -6,8 +6,9 @@ The tests count units of work, not seconds. docs/engine.md has the times.
 import asyncio
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
+import httpx
 import orjson
 import pytest
 
@@ -17,8 +18,11 @@ from engine.cost_compiler import OperationCost
 from engine.lookup_tables import SharedObjects
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
+from gateway.authentication import identify
 from gateway.graphql import endpoint, event_stream, request, sockets
-from gateway.http import json_parts
+from gateway.graphql.request import LARGE_BODY_BYTES
+from gateway.http import bearer, json_parts
+from gateway.http.long_requests import LONG_BODY_BYTES, SLICE_BYTES
 from graph import relation as rules
 from graph.edge import UserId
 from graph.relation import Relation, RelationColumn
@@ -183,6 +187,74 @@ async def test_large_bodies_that_arrive_together_are_parsed_in_separate_iteratio
         await asyncio.gather(*(gateway.data(query, viewer=1, r=references) for _ in range(6)))
     assert ticks.total["bodies"] == 6
     assert ticks.most["bodies"] == 1
+
+
+async def test_long_bodies_that_arrive_together_are_read_in_bounded_parts(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [str(10**18 + number) for number in range(200)]
+    body = orjson.dumps({"query": "query($ids: [ID!]!) { __typename }", "variables": {"ids": ids}})
+    assert LONG_BODY_BYTES < len(body) < LARGE_BODY_BYTES
+    async with loop_ticks() as ticks:
+        _count_lengths(ticks, monkeypatch, "from_body")
+        await asyncio.gather(*(_post(gateway, body) for _ in range(40)))
+    assert ticks.total["bytes"] == 40 * len(body)
+    assert ticks.most["bytes"] <= 2 * SLICE_BYTES
+
+
+async def test_long_query_strings_that_arrive_together_are_read_in_bounded_parts(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "/graphql?query=%7B__typename%7D&operationName=&x=" + "%41" * 2_000
+    async with loop_ticks() as ticks:
+        _count_lengths(ticks, monkeypatch, "from_query_string")
+        await asyncio.gather(*(gateway.http.get(url) for _ in range(20)))
+    assert ticks.total["bytes"] > 20 * 6_000
+    assert ticks.most["bytes"] <= 2 * SLICE_BYTES
+
+
+@pytest.mark.parametrize("path", ["/graphql", "/export/followers/5"])
+async def test_long_tokens_that_arrive_together_are_checked_in_bounded_parts(
+    path: str, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "Bearer eyJhbGciOiJIUzI1NiJ9." + "e30" * 3_000 + ".AAAA"
+    read = bearer.token_in
+    async with loop_ticks() as ticks:
+
+        def counting_read(credentials: bytes) -> str:
+            ticks.add("bytes", len(credentials))
+            return read(credentials)
+
+        monkeypatch.setattr(identify, "token_in", counting_read)
+        if path == "/graphql":
+            requests = [_post(gateway, b'{"query": "{ __typename }"}', token) for _ in range(20)]
+            answers = await asyncio.gather(*requests)
+        else:
+            headers = {"authorization": token}
+            answers = await asyncio.gather(
+                *(gateway.http.get(path, headers=headers) for _ in range(20))
+            )
+    assert {answer.status_code for answer in answers} == {401}
+    assert ticks.total["bytes"] >= 20 * len(token)
+    assert ticks.most["bytes"] <= 2 * SLICE_BYTES
+
+
+async def _post(gateway: Gateway, body: bytes, token: str | None = None) -> httpx.Response:
+    headers = {"content-type": "application/json"}
+    if token is not None:
+        headers["authorization"] = token
+    return await gateway.http.post("/graphql", content=body, headers=headers)
+
+
+def _count_lengths(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Count the bytes that this function of the endpoint reads."""
+    read = getattr(request, name)
+
+    def counting_read(given: bytes) -> request.GraphQLRequest:
+        ticks.add("bytes", len(given))
+        return cast("request.GraphQLRequest", read(given))
+
+    monkeypatch.setattr(endpoint, name, counting_read)
 
 
 @pytest.mark.parametrize("condition", ["", "query($x: Boolean!) "], ids=["constant", "conditions"])

@@ -1,10 +1,14 @@
 """The log of slow operations."""
 
 import logging
+from collections.abc import Mapping
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
+from engine import Values
+from engine.variables import Variables
 from gateway.graphql.request_metrics import RequestMetrics
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway
@@ -69,3 +73,25 @@ async def test_a_fast_operation_has_no_entry(
 ) -> None:
     await gateway.data(QUERY, id="1")
     assert entries(caplog) == []
+
+
+@pytest.mark.usefixtures("every_request_is_slow")
+async def test_an_entry_does_not_coerce_the_variables_again(
+    storage_settings: StorageSettings,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Coercion takes up to 30 ms, and many requests may end in the same iteration of the loop."""
+    coerced: list[object] = []
+    coerce = Variables.coerce
+
+    def counting_coerce(variables: Variables, raw: Mapping[str, Any]) -> Values:
+        coerced.append(raw)
+        return coerce(variables, raw)
+
+    monkeypatch.setattr(Variables, "coerce", counting_coerce)
+    async with running_gateway(storage_settings) as gateway:
+        await gateway.data(QUERY, id=7654321)
+    (entry,) = entries(caplog)
+    assert entry.__dict__["cost"] > 0
+    assert len(coerced) == 1

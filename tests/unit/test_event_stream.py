@@ -54,7 +54,7 @@ def stream(
     """A handler that appends the code of each counted request to `codes`."""
     context = Context()
 
-    def ended(_operation: object, _request: object, code: str, _seconds: float) -> None:
+    def ended(_operation: object, _request: object, code: str, *_: object) -> None:
         if codes is not None:
             codes.append(code)
 

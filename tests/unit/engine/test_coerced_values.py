@@ -90,6 +90,15 @@ async def test_too_many_values_are_rejected_before_they_are_coerced(
     assert coerced == []
 
 
+async def test_coercion_stops_after_a_few_errors() -> None:
+    settings = EngineSettings()
+    result = await execute(USERS, ids=[{}] * LIMIT)
+    assert result.stage is Stage.VARIABLES
+    assert len(result.errors) == settings.max_errors + 1
+    assert "Too many errors" in result.errors[-1].message
+    assert "[0]" in result.errors[0].message
+
+
 async def test_as_many_values_as_allowed_are_coerced() -> None:
     assert (await execute(USERS, ids=[1] * LIMIT)).data == {"users": LIMIT}
     pairs = [PAIR] * ((LIMIT - 1) // 3)

@@ -68,3 +68,35 @@ async def test_an_error_ends_a_computation() -> None:
 
     with pytest.raises(LookupError):
         await Turns().run(failing())
+
+
+async def test_short_computations_begin_at_once_until_they_add_up_to_a_slice() -> None:
+    turns = Turns()
+    assert [turns.fits(0.4) for _ in range(4)] == [True, True, False, False]
+    await asyncio.sleep(0)
+    assert turns.fits(0.4)
+
+
+async def test_a_computation_that_is_alone_begins_at_once_whatever_its_length() -> None:
+    turns = Turns()
+    assert turns.fits(3)
+    assert not turns.fits(0.1)
+
+
+async def test_no_computation_begins_before_those_that_wait_for_a_turn() -> None:
+    turns = Turns()
+    waiting = [asyncio.create_task(turns.wait()) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert not turns.fits(0.1)
+    await asyncio.gather(*waiting)
+    assert turns.fits(0.1)
+
+
+def test_what_has_begun_in_a_loop_that_has_ended_does_not_count_in_the_next() -> None:
+    turns = Turns()
+
+    async def fits() -> bool:
+        return turns.fits(0.8)
+
+    assert asyncio.run(fits())
+    assert asyncio.run(fits())
