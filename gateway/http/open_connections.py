@@ -10,7 +10,9 @@ from typing import Protocol
 from prometheus_client import Counter as MetricCounter
 from prometheus_client import Gauge
 
-_open = Gauge("kith_http_connections", "Open HTTP connections, without web sockets.")
+_open = Gauge(
+    "kith_http_connections", "Open HTTP connections, also those to /metrics, without web sockets."
+)
 rejections = MetricCounter(
     "kith_http_connections_rejected_total",
     "HTTP connections closed because of a limit, by reason.",
@@ -72,12 +74,13 @@ class OpenConnections:
         if others >= self._max and not self._make_room():
             return False
         self._open[connection] = None
-        _open.set(len(self._open))
+        _open.inc()  # not `set`: the server of /metrics has connections of its own
         return True
 
     def discard(self, connection: HttpConnection) -> None:
-        self._open.pop(connection, None)
-        _open.set(len(self._open))
+        if connection in self._open:
+            del self._open[connection]
+            _open.dec()
 
     def _make_room(self) -> bool:
         """Close connections that wait for their clients: first those of the address that has most,

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import REGISTRY
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE
 
@@ -44,6 +45,10 @@ async def server(tmp_path: Path) -> AsyncIterator[BoundedServer]:
 async def is_answered(connection: RawConnection) -> bool:
     await connection.send(post(QUERY))
     return (await connection.response()).status == 200
+
+
+def open_connections() -> float:
+    return REGISTRY.get_sample_value("kith_http_connections") or 0
 
 
 async def test_a_header_without_an_end_is_rejected_after_a_bounded_number_of_bytes(
@@ -386,6 +391,23 @@ async def test_new_connections_replace_those_that_wait_for_their_clients(tmp_pat
             assert await is_answered(connection)  # unused connections were closed first
         for connection in silent[:20]:
             assert await connection.rest() == b""
+
+
+async def test_the_metric_of_open_connections_counts_those_of_all_servers_of_the_process(
+    tmp_path: Path,
+) -> None:
+    before = open_connections()
+    async with (
+        bounded_server(endpoint(), tmp_path / "graphql.sock") as server,
+        bounded_server(endpoint(), tmp_path / "metrics.sock") as metrics_server,
+    ):
+        async with server.connected(3), metrics_server.connected(1):
+            await server.until_open(3)
+            await metrics_server.until_open(1)
+            assert open_connections() - before == 4
+        await server.until_open(0)
+        await metrics_server.until_open(0)
+        assert open_connections() == before
 
 
 @pytest.mark.parametrize("behind", [b"", head("Content-Length: 9")], ids=["alone", "pipelined"])
