@@ -21,6 +21,7 @@ from starlette.types import Message, Receive, Send
 from gateway.authentication.token_claims import Identity
 from gateway.graphql.settings import StreamLimits
 from gateway.http.rejection import HttpRejection
+from gateway.http.response_sender import CUT_OFF
 
 _connections = Gauge(
     "kith_stream_connections",
@@ -79,7 +80,7 @@ class Connection:
             pass
         self.end(GONE)
 
-    async def until_ended_or(self, work: "asyncio.Task[None]") -> None:
+    async def until_ended_or(self, work: "asyncio.Task[Any]") -> None:
         """Return as soon as the connection has ended or the work is done."""
         either: set[asyncio.Future[Any]] = {self.ended, work}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -99,12 +100,17 @@ class Connection:
             self.end(SLOW)
         return is_taken
 
-    async def send_last(self, message: Message) -> None:
-        """Send a final message, even after the end. Gives up after the usual deadline."""
+    async def send_last(self, message: Message) -> bool:
+        """Send a final message, even after the end. Gives up after the usual deadline. Returns
+        whether the transport has taken it."""
         try:
-            await self._taken(message)
+            return await self._taken(message)
         except OSError:
-            return
+            return False
+
+    async def cut_off(self) -> None:
+        """End an HTTP response without its end, so that the client knows that it is incomplete."""
+        await self._send(CUT_OFF)
 
     def at_close(self, closed: Callable[[], None]) -> None:
         """Call `closed` when the connection is closed."""

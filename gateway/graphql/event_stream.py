@@ -102,7 +102,8 @@ class GraphQLEventStream:
             await asyncio.gather(*tasks, return_exceptions=True)
         if starting.cancelled() or not starting.result():
             return False
-        await connection.send_last(_body(b"", more=False))
+        if not await connection.send_last(_body(b"", more=False)):
+            await connection.cut_off()
         return True
 
     async def _answer(

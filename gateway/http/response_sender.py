@@ -12,6 +12,11 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+CUT_OFF: Message = {"type": "kith.response.cut_off"}
+"""An ASGI message of Kith's own: close the connection of a response that cannot be completed, so
+that its client knows that something is missing. If an application just returns, uvicorn does the
+same, but logs it as an error."""
+
 
 def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """These headers as lines of HTTP/1.1. They are not validated."""
@@ -28,7 +33,7 @@ class ResponseSender:
         self._cycle: RequestResponseCycle = send.__self__
 
     def __call__(self, message: Message) -> Awaitable[None]:
-        sent: Awaitable[None] = self._send(message)
+        sent: Awaitable[None] = self._cut_off() if message is CUT_OFF else self._send(message)
         return sent
 
     def send_ok(self, lines: bytes, body: bytes) -> bool:
@@ -47,6 +52,10 @@ class ResponseSender:
         cycle.transport.writelines((head, body))
         cycle.on_response()
         return True
+
+    async def _cut_off(self) -> None:
+        self._cycle.disconnected = True
+        self._cycle.transport.close()
 
 
 @lru_cache(maxsize=2)

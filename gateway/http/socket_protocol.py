@@ -236,5 +236,8 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         if self.close_sent:  # because of a limit, or of a frame that is not valid
             raise ClientDisconnected
         await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            # A rejection completes the handshake. uvicorn does not count it, and logs an error.
+            self.handshake_complete = not message.get("more_body", False)
         if message["type"] != "websocket.send":  # the handshake is complete, or a close awaited
             self._continue()

@@ -1,8 +1,8 @@
 """Long streams over plain HTTP, for services: exports and the change feed.
 
-A stream that ends early, because a part is unavailable or the client is too slow, is cut off: the
-connection closes without the end of the body. The client continues from the last cursor that it
-has received.
+A stream that ends early, because a part is unavailable, changes are lost or the client is too slow,
+is cut off: the connection closes without the end of the body. The client continues from the last
+cursor that it has received.
 """
 
 import asyncio
@@ -204,7 +204,8 @@ async def _send_all(connection: Connection, chunks: AsyncIterator[bytes], receiv
         await asyncio.gather(sending, watching, return_exceptions=True)
     if is_whole:
         sending.result()
-        await connection.send_last({"type": "http.response.body", "body": b""})
+    if not (is_whole and await connection.send_last({"type": "http.response.body", "body": b""})):
+        await connection.cut_off()
 
 
 async def _send(connection: Connection, chunks: AsyncIterator[bytes]) -> None:

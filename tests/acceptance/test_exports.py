@@ -43,6 +43,10 @@ async def get(
     return await gateway.http.get(path, headers=headers)
 
 
+def errors_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR]
+
+
 async def lines(gateway: Gateway, path: str) -> list[dict[str, str]]:
     response = await get(gateway, path)
     assert response.status_code == 200, response.text
@@ -379,7 +383,10 @@ async def test_the_number_of_streams_is_bounded(
 
 
 async def test_a_client_that_does_not_read_is_disconnected(
-    storage_settings: StorageSettings, stores: Stores, monkeypatch: pytest.MonkeyPatch
+    storage_settings: StorageSettings,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(ExportLines, "formatted", lambda *_: b"x" * 100_000)
     monkeypatch.setattr(exports, "RANGE", 1)
@@ -410,6 +417,23 @@ async def test_a_client_that_does_not_read_is_disconnected(
                 size, end = size + len(part), (end + part)[-5:]
             assert size < 150 * 100_000
             assert end != b"0\r\n\r\n"
+    assert errors_in(caplog) == []
+
+
+async def test_a_stream_of_changes_is_cut_off_without_an_error_in_the_log_when_its_gateway_stops(
+    storage_settings: StorageSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        live_gateway(storage_settings) as live,
+        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
+        client.stream("GET", "/changes", headers=AS_SERVICE) as response,
+    ):
+        received = response.aiter_lines()
+        await anext(received)
+        await live.app.hang_up()
+        with pytest.raises(httpx.RemoteProtocolError):
+            await anext(received)
+    assert errors_in(caplog) == []
 
 
 async def test_many_friends_are_in_the_order_of_the_users_own_follows(

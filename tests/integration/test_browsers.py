@@ -1,5 +1,6 @@
 """Requests of pages from other origins: preflights, answers and web sockets."""
 
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -236,7 +237,10 @@ async def test_a_request_without_a_preflight_changes_nothing(
     ],
 )
 async def test_only_allowed_origins_can_open_web_sockets(
-    storage_settings: StorageSettings, origins: list[str], is_open: bool
+    storage_settings: StorageSettings,
+    origins: list[str],
+    is_open: bool,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with live_gateway(storage_settings, browsers=SETTINGS) as live:
         own = live.http.removesuffix("/graphql")
@@ -251,6 +255,7 @@ async def test_only_allowed_origins_can_open_web_sockets(
     response = rejected.value.response
     assert response.status_code == 403
     assert b'"ORIGIN_NOT_ALLOWED"' in (response.body or b"")
+    assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
 async def test_a_page_may_send_persisted_documents(storage_settings: StorageSettings) -> None:

@@ -15,11 +15,13 @@ from gateway.graphql.request import GraphQLRequest
 from gateway.graphql.settings import AdmissionSettings, StreamLimits
 from gateway.graphql.streams import Streams
 from gateway.http.headers import NO_HEADERS
+from gateway.http.response_sender import CUT_OFF
 from schema.errors import formatted
 from tests.support.small_schema import Context, executor
 from tests.support.waiting import until
 
 REQUEST = GraphQLRequest("{ who }")
+END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 SCOPE: dict[str, Any] = {"type": "http", "method": "POST", "headers": []}
 
 
@@ -108,3 +110,19 @@ async def test_a_client_that_reads_too_late_gets_a_rejection() -> None:
     await answering
     assert client.statuses == [503]
     assert codes == ["OK"], "a request is counted once"
+
+
+async def test_a_stream_whose_client_stops_reading_before_the_end_is_cut_off() -> None:
+    received: list[Message] = []
+
+    async def send(message: Message) -> None:
+        if message.get("more_body"):
+            await asyncio.Event().wait()
+        if message == END:
+            raise OSError
+        received.append(message)
+
+    limits = StreamLimits(send_deadline_ms=20)
+    events = stream(Admission(AdmissionSettings()), SpaceConnections(Connections(limits)))
+    await events.answer(REQUEST, SCOPE, NO_HEADERS, Client().receive, send)
+    assert received[-1] is CUT_OFF
