@@ -35,7 +35,7 @@ from gateway.http.request_ids import HEADER as REQUEST_ID
 from gateway.http.request_ids import begin_request
 from gateway.services.access import RETRY_AFTER_S, logged_access, require_method
 from graph.edge import user_id_of
-from graph.errors import BadInput
+from graph.errors import BadInput, KithError
 from resolvers.scope import Scope
 
 Chunks = AsyncGenerator[bytes, None]
@@ -202,16 +202,22 @@ async def _send_all(connection: Connection, chunks: AsyncIterator[bytes], receiv
         for task in (sending, watching):
             task.cancel()
         await asyncio.gather(sending, watching, return_exceptions=True)
-    if is_whole:
-        sending.result()
+    is_whole = is_whole and sending.result()
     if not (is_whole and await connection.send_last({"type": "http.response.body", "body": b""})):
         await connection.cut_off()
 
 
-async def _send(connection: Connection, chunks: AsyncIterator[bytes]) -> None:
-    async with aclosing(chunks):  # type: ignore[type-var]
-        async for chunk in chunks:
-            await connection.send({"type": "http.response.body", "body": chunk, "more_body": True})
+async def _send(connection: Connection, chunks: AsyncIterator[bytes]) -> bool:
+    """Send all chunks. Returns False if the next one cannot be read, because a part is unavailable
+    or changes are lost: the client gets the reason when it continues."""
+    try:
+        async with aclosing(chunks):  # type: ignore[type-var]
+            async for chunk in chunks:
+                body = {"type": "http.response.body", "body": chunk, "more_body": True}
+                await connection.send(body)
+    except KithError:
+        return False
+    return True
 
 
 def _is_zstd_accepted(headers: Headers) -> bool:

@@ -436,6 +436,31 @@ async def test_a_stream_of_changes_is_cut_off_without_an_error_in_the_log_when_i
     assert errors_in(caplog) == []
 
 
+async def test_a_stream_of_changes_is_cut_off_without_an_error_in_the_log_when_redis_loses_its_data(
+    storage_settings: StorageSettings, stores: Stores, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        live_gateway(storage_settings) as live,
+        http_client(base_url=f"http://127.0.0.1:{live.port}", timeout=20) as client,
+    ):
+        async with client.stream("GET", "/changes", headers=AS_SERVICE) as response:
+            received = response.aiter_lines()
+            await follows(stores, (1, STAR), (2, STAR))
+            await drain_all(stores)
+            changes: list[Any] = []
+            while len(changes) < 2:
+                batch = json.loads(await anext(received))
+                changes += batch["changes"]
+            await stores.servers.redis.pipe([("FLUSHDB",)])
+            await follows(stores, (3, STAR))  # wakes the stream
+            await drain_all(stores)
+            with pytest.raises(httpx.RemoteProtocolError):
+                await anext(received)
+        again = await client.get(f"/changes?after={batch['cursor']}", headers=AS_SERVICE)
+        assert error_of(again) == (410, "CHANGES_LOST")
+    assert errors_in(caplog) == []
+
+
 async def test_many_friends_are_in_the_order_of_the_users_own_follows(
     gateway: Gateway,
     storage_settings: StorageSettings,
