@@ -37,12 +37,16 @@ PIECE_BYTES = 32
 PIPELINED_MAX = 16
 """Requests that wait for earlier ones of their connection."""
 
+PIPELINED_BYTES_MAX = 49_152
+"""Their bytes, without those of one slice: together less than the 64 KB of a body above which
+uvicorn stops reading. They are always read, because only reading shows that the client has left."""
+
 LINGER_S = 1.0
 """How long a rejected client may read its response. A close with unread data would discard it."""
 
 MALFORMED = HttpRejection(400, "BAD_REQUEST", "This is not a valid HTTP request.")
 PIECES = HttpRejection(400, "BAD_REQUEST", "The body has too many small chunks. Send larger ones.")
-PIPELINED = HttpRejection(400, "BAD_REQUEST", "Too many requests are pipelined.")
+PIPELINED = HttpRejection(400, "BAD_REQUEST", "Too many requests or bytes are pipelined.")
 FULL = HttpRejection(
     503, "OVERLOADED", "This server has too many open connections.", {"retry-after": "1"}
 )
@@ -83,6 +87,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """Bytes of an incomplete head, and at most a slice of what came before it."""
         self._framing_bytes = 0
         self._pieces_left = PIECES_MAX
+        self._pipelined_bytes = 0
+        """All bytes that this connection has received while requests waited."""
         self._head_timer: asyncio.TimerHandle | None = None
         self._keep_alive_timer = KeepAliveTimer(self.loop, limits.idle_s)
         self._stall_timer = StallTimer(self.loop, limits.stall_ms)
@@ -153,6 +159,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
                 self._await_head(len(data))
             elif cycle.more_body:
                 self._limit_framing(len(data) - len(cycle.body))
+            if self.pipeline:
+                self._limit_pipelined(len(data))
 
     def _is_reading_head(self) -> bool:
         # uvicorn sets the method when all headers have arrived.
@@ -172,6 +180,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._framing_bytes += max(0, size)
         if self._framing_bytes > FRAMING_BYTES_MAX:
             self._reject(MALFORMED)
+
+    def _limit_pipelined(self, size: int) -> None:
+        self._pipelined_bytes += size
+        oldest: Any = self.pipeline[-1][0]
+        if self._pipelined_bytes - oldest.bytes_before > PIPELINED_BYTES_MAX + self._slice:
+            self._reject(PIPELINED)
 
     def _expect_head(self) -> None:
         if self._head_timer is None:
@@ -207,6 +221,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head_bytes = self._framing_bytes = 0
         self._pieces_left = PIECES_MAX
         super().on_headers_complete()
+        if self.pipeline:
+            self.cycle.bytes_before = self._pipelined_bytes
+            self.flow.resume_reading()  # uvicorn stops it while a request waits
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._running = cycle

@@ -13,7 +13,12 @@ from gateway.graphql.admission import Admission
 from gateway.graphql.endpoint import HEADERS, GraphQLEndpoint
 from gateway.graphql.settings import AdmissionSettings, HttpLimits
 from gateway.http.open_connections import ConnectionLimits
-from gateway.http.protocol import FRAMING_BYTES_MAX, PIECES_MAX, PIPELINED_MAX
+from gateway.http.protocol import (
+    FRAMING_BYTES_MAX,
+    PIECES_MAX,
+    PIPELINED_BYTES_MAX,
+    PIPELINED_MAX,
+)
 from gateway.http.response_sender import ResponseSender
 from schema.errors import formatted
 from tests.support.raw_connections import (
@@ -297,28 +302,69 @@ async def test_pipelined_requests_are_answered_in_order_and_bounded(server: Boun
         assert (await connection.rest()).count(b"HTTP/1.1 200") <= PIPELINED_MAX + 1
 
 
-async def test_a_request_before_a_pipelined_one_ends_when_the_client_disconnects(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
+class Waiting:
+    """An application that responds when its client has disconnected."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        begun.set()
-        while (await receive())["type"] != "http.disconnect":
-            pass
+    def __init__(self) -> None:
+        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        self.begun.set()
+        assert (await receive())["type"] == "http.disconnect"
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
-        ended.set()
+        self.ended.set()
 
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["sent at once", "sent while it runs"])
+async def test_a_request_with_a_pipelined_one_behind_it_ends_with_its_client(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, at_once: bool
+) -> None:
+    app = Waiting()
     async with (
         asyncio.timeout(DEADLINE_S),
         bounded_server(app, tmp_path / "kith.sock") as server,
     ):
         async with server.connection() as connection:
-            await connection.send(post(QUERY) * 2)
-            await begun.wait()
-        await ended.wait()
+            await connection.send(post(QUERY) * (2 if at_once else 1))
+            await app.begun.wait()
+            if not at_once:
+                await connection.send(post(QUERY))
+        await app.ended.wait()
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    "pipelined",
+    [head("Content-Length: 900000") + b"a" * 80_000, post(b"a" * 9_000) * 9],
+    ids=["one request", "several"],
+)
+async def test_too_many_pipelined_bytes_close_the_connection(
+    tmp_path: Path, pipelined: bytes
+) -> None:
+    app = Waiting()
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await connection.send(post(QUERY))
+        await app.begun.wait()
+        await connection.send(pipelined)
+        assert await connection.rest() == b""
+        await app.ended.wait()
+
+
+async def test_pipelined_requests_up_to_the_limit_on_their_bytes_are_answered(
+    server: BoundedServer,
+) -> None:
+    request = post(QUERY.ljust(PIPELINED_BYTES_MAX // 4 - len(post(QUERY)) - 9))
+    async with server.connection() as connection:
+        for _ in range(3):
+            await connection.send(request * 5)
+            for _ in range(5):
+                assert (await connection.response()).status == 200
 
 
 async def test_partial_bodies_do_not_count_as_running_requests(tmp_path: Path) -> None:
