@@ -29,6 +29,9 @@ OF_VIEWER_MIN = 100
 """A viewer has at most 1/100 of the subscriptions of a process, and may always have 100. Each
 change of their relations wakes all."""
 
+OF_ANONYMOUS_SHARE = 2
+"""All anonymous clients together have at most 1/2 of the subscriptions of a process."""
+
 
 @dataclass(frozen=True, slots=True)
 class Notification:
@@ -108,8 +111,10 @@ class Subscriptions:
         self._listen = listen
         self._limit = limit
         self._limit_of_viewer = max(OF_VIEWER_MIN, limit // OF_VIEWER_SHARE)
+        self._limit_of_anonymous = max(1, limit // OF_ANONYMOUS_SHARE)
         self._open: set[Subscription] = set()
         self._for_all: set[Subscription] = set()
+        self._anonymous: set[Subscription] = set()
         self._of_viewers = _Index()
         self._to_public = _Index()
         """By user: subscriptions to what others may see of the user."""
@@ -128,11 +133,17 @@ class Subscriptions:
         self, *users: UserId, viewer: UserId | None = None, sees_everything: bool = False
     ) -> Iterator[Subscription]:
         """A subscription of `viewer`, for the block: to the viewer's own changes, and to what
-        others may see of `users`; with `sees_everything`, to all changes of `users`.
+        others may see of `users`; with `sees_everything`, to all changes of `users`. It is
+        anonymous if it has neither.
 
         Raises:
-            Overloaded: there are `limit` subscriptions already, or too many of this viewer.
+            Overloaded: there are `limit` subscriptions already, or too many of this viewer, or too
+                many anonymous ones.
         """
+        is_anonymous = viewer is None and not sees_everything
+        if is_anonymous and len(self._anonymous) >= self._limit_of_anonymous:
+            message = f"This server has {self._limit_of_anonymous} subscriptions without a token"
+            raise Overloaded(LIVE_EVENTS, f"{message}, the maximum. Sign in, or try again later.")
         viewers = () if viewer is None else (viewer,)
         if any(len(self._of_viewers.of(one)) >= self._limit_of_viewer for one in viewers):
             message = f"You have {self._limit_of_viewer} subscriptions here, the maximum."
@@ -143,12 +154,15 @@ class Subscriptions:
             (self._to_hidden, users if sees_everything else ()),
         )
         subscription = self._opened()
+        if is_anonymous:
+            self._anonymous.add(subscription)
         for index, keys in indexed:
             index.add(keys, subscription)
         try:
             yield subscription
         finally:
             self._open.discard(subscription)
+            self._anonymous.discard(subscription)
             for index, keys in indexed:
                 index.discard(keys, subscription)
 

@@ -20,6 +20,8 @@ from starlette.types import Message, Receive, Send
 
 from gateway.authentication.token_claims import Identity
 from gateway.graphql.settings import StreamLimits
+from gateway.http.client_address import ClientAddresses
+from gateway.http.headers import Headers
 from gateway.http.rejection import HttpRejection
 from gateway.http.response_sender import CUT_OFF
 
@@ -45,6 +47,7 @@ A_YEAR_S = 366 * 86_400
 """The longest timer: no connection lasts as long."""
 
 GONE = Ending(None)
+FULL = Ending(1013, "This server has too many open streams; try again later")
 GOING_AWAY = Ending(1001, "This server is shutting down; connect again")
 SPACE_CHANGED = Ending(1001, "The space was changed or closed; connect again")
 INTERNAL = Ending(4500, "Internal error")
@@ -134,13 +137,22 @@ class Connection:
 
 def never_begun() -> HttpRejection:
     """The response if a connection ended before the beginning of its stream was sent."""
-    message = "This stream ended before it began. Try again."
+    return _overloaded("This stream ended before it began. Try again.")
+
+
+def _overloaded(message: str) -> HttpRejection:
     return HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
 
 
-OF_VIEWER_SHARE = 10
-OF_VIEWER_MIN = 100
-"""A viewer has at most 1/10 of the connections of a process, and may always have 100."""
+OF_ONE_SHARE = 10
+OF_ONE_MIN = 100
+"""A viewer has at most 1/10 of the connections of a process, and may always have 100. So has an
+address without a token."""
+
+OF_ANONYMOUS_SHARE = 2
+"""All connections without a token are at most 1/2 of those of a process."""
+
+_ANONYMOUS = object()
 
 
 class OpensConnections(Protocol):
@@ -148,21 +160,29 @@ class OpensConnections(Protocol):
 
     limits: StreamLimits
 
-    def claim(self, connection: Connection, identity: Identity) -> None:
-        """Count an open connection for its viewer. Raises HttpRejection 503 above the limit."""
+    def claim(self, connection: Connection, identity: Identity, headers: Headers) -> None:
+        """Count an open connection for its viewer or address. Raises HttpRejection 503 above the
+        limit."""
 
     def opened(self, transport: str, send: Send) -> AbstractContextManager[Connection]:
         """Open a connection for the block. Raises HttpRejection 503 above the limit."""
 
 
 class Connections:
-    """All open connections of this process."""
+    """All open connections of this process.
+
+    A connection is unclaimed until it is known whose it is. If there are too many, the oldest
+    unclaimed one gives its place to the next: otherwise clients that never say who they are would
+    keep viewers and services out.
+    """
 
     def __init__(self, limits: StreamLimits) -> None:
         self.limits = limits
         self._open: set[Connection] = set()
-        self._limit_of_viewer = max(OF_VIEWER_MIN, limits.connections_max // OF_VIEWER_SHARE)
-        self._of_viewers: Counter[Hashable] = Counter()
+        self._unclaimed: dict[Connection, None] = {}
+        self._limit_of_one = max(OF_ONE_MIN, limits.connections_max // OF_ONE_SHARE)
+        self._limit_of_anonymous = max(1, limits.connections_max // OF_ANONYMOUS_SHARE)
+        self._claimed: Counter[Hashable] = Counter()
         self._stopped = False
         self._none_open = asyncio.Event()
         self._none_open.set()
@@ -170,34 +190,65 @@ class Connections:
     @contextlib.contextmanager
     def opened(self, transport: str, send: Send) -> Iterator[Connection]:
         """Open a connection for the block. Raises HttpRejection 503 above the limit."""
-        if self._stopped or len(self._open) >= self.limits.connections_max:
-            message = "This server has too many open streams. Try again later."
-            raise HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
+        is_full = len(self._open) >= self.limits.connections_max
+        if self._stopped or (is_full and not self._make_room()):
+            raise _overloaded("This server has too many open streams. Try again later.")
         connection = Connection(send, self.limits)
         self._open.add(connection)
+        self._unclaimed[connection] = None
         self._none_open.clear()
         _connections.labels(transport).inc()
         try:
             yield connection
         finally:
             _connections.labels(transport).dec()
-            self._open.discard(connection)
+            self._forget(connection)
             connection.close()
             if not self._open:
                 self._none_open.set()
 
-    def claim(self, connection: Connection, viewer: Hashable) -> None:
-        """Count an open connection for a viewer. Raises HttpRejection 503 above the limit."""
-        if self._of_viewers[viewer] >= self._limit_of_viewer:
-            message = f"You have {self._limit_of_viewer} open streams here. Close some of them."
-            raise HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
-        self._of_viewers[viewer] += 1
-        connection.at_close(partial(self._release, viewer))
+    def claim_for_service(self, connection: Connection) -> None:
+        """Keep an open connection for a service."""
+        self._unclaimed.pop(connection, None)
 
-    def _release(self, viewer: Hashable) -> None:
-        self._of_viewers[viewer] -= 1
-        if not self._of_viewers[viewer]:
-            del self._of_viewers[viewer]
+    def claim_for_viewer(self, connection: Connection, viewer: Hashable) -> None:
+        """Count an open connection for a viewer. Raises HttpRejection 503 above the limit."""
+        message = f"You have {self._limit_of_one} open streams here. Close some of them."
+        self._count(connection, viewer, self._limit_of_one, message)
+        self._unclaimed.pop(connection, None)
+
+    def claim_for_address(self, connection: Connection, address: str) -> None:
+        """Count an open connection without a token for its address. Raises HttpRejection 503 above
+        its limit, or that of all such connections."""
+        message = f"Your address has {self._limit_of_one} open streams without a token. Sign in."
+        self._count(connection, address, self._limit_of_one, message)
+        message = "This server has too many open streams without a token. Sign in."
+        self._count(connection, _ANONYMOUS, self._limit_of_anonymous, message)
+        self._unclaimed.pop(connection, None)
+
+    def _count(self, connection: Connection, holder: Hashable, limit: int, message: str) -> None:
+        if self._claimed[holder] >= limit:
+            raise _overloaded(message)
+        self._claimed[holder] += 1
+        connection.at_close(partial(self._release, holder))
+
+    def _release(self, holder: Hashable) -> None:
+        self._claimed[holder] -= 1
+        if not self._claimed[holder]:
+            del self._claimed[holder]
+
+    def _make_room(self) -> bool:
+        """End the oldest unclaimed connection. Returns whether there is one."""
+        oldest = next(iter(self._unclaimed), None)
+        if oldest is None:
+            return False
+        oldest.end(FULL)
+        self._forget(oldest)  # it takes a moment to close, but its place is needed now
+        return True
+
+    def _forget(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        self._unclaimed.pop(connection, None)
 
     async def hang_up(self) -> None:
         """End all connections and reject new ones. Return when all are closed, or at a deadline."""
@@ -212,9 +263,10 @@ class Connections:
 class SpaceConnections:
     """The connections of one space, among those of this process."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, addresses: ClientAddresses) -> None:
         self.limits = connections.limits
         self._all = connections
+        self._addresses = addresses
         self._open: set[Connection] = set()
         self._has_ended = False
 
@@ -225,11 +277,15 @@ class SpaceConnections:
             self.add(connection)
             yield connection
 
-    def claim(self, connection: Connection, identity: Identity) -> None:
-        """Count an open connection for its viewer, if a user and no service has opened it. Raises
-        HttpRejection 503 above the limit."""
-        if identity.user_id is not None and not identity.service:
-            self._all.claim(connection, (id(self), identity.user_id))
+    def claim(self, connection: Connection, identity: Identity, headers: Headers) -> None:
+        """Count an open connection for the viewer, or without one for the address in the headers,
+        unless a service has opened it. Raises HttpRejection 503 above the limit."""
+        if identity.service:
+            self._all.claim_for_service(connection)
+        elif identity.user_id is not None:
+            self._all.claim_for_viewer(connection, (id(self), identity.user_id))
+        else:
+            self._all.claim_for_address(connection, self._addresses.of(headers))
 
     def add(self, connection: Connection) -> None:
         """Add a connection that is open already."""

@@ -69,7 +69,7 @@ class GraphQLEventStream:
         try:
             identity = self._identify(headers)
             with self._connections.opened("sse", send) as connection:
-                self._connections.claim(connection, identity)
+                self._connections.claim(connection, identity, headers)
                 connection.end_at(identity.expires_at)
                 answers = self._streams.answers(request, identity, headers, reservation)
                 has_begun = await self._serve(connection, answers, receive)

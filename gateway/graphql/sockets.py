@@ -29,13 +29,20 @@ from engine import Turns
 from gateway.authentication.identify import Identity
 from gateway.graphql.admission import Reservation
 from gateway.graphql.charges import COST_HEADER
-from gateway.graphql.client_connections import GONE, INTERNAL, Connection, Connections, Ending
+from gateway.graphql.client_connections import (
+    FULL,
+    GONE,
+    INTERNAL,
+    Connection,
+    Connections,
+    Ending,
+)
 from gateway.graphql.request import LARGE_BODY_BYTES, RequestRejected
 from gateway.graphql.socket_messages import SubscribeMessage, read_message
 from gateway.graphql.streams import FormattedResult, Streams
 from gateway.graphql.traced_requests import PROPAGATED
 from gateway.http.client_address import FORWARDING
-from gateway.http.headers import Headers, RawHeaders
+from gateway.http.headers import Client, Headers, RawHeaders
 from gateway.http.rejection import HttpRejection
 from gateway.http.request_ids import HEADER as REQUEST_ID
 from gateway.http.request_ids import begin_request
@@ -44,7 +51,6 @@ from gateway.spaces.names import SPACE_HEADER
 log = logging.getLogger(__name__)
 
 NOT_ACCEPTABLE = Ending(4406, "Subprotocol not acceptable: use graphql-transport-ws")
-FULL = Ending(1013, "This server has too many open streams; try again later")
 INVALID = Ending(4400, "Invalid message")
 
 _CREDENTIALS = ("authorization", "x-viewer", SPACE_HEADER.decode())
@@ -54,8 +60,8 @@ _OF_SENDER = (*FORWARDING, COST_HEADER, *PROPAGATED)
 
 
 Enter = Callable[[Connection, str, Headers], Awaitable[tuple[Identity, Streams]]]
-"""Called with the path and the credentials of a connection. Returns its identity, and what runs its
-operations. Raises HttpRejection."""
+"""Called with the path, and the credentials and address of a connection. Returns its identity, and
+what runs its operations. Raises HttpRejection."""
 
 
 class GraphQLSockets:
@@ -193,8 +199,9 @@ class _Session:
         self._connection = connection
         self._path: str = scope["path"]
         self._handshake: RawHeaders = scope["headers"]
+        self._client: Client = scope.get("client")
         sender = [pair for pair in self._handshake if pair[0] in _OF_SENDER]
-        self._sender = Headers(sender, scope.get("client"))
+        self._sender = Headers(sender, self._client)
         self._identity = Identity()
         self.connection_params: dict[str, object] = {}
 
@@ -211,14 +218,17 @@ class _Session:
         return cast("UnsetType", UNSET)
 
     def _credentials(self) -> Headers:
-        """The credentials of the first message; those that it does not name, of the handshake."""
+        """The credentials of the first message; those that it does not name, and what tells the
+        client's address, of the handshake."""
         given = {name.lower(): value for name, value in self.connection_params.items()}
         named = {name: given[name] for name in _CREDENTIALS if given.get(name) is not None}
         if not all(isinstance(value, str) for value in named.values()):
             raise ConnectionRejectionError
         raw = [(name.encode(), str(value).encode("latin-1")) for name, value in named.items()]
         others = [name.encode() for name in _CREDENTIALS if name not in given]
-        return Headers([*raw, *(pair for pair in self._handshake if pair[0] in others)])
+        others += FORWARDING
+        kept = (pair for pair in self._handshake if pair[0] in others)
+        return Headers([*raw, *kept], self._client)
 
     async def reserve(self) -> Reservation | None:
         """Admit a large message before it is parsed, once operations may run."""

@@ -21,6 +21,7 @@ from gateway.graphql.request import Documents
 from gateway.graphql.request_metrics import RequestMetrics
 from gateway.graphql.streams import Streams
 from gateway.graphql.traced_requests import traced
+from gateway.http.client_address import ClientAddresses
 from gateway.http.request_body import PartialBodies
 from gateway.server.contexts import contexts_of
 from gateway.services.account_export import AccountExports
@@ -128,7 +129,8 @@ def _served(
     costs = Costs(config.clients.costs, stores.caches.budgets)
     executor = EngineExecutor(parts.engine, freshness.before, costs, config.exposure)
     documents = _documents(config, stores, executor)
-    connections = SpaceConnections(parts.connections)
+    addresses = ClientAddresses(config.clients.trusted_proxies)
+    connections = SpaceConnections(parts.connections, addresses)
     # A notification may arrive before the local cache of this process is invalidated.
     fresh_context_of = contexts_of(stores, config, identify, costs, Consistency.FRESH)
     streams = Streams(

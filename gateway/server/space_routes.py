@@ -38,7 +38,7 @@ def only_space(space: ServedSpace) -> Enter:
 
     async def enter(connection: Connection, _: str, headers: Headers) -> tuple[Identity, Streams]:
         identity = await space.authentication.authenticate(headers)
-        space.connections.claim(connection, identity)
+        space.connections.claim(connection, identity, headers)
         return identity, space.streams
 
     return enter

@@ -96,7 +96,7 @@ class SpaceTransports:
         connection.at_close(use.leave)
         identity = await use.space.authentication.authenticate(headers)
         use.space.connections.add(connection)
-        use.space.connections.claim(connection, identity)
+        use.space.connections.claim(connection, identity, headers)
         # The protocol starts the tasks of the operations from this one.
         set_space(use.space.name)
         return identity, use.space.streams

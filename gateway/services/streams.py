@@ -118,6 +118,7 @@ class ServiceStreams:
             identity = await self.authenticate(headers)
             scope = self.scope_of(headers, identity)
             with self.slots.slot(scope), self.connections.opened(self.name, send) as connection:
+                self.connections.claim(connection, identity, headers)
                 connection.end_at(identity.expires_at)
                 stream = await self._begun(http, headers, scope)
                 packed = _is_zstd_accepted(headers)

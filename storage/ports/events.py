@@ -102,10 +102,12 @@ class Subscriptions(Protocol):
         self, *users: UserId, viewer: UserId | None = None, sees_everything: bool = False
     ) -> AbstractContextManager[Subscription]:
         """A subscription of `viewer`, for a block: to the viewer's own changes, and to what others
-        may see of `users`; with `sees_everything`, to all changes of `users`.
+        may see of `users`; with `sees_everything`, to all changes of `users`. It is anonymous if it
+        has neither.
 
         Raises:
-            Overloaded: this process has its maximum number of subscriptions, or of this viewer's.
+            Overloaded: this process has its maximum number of subscriptions, of this viewer's, or
+                of anonymous ones.
         """
         ...
 

@@ -3,8 +3,8 @@
 import re
 from contextlib import AsyncExitStack
 
-from gateway.graphql.client_connections import EXPIRED, GOING_AWAY, INTERNAL, SLOW
-from gateway.graphql.sockets import FULL, INVALID, NOT_ACCEPTABLE
+from gateway.graphql.client_connections import EXPIRED, FULL, GOING_AWAY, INTERNAL, SLOW
+from gateway.graphql.sockets import INVALID, NOT_ACCEPTABLE
 from graph.event import EventType
 from graph.lane import LANES
 from storage.settings import StorageSettings

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
+from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.authentication.settings import AcceptedTokens
 from gateway.commands import load, verify
 from gateway.graphql import client_connections, socket_messages, sockets
@@ -803,10 +803,73 @@ async def test_a_read_that_finds_no_change_is_charged(stores: Stores) -> None:
         await asyncio.gather(waiting, return_exceptions=True)
 
 
+async def test_clients_without_a_token_leave_connections_to_viewers_and_services(
+    storage_settings: StorageSettings,
+) -> None:
+    limits = StreamLimits(connections_max=10)
+    async with live_gateway(storage_settings, limits) as live, AsyncExitStack() as opened:
+        for _ in range(5):
+            await opened.enter_async_context(live.socket())
+        async with live.raw_socket() as raw:
+            await raw.send('{"type": "connection_init"}')
+            assert (await Socket(raw).closed())[0] == 1013
+        for _ in range(10):  # these never send `connection_init`
+            await opened.enter_async_context(live.raw_socket())
+        async with (
+            live.socket(viewer=1),
+            live.events(COUNTS, viewer=1) as events,
+            http_client(timeout=20) as client,
+        ):
+            assert (await anext(events))[0] == "next"
+            export = live.http.replace("/graphql", "/export/followers/7")
+            token = mint(DEVELOPMENT_SECRET, None, SERVICE)
+            answer = await client.get(export, headers={"authorization": f"Bearer {token}"})
+            assert answer.status_code == 200
+
+
+async def test_clients_without_a_token_leave_subscriptions_to_viewers_and_services(
+    storage_settings: StorageSettings,
+) -> None:
+    service = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
+    events = replace(storage_settings.events, subscriptions_max=4)
+    async with (
+        live_gateway(replace(storage_settings, events=events)) as live,
+        live.socket() as socket,
+        live.socket(viewer=1) as of_viewer,
+        live.socket(payload=service) as of_service,
+    ):
+        for number in range(2):
+            await socket.subscribe(COUNTS, id=str(number))
+            await socket.data()
+        await socket.subscribe(COUNTS, id="2")
+        (error,) = (await socket.receive())["payload"]["errors"]
+        assert error["extensions"]["code"] == "OVERLOADED"
+        for allowed in (of_viewer, of_service):
+            await allowed.subscribe(COUNTS)
+            await allowed.data()
+
+
+async def test_one_address_leaves_connections_without_a_token_to_others(
+    storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_connections, "OF_ONE_MIN", 2)
+    async with (
+        live_gateway(storage_settings, StreamLimits(connections_max=10)) as live,
+        live.socket(),
+        live.events(COUNTS) as events,
+    ):
+        assert (await anext(events))[0] == "next"
+        async with live.raw_socket() as raw:
+            await raw.send('{"type": "connection_init"}')
+            assert (await Socket(raw).closed())[0] == 1013
+        async with live.socket(local_addr=("127.0.0.2", 0)):
+            pass
+
+
 async def test_a_viewer_leaves_connections_to_others(
     storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_connections, "OF_VIEWER_MIN", 2)
+    monkeypatch.setattr(client_connections, "OF_ONE_MIN", 2)
     async with live_gateway(storage_settings, StreamLimits(connections_max=10)) as live:
         async with live.socket(viewer=1), live.events(COUNTS, viewer=1) as events:
             assert (await anext(events))[0] == "next"

@@ -14,6 +14,7 @@ from gateway.graphql.event_stream import GraphQLEventStream
 from gateway.graphql.request import GraphQLRequest
 from gateway.graphql.settings import AdmissionSettings, StreamLimits
 from gateway.graphql.streams import Streams
+from gateway.http.client_address import ClientAddresses
 from gateway.http.headers import NO_HEADERS
 from gateway.http.response_sender import CUT_OFF
 from schema.errors import formatted
@@ -50,6 +51,10 @@ class Client:
         return [one["status"] for one in self.received if one["type"] == "http.response.start"]
 
 
+def in_a_space(limits: StreamLimits) -> SpaceConnections:
+    return SpaceConnections(Connections(limits), ClientAddresses())
+
+
 def stream(
     admission: Admission, connections: SpaceConnections, codes: list[str] | None = None
 ) -> GraphQLEventStream:
@@ -68,7 +73,7 @@ def stream(
 
 async def test_a_stream_whose_client_does_not_read_holds_no_reservation() -> None:
     admission, client = Admission(AdmissionSettings()), Client()
-    events = stream(admission, SpaceConnections(Connections(StreamLimits())))
+    events = stream(admission, in_a_space(StreamLimits()))
     reservation = await admission.reserve(None)
     answering = asyncio.create_task(
         events.answer(REQUEST, SCOPE, NO_HEADERS, client.receive, client.send, reservation)
@@ -89,7 +94,7 @@ async def test_a_stream_whose_client_does_not_read_holds_no_reservation() -> Non
 
 async def test_a_stream_whose_connection_ended_before_it_began_gets_a_rejection() -> None:
     admission, client = Admission(AdmissionSettings()), Client()
-    connections = SpaceConnections(Connections(StreamLimits()))
+    connections = in_a_space(StreamLimits())
     connections.end()
     client.reads.set()
     await stream(admission, connections).answer(
@@ -101,7 +106,7 @@ async def test_a_stream_whose_connection_ended_before_it_began_gets_a_rejection(
 async def test_a_client_that_reads_too_late_gets_a_rejection() -> None:
     admission, client, codes = Admission(AdmissionSettings()), Client(), list[str]()
     limits = StreamLimits(send_deadline_ms=20)
-    events = stream(admission, SpaceConnections(Connections(limits)), codes)
+    events = stream(admission, in_a_space(limits), codes)
     answering = asyncio.create_task(
         events.answer(REQUEST, SCOPE, NO_HEADERS, client.receive, client.send)
     )
@@ -123,6 +128,6 @@ async def test_a_stream_whose_client_stops_reading_before_the_end_is_cut_off() -
         received.append(message)
 
     limits = StreamLimits(send_deadline_ms=20)
-    events = stream(Admission(AdmissionSettings()), SpaceConnections(Connections(limits)))
+    events = stream(Admission(AdmissionSettings()), in_a_space(limits))
     await events.answer(REQUEST, SCOPE, NO_HEADERS, Client().receive, send)
     assert received[-1] is CUT_OFF

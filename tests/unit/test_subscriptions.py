@@ -86,11 +86,32 @@ async def test_a_notification_wakes_only_the_subscriptions_that_it_concerns() ->
 
 async def test_the_number_of_subscriptions_is_bounded() -> None:
     subscriptions = Subscriptions(Listener().listen, 2)
-    with subscriptions.open(ONE):
-        with subscriptions.open(ONE), pytest.raises(Overloaded), subscriptions.open(TWO):
+    with subscriptions.open(ONE, viewer=ONE):
+        with (
+            subscriptions.open(ONE, viewer=ONE),
+            pytest.raises(Overloaded),
+            subscriptions.open(TWO, viewer=TWO),
+        ):
             raise AssertionError
-        with subscriptions.open(TWO):
+        with subscriptions.open(TWO, viewer=TWO):
             assert len(subscriptions) == 2
+    await subscriptions.close()
+
+
+async def test_subscriptions_without_a_token_are_at_most_half() -> None:
+    subscriptions = Subscriptions(Listener().listen, 4)
+    with ExitStack() as opened:
+        for _ in range(2):
+            opened.enter_context(subscriptions.open(ONE))
+        with pytest.raises(Overloaded), subscriptions.open(ONE):
+            raise AssertionError
+        with (
+            subscriptions.open(ONE, viewer=ONE),
+            subscriptions.open(ONE, sees_everything=True),
+        ):
+            assert len(subscriptions) == 4
+    with subscriptions.open(ONE):
+        assert len(subscriptions) == 1
     await subscriptions.close()
 
 
