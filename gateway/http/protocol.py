@@ -172,7 +172,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if not self._is_reading_head():
             return  # empty lines between requests, or the rest of a rejected body
         self._head_bytes += size
-        if self._head_bytes > self._limits.head_bytes_max + self._slice:
+        is_long = self._head_bytes > self._limits.head_bytes_max + self._slice
+        # 12,000 headers of four bytes take 540 KB.
+        if is_long or len(self.headers) > self._limits.headers_max:
             self._reject(self._headers_too_large())
 
     def _limit_framing(self, size: int) -> None:

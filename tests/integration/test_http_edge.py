@@ -72,6 +72,17 @@ async def test_a_header_without_an_end_is_rejected_after_a_bounded_number_of_byt
         assert response.headers["connection"] == "close"
 
 
+async def test_too_many_headers_are_rejected_before_the_head_is_complete(
+    server: BoundedServer,
+) -> None:
+    async with server.connection() as connection:
+        await connection.send(
+            head(*(f"X-{number}: 1" for number in range(101))).removesuffix(b"\r\n")
+        )
+        response = await connection.response()
+        assert (response.status, response.code) == (431, "HEADERS_TOO_LARGE")
+
+
 @pytest.mark.parametrize(
     ("request_head", "status", "code"),
     [
