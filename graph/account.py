@@ -29,20 +29,20 @@ class PrivacyChange:
     followers: Audience | None = None
 
     def of(self, account: Account) -> Account:
-        """Return the account with this change applied."""
-        was = account.privacy
+        """The account after this change."""
+        previous = account.privacy
         privacy = replace(
-            was,
-            protected=was.protected if self.protected is None else self.protected,
-            following=was.following if self.following is None else self.following,
-            followers=was.followers if self.followers is None else self.followers,
+            previous,
+            protected=previous.protected if self.protected is None else self.protected,
+            following=previous.following if self.following is None else self.following,
+            followers=previous.followers if self.followers is None else self.followers,
         )
         return replace(account, privacy=privacy)
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The result of changing an account, and the account after it."""
+    """The outcome of changing an account's settings, and the settings after it."""
 
     outcome: Outcome
     account: Account

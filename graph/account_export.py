@@ -1,5 +1,4 @@
-"""The entries of an account export: all that is stored about one user, as far as the user may know
-it."""
+"""The entries of an account export: all that is stored about one user and that the user may see."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ class AccountEntry:
 
 
 class OutgoingEntry(NamedTuple):
-    """The user's edge to another user, with its notes."""
+    """The user's edge to another user, with the message of a request and the end of a mute."""
 
     other: UserId
     edge: Edge
@@ -70,8 +69,8 @@ class GroupEntry(NamedTuple):
 
 
 class MemberEntry(NamedTuple):
-    """A member of groups of the user's: each group, and since when the member was followed when
-    they were added."""
+    """A member of groups of the user's. For each group: its id, and the date that the user's follow
+    of the member had when the member was added."""
 
     other: UserId
     groups: Sequence[tuple[GroupId, Millis]]
@@ -92,8 +91,8 @@ class ReceiptEntry:
     """The id of the receipt, a UUID, as a number."""
     other: UserId | None
     made_at: int
-    """In microseconds."""
+    """When the request was made, in microseconds."""
     outcome: Outcome
     undo: UndoRecord | None
     recorded: int | None
-    """The number of recorded interactions; None: it is not about interactions."""
+    """The number of recorded interactions. None: the request was not to record interactions."""

@@ -47,20 +47,22 @@ class StateChange:
     """Whether readers may not see the change yet: the caches could not be updated."""
 
 
-_MADE = {
+_OUTCOME_OF_CHANGE = {
     AccountState.ACTIVE: Outcome.REACTIVATED,
     AccountState.DEACTIVATED: Outcome.DEACTIVATED,
     AccountState.DELETED: Outcome.DELETED,
 }
-_ALREADY = {
+_OUTCOME_WITHOUT_CHANGE = {
     AccountState.ACTIVE: Outcome.ALREADY_ACTIVE,
     AccountState.DEACTIVATED: Outcome.ALREADY_DEACTIVATED,
     AccountState.DELETED: Outcome.ALREADY_DELETED,
 }
 
 
-def state_outcome(was: AccountState, wanted: AccountState) -> Outcome:
-    """The outcome of changing an account from state `was` to `wanted`."""
-    if was is wanted:
-        return _ALREADY[wanted]
-    return Outcome.ACCOUNT_DELETED if was is AccountState.DELETED else _MADE[wanted]
+def state_outcome(current: AccountState, wanted: AccountState) -> Outcome:
+    """The outcome of changing an account from state `current` to `wanted`."""
+    if current is wanted:
+        return _OUTCOME_WITHOUT_CHANGE[wanted]
+    return (
+        Outcome.ACCOUNT_DELETED if current is AccountState.DELETED else _OUTCOME_OF_CHANGE[wanted]
+    )

@@ -72,6 +72,7 @@ class Scale:
         return exp(min(rank - self._growth(now), _EXPONENT_MAX))
 
     def _growth(self, at: Millis) -> float:
+        """`growth * t` of the module's docstring: doubles the weight in every half-life."""
         return log(2) * at / (self.half_life_days * DAY_MS)
 
 
@@ -79,7 +80,7 @@ DEFAULT_SCALE = Scale()
 
 
 def added(rank: float, other: float) -> float:
-    """The rank of both together: the logarithm of a sum, computed without overflow."""
+    """The rank of the interactions in both ranks: the logarithm of a sum, without overflow."""
     high, low = max(rank, other), min(rank, other)
     return high + log1p(exp(low - high))
 

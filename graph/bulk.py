@@ -18,7 +18,7 @@ OPEN_MAX = 100
 """The operations of a space that have not ended."""
 
 SLICE_LINES = 200
-"""The lines that are applied before the progress is stored: less than a second of work."""
+"""Lines in a slice: less than a second of work. The progress is stored after each slice."""
 
 PER_SECOND_MIN = 10
 PER_SECOND_MAX = 10_000
@@ -38,15 +38,15 @@ class BulkState(IntEnum):
 
 
 class BulkKey(NamedTuple):
-    """The name of an operation: the service that has started it, and the id that it has chosen."""
+    """The name of an operation: the service that started it, and the id that the service chose."""
 
     service: str
-    """The client of the service's token; empty if tokens name none."""
+    """The client that the service's token names; empty if it names none."""
     id: str
 
     @property
     def number(self) -> int:
-        """A 63-bit digest of the name, which places the rows of the operation."""
+        """A 63-bit digest of the name: the key of the operation's rows (`operation_key`)."""
         digest = blake2b(f"{self.service}\n{self.id}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
@@ -56,7 +56,7 @@ class BulkOptions:
     """How an operation is applied."""
 
     per_second: int | None = None
-    """The changes in a second. None: as fast as a worker can."""
+    """The most changes in a second. None: as fast as a worker can."""
     ignores_rate_limit: bool = False
     """Whether the rate limit of users does not apply."""
     columns: tuple[str, ...] | None = None
@@ -92,7 +92,7 @@ class BulkOperation:
     digest: bytes
     """The digest of its lines and options."""
     upload: UUID
-    """Which of several uploads of the same operation its slices are from."""
+    """The id of the upload that its slices are from. An operation may be uploaded several times."""
     options: BulkOptions
     lines: int
     slices: int
@@ -148,17 +148,17 @@ class BulkLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BulkSlice:
-    """Some lines of an operation, to be applied by one worker."""
+    """Consecutive lines of an operation, to be applied by one worker."""
 
     operation: BulkOperation
     number: int
     lines: tuple[BulkLine, ...]
     is_repeated: bool
-    """Whether a worker has begun it before, so that some lines may be applied."""
+    """Whether a worker has begun it before, so that some lines may be applied already."""
 
 
 class SliceResults(NamedTuple):
-    """The results of the lines of a slice, as NDJSON, and their numbers."""
+    """The results of the lines of a slice, as NDJSON, and how many lines had each result."""
 
     lines: bytes
     counts: LineCounts

@@ -7,8 +7,8 @@ from typing import TypeVar, overload
 T = TypeVar("T")
 
 
-class LateColumn(Sequence[T]):
-    """A sequence that calls `_read` once, when an item is first accessed.
+class LazyColumn(Sequence[T]):
+    """A sequence that calls `_create` once, when an item is first accessed.
 
     Subclasses set `_items` to None themselves, to save a call of `super().__init__` for each check.
     """
@@ -18,11 +18,11 @@ class LateColumn(Sequence[T]):
     _items: list[T] | None
 
     @abstractmethod
-    def _read(self) -> Iterable[T]: ...
+    def _create(self) -> Iterable[T]: ...
 
     def _all(self) -> list[T]:
         if self._items is None:
-            self._items = list(self._read())
+            self._items = list(self._create())
         return self._items
 
     def __iter__(self) -> Iterator[T]:

@@ -18,42 +18,45 @@ from graph.space import current_tag
 
 VERSION = 1
 _BODY = Struct(">BHQ")
-_CHECKED = Struct(f">{_BODY.size}sI")
-LENGTH = _CHECKED.size // 3 * 4
+_WITH_CHECKSUM = Struct(f">{_BODY.size}sI")
+LENGTH = _WITH_CHECKSUM.size // 3 * 4
 """Version, lanes, time and checksum are 15 bytes: 20 characters without padding."""
 
 AT_MAX = 2**63 - 1
 
 ACCOUNTS_CACHED_S = 300
-"""How long caches hold an account. Nothing else ends a value whose invalidation was lost."""
+"""The time to live of cached accounts: the longest that an old value is read after
+a lost invalidation."""
 
 _UNCACHED = 1 << 15
+"""The bit of `Moment.is_uncached`, beside one bit for each lane."""
 
 
 class Moment(NamedTuple):
-    """All changes of edges towards users of these lanes that were committed by `at`. Without lanes:
-    all changes of account states by then, which no lane carries."""
+    """The changes that a read must include: all changes of edges towards users of these lanes that
+    were committed by `at`. Without lanes: all changes of account states by `at`, which are in no
+    lane."""
 
     lanes: frozenset[Lane]
     at: int
     """Microseconds, like versions."""
     is_uncached: bool = False
-    """Whether caches may lack a change of an account until they drop it: they could not be
-    updated."""
+    """Whether a cache may hold an old account until its time to live ends, because the cache could
+    not be updated."""
 
 
 def moment_of(pair: Pair, at: int) -> Moment:
-    """The moment that includes a change between two users, on both sides, made or found by `at`."""
+    """The moment that includes all changes between two users that were committed by `at`."""
     return Moment(frozenset(map(lane_of, pair)), at)
 
 
 def moment_of_accounts(at: int, *, is_uncached: bool = False) -> Moment:
-    """The moment that includes a change of accounts alone, made or found by `at`."""
+    """The moment that includes all changes of accounts, but not of edges, committed by `at`."""
     return Moment(frozenset(), at, is_uncached)
 
 
 def merge_moments(moments: Iterable[Moment]) -> Moment | None:
-    """The least moment that includes all of these; None if there are none."""
+    """The earliest moment that includes all of these; None if there are none."""
     merged: Moment | None = None
     for moment in moments:
         if merged is None:
@@ -77,7 +80,7 @@ def write_token(moment: Moment) -> str:
     """The token of a moment."""
     flags = _UNCACHED * moment.is_uncached + sum([1 << lane for lane in moment.lanes])
     body = _BODY.pack(VERSION, flags, moment.at)
-    return urlsafe_b64encode(_CHECKED.pack(body, _check(body))).decode()
+    return urlsafe_b64encode(_WITH_CHECKSUM.pack(body, _checksum(body))).decode()
 
 
 def read_tokens(argument: str, texts: Sequence[str]) -> list[Moment]:
@@ -86,11 +89,11 @@ def read_tokens(argument: str, texts: Sequence[str]) -> list[Moment]:
     Raises:
         BadToken: a text is not a token, or has another version.
     """
-    return [_moment(argument, text) for text in texts]
+    return [_read_token(argument, text) for text in texts]
 
 
-def _moment(argument: str, text: str) -> Moment:
-    moment = _unpacked(text)
+def _read_token(argument: str, text: str) -> Moment:
+    moment = _unpack(text)
     # Several base64 texts decode to the same bytes. Only the canonical one is valid.
     if moment is None or write_token(moment) != text:
         raise BadToken(
@@ -101,17 +104,17 @@ def _moment(argument: str, text: str) -> Moment:
     return moment
 
 
-def _unpacked(text: str) -> Moment | None:
+def _unpack(text: str) -> Moment | None:
     try:
         raw = urlsafe_b64decode(text) if len(text) == LENGTH else b""
     except ValueError:
         return None
-    if len(raw) != _CHECKED.size:
+    if len(raw) != _WITH_CHECKSUM.size:
         return None
-    body, check = _CHECKED.unpack(raw)
+    body, checksum = _WITH_CHECKSUM.unpack(raw)
     version, flags, at = _BODY.unpack(body)
     lanes = flags & ~_UNCACHED
-    if version != VERSION or check != _check(body) or not 0 < at <= AT_MAX:
+    if version != VERSION or checksum != _checksum(body) or not 0 < at <= AT_MAX:
         return None
     if not lanes < 1 << LANES:
         return None
@@ -119,7 +122,7 @@ def _unpacked(text: str) -> Moment | None:
     return Moment(named, at, is_uncached=flags != lanes)
 
 
-def _check(body: bytes) -> int:
-    # Seeded with the number of lanes: a different number maps users to different lanes. Also
-    # with the space: the watermarks of one say nothing about another.
+def _checksum(body: bytes) -> int:
+    # Seeded with the number of lanes, because another number maps users to other lanes, and with
+    # the space, because its watermarks say nothing about another space.
     return crc32(body, LANES ^ current_tag())

@@ -21,7 +21,7 @@ class Counts(NamedTuple):
     close_follows: int = 0
     mutes: int = 0
     absent: "Counts | None" = None
-    """How many of each belong to deactivated or deleted accounts. None: none of them."""
+    """How many in each total are deactivated or deleted accounts. None: there are none."""
 
     @property
     def without_absent(self) -> "Counts":
@@ -29,7 +29,7 @@ class Counts(NamedTuple):
         user."""
         if self.absent is None:
             return self
-        # The two were read at different moments, so more may be absent than were counted.
+        # Totals and absent counts are read at different times, so an absent count may be greater.
         pairs = zip(self.numbers, self.absent.numbers, strict=True)
         return Counts._make([*(max(0, of_all - absent) for of_all, absent in pairs), None])
 

@@ -1,6 +1,6 @@
-"""Cursors: opaque, versioned texts of a position in one user's list, bound to that list.
+"""Cursors: opaque, versioned texts of a position in one list, invalid for all other lists.
 
-The cursor of a feed is the id of an entry of a Redis stream.
+The cursor of a feed is the id of an entry in a Redis stream.
 """
 
 import re
@@ -18,10 +18,10 @@ from graph.space import current_tag
 VERSION = 1
 _LIST = Struct(">Bq")
 _POSITION = Struct(">Bqq")
-_CHECKED = Struct(f">{_POSITION.size}sI")
+_WITH_CHECKSUM = Struct(f">{_POSITION.size}sI")
 OLDEST_FIRST = 0x80
 """The bit in the kind's byte that is set for oldest-first order."""
-LENGTH = _CHECKED.size // 3 * 4
+LENGTH = _WITH_CHECKSUM.size // 3 * 4
 """Version, since, id and checksum are 21 bytes: 28 characters without padding."""
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
@@ -39,19 +39,20 @@ def list_seed(list_of: ListOf) -> int:
 def write_cursor(position: Position, list_of: ListOf) -> str:
     """The cursor of one list entry."""
     body = _POSITION.pack(VERSION, *position)
-    return _text(_CHECKED.pack(body, crc32(body, list_seed(list_of))))
+    return _base64(_WITH_CHECKSUM.pack(body, crc32(body, list_seed(list_of))))
 
 
 def write_cursors(positions: Sequence[Position], lists: Sequence[ListOf]) -> list[str]:
-    """The cursors of entries. `lists` gives the list of each entry."""
+    """The cursors of entries at these positions. `lists` gives the list of each entry."""
     bodies = [_POSITION.pack(VERSION, since, user_id) for since, user_id in positions]
-    checks = map(crc32, bodies, _seeds(lists))
+    checksums = map(crc32, bodies, _seeds(lists))
     # Cursors have no padding, so the whole column is encoded at once and then split.
-    text = _text(b"".join(map(_CHECKED.pack, bodies, checks)))
+    text = _base64(b"".join(map(_WITH_CHECKSUM.pack, bodies, checksums)))
     return [text[start : start + LENGTH] for start in range(0, len(text), LENGTH)]
 
 
 def _seeds(lists: Sequence[ListOf]) -> Iterable[int]:
+    """The checksum seed of each list."""
     if not lists:
         return ()
     if lists.count(lists[0]) == len(lists):  # the usual case: one page
@@ -60,7 +61,7 @@ def _seeds(lists: Sequence[ListOf]) -> Iterable[int]:
     return map(seeds.__getitem__, lists)
 
 
-def _text(raw: bytes) -> str:
+def _base64(raw: bytes) -> str:
     return b2a_base64(raw, newline=False).translate(_URL_SAFE).decode()
 
 
@@ -72,14 +73,14 @@ def read_cursor(argument: str, cursor: str, list_of: ListOf) -> Position:
     """
     try:
         # Like `urlsafe_b64decode`, without the three functions that it calls.
-        asked = cursor.encode("ascii") if len(cursor) == LENGTH else b""
-        raw = a2b_base64(asked.translate(_FROM_URL_SAFE))
+        encoded = cursor.encode("ascii") if len(cursor) == LENGTH else b""
+        raw = a2b_base64(encoded.translate(_FROM_URL_SAFE))
     except ValueError:
         raw = b""
-    body, check = _CHECKED.unpack(raw) if len(raw) == _CHECKED.size else (b"\0", 0)
+    body, checksum = _WITH_CHECKSUM.unpack(raw) if len(raw) == _WITH_CHECKSUM.size else (b"\0", 0)
     if body[0] != VERSION:
         raise BadCursor(argument, NOT_A_CURSOR)
-    if crc32(body, list_seed(list_of)) != check:
+    if crc32(body, list_seed(list_of)) != checksum:
         name = list_of.kind.name.lower().replace("_", " ")
         raise BadCursor(
             argument,

@@ -53,7 +53,7 @@ class PairState:
     has_pending_change: bool = False
     """Whether the outbox holds a change of the actor's edge by the actor: a cache may lack it."""
     has_pending_reverse_change: bool = False
-    """Whether it holds a change of the other user's edge by the actor."""
+    """Whether the outbox holds a change of the other user's edge by the actor."""
 
     @property
     def relation(self) -> Relation:
@@ -61,8 +61,8 @@ class PairState:
 
     @property
     def read_at(self) -> int:
-        """A time, in microseconds, before which all that was read was committed. A version is later
-        than `now` only if the clock was set back."""
+        """A time in microseconds by which all that was read was committed. The edge's version is
+        later than `now` only if the clock was set back."""
         return max(self.now, self.edge.version)
 
 
@@ -81,7 +81,7 @@ class Step:
 
     @property
     def begins(self) -> bool:
-        """Whether the step adds a kind or a flag that was not there before."""
+        """Whether the edge gets a new kind, other than NONE, or a flag that it did not have."""
         is_new = self.edge.kind not in (Kind.NONE, self.previous.kind)
         return is_new or bool(self.edge.flags & ~self.previous.flags)
 
@@ -97,7 +97,8 @@ class Conditions:
     paced_most: int | None = None
     """The latest `paced_until` before the change that still allows it, in microseconds."""
     paced_latest: int | None = None
-    """A later `paced_until` is from before the clock was set back, and is ignored."""
+    """A stored `paced_until` later than this, in microseconds, is from before the clock was set
+    back, and is ignored."""
 
 
 NO_CONDITIONS = Conditions()
@@ -113,7 +114,7 @@ class Decision:
     """The actor's edge to the other user afterwards."""
     reverse: Edge
     limit: Limit | None = None
-    """The limit that was reached, if that was the reason."""
+    """The limit that was reached, if the change was rejected because of it."""
     retry_at: Millis | None = None
     """When to try again, if the change was rate limited."""
     conditions: Conditions = NO_CONDITIONS
@@ -126,7 +127,7 @@ class Decision:
     applied already. The store sets it, like the next two fields."""
     unpublished: tuple[bool, ...] = ()
     """The edges that a cache may lack, as in `Step.is_reverse`: False is the edge, True the reverse
-    edge. Those of the steps or, without steps, those whose changes are in the outbox."""
+    edge. With steps, the edges that they write; without, the edges with a change in the outbox."""
     is_delayed: bool = False
     """Whether the actor may not see the change yet: a cache could not be updated."""
 

@@ -20,9 +20,9 @@ MAX_SINCE = 253_402_300_799_999
 
 
 def user_id_of(text: str) -> UserId | None:
-    """The user id that `text` spells in canonical form, else None.
+    """The user id whose decimal form is `text`, else None.
 
-    Only the canonical form is allowed, because ids are cache keys, here and in clients.
+    Other forms, such as `007`, are invalid, because ids are cache keys, here and in clients.
     """
     # The length is checked first: a request may use one long text many times.
     if len(text) > MAX_DIGITS or not (text.isascii() and text.isdecimal()) or text[0] == "0":
@@ -32,7 +32,8 @@ def user_id_of(text: str) -> UserId | None:
 
 
 class Kind(IntEnum):
-    """The relation of one user to another in one direction. The numbers are stored: never reuse."""
+    """The relation of one user to another in one direction. The numbers are stored: never reuse
+    one."""
 
     NONE = 0
     """A tombstone: an edge that has ended."""
@@ -51,7 +52,8 @@ FOLLOWS = frozenset({Kind.FOLLOW, Kind.WHISPER})
 class Flags(IntFlag):
     """Attributes that an edge's owner sets besides its kind. The bits are stored.
 
-    Only the owner can see them. An edge of kind NONE can carry those that require no follow.
+    Only the owner can see them. An edge of kind NONE can have MUTED and DISMISSED, which require no
+    follow.
     """
 
     PLAIN = 0
@@ -80,7 +82,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One direction between two users, without their ids: these are in the store's key."""
+    """One user's edge to another, without their ids: these are in the store's key."""
 
     kind: Kind
     flags: Flags

@@ -1,4 +1,4 @@
-"""The errors that Kith raises on purpose. Of any other exception clients see only an id.
+"""The errors that Kith raises on purpose. Clients see only an id of any other exception.
 
 KithError
 ├── BadInput             an argument is invalid; the message says what is allowed
@@ -6,10 +6,10 @@ KithError
 │   └── BadToken         a consistency token is damaged, or belongs to another version
 ├── Unauthenticated      the request has no viewer and needs one
 ├── Forbidden            the request needs the scope `service`
-├── ChangesLost          the change feed no longer holds the changes after a cursor
+├── ChangesLost          the change feed no longer has the changes after a cursor
 ├── Stale                the data is older than the request requires; a retry can succeed
-└── Unavailable          a part is down or too slow; a retry can succeed
-    └── Overloaded       a bound is reached, for example the queue of a part is full
+└── Unavailable          a component is down or too slow; a retry can succeed
+    └── Overloaded       a limit is reached, for example a queue is full
 """
 
 
@@ -20,7 +20,7 @@ class KithError(Exception):
 
 
 class BadInput(KithError):
-    """An argument is invalid. `message` continues the sentence that it begins: "must be …"."""
+    """An argument is invalid. `message` is what follows the argument's name: "must be …"."""
 
     code = "BAD_USER_INPUT"
 
@@ -46,7 +46,7 @@ class Forbidden(KithError):
 
 
 class ChangesLost(KithError):
-    """Changes after a cursor of the change feed are no longer kept."""
+    """The change feed no longer has the changes after a cursor."""
 
     code = "CHANGES_LOST"
 
@@ -71,7 +71,7 @@ class Stale(KithError):
 
 
 class Unavailable(KithError):
-    """A part is down. `part` is its name, for operators and clients."""
+    """A component is down. `part` is its name, for operators and clients."""
 
     code = "UNAVAILABLE"
 

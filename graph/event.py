@@ -76,18 +76,19 @@ _SHOWS_EDGE = frozenset(
         EventType.REQUEST_ACCEPTED,
     }
 )
-"""Events after which there is a follow or a request."""
+"""The types of events that begin or change a follow or a request."""
 
 
 def is_hidden_by_absence(
-    event: Event, seen: EventType, viewer: UserId, absent: Set[UserId]
+    event: Event, seen_as: EventType, viewer: UserId, absent: Set[UserId]
 ) -> bool:
-    """Whether the event shows a follow or a request between the viewer and an absent user.
+    """Whether the event, seen by the viewer as `seen_as`, shows a follow or a request between the
+    viewer and an absent user.
 
-    The viewer sees the end of such an edge, and their own flags and blocks.
+    Ends of such edges, and the viewer's own flags and blocks, are not hidden.
     """
     other = event.target if viewer == event.source else event.source
-    return other in absent and seen in _SHOWS_EDGE
+    return other in absent and seen_as in _SHOWS_EDGE
 
 
 def event_type_for(event: Event, viewer: UserId, *, whispers: bool = True) -> EventType | None:
@@ -97,7 +98,7 @@ def event_type_for(event: Event, viewer: UserId, *, whispers: bool = True) -> Ev
     """
     old, new = event.kind_before, event.kind_after
     if viewer == event.target:
-        if _is_accepted(event):
+        if _is_acceptance(event):
             return EventType.REQUEST_ACCEPTED  # the viewer accepted it, so nothing to hide
         old, new = _seen_by_target(old, whispers), _seen_by_target(new, whispers)
     elif viewer != event.source:
@@ -116,7 +117,7 @@ def _begin_event_type(event: Event, old: Kind, new: Kind) -> EventType:
         return EventType.UNBLOCKED  # by an undo, which also restores what the block ended
     if new is Kind.REQUEST:
         return EventType.REQUESTED
-    if _is_accepted(event):
+    if _is_acceptance(event):
         return EventType.REQUEST_ACCEPTED
     return EventType.FOLLOW_CHANGED if old in FOLLOWS else EventType.FOLLOWED
 
@@ -147,11 +148,12 @@ def _flags_event_type(event: Event) -> EventType | None:
     return None  # a withdrawn dismissal, or a flag of a request
 
 
-def _is_accepted(event: Event) -> bool:
-    asked = event.kind_before is Kind.REQUEST and event.kind_after in FOLLOWS
-    return asked and event.actor == event.target
+def _is_acceptance(event: Event) -> bool:
+    was_requested = event.kind_before is Kind.REQUEST and event.kind_after in FOLLOWS
+    return was_requested and event.actor == event.target
 
 
 def _seen_by_target(kind: Kind, whispers: bool) -> Kind:
+    """The kind of an edge as its target sees it."""
     hidden = kind is Kind.BLOCK or (kind is Kind.WHISPER and not whispers)
     return Kind.NONE if hidden else kind

@@ -38,7 +38,8 @@ class Entry(NamedTuple):
     """One entry: the edge to or from user `id` began at `since`, which is also its place in the
     list.
 
-    `date` is what the list shows: the same moment, or for friends that of the later follow.
+    `date` is the date to show: `since`, or in a list of friends the date of the later of both
+    follows.
     """
 
     since: Millis
@@ -47,7 +48,7 @@ class Entry(NamedTuple):
 
 
 class ExportCursor(NamedTuple):
-    """The place of an entry in an export: its part, and its position there."""
+    """The place of an entry in an export: the kind that names its part, and its position there."""
 
     kind: Kind
     position: Position
@@ -81,7 +82,7 @@ def read_cursor(argument: str, text: str, exported: ExportedList) -> ExportCurso
 def parts_after(
     exported: ExportedList, after: ExportCursor | None
 ) -> Sequence[tuple[Kind, Position]]:
-    """The parts that are left, each with the position after which it continues."""
+    """The parts to export after `after`, each with the position after which it continues."""
     kinds = KINDS[exported]
     if after is None:
         return [(kind, NEWEST) for kind in kinds]

@@ -89,7 +89,7 @@ class SavedGroups:
     not_followed: tuple[UserId, ...] = ()
     """The users who were not added because the owner does not follow them."""
     limit: Limit | None = None
-    """The limit that was reached, if the outcome is one."""
+    """The limit that was reached, if the change was rejected because of it."""
     retry_at: Millis | None = None
     """When to try again, if the change was rate limited."""
 

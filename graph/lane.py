@@ -9,17 +9,18 @@ Lane = NewType("Lane", int)
 LANES = 8
 """The number of lanes of a new space, and so of drains that run at once: one per worker connection.
 
-Few, because each job has a fixed cost; enough, because one drain takes a thousand changes.
+Few, because each job has a fixed cost. They suffice, because one drain takes a thousand changes.
 
-A space may have more lanes, always a power of two. Its first eight then stand for groups: group `g`
-has the lanes `g`, `g + 8`, `g + 16`, …, so a user is in the same group whatever the number of lanes
-is. Consistency tokens and event streams name groups.
+A space may have more lanes, always a power of two. Lanes with equal numbers modulo 8 are a group,
+which is named by the lowest of them: group `g` has the lanes `g`, `g + 8`, `g + 16`, …. So a user
+is in the same group whatever the number of lanes is. Consistency tokens and event streams name
+groups.
 """
 
 LANES_MAX = 256
 
 ALL_LANES = tuple(map(Lane, range(LANES)))
-"""The lanes of a new space, and all groups."""
+"""The lanes of a new space, and the groups of every space."""
 
 POSSIBLE_LANES = tuple(map(Lane, range(LANES_MAX)))
 """The lanes that a space can have."""
@@ -29,8 +30,8 @@ FAILED = 512
 
 
 def parked_lane(lane: Lane) -> Lane:
-    """The parked lane of `lane`: for changes that are applied except in caches that were
-    unavailable. There they delay no other change.
+    """The lane of the parked changes of `lane`: those in the tables, but not in caches that were
+    unavailable. In a lane of their own, they delay no other change.
     """
     return Lane(lane + LANES_MAX)
 
@@ -45,8 +46,8 @@ PARKED_LANES = tuple(map(parked_lane, ALL_LANES))
 
 
 def lane_of(target: UserId, lanes: int = LANES) -> Lane:
-    """The lane of all changes towards `target` in a space with so many lanes; by default the group
-    of that lane."""
+    """The lane of all changes towards `target` in a space with this number of lanes. By default,
+    the group of that lane."""
     return Lane(hash_user(target) % lanes)
 
 
@@ -56,7 +57,7 @@ def group_of(lane: Lane) -> Lane:
 
 
 def lanes_of(group: Lane) -> tuple[Lane, ...]:
-    """The lanes of a group if a space has `LANES_MAX` lanes; one with fewer has some of them."""
+    """The lanes of a group in a space with `LANES_MAX` lanes. Other spaces have some of them."""
     return POSSIBLE_LANES[group::LANES]
 
 
@@ -64,7 +65,7 @@ def hash_user(user: UserId) -> int:
     """The 64-bit finaliser of MurmurHash3, by Austin Appleby, of a user's id.
 
     Most platforms assign consecutive ids to users who joined at the same time, so the id is mixed.
-    The SQL function of this name computes the same, with a sign.
+    The SQL function of this name returns the same bits as a signed number.
     """
     mixed = int(user)
     mixed = (mixed ^ (mixed >> 33)) * 0xFF51AFD7ED558CCD & 0xFFFFFFFFFFFFFFFF

@@ -30,7 +30,8 @@ class OwnListKind(IntEnum):
 
 
 class Ranking(IntEnum):
-    """Lists in another order than by date. The numbers do not overlap with `ListKind`'s."""
+    """Lists in another order than by date. Both other enums have other
+    numbers."""
 
     FRIENDS = 101
     """A user's friends, closest first."""

@@ -61,6 +61,6 @@ LISTS: Mapping[AnyList, ListDefinition] = {
 
 
 def ranked_list(kind: AnyList | Ranking) -> AnyList:
-    """The list whose entries `kind` has. Suggestions have entries of their own: not for these."""
+    """The list with the same entries, ordered by date. For suggestions there is none."""
     assert kind is not Ranking.SUGGESTIONS
     return ListKind.FRIENDS if kind is Ranking.FRIENDS else kind

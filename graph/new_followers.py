@@ -3,8 +3,8 @@
 from graph.edge import Millis
 
 NEVER_SEEN = Millis(0)
-"""The moment of a user who has not marked any followers as seen. A follow without a known date is
-stored with this one, so it is never new."""
+"""The moment of a user who has not marked any followers as seen. A follow without a known date has
+this date, so it is never new."""
 
 
 def is_new(since: Millis, seen: Millis) -> bool:

@@ -17,7 +17,7 @@ class Effect(Enum):
 class Outcome(StrEnum):
     """The outcome of an action.
 
-    A StrEnum has the hash of its text, computed in C. That of an Enum is a Python function.
+    A StrEnum, because its hash is computed in C; the hash of an Enum is a Python function.
     """
 
     effect: Effect

@@ -1,4 +1,4 @@
-"""Changes of what a user keeps for themselves: notes, what they have seen, what they pin."""
+"""Changes of data that only one user sees: private notes, seen followers, pins."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from graph.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class OwnChange:
-    """The result of such a change."""
+    """The result of a change of data that only one user sees."""
 
     outcome: Outcome
     retry_at: Millis | None = None
     """When to try again, if the change was rate limited."""
     reason: UserId | None = None
-    """The user because of whom the change was rejected, if it names several."""
+    """If a change of several pins was rejected: the user who cannot be pinned."""

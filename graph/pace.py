@@ -31,15 +31,15 @@ class ChangeAllowance(NamedTuple):
 
 
 CLOCK_SLACK_US = 60_000_000
-"""How much later than its own clock a decision may find a time that another one has stored. No
-decision takes this long."""
+"""How far ahead of a decision's `now` a concurrent decision's `now` can be. No decision takes this
+long."""
 
 
 def latest(pace: Pace, now: int) -> int:
     """The latest `paced_until` that can have been stored before `now`, in microseconds.
 
-    A later one was stored before the database's clock was set back. It is ignored: its user could
-    otherwise change nothing until the clock has caught up.
+    A later one was stored before the database's clock was set back. It is ignored: otherwise the
+    user could change nothing until the clock reaches it.
     """
     return now + pace.interval_us * pace.burst + CLOCK_SLACK_US
 
@@ -63,18 +63,20 @@ def retry_at(pace: Pace, now: int, paced_until: int) -> Millis | None:
 
     Both times are in microseconds.
     """
-    early = _valid_arrival(pace, now, paced_until) - _limit(pace, now)
-    return Millis(-(-(now + early) // 1000)) if early > 0 else None
+    wait_us = _valid_arrival(pace, now, paced_until) - _latest_allowed(pace, now)
+    return Millis(-(-(now + wait_us) // 1000)) if wait_us > 0 else None
 
 
-def _limit(pace: Pace, now: int) -> int:
+def _latest_allowed(pace: Pace, now: int) -> int:
+    """The latest `paced_until` that allows one more change now, in microseconds."""
     return now + pace.interval_us * (pace.burst - 1)
 
 
 def paced(rule: Rule, pace: Pace, *, has_key: bool = False) -> Rule:
     """The same rule with a rate limit.
 
-    A decision without steps costs nothing, unless the request `has_key`: then a receipt is written.
+    A decision without steps costs nothing, unless the request has an idempotency key (`has_key`):
+    then a receipt is written.
     """
 
     def decide(state: PairState) -> Decision:
@@ -90,7 +92,7 @@ def paced(rule: Rule, pace: Pace, *, has_key: bool = False) -> Rule:
             decision.conditions.following_below,
             decision.conditions.blocks_below,
             pace_us=pace.interval_us,
-            paced_most=_limit(pace, state.now),
+            paced_most=_latest_allowed(pace, state.now),
             paced_latest=latest(pace, state.now),
         )
         return replace(decision, conditions=conditions)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from graph.account import DEFAULT, Account
-from graph.column import LateColumn
+from graph.column import LazyColumn
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.list_kind import ListKind
@@ -17,8 +17,8 @@ class Profile(NamedTuple):
     counts: Counts
 
 
-class PlainColumn(LateColumn[Profile]):
-    """Profiles of several users with the default account and no other totals.
+class PlainColumn(LazyColumn[Profile]):
+    """Profiles of several users with the default account, and no totals besides these three.
 
     Most readers use the totals only, so the profiles are built when needed.
     """
@@ -29,9 +29,10 @@ class PlainColumn(LateColumn[Profile]):
         self.totals = totals
         self._items = None
 
-    def _read(self) -> Iterable[Profile]:
-        of = self.totals
-        counts = map(Counts, of[ListKind.FOLLOWING], of[ListKind.FOLLOWERS], of[ListKind.FRIENDS])
+    def _create(self) -> Iterable[Profile]:
+        totals = self.totals
+        following, followers = totals[ListKind.FOLLOWING], totals[ListKind.FOLLOWERS]
+        counts = map(Counts, following, followers, totals[ListKind.FRIENDS])
         return [Profile(DEFAULT, count) for count in counts]
 
     def __len__(self) -> int:
@@ -39,19 +40,19 @@ class PlainColumn(LateColumn[Profile]):
 
 
 class PlainProfiles(Mapping[UserId, Profile]):
-    """A column as a mapping by user. The users are distinct."""
+    """A `PlainColumn` as a mapping by user. The users are distinct."""
 
-    __slots__ = ("_found", "column", "users")
+    __slots__ = ("_profiles", "column", "users")
 
     def __init__(self, users: Sequence[UserId], column: PlainColumn) -> None:
         self.users = users
         self.column = column
-        self._found: dict[UserId, Profile] | None = None
+        self._profiles: dict[UserId, Profile] | None = None
 
     def _by_user(self) -> dict[UserId, Profile]:
-        if self._found is None:
-            self._found = dict(zip(self.users, self.column, strict=True))
-        return self._found
+        if self._profiles is None:
+            self._profiles = dict(zip(self.users, self.column, strict=True))
+        return self._profiles
 
     def __getitem__(self, user: UserId) -> Profile:
         return self._by_user()[user]

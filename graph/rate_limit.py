@@ -13,7 +13,7 @@ class Bucket(NamedTuple):
 
     @property
     def per_ms(self) -> float:
-        """The tokens that return in a millisecond."""
+        """The tokens that are added in a millisecond."""
         return self.size / self.full_after_s / 1000
 
 

@@ -81,7 +81,7 @@ class ReceiptConsumed(Exception):
 
 
 class KeyReused(Exception):
-    """The actor has used the key before with another input. Nothing was changed."""
+    """The actor has used the idempotency key before with another input. Nothing was changed."""
 
 
 def keyed_id(key: str) -> UUID:

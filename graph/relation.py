@@ -1,11 +1,15 @@
-"""The relation between two users: both directions at once."""
+"""The relation between two users: both directions at once.
+
+The functions with an argument `kinds` take `Relation.kinds`. "The first" and "the second" are the
+users of that relation, in its order.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from operator import attrgetter
 from typing import NamedTuple
 
-from graph.column import LateColumn
+from graph.column import LazyColumn
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis
 
 REVERSE_KIND_MASK = 0xF0
@@ -54,21 +58,21 @@ class Relation(NamedTuple):
         return Relation(kinds, self.reverse_since, self.since)
 
 
-class RelationColumn(LateColumn[Relation]):
+class RelationColumn(LazyColumn[Relation]):
     """One user's relations to several others, in order. Equal to a list of the same relations.
 
     Most callers need only `kinds`, so the relations are created on first access.
     """
 
-    __slots__ = ("_read_them", "kinds")
+    __slots__ = ("_create_relations", "kinds")
 
-    def __init__(self, kinds: Sequence[int], read: Callable[[], Iterable[Relation]]) -> None:
+    def __init__(self, kinds: Sequence[int], create: Callable[[], Iterable[Relation]]) -> None:
         self.kinds = kinds
-        self._read_them = read
+        self._create_relations = create
         self._items = None
 
-    def _read(self) -> Iterable[Relation]:
-        return self._read_them()
+    def _create(self) -> Iterable[Relation]:
+        return self._create_relations()
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -89,21 +93,21 @@ _KINDS_OF = attrgetter("kinds")
 
 
 def kinds_of(kind: int, reverse_kind: int, flags: int = Flags.PLAIN) -> int:
-    """Both kinds and the first user's flags in one number. It takes numbers too: a member of an
-    enum takes longer to look up than a relation to make."""
+    """Both kinds and the first user's flags in one number. The arguments may be plain numbers,
+    because looking up a member of an enum takes longer than creating a relation."""
     return kind | reverse_kind << 4 | flags << 8
 
 
 def relation(
     kind: int, since: Millis, reverse_kind: int, reverse_since: Millis, flags: int = Flags.PLAIN
 ) -> Relation:
-    """The relation of two directions, with kinds and flags as for `kinds_of`. The date of a
-    tombstone is dropped: nobody may see it."""
-    nothing = Millis(0)
+    """The relation with these two directions. `flags` are the first user's. The date of a tombstone
+    is dropped: nobody may see it."""
+    no_date = Millis(0)
     return Relation(
         kinds_of(kind, reverse_kind, flags),
-        since if kind else nothing,
-        reverse_since if reverse_kind else nothing,
+        since if kind else no_date,
+        reverse_since if reverse_kind else no_date,
     )
 
 

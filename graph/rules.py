@@ -48,7 +48,7 @@ def follow(
         if edge.kind in FOLLOWS:
             return unchanged(Outcome.ALREADY_FOLLOWING, state)
         if mutual and state.reverse.kind is Kind.REQUEST and edge.kind is not Kind.BLOCK:
-            decision = _both(limit, state, flags)
+            decision = _accept_and_follow_back(limit, state, flags)
             return replace(decision, outcome=Outcome.FOLLOWED) if decision.steps else decision
         if edge.kind is Kind.REQUEST and state.protected:
             return unchanged(Outcome.ALREADY_REQUESTED, state)
@@ -136,22 +136,22 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
         if edge.kind is Kind.BLOCK:
             return unchanged(Outcome.UNBLOCK_FIRST, state)
         if mutual:
-            return _both(limit, state, edge.flags & FOLLOW_FLAGS)
+            return _accept_and_follow_back(limit, state, edge.flags & FOLLOW_FLAGS)
         is_whisper = reverse.flags & Flags.WHISPER_REQUEST and whispers
-        accepted = _granted(state, Kind.WHISPER if is_whisper else Kind.FOLLOW)
+        accepted = _accepted(state, Kind.WHISPER if is_whisper else Kind.FOLLOW)
         return changed(Outcome.REQUEST_ACCEPTED, state, None, accepted)
 
     return decide
 
 
-def _granted(state: PairState, kind: Kind) -> Edge:
-    """The follow of `kind` that the other user's request becomes."""
+def _accepted(state: PairState, kind: Kind) -> Edge:
+    """The other user's edge after the actor has accepted their request: a follow of `kind`."""
     return begun(state, state.reverse, kind, state.reverse.flags & FOLLOW_FLAGS)
 
 
-def _both(limit: int, state: PairState, flags: Flags) -> Decision:
+def _accept_and_follow_back(limit: int, state: PairState, flags: Flags) -> Decision:
     """Accept the other user's request and follow back with the actor's `flags`."""
-    edge, accepted = state.edge, _granted(state, Kind.FOLLOW)
+    edge, accepted = state.edge, _accepted(state, Kind.FOLLOW)
     if edge.kind in FOLLOWS:
         return changed(Outcome.REQUEST_ACCEPTED, state, None, accepted)
     if edge.kind is Kind.NONE and state.following >= following_limit(limit, state):
@@ -264,7 +264,8 @@ def end_mute() -> Rule:
 
 
 def among_active(rule: Rule) -> Rule:
-    """The same rule for active actors only. With a deleted account, edges can only end."""
+    """The same rule, except that it rejects an actor who is not active, and begins no edge if one
+    of the accounts is deleted."""
 
     def decide(state: PairState) -> Decision:
         if not state.actor_active:
@@ -285,8 +286,8 @@ def erase() -> Rule:
     """
 
     def decide(state: PairState) -> Decision:
-        plain = replace(ended(state, state.edge), flags=Flags.PLAIN)
-        edge = plain if state.edge.kind or state.edge.flags else None
+        without_flags = replace(ended(state, state.edge), flags=Flags.PLAIN)
+        edge = without_flags if state.edge.kind or state.edge.flags else None
         reverse = ended(state, state.reverse) if state.reverse.kind else None
         return changed(Outcome.ERASED, state, edge, reverse)
 

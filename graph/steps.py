@@ -19,13 +19,13 @@ LASTING_FLAGS = Flags.MUTED | Flags.DISMISSED
 
 def begun(state: PairState, previous: Edge, kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
     """The edge with a new kind and flags, beginning now."""
-    if previous.flags:  # nearly no edge has flags, and each of their operators is three calls
+    if previous.flags:  # rare, and each operator of flags is three Python calls
         flags |= previous.flags & LASTING_FLAGS
     return Edge(kind, flags, Millis(state.now // 1000), previous.version)
 
 
 def ended(state: PairState, previous: Edge) -> Edge:
-    """The edge without a kind. It keeps the flags that do not depend on one."""
+    """The edge with the kind NONE. It keeps the flags that do not depend on a follow."""
     return begun(state, previous, Kind.NONE)
 
 
@@ -72,6 +72,7 @@ def _with_version(state: PairState, previous: Edge, edge: Edge) -> Edge:
 
 
 def _friends(edge: Edge, reverse: Edge) -> int:
+    """1 if these edges make their users friends, else 0."""
     return int(edge.kind is Kind.FOLLOW and reverse.kind is Kind.FOLLOW)
 
 

@@ -9,15 +9,15 @@ The score of a candidate is the sum of
   `WEIGHT_STEP`. Damping by 1 is resource allocation (T. Zhou,
   L. Lü and Y.-C. Zhang, "Predicting Missing Links via Local Information", 2009), by 0 the number
   of common neighbours;
-* for a viewer whose follows show no follows of their own: `PEER_WEIGHT` for each peer who follows
-  the candidate. Peers are users who follow the same users as the viewer;
+* for a viewer none of whose followed users shows whom they follow: `PEER_WEIGHT` for each peer who
+  follows the candidate. Peers are users who follow the same users as the viewer;
 * if the candidate follows the viewer: `FOLLOW_BACK_WORTH`, times the part of the newest followers
   whom the viewer follows back.
 
-If none of these may be suggested, the candidates are those whom `POPULAR_MIN` or more of some users
-of the space follow, by their number.
+If none of these may be suggested, the candidates are the users whom at least `POPULAR_MIN` users of
+a sample of the space follow, most followed first.
 
-`python -m bench.suggestions` has chosen the parameters: see docs/suggestions.md.
+The parameters scored best in `python -m bench.suggestions`: see docs/suggestions.md.
 """
 
 from collections import Counter
@@ -35,12 +35,12 @@ from graph.relation import REVERSE_KIND_MASK
 DAMPING = 0.3
 FRIEND_WEIGHT = 2.0
 FOLLOW_BACK_WORTH = 28.0
-"""The worth of a follower to a viewer who follows back everybody."""
+"""The score of a follower of a viewer who follows back everybody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of the weights of candidates. The benchmark tries other values."""
+    """The parameters of the scores. The benchmark tries other values."""
 
     damping: float = DAMPING
     friend_weight: float = FRIEND_WEIGHT
@@ -50,28 +50,29 @@ class Parameters:
 CHOSEN = Parameters()
 
 WEIGHT_STEP = 0.5
-"""Scores are counted in these steps: `Counter` adds whole numbers in C, several times as fast as
-Python adds fractions, and this step costs no precision on any graph of the benchmark."""
+"""Scores are counted in steps of this size, because `Counter` adds integers in C, several times as
+fast as Python adds fractions. The suggestions are as good on every graph of the benchmark."""
 
 PEER_WEIGHT = WEIGHT_STEP
-"""Less than that of a user whom the viewer has chosen to follow."""
+"""The lowest weight of a user whom the viewer follows."""
 
 POPULAR_MIN = 2
-"""How many of some users of the space follow a popular one."""
+"""How many users of the sample must follow a user who is suggested as popular."""
 
 INTERACTION_WORTH = 4.0
-"""The worth of an interaction of weight 1 made now: with it, a message counts nearly as much as a
+"""The score of an interaction of weight 1 made now: with it, a message counts nearly as much as a
 follower of a viewer who follows back everybody."""
 
 PRIOR_FOLLOWED_BACK, PRIOR_FOLLOWERS = 1, 3
-"""Added to what is known of a viewer, so that the first followers do not decide alone."""
+"""Added to the number of followers whom a viewer follows back and to the number of followers, so
+that the first few followers do not decide alone."""
 
 _USER = itemgetter(1)
 """The user of an entry."""
 
 
 class Reason(Enum):
-    """Why a user is suggested. If several reasons apply, the first one."""
+    """Why a user is suggested: the first of these reasons that applies."""
 
     FOLLOWS_YOU = "FOLLOWS_YOU"
     FRIENDS_OF_FRIENDS = "FRIENDS_OF_FRIENDS"
@@ -85,7 +86,7 @@ class Suggestion(NamedTuple):
     user: UserId
     reason: Reason
     known: Sequence[UserId]
-    """The users followed by the viewer who follow that user."""
+    """The users followed by the viewer who follow the suggested user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,15 @@ class Candidates:
     best_first: Sequence[UserId]
     followers: frozenset[UserId]
     circles: Mapping[UserId, Sequence[UserId]]
-    otherwise: Reason = Reason.FOLLOWED_BY_PEERS
-    """The reason of a candidate who is no follower, and in none of the circles."""
+    """For some of the users whom the viewer follows: whom each of them follows."""
+    default_reason: Reason = Reason.FOLLOWED_BY_PEERS
+    """The reason for a candidate who is not in `followers` or in any of the `circles`."""
 
     def explained(self, users: Sequence[UserId]) -> list[Suggestion]:
         """These candidates with their reasons, in the given order.
 
-        Reasons are built for the candidates that are shown only: for all, they would take several
-        times as long as the order.
+        To be called only for the candidates to show: for all, it would take several times as long
+        as ordering them.
         """
         known: dict[UserId, list[UserId]] = {user: [] for user in users}
         wanted = frozenset(users)
@@ -114,7 +116,7 @@ class Candidates:
     def _reason(self, user: UserId, known: Sequence[UserId]) -> Reason:
         if user in self.followers:
             return Reason.FOLLOWS_YOU
-        return Reason.FRIENDS_OF_FRIENDS if known else self.otherwise
+        return Reason.FRIENDS_OF_FRIENDS if known else self.default_reason
 
 
 def middles_of(
@@ -122,10 +124,10 @@ def middles_of(
 ) -> dict[UserId, int]:
     """The users between the viewer and the candidates, and how many users each follows.
 
-    `examined` are some of those whom the viewer follows, best first, with the number of their
-    follows, None if the viewer may not see it. The first `limit` who follow anybody are returned in
-    the order of `newest`, all whom the viewer follows: an order by affinity would show through the
-    known followers.
+    `newest`: all users whom the viewer follows, newest first. `examined`: some of them, closest
+    first, each with the number of users whom they follow, None if the viewer may not see it.
+    Returns the first `limit` of `examined` who follow anybody, in the order of `newest`: the order
+    of `examined` would reveal the hidden affinity in the reasons of suggestions.
     """
     middles = dict(islice(((user, total) for user, total in examined if total), limit))
     return {user: middles[user] for user in newest if user in middles}
@@ -142,46 +144,49 @@ def candidates(
 ) -> Candidates:
     """All candidates, best first.
 
-    `followers` are the viewer's own, newest first, and `followed` whom the viewer follows.
-    `middles` are from `middles_of`, and `circles` maps them to entries of the lists of whom they
-    follow. `peers` are such entries of the viewer's peers. Candidates with the same score are in
-    the order in which the lists name them, the followers first.
+    `followers`: the viewer's followers, newest first. `followed`: the users whom the viewer
+    follows. `middles`: the result of `middles_of`. `circles`: for each of them, entries of their
+    list of follows. `strengths`: the viewer's affinity to users. `peers`: for each peer, entries of
+    their list of follows. Candidates with the same score are in the order in which the lists name
+    them, the followers first.
     """
-    fans = list(map(_USER, followers))
-    is_fan = frozenset(fans)
-    named = {middle: list(map(_USER, circle)) for middle, circle in circles.items()}
-    weights = weights_of(middles, is_fan, parameters)
-    steps = Counter(dict.fromkeys(fans, 0))
-    steps.update(chain.from_iterable(named[user] * weight for user, weight in weights.items()))
+    follower_ids = list(map(_USER, followers))
+    is_follower = frozenset(follower_ids)
+    followed_by = {middle: list(map(_USER, circle)) for middle, circle in circles.items()}
+    weights = weights_of(middles, is_follower, parameters)
+    steps = Counter(dict.fromkeys(follower_ids, 0))
+    steps.update(
+        chain.from_iterable(followed_by[user] * weight for user, weight in weights.items())
+    )
     steps.update(chain.from_iterable(map(_USER, circle) for circle in peers))
     scores = cast("dict[UserId, float]", steps)
-    follower_score = follow_back_worth(fans, followed, parameters) / WEIGHT_STEP
+    follower_score = follow_back_worth(follower_ids, followed, parameters) / WEIGHT_STEP
     interactions = scores.keys() & strengths.keys()
     if not interactions:
-        # All other scores are whole, and followers come first among equals, so this changes no
-        # order. Numbers of one type are sorted faster.
+        # All other scores are integers, and a follower precedes others with the same integer, so
+        # rounding down changes no order. Numbers of one type are sorted faster.
         follower_score = int(follower_score)
-    for user in fans:
+    for user in follower_ids:
         scores[user] += follower_score
     for user in interactions:
         scores[user] += INTERACTION_WORTH * strengths[user] / WEIGHT_STEP
     best_first = sorted(scores, key=scores.__getitem__, reverse=True)  # keeps the order of equals
-    return Candidates(best_first, is_fan, named)
+    return Candidates(best_first, is_follower, followed_by)
 
 
 def popular(lists: Iterable[Sequence[Position]]) -> Candidates:
     """The users who are in most of these lists of follows, best first. Of equals, those whom the
     lists name first."""
-    named = Counter(map(_USER, chain.from_iterable(lists)))
-    best_first = [user for user, count in named.most_common() if count >= POPULAR_MIN]
+    counts = Counter(map(_USER, chain.from_iterable(lists)))
+    best_first = [user for user, count in counts.most_common() if count >= POPULAR_MIN]
     return Candidates(best_first, frozenset(), {}, Reason.POPULAR)
 
 
 def peers_of(
     lists: Iterable[Sequence[Position]], left_out: Set[UserId], limit: int
 ) -> list[UserId]:
-    """The users who are in most of these lists of followers, at most `limit`. Of equals, those whom
-    the lists name first."""
+    """The users who are in most of these lists of followers, at most `limit`, without `left_out`.
+    Of equals, those whom the lists name first."""
     shared = Counter(user for entries in lists for _, user in entries if user not in left_out)
     return [user for user, _ in shared.most_common(limit)]
 
@@ -189,7 +194,7 @@ def peers_of(
 def follow_back_worth(
     followers: Collection[UserId], followed: frozenset[UserId], parameters: Parameters = CHOSEN
 ) -> float:
-    """The weight of a follower for a viewer with these newest followers, who follows `followed`."""
+    """The score of a follower of a viewer with these newest followers, who follows `followed`."""
     back = len(followed.intersection(followers)) + PRIOR_FOLLOWED_BACK
     return parameters.follow_back_worth * back / (len(followers) + PRIOR_FOLLOWERS)
 
@@ -197,8 +202,8 @@ def follow_back_worth(
 def weights_of(
     middles: Mapping[UserId, int], followers: frozenset[UserId], parameters: Parameters = CHOSEN
 ) -> Mapping[UserId, int]:
-    """The weight of each middle in steps of `WEIGHT_STEP`, at least one, by how many users it
-    follows and whether it follows the viewer."""
+    """The weight of each middle in steps of `WEIGHT_STEP`, at least one, by how many users they
+    follow and whether they follow the viewer."""
     damped = {
         user: total**-parameters.damping * (parameters.friend_weight if user in followers else 1.0)
         for user, total in middles.items()
@@ -209,12 +214,12 @@ def weights_of(
 
 
 def may_suggest(kinds: int) -> bool:
-    """Whether a user may be suggested to a viewer with these kinds.
+    """Whether a user may be suggested to a viewer. `kinds` is of the viewer's relation to the user.
 
     The viewer must have no edge and no flag (muted, dismissed) about the user, and must not be
     blocked by the user.
     """
-    return kinds & ~REVERSE_KIND_MASK == _NOTHING and kinds >> 4 & 15 != Kind.BLOCK
+    return kinds & ~REVERSE_KIND_MASK == _NO_EDGE_NO_FLAGS and kinds >> 4 & 15 != Kind.BLOCK
 
 
-_NOTHING = Kind.NONE | Flags.PLAIN << 8
+_NO_EDGE_NO_FLAGS = Kind.NONE | Flags.PLAIN << 8

@@ -32,30 +32,31 @@ def undo(limit: int, record: UndoRecord, *, whispers: bool = True) -> Rule:
     that the actor can see. Changes by the other user that the actor cannot see (flags and, without
     `whispers`, whispers) do not prevent the undo and stay. If the other user has become protected
     since, a follow is restored as a request. The other user's follow is not restored if they have
-    reached their following limit or whisper unseen; the actor cannot tell these cases apart. A
-    whisper that the actor has ended unseen, by a block, is restored where possible, and does not
-    change the outcome.
+    reached their following limit, or follow by a whisper that the actor cannot see; the actor
+    cannot tell these cases apart. If the actor's block has ended a whisper that the actor cannot
+    see, it is restored where possible, and does not change the outcome.
     """
-    unseen = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
-    is_seen = record.reverse.kind not in unseen
+    # The kinds of the other user's edge that the actor sees as no edge.
+    unseen_kinds = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
+    reverse_was_seen = record.reverse.kind not in unseen_kinds
 
     def decide(state: PairState) -> Decision:
         edge = record.edge if record.edge.version != record.version else None
         reverse = record.reverse if record.reverse.version != record.reverse_version else None
         if state.edge.version != record.version:
             return unchanged(Outcome.CANNOT_UNDO, state)
-        begins_reverse = reverse is not None and is_seen
+        begins_reverse = reverse is not None and reverse_was_seen
         begins = begins_reverse or (edge is not None and edge.kind in COUNTED_KINDS)
         if begins and (not state.both_active or state.reverse.kind is Kind.BLOCK):
             return unchanged(Outcome.NOT_ALLOWED, state)
         if reverse is not None:
-            if is_seen and state.reverse.kind not in unseen:
+            if reverse_was_seen and state.reverse.kind not in unseen_kinds:
                 return unchanged(Outcome.CANNOT_UNDO, state)
-            reverse = _returned(limit, state, reverse)
+            reverse = _reverse_to_restore(limit, state, reverse)
             if edge is None and reverse is None:
                 return unchanged(Outcome.CANNOT_UNDO, state)
         if edge is not None:
-            edge = _approved(state, edge, record)
+            edge = _edge_to_restore(state, edge, record)
         restored = changed(
             Outcome.RESTORED,
             state,
@@ -75,7 +76,7 @@ def undo(limit: int, record: UndoRecord, *, whispers: bool = True) -> Rule:
     return decide
 
 
-def _approved(state: PairState, edge: Edge, record: UndoRecord) -> Edge:
+def _edge_to_restore(state: PairState, edge: Edge, record: UndoRecord) -> Edge:
     """The actor's edge to restore: a request, if the other user has become protected since."""
     if edge.kind not in FOLLOWS or record.protected or not state.protected:
         return edge
@@ -83,16 +84,20 @@ def _approved(state: PairState, edge: Edge, record: UndoRecord) -> Edge:
     return begun(state, edge, Kind.REQUEST, edge.flags & FOLLOW_FLAGS | request_flag)
 
 
-def _returned(limit: int, state: PairState, reverse: Edge) -> Edge | None:
-    """The other user's edge to restore, with their present flags. None: leave theirs as it is."""
-    if state.reverse.kind is not Kind.NONE or not state.both_active or _is_full(limit, state):
+def _reverse_to_restore(limit: int, state: PairState, reverse: Edge) -> Edge | None:
+    """The other user's edge to restore, with their present flags. None: do not change it."""
+    if (
+        state.reverse.kind is not Kind.NONE
+        or not state.both_active
+        or _other_is_at_limit(limit, state)
+    ):
         return None
     return replace(
         reverse, flags=reverse.flags & ~LASTING_FLAGS | state.reverse.flags & LASTING_FLAGS
     )
 
 
-def _is_full(limit: int, state: PairState) -> bool:
+def _other_is_at_limit(limit: int, state: PairState) -> bool:
     """Whether the other user has reached their following limit."""
-    following_max = limit if state.other_following_limit is None else state.other_following_limit
-    return state.other_following >= following_max
+    other_limit = limit if state.other_following_limit is None else state.other_following_limit
+    return state.other_following >= other_limit

@@ -54,7 +54,7 @@ def viewer_role_of(kinds: int) -> ViewerRole:
     return ViewerRole.FRIEND if friends else ViewerRole.FOLLOWER
 
 
-_WITHIN = {
+_ROLES_IN = {
     Audience.EVERYONE: {ViewerRole.STRANGER, ViewerRole.FOLLOWER, ViewerRole.FRIEND},
     Audience.FOLLOWERS: {ViewerRole.FOLLOWER, ViewerRole.FRIEND},
     Audience.FRIENDS: {ViewerRole.FRIEND},
@@ -63,7 +63,7 @@ _WITHIN = {
 
 
 def access(list_kind: ListKind, privacy: Privacy, viewer: ViewerRole) -> Access:
-    """Whether the viewer may open that list of an account with that privacy."""
+    """Whether a viewer with this role may open a list of an account with this privacy."""
     if viewer in (ViewerRole.OWNER, ViewerRole.SERVICE):
         return Access.VISIBLE
     if viewer is ViewerRole.BLOCKER:
@@ -72,8 +72,9 @@ def access(list_kind: ListKind, privacy: Privacy, viewer: ViewerRole) -> Access:
         return Access.HIDDEN_BY_OWNER
     if privacy.protected and viewer is ViewerRole.STRANGER:
         return Access.PROTECTED
-    seen = all(viewer in _WITHIN[audience] for audience in LISTS[list_kind].audiences(privacy))
-    return Access.VISIBLE if seen else Access.HIDDEN_BY_OWNER
+    audiences = LISTS[list_kind].audiences(privacy)
+    is_visible = all(viewer in _ROLES_IN[audience] for audience in audiences)
+    return Access.VISIBLE if is_visible else Access.HIDDEN_BY_OWNER
 
 
 class ListAccess(NamedTuple):
@@ -113,24 +114,26 @@ def seen_by_second(relation: Relation, *, whispers: bool = True) -> Relation:
 
 
 def seen_of_absent(relation: Relation) -> Relation:
-    """The relation as its first user may see it if the second is absent: own flags and block."""
+    """The relation as its first user may see it if the second is absent: the first user's block,
+    mute and dismissal."""
     kind = relation.kind if relation.kind is Kind.BLOCK else Kind.NONE
     flags = relation.flags & (Flags.MUTED | Flags.DISMISSED)
     kinds = kinds_of(kind, Kind.NONE, flags)
     return Relation(kinds, relation.since if kind else Millis(0), Millis(0)) if kinds else STRANGERS
 
 
-_ALL_OPEN = {kinds_of(Kind.FOLLOW, Kind.NONE), kinds_of(Kind.NONE, Kind.FOLLOW), FRIENDS}
+_ONLY_PUBLIC_FOLLOWS = {kinds_of(Kind.FOLLOW, Kind.NONE), kinds_of(Kind.NONE, Kind.FOLLOW), FRIENDS}
+"""The values of `Relation.kinds` in which nothing is hidden from third users."""
 
 
 def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
-    """The relation as anybody else may see it: only public follows in a list that they may open.
-    `ahead` and `behind` say whether each direction is in such a list.
+    """The relation as a third user may see it: only public follows in a list that this user may
+    open. `ahead`: the first user's edge is in such a list. `behind`: the second user's edge is.
     """
-    if ahead and behind and relation.kinds in _ALL_OPEN:
+    if ahead and behind and relation.kinds in _ONLY_PUBLIC_FOLLOWS:
         return relation  # the usual case
-    kind = _open(relation.kind) if ahead else Kind.NONE
-    reverse_kind = _open(relation.reverse_kind) if behind else Kind.NONE
+    kind = _only_public(relation.kind) if ahead else Kind.NONE
+    reverse_kind = _only_public(relation.reverse_kind) if behind else Kind.NONE
     return Relation(
         kinds_of(kind, reverse_kind),
         relation.since if kind else Millis(0),
@@ -141,7 +144,8 @@ def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
 def seen_through(
     relation: Relation, first: ListAccess | None, second: ListAccess | None
 ) -> Relation:
-    """The relation as anybody else may see it, by their list access of both ends."""
+    """The relation as a third user may see it, who may open these lists of the first user and of
+    the second."""
     if first is None or second is None:
         return STRANGERS
     return seen_by_third(
@@ -151,7 +155,8 @@ def seen_through(
     )
 
 
-def _open(kind: Kind) -> Kind:
+def _only_public(kind: Kind) -> Kind:
+    """The kind of an edge as a third user may see it."""
     return kind if kind is Kind.FOLLOW else Kind.NONE
 
 
@@ -180,11 +185,11 @@ HIDING = {
     )
     for whispers in (True, False)
 }
-"""By `whispers`: the kinds from which `seen_by_first` hides something."""
+"""By `whispers`: the values of `Relation.kinds` from which `seen_by_first` hides something."""
 
 PUBLIC = frozenset(
     relation.kinds
     for relation in _every_relation()
     if seen_by_third(relation, ahead=True, behind=True) != STRANGERS
 )
-"""The kinds of which anybody else may see something."""
+"""The values of `Relation.kinds` of which a third user may see something."""

@@ -10,7 +10,7 @@ from graph.edge import Kind, Millis, UserId, Version
 from graph.event import Event, EventType, event_type_for
 
 ENDPOINTS_MAX = 20
-"""Endpoints of one space. Each of them adds a row for each of its changes."""
+"""Endpoints of one space. A change adds a row for each endpoint that receives it."""
 
 URL_MAX = 2_000
 """Characters of an endpoint's URL."""
@@ -26,7 +26,7 @@ class EndpointState(IntEnum):
     PAUSED = 1
     """Its events are recorded and wait."""
     DISABLED = 2
-    """Every delivery has failed for long. No events are recorded."""
+    """Every delivery has failed for a long time. No events are recorded."""
 
 
 class DeliveryState(IntEnum):
@@ -35,7 +35,7 @@ class DeliveryState(IntEnum):
     WAITING = 0
     DELIVERED = 1
     PARKED = 2
-    """Every attempt has failed, until the time limit for retries."""
+    """Every attempt has failed, and the time limit for retries has passed."""
 
 
 def checked_name(name: str) -> str:
@@ -52,32 +52,33 @@ ALL_TYPES: Mapping[str, WebhookType] = {
     **EventType.__members__,
     **BulkEventType.__members__,
 }
-"""The types by their names."""
+"""The types by name."""
 
 
 def webhook_type(event: Event | BulkEnd) -> WebhookType | None:
-    """The type of an event; of a change, as the user sees it who made it. None: it is not sent."""
+    """The webhook type of an event; of a change, as its actor sees it. None: it is not sent."""
     if isinstance(event, BulkEnd):
         return BulkEventType.BULK_OPERATION_ENDED
     return event_type_for(event, event.actor)
 
 
 def change_bit(before: Kind, after: Kind, *, by_target: bool) -> int:
-    """The position of a change in the mask of an endpoint. `outbox.sql` computes the same."""
+    """The number of the bit in an endpoint's mask for changes from kind `before` to `after` by the
+    source, or by the target. `outbox.sql` computes the same."""
     return len(Kind) * len(Kind) * by_target + len(Kind) * before + after
 
 
 def change_mask(types: Set[WebhookType]) -> int:
-    """The changes that can have one of these types, as a mask of their `change_bit`. Changes of
-    flags alone are always included: their type depends on the flags."""
+    """The mask of the changes that can have one of these types: one `change_bit` for each. Changes
+    of flags alone are always included, because their type depends on the flags."""
     return sum(
         1 << change_bit(before, after, by_target=by_target)
         for before, after, by_target in product(Kind, Kind, (False, True))
-        if before is after or _type_of(before, after, by_target=by_target) in types
+        if before is after or _type_of_change(before, after, by_target=by_target) in types
     )
 
 
-def _type_of(before: Kind, after: Kind, *, by_target: bool) -> WebhookType | None:
+def _type_of_change(before: Kind, after: Kind, *, by_target: bool) -> WebhookType | None:
     source, target = UserId(1), UserId(2)
     actor = target if by_target else source
     return webhook_type(Event(Version(1), actor, source, target, before, after, Millis(0)))

@@ -33,8 +33,8 @@ stale = Counter("kith_readers_stale", "Requests that failed with STALE after the
 
 @dataclass(frozen=True, slots=True)
 class _Watermarks:
-    """A lane's watermarks: the oldest version not published, and the oldest not applied. None:
-    there is none."""
+    """A lane's watermarks: the oldest version not published, and the oldest not applied. None: all
+    are."""
 
     unpublished: int | None
     unapplied: int | None
@@ -45,13 +45,15 @@ class _Watermarks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Behind:
-    """The versions that lanes have yet to reach; whether only parked changes are missing; and the
-    number of lanes of the space."""
+class _LanesBehind:
+    """The lanes that have not reached the versions that a reader requires."""
 
     wanted: Mapping[Lane, int]
+    """The required version of each such lane."""
     is_parked: bool
+    """Whether these lanes lack parked changes only."""
     lanes: int
+    """The number of lanes of the space."""
 
 
 class LanesChanged(Exception):
@@ -65,18 +67,18 @@ class CatchUp:
         self._outbox = outbox
         self._progress = progress
         self._drain = drain
-        self._rounds: dict[Lane, asyncio.Task[_Watermarks]] = {}
+        self._current_rounds: dict[Lane, asyncio.Task[_Watermarks]] = {}
         self._running: set[asyncio.Task[_Watermarks]] = set()
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Return when every group of lanes has passed the wanted version. True: the caches have
-        too. False: some caches could not be updated, and only the rows are current.
+        """Return when every group of lanes has passed the wanted version. True: rows and caches are
+        current. False: only the rows are, because some caches could not be updated.
 
         Raises:
             Stale: it took longer than `wait_s`.
             Unavailable: PostgreSQL cannot be reached.
         """
-        behind = await self._behind(wanted)
+        behind = await self._lanes_behind(wanted)
         if not behind.wanted:
             return True
         if behind.is_parked:
@@ -89,8 +91,8 @@ class CatchUp:
             raise
 
     async def drain_until(self, wanted: Mapping[Lane, int], lanes: int, wait_s: float) -> bool:
-        """Like `reach`, for lanes that are known to be behind, in a space with so many `lanes`.
-        False also if a change with a wanted version has failed.
+        """Like `reach`, for lanes that are known to be behind, in a space with `lanes` lanes. False
+        also if a change with a wanted version has failed.
 
         Raises:
             LanesChanged: the space has another number of lanes.
@@ -98,13 +100,14 @@ class CatchUp:
         try:
             async with asyncio.timeout(wait_s):
                 reached = [
-                    await self._reached(lane, lanes, version) for lane, version in wanted.items()
+                    await self._wait_until_drained(lane, lanes, version)
+                    for lane, version in wanted.items()
                 ]
         except TimeoutError:
             raise Stale(RETRY_AFTER_MS) from None
         return all(reached)
 
-    async def _behind(self, wanted: Mapping[Lane, int]) -> "_Behind":
+    async def _lanes_behind(self, wanted: Mapping[Lane, int]) -> "_LanesBehind":
         """The lanes of these groups that are behind."""
         watermarks = (await self._progress.watermarks(wanted)).of_lanes
         behind = {
@@ -114,18 +117,18 @@ class CatchUp:
         }
         unparked = watermarks.oldest_unparked
         is_parked = all(_has_reached(unparked[lane], version) for lane, version in behind.items())
-        return _Behind(behind, is_parked, watermarks.lanes)
+        return _LanesBehind(behind, is_parked, watermarks.lanes)
 
     async def _wait_until_reached(
-        self, wanted: Mapping[Lane, int], behind: "_Behind", wait_s: float
+        self, wanted: Mapping[Lane, int], behind: "_LanesBehind", wait_s: float
     ) -> bool:
         """Drain the lanes that are behind, until none is.
 
         Returns and raises as `drain_until`, except LanesChanged.
 
-        A change of the number of lanes moves changes to other lanes. If its machines do not commit
-        at the same time, a drain may find the old lane empty before the change is seen in the new
-        one.
+        If the number of lanes changes, pending changes move to other lanes. On Citus, whose
+        machines do not commit at the same time, a drain may find a change in neither its old nor
+        its new lane. So the lanes are read again.
         """
         deadline = time.monotonic() + wait_s
         while behind.wanted:
@@ -136,7 +139,7 @@ class CatchUp:
                     return reached
             except LanesChanged:
                 pass
-            behind = await self._behind(wanted)
+            behind = await self._lanes_behind(wanted)
             if behind.is_parked and behind.wanted:
                 return False
         return True
@@ -146,9 +149,10 @@ class CatchUp:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _reached(self, lane: Lane, lanes: int, version: int) -> bool:
+    async def _wait_until_drained(self, lane: Lane, lanes: int, version: int) -> bool:
+        """Drain one lane. Returns and raises as `drain_until`."""
         while True:
-            watermarks = await asyncio.shield(self._round(lane))
+            watermarks = await asyncio.shield(self._current_round(lane))
             if watermarks.lanes != lanes:
                 raise LanesChanged
             if _has_reached(watermarks.unpublished, version):
@@ -156,7 +160,7 @@ class CatchUp:
             if _has_reached(watermarks.unapplied, version):
                 return False
 
-    def _round(self, lane: Lane) -> "asyncio.Task[_Watermarks]":
+    def _current_round(self, lane: Lane) -> "asyncio.Task[_Watermarks]":
         """The current task for a lane, shared by all its readers: it drains one batch, then reads
         the watermarks."""
         if lane not in self._rounds:
@@ -167,21 +171,22 @@ class CatchUp:
         return self._rounds[lane]
 
     async def _advance(self, lane: Lane) -> _Watermarks:
+        """Drain one batch, and return the lane's watermarks after it."""
         try:
-            are_published = await self._drained(lane)
+            are_published = await self._drain_batch(lane)
         finally:
-            # A later reader may want changes that this task's read of the watermarks misses.
-            del self._rounds[lane]
+            # A later reader may require changes that were committed after this task has read.
+            del self._current_rounds[lane]
         watermarks = await self._progress.lane_watermarks(lane)
         oldest, unparked = watermarks.oldest.get(lane), watermarks.oldest_unparked.get(lane)
         failed = watermarks.failed.get(lane, ())
         if are_published:
             return _Watermarks(oldest, unparked, watermarks.lanes, failed)
         unapplied = await self._progress.unapplied(lane)
-        first = None if unapplied is None else unapplied.oldest
-        return _Watermarks(oldest, first, watermarks.lanes, failed)
+        oldest_unapplied = None if unapplied is None else unapplied.oldest
+        return _Watermarks(oldest, oldest_unapplied, watermarks.lanes, failed)
 
-    async def _drained(self, lane: Lane) -> bool:
+    async def _drain_batch(self, lane: Lane) -> bool:
         """Drain one batch, unless another process does. Returns whether the caches could be
         updated."""
         try:
@@ -191,18 +196,18 @@ class CatchUp:
         except Unavailable as error:
             if error.part != REDIS:
                 raise
-            await self._apply(lane)
+            await self._apply_batch(lane)
             return False
         return True
 
-    async def _apply(self, lane: Lane) -> None:
+    async def _apply_batch(self, lane: Lane) -> None:
         """Apply one more batch, without publishing it."""
         unapplied = await self._progress.unapplied(lane)
         if unapplied is None:
             return
         try:
             await self._outbox.apply(lane, BATCH, after_id=unapplied.first_id - 1, waits=False)
-        except (LaneTaken, ChangesRejected):  # a worker moves it to the failed changes
+        except (LaneTaken, ChangesRejected):  # a worker moves a rejected change to the failed ones
             await asyncio.sleep(PAUSE_S)
 
 

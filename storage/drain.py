@@ -4,7 +4,7 @@ If a cache's server is unavailable, its changes are parked instead of acknowledg
 not block the lane. They are published when the server is available again.
 
 A change that cannot be applied, because a row is wrong, is moved to the failed changes after some
-tries: it waits for an operator, and its lane goes on.
+tries. There it waits for an operator, and the drain continues with the next change.
 
 A drain can be killed at any point, and can run concurrently: a lane's lock ensures that changes are
 applied once. They may be published twice, which is harmless.
@@ -35,7 +35,7 @@ BATCH = 1000
 """Changes in one transaction: enough to be efficient, few enough to take about 50 ms."""
 
 SHARE = 100
-"""Changes of one target in the second half of a batch, while one target has most of a lane."""
+"""Changes of each target in the second half of a batch, while one target has most of a lane."""
 
 TRIES = 3
 """How often a change that cannot be applied is tried before it is moved to the failed changes."""
@@ -43,7 +43,7 @@ TRIES = 3
 TRIES_PAUSE_S = 0.05
 
 BATCHES_MAX = 50
-"""After so many batches a busy lane's job ends, so that other jobs can run."""
+"""After this many batches a busy lane's job ends, so that other jobs can run."""
 
 PARKED_BATCHES_MAX = 10
 """Batches of one lane's parked changes in one run. The next sweep follows within a second."""
@@ -70,7 +70,7 @@ class Drain:
         self._canaries = canaries
         self._caches = caches
         self._events = events
-        self._read_up_to: dict[Lane, int] = {}
+        self._parked_read_up_to: dict[Lane, int] = {}
         """For each lane, the outbox id of the parked change read last."""
         self._shared_after: dict[Lane, UserId] = {}
         """For each lane that one target has most of, the target whose share was taken last."""
@@ -95,29 +95,29 @@ class Drain:
 
         Raises:
             LaneTaken: another process is draining the lane, and `waits` is false.
-            Unavailable: as above.
+            Unavailable: as for `lane`.
         """
         try:
             applied = await self._apply(lane, waits)
         except ChangesRejected as rejected:
             await self._isolate(lane, rejected, waits)
             return True
-        self._share(lane, applied)
+        self._plan_next_batch(lane, applied)
         if applied.ids:
             await self.publish(lane, applied)
         return applied.is_full
 
     async def _apply(self, lane: Lane, waits: bool) -> Applied:
-        after = self._shared_after.get(lane)
-        if after is None:
+        after_target = self._shared_after.get(lane)
+        if after_target is None:
             return await self._outbox.apply(lane, BATCH, waits=waits)
-        return await self._outbox.apply_shares(lane, BATCH, SHARE, after, waits=waits)
+        return await self._outbox.apply_shares(lane, BATCH, SHARE, after_target, waits=waits)
 
-    def _share(self, lane: Lane, applied: Applied) -> None:
+    def _plan_next_batch(self, lane: Lane, applied: Applied) -> None:
         """Decide whether the next batch of the lane is shared, and where it begins."""
         if not applied.is_full:
             self._shared_after.pop(lane, None)
-        elif lane in self._shared_after or _is_crowded(applied):
+        elif lane in self._shared_after or _exceeds_share(applied):
             self._shared_after[lane] = applied.next_target
 
     async def _isolate(self, lane: Lane, rejected: ChangesRejected, waits: bool) -> None:
@@ -147,8 +147,8 @@ class Drain:
         log.error("change %d of lane %d cannot be applied: %s", ids[0], lane, rejected.reason)
 
     async def publish(self, lane: Lane, applied: Applied) -> None:
-        """Update the caches, append to the log, then acknowledge. After a failure, the next drain
-        repeats all of it."""
+        """Update the caches, append the events to the event log, then acknowledge the changes.
+        After a failure, the next drain repeats all of it."""
         if tracing.tracer is None:
             return await self._publish(lane, applied)
         traces = await self._outbox.traces(lane, applied.ids, tracing.LINKS_MAX)
@@ -162,11 +162,11 @@ class Drain:
         await self._events.publish(lane, changes, time.time_ns() // 1_000_000)
         published, unpublished = _split(applied, unavailable)
         await self._outbox.acknowledge(lane, published, unpublished)
-        await self._acknowledged(published)
+        await self._after_acknowledgement(published)
 
     async def publish_parked(self, lanes: Iterable[Lane]) -> None:
-        """Publish parked changes whose users' caches are all available again. The others are
-        skipped, so that available caches are not updated over and over.
+        """Publish parked changes if the caches of both their users are available again. Other
+        parked changes are skipped, so that available caches are not updated over and over.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.
@@ -176,8 +176,9 @@ class Drain:
             await self._publish_parked_of(lane, is_reachable)
 
     async def _publish_parked_of(self, lane: Lane, is_reachable: Callable[[UserId], bool]) -> None:
-        """Continue after the change read last, up to `PARKED_BATCHES_MAX` batches, then start over.
-        So changes that can be published are found among any number that cannot."""
+        """Publish parked changes of one lane, up to `PARKED_BATCHES_MAX` batches. It continues
+        after the change that the last call read, and starts over after the newest. So it finds
+        changes that can be published among any number that cannot."""
         for _ in range(PARKED_BATCHES_MAX):
             after = self._read_up_to.get(lane, 0)
             waiting = await self._outbox.parked(lane, BATCH, after_id=after)
@@ -190,11 +191,12 @@ class Drain:
                 # cache.
                 await self._events.notify_again(published.changes)
                 await self._outbox.acknowledge_parked(lane, published.ids)
-                await self._acknowledged(published)
+                await self._after_acknowledgement(published)
             if is_last:
                 return
 
-    async def _acknowledged(self, published: Applied) -> None:
+    async def _after_acknowledgement(self, published: Applied) -> None:
+        """Invalidate what the writers' caches say about pending writes, and measure the lag."""
         await self._caches.invalidate_own_writes(change.pair.source for change in published.changes)
         canaries = list(filter(is_canary, published.changes))
         if canaries:
@@ -204,7 +206,7 @@ class Drain:
             lag.observe(max(0.0, now - change.edge.version / 1_000_000))
 
 
-def _is_crowded(applied: Applied) -> bool:
+def _exceeds_share(applied: Applied) -> bool:
     """Whether one target has more than its share of a batch."""
     targets = Counter(change.pair.target for change in applied.changes)
     return max(targets.values(), default=0) > SHARE
@@ -219,4 +221,5 @@ def _split(changes: Applied, unavailable: Set[UserId]) -> tuple[Applied, Applied
 
 
 def _select(changes: Applied, wanted: Sequence[bool]) -> Applied:
+    """The changes for which `wanted` is true."""
     return Applied(list(compress(changes.ids, wanted)), list(compress(changes.changes, wanted)))

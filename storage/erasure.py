@@ -27,8 +27,8 @@ AT_ONCE = 4
 """Concurrent changes: half of a worker's connections, so that drains have the rest."""
 
 IN_FLIGHT_S = 30.0
-"""Longer than a statement can take, so that a change decided before the deletion is committed by
-then. An account is finished after this time at the earliest."""
+"""Time from a deletion to the end of its erasure, at least. No statement takes longer, so every
+change that was decided before the deletion is committed by then."""
 
 
 class BatchResult(Enum):
@@ -78,13 +78,13 @@ class Erasure:
             Pair(other, user) for other in await self._erasures.muted_or_dismissed_by(user, BATCH)
         ]
         if not pairs:
-            return await self._end(user)
+            return await self._finish(user)
         if await self._erase(pairs):
             return BatchResult.MORE
         log.warning("reverse rows of %d have no forward row: run verify --repair", user)
         return BatchResult.WAIT
 
-    async def _end(self, user: UserId) -> BatchResult:
+    async def _finish(self, user: UserId) -> BatchResult:
         if await self._affinity.forget(user) == FORGOTTEN_BATCH:
             return BatchResult.MORE
         if await self._erasures.has_pending_change(user):

@@ -4,8 +4,8 @@ An asynchronous standby of the database may lack the last changes of the old pri
 caches hold. So the caches are emptied when the generation of the database changes.
 
 A Redis server that restarts from a copy, or a replica that takes over, may lack the last updates of
-the caches and the last events. Each server stores its own id, which changes at each start: after a
-restart it finds the id that its data are from.
+the caches and the last events. Its run id, which is new after each start, is stored in the server
+itself. If the stored run id differs from the present one, the data may be old.
 """
 
 import asyncio
@@ -37,16 +37,18 @@ _OF_ALL_NODES = """
 SELECT bool_and(success) AS complete, string_agg(result, ' ' ORDER BY nodeid) AS generation
 FROM run_command_on_all_nodes($1)
 """
-"""The generations of all machines of Citus: each of them may fail over. The same on each."""
+"""The generations of all machines of Citus, because each of them may fail over. The result is the
+same on every machine."""
 
 RETRY_S = 1.0
-"""How long after a check that has failed a gateway checks again."""
+"""Pause of a gateway after a failed check, before it checks again."""
 
 _RUN_ID = re.compile(rb"run_id:(\w+)")
 
 
 class Failover:
-    """Compares what the caches belong to with the servers that are there."""
+    """Compares the stored identities of the database and of the Redis servers with the present
+    ones."""
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class Failover:
         keys: Keys,
         servers: Set[Redis],
     ) -> None:
-        """`servers`: those of the caches and the events that are checked, each a single server."""
+        """`servers`: the Redis servers to check. None of them is a cluster."""
         self._postgres = postgres
         self._caches = caches
         self._events = events
@@ -69,9 +71,9 @@ class Failover:
         """Empty the caches and wake all subscribers if the database or a server has changed.
         Returns whether one has.
 
-        If a server does not know what its data belong to, it is new or has lost its data: the
-        caches are left as they are. A process that is killed in between leaves the old value there,
-        and the next check repeats everything.
+        If no identity is stored, the server is new or has lost its data, and the caches are not
+        emptied. The present identity is stored last: if the process is killed before that, the next
+        check repeats everything.
 
         Raises:
             Unavailable: PostgreSQL, a machine of Citus, or Redis cannot be reached.
@@ -81,18 +83,25 @@ class Failover:
             (info,) = await server.pipe([("INFO", "server")])
             run_id = _RUN_ID.search(info)
             if run_id is not None:
-                known = (server, self._keys.server, run_id[1].decode())
-                has_changed |= await self._compare_identity("Redis server", *known)
-        # Last, because a machine of Citus may be unavailable for long.
-        database = (self._broker, self._keys.generation, await self._generation())
-        return await self._compare_identity("database", *database) or has_changed
+                identity = run_id[1].decode()
+                has_changed |= await self._compare_identity(
+                    "Redis server", server, self._keys.server, identity
+                )
+        # Last, because a machine of Citus may be unavailable for a long time.
+        generation = await self._generation()
+        return (
+            await self._compare_identity(
+                "database", self._broker, self._keys.generation, generation
+            )
+            or has_changed
+        )
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Check now. During the block, check again whenever a new connection of this process
-        reaches another server of the database, or the same one after a restart. So a gateway finds
-        a restore without a worker."""
-        if not await self._is_checked():
+        """Check now. During the block, check again whenever a new connection to PostgreSQL reaches
+        another server, or the same one after a restart. So a gateway detects a restore even if no
+        worker runs."""
+        if not await self._try_check():
             self._postgres.server_changed.set()
         task = asyncio.create_task(self._watch())
         try:
@@ -106,37 +115,39 @@ class Failover:
         while True:
             await changed.wait()
             changed.clear()
-            if not await self._is_checked():
+            if not await self._try_check():
                 changed.set()
                 await asyncio.sleep(RETRY_S)
 
-    async def _is_checked(self) -> bool:
+    async def _try_check(self) -> bool:
+        """Check, and log a failure. Returns False if the check must be repeated."""
         try:
             await self.check()
         except Unavailable as error:
-            log.warning("whether the database has changed is checked again later: %s", error)
+            log.warning("cannot check whether the database has changed; trying again: %s", error)
             return False
-        except asyncpg.PostgresError as error:  # a service may reject the statement
-            log.warning("whether the database has changed cannot be known: %s", error)
+        except asyncpg.PostgresError as error:  # a hosted PostgreSQL may forbid the functions
+            log.warning("cannot check whether the database has changed: %s", error)
         return True
 
-    async def _compare_identity(self, what: str, server: Redis, key: str, found: str) -> bool:
-        """Empty the caches if `server` stores another value at `key`, and store the one found."""
-        (known,) = await server.pipe([("GET", key)])
-        if known is not None and known.decode() == found:
+    async def _compare_identity(self, what: str, server: Redis, key: str, identity: str) -> bool:
+        """Empty the caches if `server` stores another identity at `key`, then store `identity`.
+        Returns whether it was another one."""
+        (stored,) = await server.pipe([("GET", key)])
+        if stored is not None and stored.decode() == identity:
             return False
-        if known is not None:
+        if stored is not None:
             log.warning(
                 "The %s has changed from %s to %s, and may lack the last changes: all caches are"
                 " emptied.",
                 what,
-                known.decode(),
-                found,
+                stored.decode(),
+                identity,
             )
             await self._caches.delete_all()
             await self._events.resync()
-        await server.pipe([("SET", key, found)])
-        return known is not None
+        await server.pipe([("SET", key, identity)])
+        return stored is not None
 
     async def _generation(self) -> str:
         server = await self._postgres.row(IS_CITUS)
@@ -147,5 +158,5 @@ class Failover:
             if row is None or not row["complete"]:
                 raise Unavailable(POSTGRESQL, "A machine of Citus cannot be reached.")
         assert row is not None
-        found: str = row["generation"]
-        return found
+        generation: str = row["generation"]
+        return generation

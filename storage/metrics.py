@@ -11,12 +11,12 @@ from storage.redis.multiplexed import CACHES, LOCAL, SHARED
 from storage.stores import Stores
 
 _ENTRIES = {"rel": "relations"}
-"""Names of entries where they differ from the names in keys."""
+"""The `entry` labels of the kinds of values that have another name in keys."""
 
 
 class StoreMetrics(Collector):
-    """Reads plain numbers of the stores on each scrape, and does no I/O. `with_shared_redis`: also
-    those of the connections that all spaces of the process share."""
+    """Reads the stores' counters on each scrape, without I/O. `with_shared_redis`: includes the
+    connections to Redis that all spaces of the process share."""
 
     def __init__(self, stores: Stores, *, with_shared_redis: bool = True) -> None:
         self._stores = stores
@@ -27,7 +27,7 @@ class StoreMetrics(Collector):
         yield from self._redis()
         local = self._stores.caches.local
         if local is not None:
-            yield from _of_local_cache(local)
+            yield from _local_cache_metrics(local)
 
     def _pool(self) -> Iterator[Metric]:
         usage = self._stores.servers.postgres.usage
@@ -75,7 +75,7 @@ class StoreMetrics(Collector):
             yield LOCAL, local.redis
 
 
-def _of_local_cache(local: LocalCache) -> Iterator[Metric]:
+def _local_cache_metrics(local: LocalCache) -> Iterator[Metric]:
     hits, misses = (
         CounterMetricFamily(f"kith_local_cache_{name}", documentation, labels=["entry"])
         for name, documentation in (

@@ -43,8 +43,8 @@ def serialize(job: dict[str, Any]) -> bytes:
 
 
 def deserialize(job: bytes) -> dict[str, Any]:
-    read: dict[str, Any] = orjson.loads(job)
-    return read
+    fields: dict[str, Any] = orjson.loads(job)
+    return fields
 
 
 def queue_name(space: str) -> str:
@@ -66,7 +66,8 @@ QUEUE_ERRORS = (RedisError, OSError, TimeoutError)
 """The errors that arq raises when Redis fails."""
 
 WORKER_TIMEOUT_S = 10.0
-"""How long a worker waits for the queue. No request waits for it, and arq ends at a timeout."""
+"""How long a worker waits for Redis. Long, because an arq worker stops at a timeout, and no request
+waits for it."""
 
 
 def arq_redis(settings: StorageSettings) -> ArqRedis:
@@ -97,8 +98,8 @@ def arq_redis(settings: StorageSettings) -> ArqRedis:
 class ArqLanes:
     """Implements `storage.ports.lanes.Lanes`.
 
-    It writes what `ArqRedis.enqueue_job` would write, for any number of lanes in one round trip
-    instead of three for each lane, which was most of the cost.
+    It writes what `ArqRedis.enqueue_job` would write, but in one round trip for any number of
+    lanes. `enqueue_job` takes three for each lane.
     """
 
     def __init__(self, redis: Redis, space: str) -> None:
@@ -165,12 +166,12 @@ def enqueue(space: str, lanes: Iterable[Lane]) -> Command:
 
 
 def _enqueue(space: str, function: str, names: Mapping[str, int]) -> Command:
-    """A command that queues jobs with one argument each, by their names. No job keeps a result, so
-    none is looked up."""
+    """A command that queues jobs of `function`. `names` maps the name of each job to its only
+    argument. The jobs store no results, so the command does not look for one, as arq would."""
     now_ms = int(time.time() * 1000)
     keys = (queue_name(space), *[job_key_prefix + name for name in names])
     jobs: list[str | bytes] = []
-    for name, about in names.items():
-        job = serialize_job(function, (about,), {}, None, now_ms, serializer=serialize)
+    for name, argument in names.items():
+        job = serialize_job(function, (argument,), {}, None, now_ms, serializer=serialize)
         jobs += (name, job)
     return (CALL, ENQUEUE, len(keys), *keys, now_ms, expires_extra_ms, *jobs)

@@ -36,16 +36,17 @@ class ConnectionSettings:
     redis_connections_max: int = 64
     redis_timeout_s: float = 0.5
     redis_retry_after_s: float = 0.25
-    """How long a failing Redis is not called."""
+    """How long a Redis server is not called after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """Leases, of which one reader at a time holds one to fill a cached value."""
+    """The lease that one reader at a time takes to fill a missing cached value."""
 
     ms: int = 2000
+    """How long a lease lasts."""
     wait_ms: int = 30
-    """How long a reader waits for another one's fill before it reads PostgreSQL itself."""
+    """How long a reader waits for the reader with the lease, before it reads PostgreSQL itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +59,28 @@ class CacheSettings:
     ttl_s: int = 3600
     own_writes_ttl_s: int = 60
     delayed_writes: bool = True
-    """Whether changes are made while the caches cannot be reached, so that other gateways may show
-    the state before to the writer for a while. If not, they fail."""
+    """Whether changes are made while the caches cannot be reached. Other gateways may then show
+    the writer the previous state for a while. If false, such changes fail."""
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     relations_max: int = 5000
-    """Maximum number of edges in each direction of a relation hash. A user with more followers is a
-    whale."""
+    """Maximum number of edges in each direction of a relation hash. A user with more in one
+    direction is a whale."""
     list_max: int = 5000
     """Entries in a cached list head, newest first."""
     range_max: int = 500
-    """Entries of a page range, read at once and cached for a minute, for readers beyond the
-    head."""
+    """Entries of a page range: those beyond the head that are read at once and cached for a
+    minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """Limits of what a process holds in memory: values of hot users, and the absent accounts."""
+    """Limits of a process's local cache of hot users, and of its set of absent accounts."""
 
     ttl_ms: int = 5000
-    """How long the values of a hot user are kept; 0 disables this cache."""
+    """How long the values of a hot user are kept; 0 disables the local cache."""
     requests_to_copy: int = 20
-    """Requests to one cache within that time that make a user hot. Copying a hash of a thousand
-    edges costs as much as about thirty checks."""
+    """Requests for one kind of values within `ttl_ms` that make a user hot. Copying a relation hash
+    of a thousand edges costs as much as about thirty checks."""
     entries_max: int = 10_000
     """Users for each kind of value."""
     bytes_max: int = 64_000_000
@@ -93,12 +94,12 @@ class EventSettings:
     """How many events are kept, and for whom."""
 
     events_max: int = 50_000
-    """Events kept in each lane's change feed, about 100 bytes each."""
+    """Events kept in each stream of the change feed, about 100 bytes each."""
     events_kept_s: int = 86_400
     feed_max: int = 1_000
     """Events kept for one subscriber."""
     feed_kept_s: int = 86_400
-    """For how long after the subscriber's last read."""
+    """How long a feed is kept after the subscriber's last read."""
     subscriptions_max: int = 20_000
     """Maximum number of concurrent subscriptions in a process."""
     whispers_hidden: bool = False

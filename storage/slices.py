@@ -1,4 +1,4 @@
-"""Long computations over rows, in slices between which the event loop does other work."""
+"""Long computations over rows, in slices, so that the event loop can do other work in between."""
 
 import asyncio
 from collections.abc import Generator
@@ -11,17 +11,17 @@ ROWS_PER_SLICE = 4_000
 
 
 class Slices:
-    """Runs computations. One at a time takes more than one slice, so an iteration of the loop has
-    one of them, whatever the number of readers."""
+    """Runs computations. Only one at a time continues after its first slice, so an iteration of the
+    event loop runs one such slice at most, whatever the number of readers."""
 
     def __init__(self) -> None:
-        self._long = asyncio.Lock()
+        self._one_long = asyncio.Lock()
 
     async def run(self, slices: Generator[None, None, T]) -> T:
         """Run a computation that yields after each slice, and return its result."""
         try:
-            next(slices)  # the only one of nearly all
-            async with self._long:
+            next(slices)  # nearly all computations have only this slice
+            async with self._one_long:
                 while True:
                     await asyncio.sleep(0)
                     next(slices)

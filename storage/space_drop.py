@@ -14,5 +14,5 @@ async def unlink_keys(settings: StorageSettings, space: str) -> None:
     async with shared_servers(settings, limit=1) as servers:
         for redis in {servers.redis, servers.broker}:
             await unlink_all(redis, f"kith:{space}:*")
-        # arq's keys of a job contain its name.
+        # arq's keys of a job contain the job's name, which begins with kith:SPACE.
         await unlink_all(servers.broker, f"arq:*:kith:{space}:*")

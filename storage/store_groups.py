@@ -73,7 +73,7 @@ class AccountJobs:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicJobs:
-    """The stores of scheduled jobs, and the lock by which only one process runs such a job."""
+    """The stores of scheduled jobs, and the locks that let only one process run each job."""
 
     exclusive: ExclusiveJobs
     verification: Verification
@@ -104,7 +104,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """The caches beside their reader."""
+    """The stores on the cache servers, without the reader of cached values."""
 
     updates: RedisCaches
     audit: CacheAudit

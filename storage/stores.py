@@ -51,8 +51,8 @@ class Stores:
 
     @property
     def batched(self) -> RequestStores:
-        """The same stores, for bulk operations: edges that are changed at the same time are written
-        in batches."""
+        """The same stores, for bulk operations: concurrent changes of edges are written in
+        batches."""
         return replace(self, writes=replace(self.writes, edges=self.jobs.bulk.edges))
 
     @property
@@ -82,7 +82,7 @@ async def open_stores(
     settings: StorageSettings, wire: Wire | None = None, shared: SharedServers | None = None
 ) -> AsyncIterator[Stores]:
     """Open the stores of one space for the block. `wire`: the connection to `redis_url`, for
-    tests. `shared`: what all spaces of a process share; the caller closes it."""
+    tests. `shared`: the connections that all spaces of a process share; the caller closes them."""
     async with AsyncExitStack() as stack:
         servers = open_servers(settings, wire, shared)
         stack.push_async_callback(servers.postgres.close)

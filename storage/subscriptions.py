@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 CANCEL_S = 2.0
 
 WOKEN_AT_ONCE = 20
-"""Subscriptions that are woken in one iteration of the event loop. Each reads at once: 0.2 ms."""
+"""Subscriptions woken in one iteration of the event loop. Each then reads for about 0.2 ms."""
 
-OF_VIEWER_SHARE = 100
-OF_VIEWER_MIN = 100
+VIEWER_SHARE = 100
+VIEWER_MIN = 100
 """A viewer has at most 1/100 of the subscriptions of a process, and may always have 100. Each
 change of their relations wakes all."""
 
@@ -168,8 +168,8 @@ class Subscriptions:
 
     @contextmanager
     def open_for_all(self) -> Iterator[Subscription]:
-        """A subscription to changes of all users, for the block. Raises as above."""
-        subscription = self._opened()
+        """A subscription to changes of all users, for the block. Raises Overloaded."""
+        subscription = self._new_subscription()
         self._for_all.add(subscription)
         try:
             yield subscription

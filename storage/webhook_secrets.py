@@ -21,11 +21,11 @@ def new_secret() -> str:
 
 
 class SecretBox:
-    """Encrypts secrets with the first of some keys, and decrypts them with any, by Fernet: AES-128
-    in CBC mode with an HMAC. A key is a text of `KEY_BYTES_MIN` bytes or more."""
+    """Encrypts secrets with the first of its keys, and decrypts them with any of its keys, by
+    Fernet: AES-128 in CBC mode with an HMAC. A key is a text of `KEY_BYTES_MIN` bytes or more."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        self._fernet = MultiFernet([Fernet(_derived(key)) for key in keys])
+        self._fernet = MultiFernet([Fernet(_fernet_key(key)) for key in keys])
 
     def encrypted(self, secret: str) -> str:
         return self._fernet.encrypt(secret.encode()).decode()
@@ -40,5 +40,5 @@ class SecretBox:
             ) from None
 
 
-def _derived(key: str) -> bytes:
+def _fernet_key(key: str) -> bytes:
     return urlsafe_b64encode(hashlib.sha256(b"kith webhooks\0" + key.encode()).digest())

@@ -1,1 +1,1 @@
-"""Caches over the stores in PostgreSQL, in any server that speaks Redis's protocol."""
+"""Connections to servers with Redis's protocol, the keys, and the event log."""

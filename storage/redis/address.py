@@ -71,8 +71,8 @@ def parse_address(url: str) -> Address:
 
 
 def _tls(options: Mapping[str, Any]) -> ssl.SSLContext:
-    """Verifies certificate and host name by default. `ssl_ca_certs` or `ssl_ca_data` replaces the
-    system's authorities."""
+    """The TLS context of a URL's parameters. By default, it verifies certificate and host name.
+    `ssl_ca_certs` or `ssl_ca_data` replaces the system's certificate authorities."""
     for name in options:
         if name.startswith("ssl_") and name not in _OPTIONS:
             raise ValueError(f"{name} is unknown in a Redis URL; known are {', '.join(_OPTIONS)}.")

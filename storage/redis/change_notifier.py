@@ -26,8 +26,9 @@ class ChangeNotifier:
 
     `wire` must be unshared, with a reply deadline above `BLOCK_MS`.
 
-    If an account may have become absent or active, it calls `expire` before it wakes anybody. A
-    subscriber that woke earlier would read the old state, and would not be woken again.
+    If an account may have become absent or active, it calls `expire`, which discards the process's
+    set of absent accounts, before it wakes anybody. A subscriber that woke earlier would read the
+    old state, and would not be woken again.
     """
 
     def __init__(
@@ -44,9 +45,8 @@ class ChangeNotifier:
         try:
             while True:
                 try:
-                    last = await self._last()
-                    # Entries may have been missed while disconnected, so all subscribers look for
-                    # changes.
+                    last = await self._connect()
+                    # Entries may have been missed while disconnected, so wake all subscriptions.
                     self._wake_all(subscriptions)
                     pause_s = 0.0
                     while True:
@@ -58,7 +58,8 @@ class ChangeNotifier:
         finally:
             await self._wire.close()
 
-    async def _last(self) -> bytes:
+    async def _connect(self) -> bytes:
+        """Connect, and return the id of the stream's last entry."""
         _, entries = await self._wire.send(
             [
                 ("CLIENT", "SETNAME", "kith-notifier"),

@@ -25,11 +25,12 @@ from storage.redis.wire import (
     singly,
 )
 
-Ask = Callable[[GuardedRedis, Sequence[Command]], Awaitable[list[Reply]]]
+SendTo = Callable[[GuardedRedis, Sequence[Command]], Awaitable[list[Reply]]]
 
 
 class ClusterRedis:
-    """Implements `Servers`. Each command names one key, or keys of one slot.
+    """Implements `Servers`. Each command names one key or keys of one slot, except MGET and UNLINK,
+    which are split into single keys.
 
     Commands to different servers run concurrently; commands to one server run in order.
     """
@@ -43,7 +44,7 @@ class ClusterRedis:
         self._retry_after_s = retry_after_s
         self._servers: dict[str, GuardedRedis] = {}
         self._seed = wire_to(url)
-        """A connection to the configured address. It is one of the servers asked for the slots."""
+        """A connection to the configured address, which is also asked for the slot map."""
         self._slots = SlotMap(
             self._url.hostname, self._wires, self._on_new_slots, timeout_s, retry_after_s
         )
@@ -78,7 +79,7 @@ class ClusterRedis:
 
     async def scan(self, pattern: str, limit: int) -> AsyncIterator[list[bytes]]:
         try:
-            for server in await self._all():
+            for server in await self._all_servers():
                 async for keys in server.scan(pattern, limit):
                     yield keys
         except Redirected as error:  # a pending invalidation names a key that has moved
@@ -95,7 +96,7 @@ class ClusterRedis:
     async def reachable(self) -> Callable[[str], bool]:
         servers: list[GuardedRedis] = []
         with suppress(Unavailable):
-            servers = await self._all()
+            servers = await self._all_servers()
         answers = await asyncio.gather(
             *(server.ping() for server in servers), return_exceptions=True
         )
@@ -108,7 +109,7 @@ class ClusterRedis:
 
     async def ping(self) -> None:
         try:
-            await asyncio.gather(*(server.ping() for server in await self._all()))
+            await asyncio.gather(*(server.ping() for server in await self._all_servers()))
         except Redirected as error:
             raise self._unavailable() from error
 
@@ -121,19 +122,19 @@ class ClusterRedis:
     async def _send_singly(
         self, commands: Sequence[Command], *, is_whole: bool = False
     ) -> list[Reply]:
-        """The replies to the commands, each split into single keys. `is_whole`: raise if any is
-        missing."""
+        """The replies to the commands, split into single keys by `singly`. `is_whole`: raise
+        Unavailable if any server is unavailable."""
         if not commands:
             return []
         await self._ensure_slots()
-        replies = await self._dispatch(singly(commands), self._send_to)
+        replies = await self._send_by_server(singly(commands), self._send_to)
         if is_whole and UNAVAILABLE in replies:
             raise Unavailable(REDIS)
         return replies
 
-    async def _dispatch(self, commands: Sequence[Command], ask: Ask) -> list[Reply]:
-        """Send each command to the server of its key. The reply is `UNAVAILABLE` if that server is
-        unavailable or unknown."""
+    async def _send_by_server(self, commands: Sequence[Command], send_to: SendTo) -> list[Reply]:
+        """Send each command to the server of its key with `send_to`. The reply is `UNAVAILABLE` if
+        that server is unavailable or unknown."""
         positions: dict[GuardedRedis, list[int]] = {}
         has_unmapped = False
         for position, command in enumerate(commands):
@@ -144,18 +145,18 @@ class ClusterRedis:
                 positions.setdefault(server, []).append(position)
         answers = await asyncio.gather(
             *(
-                ask(server, [commands[position] for position in its])
-                for server, its in positions.items()
+                send_to(server, [commands[position] for position in own_positions])
+                for server, own_positions in positions.items()
             ),
             return_exceptions=True,  # no command may outlive this call
         )
         replies: list[Reply] = [UNAVAILABLE] * len(commands)
-        for its, answer in zip(positions.values(), answers, strict=True):
+        for own_positions, answer in zip(positions.values(), answers, strict=True):
             if isinstance(answer, Unavailable):
                 continue
             if isinstance(answer, BaseException):
                 raise answer
-            for position, reply in zip(its, answer, strict=True):
+            for position, reply in zip(own_positions, answer, strict=True):
                 replies[position] = reply
         if has_unmapped:
             self._failures += 1
@@ -163,13 +164,13 @@ class ClusterRedis:
         return replies
 
     async def _send_to(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
-        """Send the commands to one server. If it rejects one as misplaced, send all of them again
-        in order: those that have run already run twice."""
+        """Send the commands to one server. If it redirects one, send all of them again in order, so
+        that those that have run already run twice."""
         try:
             return await server.pipe(commands)
         except Redirected:
             await self._slots.refresh()
-            return await self._dispatch(commands, self._send_one_by_one)
+            return await self._send_by_server(commands, self._send_one_by_one)
         except Unavailable:
             self._slots.begin_refresh()
             raise
@@ -190,19 +191,19 @@ class ClusterRedis:
             raise self._unavailable() from error
 
     async def _follow_redirection(self, server: GuardedRedis, command: Command) -> Reply:
-        """Send one command; after MOVED or ASK, send it once more to the server that was named.
+        """Send one command. After MOVED or ASK, send it once more to the server in the reply.
 
         Raises Redirected for TRYAGAIN or a second redirection.
         """
         try:
             (reply,) = await server.wire.send([command])
-        except Redirected as rejected:
-            if rejected.at is None:
+        except Redirected as redirected:
+            if redirected.at is None:
                 raise
-            asking: list[Command] = [("ASKING",)] if rejected.is_ask else []
-            host, _, port = rejected.at.rpartition(":")
-            elsewhere = self._server(self._slots.address(host, port))
-            *_, reply = await elsewhere.wire.send([*asking, command])
+            asking: list[Command] = [("ASKING",)] if redirected.is_ask else []
+            host, _, port = redirected.at.rpartition(":")
+            other_server = self._server(self._slots.address(host, port))
+            *_, reply = await other_server.wire.send([*asking, command])
         return reply
 
     async def _ensure_slots(self) -> None:
@@ -221,18 +222,18 @@ class ClusterRedis:
             self._unmapped.take_all(),
             *(server.take_pending() for server in self._servers.values()),
         ]
-        gone = [
+        unused = [
             self._servers.pop(address) for address in self._servers.keys() - self._slots.addresses
         ]
         for by_kind in pending:
             for kind, keys in by_kind.items():
                 self.add_pending(keys, kind)
-        for server in gone:
+        for server in unused:
             self._failures += server.failures
             self._closed_round_trips += server.round_trips
             await server.close()
 
-    async def _all(self) -> list[GuardedRedis]:
+    async def _all_servers(self) -> list[GuardedRedis]:
         await self._ensure_slots()
         return list(map(self._server, self._slots.addresses))
 
@@ -250,5 +251,6 @@ class ClusterRedis:
         return self._servers[address]
 
     def _unavailable(self) -> Unavailable:
+        """Count a failure, and return the error to raise."""
         self._failures += 1
         return Unavailable(REDIS)

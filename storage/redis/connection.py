@@ -21,26 +21,28 @@ REDIS = "Redis"
 
 
 class KeyKind(Enum):
-    """Kinds of keys to invalidate, by what else invalidates them. Each has its own bound."""
+    """Kinds of keys to invalidate, by whether a later invalidation follows. Each has its own
+    maximum in `PENDING_MAX`."""
 
     ACCOUNTS = auto()
-    """Accounts. Nothing else invalidates them: keys above the bound stay stale until they expire,
+    """Accounts. No other invalidation follows: keys above the maximum stay stale until they expire,
     for 300 s at most."""
     TOTALS = auto()
-    """Totals of users with an absent or returned account in their lists. Nothing else invalidates
-    them."""
+    """Totals of users who have an account in their lists that has become absent or active. No other
+    invalidation follows."""
     EDGES = auto()
-    """Edges. The drain invalidates these keys again, a little later."""
+    """Relations, lists and totals after changes of edges. The drain invalidates them again."""
 
 
 PENDING_MAX = {KeyKind.ACCOUNTS: 10_000, KeyKind.TOTALS: 50_000, KeyKind.EDGES: 10_000}
 """Keys to delete once Redis is available again: about 15 MB."""
 
 FLUSHED_AT_ONCE = 10_000
-"""Keys in one pipeline, which takes far less than a reply's deadline."""
+"""Pending keys deleted in one pipeline, which takes far less than the timeout of a reply."""
 
 FLUSHED_SINGLY_AT_ONCE = 100
-"""Keys deleted one by one before a deadline: few enough to repeat if it expires."""
+"""Pending keys deleted one by one before those deleted are removed from the pending ones: few
+enough to delete again after a timeout."""
 
 Send = Callable[[Sequence[Command]], Awaitable[object]]
 
@@ -57,8 +59,8 @@ class Redis(Protocol):
         ...
 
     def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        """Like `pipe`, but the reply to a command is `UNAVAILABLE` if its server is, also within a
-        list of values.
+        """Like `pipe`, but the reply to a command is `UNAVAILABLE` if the server of its key is
+        unavailable. In the reply to MGET, each value may be `UNAVAILABLE`.
 
         Raises:
             Unavailable: no server is available.
@@ -69,7 +71,7 @@ class Redis(Protocol):
         """Like `partly`, with the guarantee that `first` has run before any of `commands`.
         `first`'s reply comes first.
 
-        Raises as above.
+        Raises as `partly`.
         """
         ...
 
@@ -77,7 +79,7 @@ class Redis(Protocol):
         """The keys that match `pattern`, in batches. One step of the scan looks at about `limit`
         keys.
 
-        Raises as above.
+        Raises as `pipe`.
         """
         ...
 
@@ -86,7 +88,7 @@ class Redis(Protocol):
         ...
 
     async def reachable(self) -> Callable[[str], bool]:
-        """Ping the servers. Returns whether a key's server has answered."""
+        """Ping the servers. Returns a function that tells whether the server of a key answered."""
         ...
 
 
@@ -117,7 +119,7 @@ async def unlink_all(redis: Redis, pattern: str) -> None:
     """Delete every key that matches `pattern`.
 
     Raises:
-        Unavailable: as above; some keys may be left.
+        Unavailable: a server cannot be reached; some keys may be left.
     """
     async for keys in redis.scan(pattern, 1000):
         await redis.pipe([(UNLINK, key) for key in keys])
@@ -157,14 +159,14 @@ class PendingInvalidations:
 
     def __init__(self) -> None:
         self._keys: dict[KeyKind, dict[str, object]] = {kind: {} for kind in KeyKind}
-        """Keys, each with the mark of its latest addition."""
+        """Keys, each with an object that is new at each addition of the key."""
         self.is_empty = True
 
     def add(self, keys: Collection[str], kind: KeyKind) -> None:
-        pending, mark = self._keys[kind], object()
+        pending, addition = self._keys[kind], object()
         for key in keys:
             if key in pending or len(pending) < PENDING_MAX[kind]:
-                pending[key] = mark
+                pending[key] = addition
         self.is_empty = False
 
     def take_all(self) -> dict[KeyKind, list[str]]:
@@ -177,12 +179,12 @@ class PendingInvalidations:
         """Delete the pending keys with `send`, `at_once` keys per call. If `send` raises, the
         remaining keys stay pending."""
         for pending in self._keys.values():
-            now = list(pending.items())
-            for first in range(0, len(now), at_once):
-                some = now[first : first + at_once]
-                await send([(UNLINK, key) for key, _ in some])
-                for key, mark in some:
-                    if pending.get(key) is mark:  # else it was added again meanwhile
+            snapshot = list(pending.items())
+            for first in range(0, len(snapshot), at_once):
+                batch = snapshot[first : first + at_once]
+                await send([(UNLINK, key) for key, _ in batch])
+                for key, addition in batch:
+                    if pending.get(key) is addition:  # else it was added again meanwhile
                         del pending[key]
         self.is_empty = not any(self._keys.values())
 
@@ -203,7 +205,7 @@ class GuardedRedis:
     def __init__(self, wire: Wire, retry_after_s: float, *, is_one_of_many: bool = False) -> None:
         self.wire = wire
         self._is_one_of_many = is_one_of_many
-        """Whether the caller handles Redirected by asking another server."""
+        """Whether the server belongs to a cluster, so that the caller handles Redirected."""
         self._breaker = Breaker(retry_after_s)
         self._pending = PendingInvalidations()
         self._flushing = asyncio.Lock()
@@ -251,7 +253,7 @@ class GuardedRedis:
             await self._pending.flush(send, FLUSHED_SINGLY_AT_ONCE)
 
     def take_pending(self) -> dict[KeyKind, list[str]]:
-        """Remove and return the pending invalidations, for another server."""
+        """Remove and return the pending invalidations, because other servers now have the keys."""
         return self._pending.take_all()
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:

@@ -17,9 +17,9 @@ KEPT_S = 86_400
 class RedisDocuments:
     """Implements `storage.ports.documents.DocumentStore`.
 
-    Anyone may persist any valid document, so the number of keys is bounded: there are 32,768, each
-    made of the first bits of a digest. A document replaces an earlier one with the same key. All of
-    them take 1 GB at most; those of one application take some MB.
+    Any client may persist any valid document, so the number of keys is bounded: 32,768, named by
+    the first 15 bits of a document's SHA-256. A document replaces an earlier one with the same key.
+    All documents take 1 GB at most, but those of one application only some MB.
     """
 
     def __init__(self, redis: Redis, keys: Keys) -> None:

@@ -1,8 +1,8 @@
 """All keys of the caches and the event log.
 
-The number in a key is the version of the formats of all values: raise it when one changes, so that
-old values are never read. The braces are a hash tag: a key and its lease share a slot of a Redis
-Cluster. Only cache keys have them.
+The number in a key is the version of the formats of all values: raise it when a format changes, so
+that values in the old format are never read. The braces are a hash tag: a key and its lease share a
+slot of a Redis Cluster. Only cache keys have braces.
 """
 
 import re
@@ -17,7 +17,7 @@ from graph.list_kind import ListKind
 LISTS = {kind: kind.name.lower() for kind in ListKind}
 FORMAT_VERSION = 1
 
-_PARSED = re.compile(rf"kith:[a-z0-9_]+:([a-z]+):{FORMAT_VERSION}:\{{([0-9]+)\}}(:beyond)?")
+_CACHE_KEY = re.compile(rf"kith:[a-z0-9_]+:([a-z]+):{FORMAT_VERSION}:\{{([0-9]+)\}}(:beyond)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Keys:
 
     def prefix(self, what: str) -> str:
         """The prefix of the keys of one kind of value, for `key_of`."""
-        return _head(self.space, what)
+        return _prefix(self.space, what)
 
     def relations(self, user: UserId) -> str:
         return key_of(self.prefix("rel"), user)
@@ -48,7 +48,7 @@ class Keys:
         return key_of(self.prefix("own"), user)
 
     def events(self, group: Lane) -> str:
-        """The change feed of a group of lanes. It is no cache, so `pattern` does not match it."""
+        """The change feed of a group of lanes. Not a cache key, so `pattern` does not match it."""
         return f"kith:{self.space}:events:{group}"
 
     def feed(self, user: UserId) -> str:
@@ -65,12 +65,12 @@ class Keys:
 
     @property
     def generation(self) -> str:
-        """The generation of the database that the caches belong to."""
+        """The generation of the database that the cached values were read from."""
         return f"kith:{self.space}:generation"
 
     @property
     def server(self) -> str:
-        """The run id of the Redis server that wrote the data of this server."""
+        """The run id that the Redis server had when `storage.failover` last checked it."""
         return f"kith:{self.space}:server"
 
     def document(self, digest: str) -> str:
@@ -78,7 +78,7 @@ class Keys:
         return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
 
     def budget(self, caller: str) -> str:
-        """The rest of a caller's budget. It is no cache, so `pattern` does not match it."""
+        """What remains of a caller's budget. Not a cache key, so `pattern` does not match it."""
         return f"kith:{self.space}:budget:{caller}"
 
     @property
@@ -87,8 +87,8 @@ class Keys:
         return f"kith:{self.space}:*:{{*"
 
 
-@lru_cache  # bounded by the number of caches
-def _head(space: str, what: str) -> str:
+@lru_cache  # few entries: one for each space and kind of value
+def _prefix(space: str, what: str) -> str:
     return f"kith:{space}:{what}:{FORMAT_VERSION}:{{"
 
 
@@ -105,7 +105,7 @@ def keys_of(prefix: str, users: Iterable[UserId]) -> list[str]:
 def parsed(key: str) -> tuple[str, UserId] | None:
     """The kind of a cache key and its user; None for a lease or closing, or another format
     version."""
-    match = _PARSED.fullmatch(key)
+    match = _CACHE_KEY.fullmatch(key)
     return (match[1] + (match[3] or ""), UserId(int(match[2]))) if match else None
 
 

@@ -1,8 +1,8 @@
 """One multiplexed connection for all requests of a process.
 
-Commands of one event loop iteration are sent in one write, and replies arrive in order. A pool
-would pay for borrowing, returning and waking a connection at every call. A cancelled caller keeps
-its place in the queue, so that later replies still match their calls.
+Commands of one event loop iteration are sent in one write, and replies arrive in order. It is
+faster than a pool, in which every call takes, wakes and returns a connection. A call whose caller
+was cancelled stays in the queue, so that later replies still match their calls.
 """
 
 import asyncio
@@ -31,9 +31,10 @@ from storage.redis.wire import (
 from telemetry.histogram import Histogram, Series
 
 GRACE_S = 0.05
+"""How long a connection stays open after its timeout, to read replies that have arrived already."""
 
 IN_FLIGHT_MAX = 10_000
-"""Calls that wait for replies. More would exceed their deadlines."""
+"""Calls that wait for replies. More could not be answered before their timeout."""
 
 
 class Listener(Protocol):
@@ -43,8 +44,7 @@ class Listener(Protocol):
     """Commands that enable the push messages."""
 
     def pushed(self, message: Reply) -> None:
-        """Handle a push message. It is called in order with replies: earlier replies are already
-        read."""
+        """Handle a push message. All replies that arrived before it have been read already."""
         ...
 
     def lost(self) -> None:
@@ -102,7 +102,7 @@ class MultiplexedWire:
         return connection.send(commands)
 
     async def _send_once_connected(self, commands: Sequence[Command]) -> list[Reply]:
-        return await (await self._connected()).send(commands)
+        return await (await self._current_connection()).send(commands)
 
     @property
     def round_trips(self) -> int:
@@ -113,13 +113,13 @@ class MultiplexedWire:
             if self._connection is not None:
                 self._connection.close()
 
-    async def _connected(self) -> "_Connection":
+    async def _current_connection(self) -> "_Connection":
         try:
             async with asyncio.timeout(self._timeout_s), self._connecting:
                 if self._connection is None or self._connection.lost:
                     greeting = self._listener.greeting if self._listener else ()
                     self._connection = await _connect(
-                        await self._location.find(), self._made, greeting
+                        await self._location.find(), self._new_connection, greeting
                     )
                 return self._connection
         except ssl.SSLCertVerificationError as error:
@@ -127,12 +127,12 @@ class MultiplexedWire:
             raise WireError(text) from error
         except TimeoutError as error:
             text = f"{self._location} did not answer within {self._timeout_s:g} s"
-            # Its traceback refers to the task, and a task to the exception that ends it.
+            # A traceback refers to its task, and a task to its exception: a reference cycle.
             raise WireError(text) from error.with_traceback(None)
         except (OSError, RedisError) as error:
             raise WireError(f"{self._location} cannot be reached: {error}") from error
 
-    def _made(self) -> "_Connection":
+    def _new_connection(self) -> "_Connection":
         return _Connection(self._timeout_s, self._statistics, self._listener)
 
 
@@ -146,8 +146,8 @@ class _Connection(asyncio.Protocol):
         self._listener = listener
         self._statistics = statistics
         self._reads = 0
-        """How often anything has arrived: the replies to one call may take longer than
-        `timeout_s`."""
+        """How often data has arrived. The timeout starts again each time, because all replies to
+        one call may take longer than `timeout_s`."""
         self._is_watched = False
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader()
@@ -161,14 +161,14 @@ class _Connection(asyncio.Protocol):
     def send(self, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
         if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
-        # Pack all commands before sending any: half of a call would shift the replies of all later
-        # calls.
+        # Pack all commands before sending any: if packing fails in between, half a call would be
+        # sent, and all later calls would get wrong replies.
         packed: list[bytes] = []
-        for one in commands:
-            if type(one) is Preformatted and len(one) >= LONG:
-                packed.append(one.packed())
+        for command in commands:
+            if type(command) is Preformatted and len(command) >= LONG:
+                packed.append(command.packed())
             else:
-                packed.append(_pack(one))
+                packed.append(_pack(command))
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent += packed
@@ -213,14 +213,14 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self) -> None:
         """Complete the oldest call, which has all its replies."""
-        future, _, begun = self._waiting.popleft()
-        self._statistics.durations.observe(perf_counter() - begun)
+        future, _, began_at = self._waiting.popleft()
+        self._statistics.durations.observe(perf_counter() - began_at)
         replies, self._replies = self._replies, []
         if future.done():
             return  # the caller was cancelled
-        for one in replies:
-            if isinstance(one, hiredis.HiredisError):
-                error = rejection(str(one))
+        for reply in replies:
+            if isinstance(reply, hiredis.HiredisError):
+                error = rejection(str(reply))
                 future.set_exception(error)
                 if isinstance(error, ScriptUnknown | ReadOnly):
                     # The next call connects again: to the primary, with the scripts.

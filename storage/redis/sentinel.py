@@ -16,26 +16,26 @@ from storage.settings import SENTINEL
 PORT = 26_379
 
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::([0-9]{1,5}))?")
-"""An IPv6 address must be in brackets: its last part would look like a port."""
-OWN = "sentinel_"
+"""An IPv6 address must be in brackets. Otherwise its last part would look like a port."""
+SENTINEL_PREFIX = "sentinel_"
 """The prefix of the parameters for the sentinels."""
 
 ANSWER_S = 0.2
-"""How long one sentinel may take, so that several can be asked before a connection is late."""
+"""Timeout of one sentinel: short, so that several can be asked before connecting times out."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupUrl:
     """The parts of a URL `redis+sentinel://user:password@host:port,host:port/group/database`.
 
-    The credentials and the TLS parameters are those of the servers. `sentinel_username` and
-    `sentinel_password` are parameters for the sentinels.
+    The credentials and the TLS parameters are for the servers of the group. The parameters
+    `sentinel_username` and `sentinel_password` are for the sentinels.
     """
 
     sentinels: tuple[tuple[str, int], ...]
     name: str
     server: str
-    """The URL of the primary, with a host that is replaced."""
+    """The URL of the primary, with a placeholder for the host."""
     sentinel_credentials: Mapping[str, str]
 
 
@@ -56,12 +56,19 @@ def parse_group_url(url: str) -> GroupUrl:
     if not hosts or not name:
         raise ValueError("must name sentinels and a group, as in redis+sentinel://host:26379/group")
     options = parse_qsl(parts.query)
-    own = {key.removeprefix(OWN): value for key, value in options if key.startswith(OWN)}
-    others = urlencode([(key, value) for key, value in options if not key.startswith(OWN)])
-    at = f"{credentials}@" if credentials else ""
-    place = f"{at}primary/{database}{others and '?'}{others}"
+    for_sentinels = {
+        key.removeprefix(SENTINEL_PREFIX): value
+        for key, value in options
+        if key.startswith(SENTINEL_PREFIX)
+    }
+    query = urlencode(
+        [(key, value) for key, value in options if not key.startswith(SENTINEL_PREFIX)]
+    )
+    user = f"{credentials}@" if credentials else ""
+    server = f"{user}primary/{database}{query and '?'}{query}"
+    server_url = f"{scheme.removesuffix(SENTINEL)}://{server}"
     sentinels = tuple(map(_host_and_port, hosts.split(",")))
-    return GroupUrl(sentinels, unquote(name), f"{scheme.removesuffix(SENTINEL)}://{place}", own)
+    return GroupUrl(sentinels, unquote(name), server_url, for_sentinels)
 
 
 def _host_and_port(text: str) -> tuple[str, int]:
@@ -82,14 +89,15 @@ def location_of(url: str) -> Location:
 
 
 class _Sentinels(Sentinel):
-    """Closes its connections after each question. Questions are rare, and nothing else would."""
+    """Closes the connections to the sentinels after each request. Requests are rare, and redis-py
+    does not close them."""
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
         try:
-            found: tuple[str, int] = await super().discover_master(service_name)
-            return found
+            primary: tuple[str, int] = await super().discover_master(service_name)
+            return primary
         finally:
-            await asyncio.gather(*(one.aclose() for one in self.sentinels))
+            await asyncio.gather(*(sentinel.aclose() for sentinel in self.sentinels))
 
 
 class SentinelGroup:
@@ -98,7 +106,7 @@ class SentinelGroup:
     def __init__(self, url: GroupUrl) -> None:
         self._url = url
         self._address = parse_address(url.server)
-        # It asks first the sentinel that answered last.
+        # It first asks the sentinel that answered the previous request.
         self._sentinel = _Sentinels(  # type: ignore[no-untyped-call]
             url.sentinels,
             sentinel_kwargs={

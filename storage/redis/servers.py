@@ -18,7 +18,9 @@ def servers_at(url: str, settings: StorageSettings) -> Servers:
         return GuardedRedis(wire, settings.connections.redis_retry_after_s)
     return ClusterRedis(
         f"{scheme.removesuffix(CLUSTER)}:{rest}",
-        lambda one: MultiplexedWire(one, settings.connections.redis_timeout_s, purpose=CACHES),
+        lambda server: MultiplexedWire(
+            server, settings.connections.redis_timeout_s, purpose=CACHES
+        ),
         timeout_s=settings.connections.redis_timeout_s,
         retry_after_s=settings.connections.redis_retry_after_s,
     )

@@ -1,4 +1,4 @@
-"""The slot map of a Redis Cluster: which server has which keys, as the servers say."""
+"""The slot map of a Redis Cluster: which server has which keys, as the servers report it."""
 
 import asyncio
 import logging
@@ -14,6 +14,7 @@ from storage.redis.wire import Wire
 log = logging.getLogger(__name__)
 
 SEED, _ANY = "the configured address", "any server"
+"""Names in log messages, beside the addresses of servers."""
 
 
 class SlotMap:
@@ -55,20 +56,21 @@ class SlotMap:
         return self._addresses.get(key_slot(key if isinstance(key, bytes) else str(key).encode()))
 
     def address(self, host: bytes | str | None, port: int | str) -> str:
-        """The address in a server's reply. A server that does not know its host has the seed's."""
-        named = host.decode() if isinstance(host, bytes) else host
-        if named in (None, "", "?"):
-            named = self._seed_host
-        return f"[{named}]:{port}" if ":" in str(named).strip("[]") else f"{named}:{port}"
+        """The address in a server's reply. If the reply has no host, it is the seed's."""
+        name = host.decode() if isinstance(host, bytes) else host
+        if name in (None, "", "?"):
+            name = self._seed_host
+        return f"[{name}]:{port}" if ":" in str(name).strip("[]") else f"{name}:{port}"
 
     async def refresh(self) -> None:
-        """Wait for a read of the slot map: the current one, a recent one, or a new one."""
+        """Wait for the read of the slot map that `begin_refresh` returns, at most the timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timeout_s):
                 await asyncio.shield(self.begin_refresh())
 
     def begin_refresh(self) -> asyncio.Task[None]:
-        """Read the slot map in the background, unless that has just been done."""
+        """Read the slot map in the background, unless a read is running or has just ended. Returns
+        the task of that read."""
         if self._refreshing is None or (
             self._refreshing.done() and time.monotonic() >= self._next_refresh
         ):
@@ -88,7 +90,7 @@ class SlotMap:
                 try:
                     (ranges,) = await wire.send([("CLUSTER", "SLOTS")])
                     self._silent -= {name, _ANY}
-                    if ranges:  # a replacement that is empty does not know the cluster
+                    if ranges:  # a new server that has not joined the cluster has none
                         return await self._adopt(ranges)
                 except Exception as error:  # another server may answer
                     self._warn_of(name, error)
@@ -107,7 +109,7 @@ class SlotMap:
             await self._on_change()
 
     def _warn_of(self, name: str, reason: object) -> None:
-        """Log once for each outage."""
+        """Log that a server did not report the slot map, once for each outage."""
         if name not in self._silent:
             log.warning("cannot read the cluster's slots from %s: %s", name, reason)
         self._silent.add(name)

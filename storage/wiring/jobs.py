@@ -81,7 +81,7 @@ def jobs_of(
             broker.events,
             servers.broker,
             Keys(settings.space),
-            # The servers of a cluster are many, and change.
+            # The servers of a Redis Cluster are not checked: they are many, and they change.
             {servers.broker} if is_cluster(settings.caches_at) else {servers.broker, servers.redis},
         ),
     )

@@ -1,4 +1,4 @@
-"""The stores of what users keep for themselves."""
+"""The stores of users' private data: notes, groups, seen followers, pins and affinity."""
 
 from storage.ports.request_stores import OwnData
 from storage.postgres.affinity import PostgresAffinity

@@ -1,4 +1,5 @@
--- Clears a mark after the caches have been updated.
+-- Clears a writer's mark after the caches have been updated. If it was the user's last mark, the
+-- relation hash answers the user again.
 --
 -- KEYS: the user's closings and relation hash. ARGV: the mark's token.
 redis.call('HDEL', KEYS[1], ARGV[1])

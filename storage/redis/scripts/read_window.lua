@@ -1,25 +1,26 @@
--- Reads the entries of a list in a window and one more, so that a page in the middle costs no more
--- than the first one.
+-- Reads entries of a list that lie in a window, by binary search, so that a page in the middle costs
+-- no more than the first one.
 --
--- KEYS: the list, its page ranges. ARGV: the positions after and before the window, formatted like
--- entries; how many entries; 1 to take them from the window's old end. See storage/cache/codec/
--- for both formats.
+-- KEYS: the list, its page ranges. ARGV: the positions `after` and `before` of the window, formatted
+-- like entries; the maximum number of entries; 1 to take them from the window's old end. See
+-- storage/cache/codec/ for both formats.
 --
--- Replies with a list value. Its first byte tells whether it has that many entries, or all that the
--- window holds. The reply is empty if there is no list.
+-- Replies with a list value. Its first byte is 1 if it has the maximum number of entries or all
+-- entries in the window, else 0. The reply is empty if the list is not cached.
 local unpack, floor = struct.unpack, math.floor
 local ENTRY = 16
-local ENTRIES_AT_ONCE = 128 -- a server call costs as much as reading so many
+local ENTRIES_AT_ONCE = 128 -- reading this many entries costs as much as a redis.call
 local AFTER, BEFORE, MOST, BACKWARD = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local NOTHING = '\0'
 
--- Counts the entries after the first `skipped` bytes that come before a position; with `or_on` also
--- the one at it. The id is compared in two halves, because Lua's numbers are exact up to 53 bits.
+-- Counts the entries that come before a position, with `or_on` also the entry at the position. The
+-- entries begin after the first `skipped` bytes. The id is compared in two halves, because Lua's
+-- numbers are exact up to 53 bits.
 local function ahead(bytes, skipped, position, or_on)
     local since, high, low = unpack('>i8I4I4', position)
     low = or_on and low - 1 or low
     local first, last = 0, (#bytes - skipped) / ENTRY
-    local middle = last - 1 -- when the far end is looked for, nearly always all come before it
+    local middle = last - 1 -- begin with the last entry: often all entries come before the position
     while first < last do
         local s, h, l = unpack('>i8I4I4', bytes, 1 + skipped + middle * ENTRY)
         if s > since or s == since and (h > high or h == high and l > low) then
@@ -32,15 +33,15 @@ local function ahead(bytes, skipped, position, or_on)
     return first
 end
 
--- The end of the window from which entries are taken, and whether `ahead` counts the entry at it.
+-- The end of the window from which entries are taken, and whether `ahead` counts the entry there.
 local END, OR_ON = AFTER, true
 if BACKWARD then
     END, OR_ON = BEFORE, false
 end
 
--- The window's part of `held` entries, `place` of which come before that end. `reaches` is called
--- with the number of entries before the part's far end, and returns whether the entries reach the
--- window's other end.
+-- The reply from `held` consecutive entries, `place` of which come before END: those in the window,
+-- and whether they are enough. `read(first, last)` returns the bytes of entries. `reaches(count)`
+-- returns whether the `held` entries reach the window's other end; `count` of them come before it.
 local function part(held, place, read, reaches)
     local shown, far
     if BACKWARD then
@@ -80,7 +81,8 @@ local function head()
     end)
 end
 
--- The next page range that was read in this direction and does not begin inside the window.
+-- The reply from a page range that was read in this direction: the one that begins nearest to END,
+-- at END or outside the window.
 local function range()
     local found
     if BACKWARD then

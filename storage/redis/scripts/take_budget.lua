@@ -1,10 +1,10 @@
 -- Takes tokens out of a token bucket.
 --
--- KEYS: the bucket. ARGV: its size; the tokens that return in a millisecond; how many were spent
--- without asking; the fewest and the most tokens to take.
+-- KEYS: the bucket. ARGV: its size; the tokens that are added in a millisecond; how many tokens were
+-- spent before without a request; the fewest and the most tokens to take.
 --
--- Replies with the tokens taken, those that remain, and for how many milliseconds to wait if there
--- are too few. A bucket without a value is full.
+-- Replies with the tokens taken, the tokens that remain, and how many milliseconds to wait if there
+-- are too few. A bucket whose key does not exist is full.
 local size, per_ms, spent = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local least, most = math.min(tonumber(ARGV[4]), size), tonumber(ARGV[5])
 local clock = redis.call('TIME')
@@ -12,7 +12,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local held = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local tokens = size
 if held[1] then
-    -- The clock of a server that took over may be behind.
+    -- After a failover, the clock of the new primary may be behind.
     tokens = math.min(size, tonumber(held[1]) + math.max(0, now - tonumber(held[2])) * per_ms)
 end
 tokens = math.max(tokens - spent, -size)

@@ -1,11 +1,11 @@
--- Updates one direction of a relation hash with changes, which may come late or twice.
+-- Updates one direction of a relation hash with changes, which may arrive late or twice.
 --
 -- KEYS: the hash. ARGV: the direction (0 forward, 1 reverse), the maximum number of fields, then
 -- fields and halves, alternating. See storage/cache/codec/ for both formats.
 --
 -- A change is written if its version is newer than the existing half. If there is no half, the edge
--- did not exist when the hash was filled: a change after the fill is written, but an older change
--- may have been undone in between, so the whole hash is deleted.
+-- did not exist when the hash was filled. Then a change after the fill is written. A change before
+-- the fill may have been undone before the fill too, so the whole hash is deleted.
 local HALF = 17
 local NOTHING = string.rep('\0', HALF)
 
