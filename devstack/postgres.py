@@ -21,7 +21,7 @@ from devstack.processes import (
 )
 
 NAME = "kith"  # of the role and of the database
-_PORT = 5432  # only names the socket's file
+_PORT = 5432  # only a part of the name of the socket file
 _PROGRAMS = frozenset({"postgres", "initdb"})
 _IMMEDIATE = (Step(signal.SIGQUIT, 2_000),)
 
@@ -52,9 +52,9 @@ SETTINGS: Mapping[str, str] = {
 
 
 def postgres_url(directories: Directories) -> str:
-    # With the port: otherwise asyncpg uses PGPORT from the user's environment.
-    place = urlencode({"host": str(directories.sockets), "port": _PORT}, safe="/")
-    return f"postgresql://{NAME}@/{NAME}?{place}"
+    # With the port, because otherwise asyncpg uses PGPORT from the user's environment.
+    query = urlencode({"host": str(directories.sockets), "port": _PORT}, safe="/")
+    return f"postgresql://{NAME}@/{NAME}?{query}"
 
 
 def postgres_data(directories: Directories) -> Path:
@@ -64,7 +64,8 @@ def postgres_data(directories: Directories) -> Path:
 async def postgres_command(
     directories: Directories, log: Path, settings: Mapping[str, str]
 ) -> Command:
-    """Create the data if there is none. `settings` override SETTINGS. Raises a DevstackError."""
+    """The command that runs PostgreSQL. Creates the data if there is none. `settings` override
+    SETTINGS. Raises a DevstackError."""
     data = postgres_data(directories)
     binary = await find_postgres(directories.user, _major_version(data))
     if not data.exists():
@@ -74,9 +75,9 @@ async def postgres_command(
         await _end_orphans(data, directories.sockets)
 
     async def is_ready(pid: int) -> bool:
-        return _status(data) == (str(pid), "ready")
+        return _pid_and_status(data) == (str(pid), "ready")
 
-    # On the command line, settings override files in the data.
+    # On the command line, settings override the configuration files in the data directory.
     options = (f"{name}={value}" for name, value in {**SETTINGS, **settings}.items())
     return Command(
         name="postgres",
@@ -91,7 +92,8 @@ async def postgres_command(
         before=before,
         is_ready=is_ready,
         ready_ms=300_000,  # recovery after a kill during a bulk load takes a while
-        # "Fast" ends sessions and writes a checkpoint. "Immediate" leaves that to recovery.
+        # SIGINT is a fast shutdown, which ends sessions and writes a checkpoint. SIGQUIT is an
+        # immediate one, which needs recovery at the next start.
         stop=(Step(signal.SIGINT, 20_000), Step(signal.SIGQUIT, 5_000)),
     )
 
@@ -99,10 +101,11 @@ async def postgres_command(
 async def _end_orphans(data: Path, sockets: Path) -> None:
     """End the processes of a killed postmaster, then remove its lock files.
 
-    A busy backend notices the death only at its next wait, and until then a new postmaster refuses
-    to start ("pre-existing shared memory block is still in use"). Ending it loses nothing: the next
-    start replays the log. PostgreSQL itself relies on the process id in its lock files, which may
-    be that of a zombie (if PID 1 does not reap), or of another process after a container's restart.
+    A busy backend notices that its postmaster has died only at its next wait. Until then a new
+    postmaster refuses to start ("pre-existing shared memory block is still in use"). Ending the
+    backend loses nothing, because the next start replays the write-ahead log. The lock files are
+    removed, because the process id in them may be of a zombie (if PID 1 does not reap) or, after a
+    container's restart, of another process.
     """
     for orphan in processes_within(data, _PROGRAMS):
         await end(orphan, _IMMEDIATE)
@@ -112,8 +115,8 @@ async def _end_orphans(data: Path, sockets: Path) -> None:
 
 
 async def _initdb(binary: Binary, directories: Directories) -> None:
-    """Create data, role and database under a draft name, then rename: an interrupted first start
-    leaves no partial data."""
+    """Create data, role and database under a draft name, then rename the folder, so that an
+    interrupted first start leaves no partial data."""
     draft = directories.data / "postgres.draft"
     await _end_orphans(draft, directories.sockets)
     shutil.rmtree(draft, ignore_errors=True)
@@ -135,11 +138,11 @@ async def _initdb(binary: Binary, directories: Directories) -> None:
         if code != 0:
             raise StateUnusable(f"Could not make a database in {draft}:\n{output}")
     draft.rename(postgres_data(directories))
-    _sync(directories.data)
+    _sync_folder(directories.data)
 
 
 def _major_version(data: Path) -> int | None:
-    """The major version of PostgreSQL of existing data. None if there is no data yet."""
+    """The major version of PostgreSQL that created the data. None if there is no data yet."""
     try:
         return int((data / "PG_VERSION").read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -152,7 +155,7 @@ def _major_version(data: Path) -> int | None:
         raise StateUnusable(text) from error
 
 
-def _status(data: Path) -> tuple[str, str] | None:
+def _pid_and_status(data: Path) -> tuple[str, str] | None:
     """Process id and status from postmaster.pid, as `pg_ctl` reads them, without a connection."""
     try:
         lines = (data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
@@ -161,7 +164,7 @@ def _status(data: Path) -> tuple[str, str] | None:
     return (lines[0].strip(), lines[7].strip()) if len(lines) > 7 else None
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

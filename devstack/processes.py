@@ -14,7 +14,7 @@ from time import monotonic
 # behave differently from one terminal to the next.
 SERVER_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 IS_LINUX = Path("/proc/self/stat").exists()
-_ENDED = ("Z", "X")  # a zombie holds no files; it stays forever if PID 1 does not reap
+_ENDED = ("Z", "X")  # zombies, which hold no files and stay if PID 1 does not reap, and dead ones
 _KILL_WAIT_S = 5.0
 
 
@@ -103,7 +103,7 @@ def is_alive(identity: Identity) -> bool:
 def processes_within(folder: Path, names: frozenset[str]) -> list[Identity]:
     """Living processes named `names` whose working directory is `folder` (Linux only).
 
-    This finds the children of a killed postmaster: no other property identifies their parent.
+    This finds the children of a killed postmaster, which nothing else relates to it.
     """
     found = []
     for entry in Path("/proc").glob("[0-9]*") if IS_LINUX else ():
@@ -118,7 +118,7 @@ def processes_within(folder: Path, names: frozenset[str]) -> list[Identity]:
 
 
 async def end(identity: Identity, steps: Sequence[Step]) -> None:
-    """End a process that is not our child, step by step, then with SIGKILL to its group."""
+    """End a process that is not a child of this one, by the steps, then by SIGKILL to its group."""
     if not is_alive(identity):  # another process or group may have its id by now
         return
     for step in steps:

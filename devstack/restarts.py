@@ -1,4 +1,4 @@
-"""Restart policy: when a process that ended is started again, and when it is given up."""
+"""Restart policy: when, and how often, a process that ended is started again."""
 
 import random
 from collections import deque
@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How many exits within how long are too many, and how long to wait after each.
+    """How many exits within `within_ms` are too many, and how long to wait after each exit.
 
-    A process that was ready once gets more attempts, for about 15 s: it may be waiting for another
-    process that recovers. One that was never ready is most likely misconfigured.
+    A process that was ready once may exit more often, over about 15 s, because it may wait for
+    another process that recovers. A process that was never ready is most likely misconfigured.
     """
 
     exits: int = 10
+    """The limit for a process that was ready once."""
     exits_at_start: int = 5
+    """The limit for a process that was never ready."""
     within_ms: int = 60_000
     delay_ms: int = 100
+    """The delay after the first exit, doubled after each further one, up to `delay_max_ms`."""
     delay_max_ms: int = 5_000
 
 

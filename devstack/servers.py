@@ -61,7 +61,7 @@ async def running_servers(
     progress: Progress = lambda _: nullcontext(),
     extra_commands: Sequence[Command] = (),
 ) -> AsyncIterator[Servers]:
-    """Hold `state`, run PostgreSQL and Valkey, and yield when both are ready.
+    """Lock `state`, run PostgreSQL and Valkey for the block, and yield when both are ready.
 
     A server whose URL is given is not started. `postgres_settings` override the defaults (a test
     run may disable `fsync` for speed). `extra_commands` are started first.
@@ -105,10 +105,11 @@ async def _start_valkey(state: State, supervisor: Supervisor, progress: Progress
 
 @contextmanager
 def until_signalled() -> Iterator[None]:
-    """Cancel the body on the first SIGINT, SIGTERM or SIGHUP, then end as if it had returned.
+    """Cancel the block on the first SIGINT, SIGTERM or SIGHUP, then end as if it had returned.
 
-    Later signals have no effect: the body is cleaning up, with its own deadlines. Use it in the
-    main thread only, as the outermost block, so that nothing starts unprotected.
+    Later signals have no effect, because the block is cleaning up, with its own deadlines. Use it
+    only in the main thread, and as the outermost block, so that a signal interrupts no work outside
+    of it.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()

@@ -13,7 +13,7 @@ from typing import cast
 from devstack.errors import StateInUse, StateUnusable
 from devstack.processes import Identity, identity_of, is_alive
 
-_LOG_MAX_BYTES = 10 * 1024 * 1024  # checked on each start; one older file is kept
+_LOG_MAX_BYTES = 10 * 1024 * 1024  # checked at each start; one older file is kept
 
 PREFIX = "kith-"
 # /var/lib is for data of services; /var/tmp is used if it is read-only. /tmp is only for sockets,
@@ -23,7 +23,7 @@ DATA_ROOTS, SOCKET_ROOT = (Path("/var/lib"), Path("/var/tmp")), Path("/tmp")  # 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A folder that one run at a time holds. To reset all data, delete it while no run holds it."""
+    """A folder that one run at a time locks. To reset all data, delete it while no run uses it."""
 
     root: Path = Path(".kith")
 
@@ -46,14 +46,15 @@ class State:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Create and lock the folder. Raises StateInUse while another process holds it."""
-        self._make()
+        """Create the folder, and lock it for the block. Raises StateInUse if another process has
+        locked it."""
+        self._create()
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise StateInUse(_in_use(self)) from error
+                raise StateInUse(_in_use_message(self)) from error
             yield
         finally:
             os.close(descriptor)
@@ -72,12 +73,12 @@ class State:
             recorded = read_json(self.directories_file)
             for name in ("home", "sockets"):
                 folder = Path(str(recorded.get(name)))
-                # The record may be wrong, so remove only what a run has made.
+                # The record may be wrong, so remove only directories that a run has created.
                 if folder.parent in (*DATA_ROOTS, SOCKET_ROOT) and folder.name.startswith(PREFIX):
                     shutil.rmtree(folder, ignore_errors=True)
             shutil.rmtree(self.folder)
 
-    def _make(self) -> None:
+    def _create(self) -> None:
         try:
             if not self.folder.exists():
                 self.folder.mkdir(parents=True)
@@ -95,7 +96,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A run that holds a state folder. `gateway_url` is None until a gateway is ready."""
+    """A run that has locked a state folder. `gateway_url` is None until a gateway is ready."""
 
     pid: int
     started: str
@@ -105,10 +106,11 @@ class Running:
 
 
 def find_running(state: State) -> Running | None:
-    """The run that holds this folder, for other commands of the same checkout; None if none."""
-    found = read_json(state.run_file)
+    """The run that has locked this folder, for other commands of the same checkout; None: there is
+    none."""
+    content = read_json(state.run_file)
     try:
-        running = Running(**cast("dict[str, str]", found))  # type: ignore[arg-type]
+        running = Running(**cast("dict[str, str]", content))  # type: ignore[arg-type]
     except TypeError:  # no file, or a file of another version
         return None
     return running if is_alive(Identity(running.pid, running.started)) else None
@@ -118,19 +120,21 @@ def announce(
     state: State, database_url: str, redis_url: str, gateway_url: str | None = None
 ) -> None:
     """Make this process visible to `find_running` in other processes."""
-    us = identity_of(os.getpid())
-    if us is not None:
-        running = Running(us.pid, us.started, database_url, redis_url, gateway_url)
+    this_process = identity_of(os.getpid())
+    if this_process is not None:
+        running = Running(
+            this_process.pid, this_process.started, database_url, redis_url, gateway_url
+        )
         write_json(state.run_file, asdict(running))
 
 
 def read_json(file: Path) -> Mapping[str, object]:
-    """The object in `file`; empty if there is no readable one."""
+    """The JSON object in `file`; empty if the file is missing or invalid."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def write_json(file: Path, value: Mapping[str, object]) -> None:
@@ -143,7 +147,7 @@ def write_json(file: Path, value: Mapping[str, object]) -> None:
     draft.replace(file)
 
 
-def _in_use(state: State) -> str:
+def _in_use_message(state: State) -> str:
     running = find_running(state)
     if running is None:
         return (

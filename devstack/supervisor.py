@@ -1,7 +1,7 @@
 """The supervisor: keeps child processes running, and ends them in order.
 
-It restarts a child that ends, with a growing, jittered delay. It gives up a child that ends too
-often: then `watch` raises.
+It restarts a child that ends, after a growing, jittered delay. If a child ends too often, it is not
+restarted, and `watch` raises.
 """
 
 import asyncio
@@ -82,20 +82,20 @@ class Supervisor:
         error = task.exception()
         if error is not None:
             self._given_up.set_exception(error)
-            self._given_up.exception()  # it need not be watched
+            self._given_up.exception()  # mark it as retrieved, because nobody may call `watch`
 
     async def _supervise(self, supervised: _Supervised) -> None:
         while True:
-            how = await self._run(supervised)
+            exit_text = await self._run(supervised)
             self._record()
             if not supervised.command.restart:
                 return
-            delay_s = self._delay_s(supervised, how)
-            self._say(supervised.command.name, f"{how}; starting it again")
+            delay_s = self._delay_s(supervised, exit_text)
+            self._say(supervised.command.name, f"{exit_text}; starting it again")
             await asyncio.sleep(delay_s)
 
     async def _run(self, supervised: _Supervised) -> str:
-        """Run a child from its start to its end. Return how it ended."""
+        """Run a child from its start to its end. Returns a text that says how it ended."""
         command = supervised.command
         try:
             await command.before()
@@ -115,16 +115,18 @@ class Supervisor:
             raise
         return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
-    def _delay_s(self, supervised: _Supervised, how: str) -> float:
+    def _delay_s(self, supervised: _Supervised, exit_text: str) -> float:
+        """Count an exit. Returns the seconds until the next start. Raises ChildFailed if there were
+        too many exits."""
         restarts = supervised.restarts
         delay_s = restarts.count(monotonic(), was_ready=supervised.was_ready.is_set())
         if delay_s is not None:
             return delay_s
         last = supervised.child.last_lines() if supervised.child else ""
         raise ChildFailed(
-            f"{supervised.command.name} {how}: {restarts.recent} deaths within "
+            f"{supervised.command.name} {exit_text}: {restarts.recent} deaths within "
             f"{self._policy.within_ms // 1000} s, giving up. Its last lines:\n{last}"
         )
 
     def _record(self) -> None:
-        self._watchdog.record(one.child for one in self._supervised)
+        self._watchdog.record(supervised.child for supervised in self._supervised)

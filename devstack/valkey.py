@@ -1,6 +1,7 @@
 """A Valkey server for one checkout, as a command.
 
-It holds caches and wake-up jobs, which can be rebuilt, so it writes nothing to disk.
+It holds caches and jobs that wake workers, all of which can be rebuilt, so it writes nothing to
+disk.
 """
 
 import asyncio
@@ -23,11 +24,12 @@ SETTINGS: Mapping[str, str] = {
     "save": "",
     "appendonly": "no",
     "maxmemory": "256mb",
-    # Evict only keys with an expiry. arq's queue has none: an allkeys policy could evict the whole
-    # queue at once. Its job keys have one (a day). An evicted job is a lost wake-up, which the
-    # sweep repeats.
+    # Evict only keys with an expiry. arq's queue has none, and an allkeys policy could evict the
+    # whole queue at once. The keys of jobs expire after a day, so they can be evicted. Then a lane
+    # is not drained until the sweep wakes it again.
     "maxmemory-policy": "volatile-lru",
-    # A hash up to this size is one packed block that HMGET scans; larger ones are faster as tables.
+    # A hash with at most this many fields is a listpack, which HMGET scans. Larger hashes are
+    # faster as hash tables.
     "hash-max-listpack-entries": "64",
 }
 
@@ -37,7 +39,7 @@ def valkey_url(directories: Directories) -> str:
 
 
 async def valkey_command(directories: Directories, log: Path) -> Command:
-    """Raises BinaryMissing."""
+    """The command that runs Valkey. Raises BinaryMissing."""
     binary = await find_valkey(directories.user)
     folder = private_folder(directories.data / "valkey", directories.user)
     socket = _socket(directories)

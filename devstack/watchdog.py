@@ -1,8 +1,8 @@
-"""The record of a run's children, and the parent watchdog, which ends them after a kill of the run.
+"""The record of a run's children, and the parent watchdog, which ends them if the run is killed.
 
 `python -m devstack.watchdog` reads a pipe that only the supervisor can write to, so the pipe closes
-when the supervisor ends. This needs no polling, and works for children of another user, on macOS,
-and for children started by any thread. PR_SET_PDEATHSIG does not.
+when the supervisor ends. Unlike PR_SET_PDEATHSIG, this works on macOS, for children of another
+user, and for children started by any thread. It needs no polling.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ class Watchdog:
     """The watchdog of this process, and the record of its children."""
 
     def __init__(self, file: Path) -> None:
-        """`file`: of the record, for the watchdog and for the next start."""
+        """`file`: where the children are recorded, for the watchdog and for the next start."""
         self._file = file.absolute()  # the watchdog has another working directory
-        self._us = identity_of(os.getpid()) or Identity(os.getpid(), "")
+        self._supervisor = identity_of(os.getpid()) or Identity(os.getpid(), "")
         self._process: Process | None = None
 
     async def start(self) -> None:
         self.record(())
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "devstack.watchdog"),
-            *(str(self._file), str(self._us.pid), self._us.started),
+            *(str(self._file), str(self._supervisor.pid), self._supervisor.started),
             cwd=_CHECKOUT,
             stdin=PIPE,
             stdout=DEVNULL,
@@ -52,10 +52,10 @@ class Watchdog:
             for child in children
             if child is not None and child.identity and child.process.returncode is None
         ]
-        write_json(self._file, {"supervisor": asdict(self._us), "children": entries})
+        write_json(self._file, {"supervisor": asdict(self._supervisor), "children": entries})
 
     async def stop(self) -> None:
-        """End the watchdog, and leave the children alone."""
+        """End the watchdog. The children continue to run."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.kill()
@@ -65,12 +65,13 @@ class Watchdog:
 async def end_orphans(file: Path, supervisor: Identity | None = None) -> None:
     """End the recorded children that are still alive, the last one started first.
 
-    With `supervisor`, only if the record is that supervisor's: a newer one may have replaced it.
+    With `supervisor`, only if that supervisor has written the record: a newer supervisor may have
+    replaced it.
     """
-    found = read_json(file)
-    if supervisor is not None and found.get("supervisor") != asdict(supervisor):
+    recorded = read_json(file)
+    if supervisor is not None and recorded.get("supervisor") != asdict(supervisor):
         return
-    children = found.get("children")
+    children = recorded.get("children")
     for child in reversed(children if isinstance(children, list) else []):
         match child:
             case {"pid": int(pid), "started": str(started), "stop": list(steps)}:
@@ -79,7 +80,7 @@ async def end_orphans(file: Path, supervisor: Identity | None = None) -> None:
 
 def main(children_file: str, pid: str, started: str) -> None:
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, signal.SIG_IGN)  # signals to the supervisor may reach us too
+        signal.signal(signum, signal.SIG_IGN)  # a signal to the supervisor may reach this process
     sys.stdin.buffer.read()
     asyncio.run(end_orphans(Path(children_file), Identity(int(pid), started)))
 

@@ -23,7 +23,7 @@ from gateway.http.security_headers import SECURITY_HEADERS
 from gateway.playground_bundle import Bundle, BundleFiles, BundleState
 from gateway.playground_examples import examples, version
 from gateway.sample_cast import DESCRIPTIONS
-from graph.relation_mask import Mark
+from graph.relation_mask import RelationBits
 
 ASSETS_PATH = "/playground"
 STATUS_PATH = f"{ASSETS_PATH}/status"
@@ -139,7 +139,7 @@ class Playground:
             ],
             "viewers": self._viewers(),
             "serviceToken": self._service_token() if self._service_token else None,
-            "flags": [_camel(mark.name or "") for mark in Mark],
+            "flags": [_camel(mark.name or "") for mark in RelationBits],
         }
 
     def _viewers(self) -> list[dict[str, str]] | None:

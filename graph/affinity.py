@@ -72,7 +72,7 @@ class Scale:
         return exp(min(rank - self._growth(now), _EXPONENT_MAX))
 
     def _growth(self, at: Millis) -> float:
-        """`growth * t` of the module's docstring: doubles the weight in every half-life."""
+        """`growth * t` of the module's docstring. Its exponential doubles in every half-life."""
         return log(2) * at / (self.half_life_days * DAY_MS)
 
 

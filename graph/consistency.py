@@ -25,8 +25,8 @@ LENGTH = _WITH_CHECKSUM.size // 3 * 4
 AT_MAX = 2**63 - 1
 
 ACCOUNTS_CACHED_S = 300
-"""The time to live of cached accounts: the longest that an old value is read after
-a lost invalidation."""
+"""The time to live of cached accounts. If an invalidation is lost, the old account is read for at
+most this long."""
 
 _UNCACHED = 1 << 15
 """The bit of `Moment.is_uncached`, beside one bit for each lane."""

@@ -30,8 +30,7 @@ class OwnListKind(IntEnum):
 
 
 class Ranking(IntEnum):
-    """Lists in another order than by date. Both other enums have other
-    numbers."""
+    """Lists in another order than by date. The numbers differ from those of the other two enums."""
 
     FRIENDS = 101
     """A user's friends, closest first."""

@@ -13,8 +13,8 @@ from graph import relation as rules
 from graph.relation import SELF
 
 
-class Mark(IntFlag):
-    """The bits, from the first user's side. They are part of the API: never reuse one."""
+class RelationBits(IntFlag):
+    """The bits of a mask, from the first user's side. They are part of the API: never reuse one."""
 
     FOLLOWING = 1 << 0
     FOLLOWED_BY = 1 << 1
@@ -30,31 +30,31 @@ class Mark(IntFlag):
 
 
 _PREDICATES = {
-    Mark.FOLLOWING: rules.follows,
-    Mark.FOLLOWED_BY: rules.followed,
-    Mark.FRIENDS: rules.is_friends,
-    Mark.WHISPERING: rules.whispers,
-    Mark.REQUESTED: rules.requests,
-    Mark.REQUESTED_BY: rules.requested,
-    Mark.BLOCKING: rules.blocks,
-    Mark.MUTED: rules.mutes,
-    Mark.CLOSE_FOLLOW: rules.is_close_follow,
-    Mark.SELF: SELF.kinds.__eq__,
-    Mark.NOTIFY: rules.notifies,
+    RelationBits.FOLLOWING: rules.follows,
+    RelationBits.FOLLOWED_BY: rules.followed,
+    RelationBits.FRIENDS: rules.is_friends,
+    RelationBits.WHISPERING: rules.whispers,
+    RelationBits.REQUESTED: rules.requests,
+    RelationBits.REQUESTED_BY: rules.requested,
+    RelationBits.BLOCKING: rules.blocks,
+    RelationBits.MUTED: rules.mutes,
+    RelationBits.CLOSE_FOLLOW: rules.is_close_follow,
+    RelationBits.SELF: SELF.kinds.__eq__,
+    RelationBits.NOTIFY: rules.notifies,
 }
 
 
 @cache  # kinds have few values
-def marks_of(kinds: int) -> Mark:
-    """The flags of one relation."""
-    marks = Mark(0)
-    for mark, holds in _PREDICATES.items():
-        if holds(kinds):
-            marks |= mark
-    return marks
+def bits_of(kinds: int) -> RelationBits:
+    """The bits of one relation, by its `Relation.kinds`."""
+    bits = RelationBits(0)
+    for bit, is_set in _PREDICATES.items():
+        if is_set(kinds):
+            bits |= bit
+    return bits
 
 
 def write_mask(kinds: Sequence[int]) -> str:
     """Base64 of one little-endian 16-bit number for each relation, in the order of `kinds`."""
-    marks: Iterable[int] = map(marks_of, kinds)
-    return b64encode(pack(f"<{len(kinds)}H", *marks)).decode()
+    numbers: Iterable[int] = map(bits_of, kinds)
+    return b64encode(pack(f"<{len(kinds)}H", *numbers)).decode()

@@ -196,7 +196,7 @@ class Drain:
                 return
 
     async def _after_acknowledgement(self, published: Applied) -> None:
-        """Invalidate what the writers' caches say about pending writes, and measure the lag."""
+        """Delete the writers' cached pending writes, answer canaries, and measure the lag."""
         await self._caches.invalidate_own_writes(change.pair.source for change in published.changes)
         canaries = list(filter(is_canary, published.changes))
         if canaries:

@@ -6,7 +6,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from storage.cache.local import LocalCache
-from storage.redis.connection import Servers
+from storage.redis.connection import RedisServers
 from storage.redis.multiplexed import CACHES, LOCAL, SHARED
 from storage.stores import Stores
 
@@ -65,7 +65,7 @@ class StoreMetrics(Collector):
             breakers.add_metric([purpose], servers.open_breakers)
         yield from (round_trips, failures, breakers)
 
-    def _connections(self) -> Iterator[tuple[str, Servers]]:
+    def _connections(self) -> Iterator[tuple[str, RedisServers]]:
         servers, local = self._stores.servers, self._stores.caches.local
         if self._with_shared_redis:
             yield SHARED, servers.broker

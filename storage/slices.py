@@ -15,13 +15,13 @@ class Slices:
     event loop runs one such slice at most, whatever the number of readers."""
 
     def __init__(self) -> None:
-        self._one_long = asyncio.Lock()
+        self._long_lock = asyncio.Lock()
 
     async def run(self, slices: Generator[None, None, T]) -> T:
         """Run a computation that yields after each slice, and return its result."""
         try:
             next(slices)  # nearly all computations have only this slice
-            async with self._one_long:
+            async with self._long_lock:
                 while True:
                     await asyncio.sleep(0)
                     next(slices)

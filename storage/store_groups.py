@@ -30,7 +30,7 @@ from storage.postgres.verification.slices import Verification
 from storage.postgres.webhook_deliveries import WebhookDeliveries
 from storage.postgres.webhook_endpoints import WebhookEndpoints
 from storage.queue import ArqErasures, ArqLanes
-from storage.redis.connection import Servers as RedisServers
+from storage.redis.connection import RedisServers
 from storage.redis.events import RedisEvents
 
 
@@ -54,7 +54,7 @@ class LaneJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class BulkJobs:
+class BulkStores:
     """The stores that bulk operations use."""
 
     queue: BulkQueue
@@ -86,7 +86,7 @@ class Jobs:
     """The stores and jobs of workers."""
 
     lanes: LaneJobs
-    bulk: BulkJobs
+    bulk: BulkStores
     accounts: AccountJobs
     periodic: PeriodicJobs
     webhooks: Webhooks

@@ -1,8 +1,8 @@
 """Histograms for the hot path.
 
-An observation is one call. prometheus_client's takes six, and its `labels` five more, because it
-locks: these are written by the event loop's thread alone, and a scrape may read them while they
-change.
+An observation is one Python call. With prometheus_client it is six calls, and `labels` is five
+more, because its histograms lock. These do not: only the event loop's thread writes them, and a
+scrape may read them while they change.
 """
 
 from bisect import bisect_left
@@ -13,7 +13,7 @@ from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of durations: from a cached read to the longest deadline of a request."""
+"""Upper bounds of durations: from that of a cached read to the longest deadline of a request."""
 
 SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0, 5_000.0)
 """Upper bounds of batch sizes."""
@@ -39,17 +39,17 @@ class Series:
         return sum(self._counts)
 
     def buckets(self) -> list[tuple[str, float]]:
-        """The cumulative counts by upper bound, as Prometheus has them."""
-        found: list[tuple[str, float]] = []
+        """The cumulative counts by upper bound, in the form of `HistogramMetricFamily`."""
+        cumulative: list[tuple[str, float]] = []
         total = 0
         for bound, count in zip([*self._bounds, float("inf")], list(self._counts), strict=True):
             total += count
-            found.append(("+Inf" if bound == float("inf") else str(bound), total))
-        return found
+            cumulative.append(("+Inf" if bound == float("inf") else str(bound), total))
+        return cumulative
 
 
 class Histogram(Collector):
-    """A histogram of a process, with labels."""
+    """A histogram of this process, with labels."""
 
     def __init__(
         self,

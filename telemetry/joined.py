@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 
 class JoinedCollectors(Collector):
-    """The metrics of all of them. No two may have a metric of the same name."""
+    """The metrics of several collectors. No two may have a metric of the same name."""
 
     def __init__(self, collectors: Sequence[Collector]) -> None:
         self._collectors = collectors

@@ -3,4 +3,4 @@
 from contextvars import ContextVar
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
-"""None outside of requests, and in tasks that serve many of them."""
+"""None outside of requests, and in tasks that work for several requests."""

@@ -10,11 +10,12 @@ LABEL = "space"
 
 
 class SpaceMetrics(Collector):
-    """The metrics of each space that is open, by its name. There is no label if there can be one
-    space only.
+    """The metrics of each open space, labelled with its name. `has_label` is false if there can be
+    only one space.
 
     The number of label values is bounded by the number of spaces that are open at once. The metrics
-    of a space end when it is closed, and its counters begin again at 0 when it is opened.
+    of a space are not reported after it is closed, and its counters begin at 0 when it is opened
+    again.
     """
 
     def __init__(
@@ -30,11 +31,11 @@ class SpaceMetrics(Collector):
             return
         families: dict[str, Metric] = {}
         for space, collector in self._collectors():
-            for found in collector.collect():
+            for metric in collector.collect():
                 family = families.setdefault(
-                    found.name, Metric(found.name, found.documentation, found.type)
+                    metric.name, Metric(metric.name, metric.documentation, metric.type)
                 )
-                family.samples += [_labelled(sample, space) for sample in found.samples]
+                family.samples += [_labelled(sample, space) for sample in metric.samples]
         yield from families.values()
 
 

@@ -1,10 +1,10 @@
 """Traces by OpenTelemetry. Its packages are an extra, and are imported when tracing starts.
 
-Callers on the hot path compare `tracer` with None first: without tracing, nothing else happens. The
-SDK reads the standard variables (OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS
-and so on) itself.
+Callers on the hot path first compare `tracer` with None, so that without tracing nothing else runs.
+The SDK itself reads the standard variables (OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER,
+OTEL_EXPORTER_OTLP_HEADERS and so on).
 
-Spans hold names and numbers, and no arguments, ids of users or texts of errors.
+Spans hold names and numbers, but no arguments, ids of users or texts of errors.
 """
 
 import asyncio
@@ -40,8 +40,8 @@ def is_installed() -> bool:
 
 @asynccontextmanager
 async def tracing() -> AsyncIterator[None]:
-    """Trace for the block, and export what is left at its end. Each process starts its own, because
-    the exporter's thread does not survive a fork."""
+    """Trace during the block, and export the remaining spans at its end. Call it in each process,
+    because the exporter's thread does not survive a fork."""
     global tracer
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
@@ -58,10 +58,10 @@ async def tracing() -> AsyncIterator[None]:
         yield
     finally:
         tracer = None
-        # A daemon: an unreachable collector must not delay the end of the process.
-        last = Thread(target=provider.shutdown, daemon=True)
-        last.start()
-        await asyncio.to_thread(last.join, LAST_EXPORT_S)
+        # A daemon, so that an unreachable collector does not delay the end of the process.
+        last_export = Thread(target=provider.shutdown, daemon=True)
+        last_export.start()
+        await asyncio.to_thread(last_export.join, LAST_EXPORT_S)
 
 
 @contextmanager
@@ -78,8 +78,8 @@ def server_span(name: str, headers: Mapping[str, str]) -> "Iterator[Span]":
 
 @contextmanager
 def operation_span(name: str, headers: Mapping[str, str]) -> Iterator[None]:
-    """The span of one operation of a long-lived connection: below that of its request, if there is
-    one, and otherwise a span of its own, as `server_span`."""
+    """The span of one operation of a long-lived connection: a child of the current span if there is
+    one, otherwise as by `server_span`."""
     from opentelemetry.trace import SpanKind, get_current_span
 
     if tracer is None:
@@ -93,14 +93,14 @@ def operation_span(name: str, headers: Mapping[str, str]) -> Iterator[None]:
 
 
 def client_span(name: str, attributes: Attributes) -> AbstractContextManager[object]:
-    """The span of a statement or of a call of Redis, below a span that is sampled."""
+    """The span of a call of PostgreSQL or Redis, if the current span is sampled."""
     from opentelemetry.trace import SpanKind
 
     return _child_span(name, SpanKind.CLIENT, attributes)
 
 
 def internal_span(name: str) -> AbstractContextManager[object]:
-    """The span of a part of the process's own work, below a span that is sampled."""
+    """The span of a part of the process's own work, if the current span is sampled."""
     from opentelemetry.trace import SpanKind
 
     return _child_span(name, SpanKind.INTERNAL, {})
@@ -121,15 +121,15 @@ def linked_span(name: str, traceparents: Sequence[str], attributes: Attributes) 
 
     propagator = TraceContextTextMapPropagator()
     links = [
-        Link(get_current_span(propagator.extract({"traceparent": one})).get_span_context())
-        for one in traceparents[:LINKS_MAX]
+        Link(get_current_span(propagator.extract({"traceparent": parent})).get_span_context())
+        for parent in traceparents[:LINKS_MAX]
     ]
     with _span(name, SpanKind.CONSUMER, attributes, links=links):
         yield
 
 
 def set_attributes(attributes: Attributes, name: str | None = None) -> None:
-    """Add attributes to the current span, and rename it."""
+    """Add attributes to the current span, and rename it if `name` is given."""
     from opentelemetry.trace import get_current_span
 
     span = get_current_span()
@@ -139,7 +139,8 @@ def set_attributes(attributes: Attributes, name: str | None = None) -> None:
 
 
 def traceparent() -> str | None:
-    """The context of the current span, to be linked to. None if it is not sampled."""
+    """The context of the current span as a `traceparent` header, for links to the span. None if it
+    is not sampled."""
     from opentelemetry.trace import get_current_span
 
     context = get_current_span().get_span_context()
@@ -151,8 +152,8 @@ def traceparent() -> str | None:
 def _child_span(
     name: str, kind: "SpanKind", attributes: Attributes
 ) -> AbstractContextManager[object]:
-    """A span below one that is sampled; otherwise nothing. A span that is not sampled takes 11 µs
-    too, and the reads of background tasks would each begin a trace."""
+    """A child of the current span, or no span if there is no sampled one: even a span that is not
+    sampled takes 11 µs, and each read of a background task would begin a trace."""
     from opentelemetry.trace import get_current_span
 
     if tracer is None or not get_current_span().is_recording():
@@ -169,8 +170,8 @@ def _span(
     parent: "Context | None" = None,
     links: "Sequence[Link] | None" = None,
 ) -> "Iterator[Span]":
-    """A span that is current during the block. An error is recorded by its type alone: its text may
-    have an id or an address."""
+    """A span that is current during the block. Of an error, only the type is recorded, because its
+    text may contain an id or an address."""
     from opentelemetry.trace import Status, StatusCode
 
     assert tracer is not None

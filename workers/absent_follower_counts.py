@@ -6,7 +6,8 @@ from storage.stores import Stores
 from storage.subscriptions import Notification
 
 BATCH = 5
-"""Accounts in one transaction, which blocks all drains: 15 ms if each follows 200 users."""
+"""Accounts in one transaction, which blocks all drains: for 15 ms if each account follows 200
+users."""
 
 BATCHES_MAX = 10
 

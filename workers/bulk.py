@@ -16,13 +16,13 @@ from workers.job_settings import AppliesSlices
 log = logging.getLogger(__name__)
 
 RUN_S = 8.0
-"""How long one job applies slices. A slice that begins then still has time before arq's timeout."""
+"""How long one job begins slices. The last slice has time enough before arq's timeout."""
 
-FOUND = 4
-"""The operations that a job tries to lease: other workers may lease some of them first."""
+CANDIDATES = 4
+"""Operations that a job tries to lease, because other workers may lease some of them first."""
 
-ANNOUNCED = 20
-"""The ends of operations that are published at once."""
+ANNOUNCED_AT_ONCE = 20
+"""Ended operations whose end is published at once."""
 
 _lines = Counter(
     "kith_bulk_lines", "Lines of bulk operations that were applied, by result.", ["result"]
@@ -41,7 +41,8 @@ class BulkJobs:
     _is_running: bool = field(default=False, init=False)
 
     async def run(self, stores: Stores) -> None:
-        """Apply slices of open operations for `RUN_S`, unless another job of this worker does.
+        """Apply slices of open operations for `RUN_S`, unless another job of this worker is doing
+        so.
 
         Raises:
             Unavailable: a server cannot be reached.
@@ -52,8 +53,10 @@ class BulkJobs:
         try:
             deadline = monotonic() + RUN_S
             await announce(stores)
-            while monotonic() < deadline and (found := await stores.jobs.bulk.queue.open(FOUND)):
-                for number in found:
+            while monotonic() < deadline and (
+                candidates := await stores.jobs.bulk.queue.open(CANDIDATES)
+            ):
+                for number in candidates:
                     await self._advance(stores, number, deadline)
                 await announce(stores)
         finally:
@@ -67,13 +70,13 @@ class BulkJobs:
                 monotonic() < deadline
                 and (bulk_slice := await queue.begin(number, lease)) is not None
             ):
-                begun = monotonic()
+                began_at = monotonic()
                 results = await self.apply(stores, bulk_slice)
                 state = await queue.finish(bulk_slice, lease, results)
                 _count(bulk_slice, results, state)
                 if state not in (BulkState.PENDING, BulkState.RUNNING):
                     return
-                await _keep_pace(bulk_slice, begun)
+                await _keep_pace(bulk_slice, began_at)
         except Unavailable:
             raise
         except Exception:
@@ -90,13 +93,13 @@ class BulkJobs:
 
 
 async def announce(stores: Stores) -> None:
-    """Publish the ends of operations whose changes were all published, and record them for
-    webhooks. What fails is repeated by the next job.
+    """Publish the end of each operation whose changes were all published, and record it for
+    webhooks. After a failure, the next job repeats the rest.
 
     Raises:
         Unavailable: a server cannot be reached.
     """
-    ended = await stores.jobs.bulk.queue.unpublished(ANNOUNCED)
+    ended = await stores.jobs.bulk.queue.unpublished(ANNOUNCED_AT_ONCE)
     if not ended:
         return
     oldest = (await stores.changes.progress.watermarks()).oldest_unparked.values()
@@ -107,10 +110,11 @@ async def announce(stores: Stores) -> None:
             await stores.jobs.bulk.queue.mark_published(operation)
 
 
-async def _keep_pace(bulk_slice: BulkSlice, begun: float) -> None:
+async def _keep_pace(bulk_slice: BulkSlice, began_at: float) -> None:
+    """Wait until the slice has taken as long as the operation's `per_second` requires."""
     per_second = bulk_slice.operation.options.per_second
     if per_second is not None:
-        await asyncio.sleep(max(0.0, len(bulk_slice.lines) / per_second - (monotonic() - begun)))
+        await asyncio.sleep(max(0.0, len(bulk_slice.lines) / per_second - (monotonic() - began_at)))
 
 
 def _count(bulk_slice: BulkSlice, results: SliceResults, state: BulkState | None) -> None:

@@ -1,4 +1,4 @@
-"""Erases deleted accounts in batches, and finds those whose job was lost."""
+"""Erases deleted accounts in batches, and finds accounts whose erasure job was lost."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ BATCHES = 4
 PAUSE_S = 0.1
 """Between batches, so that other writes can run."""
 
-FOUND_MAX = 20
+WOKEN_MAX = 20
 """Accounts woken by one sweep. Later sweeps wake the rest."""
 
 
@@ -30,9 +30,9 @@ async def erase(stores: Stores, user: UserId) -> bool:
 
 
 async def wake_erasures(stores: Stores) -> None:
-    """Queue unfinished erasures: new ones, those of a worker that died, and those that had to wait.
+    """Queue unfinished erasures: new ones, those whose worker died, and those that had to wait.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    await stores.broker.erasures.wake(await stores.jobs.accounts.erasures.unfinished(FOUND_MAX))
+    await stores.broker.erasures.wake(await stores.jobs.accounts.erasures.unfinished(WOKEN_MAX))

@@ -42,7 +42,7 @@ class JobMetrics(Collector):
     @contextmanager
     def measured(self, job: str) -> Iterator[None]:
         """Count and trace a job, with its result: `done`, `postponed` or `failed`."""
-        begun, result = perf_counter(), "failed"
+        began_at, result = perf_counter(), "failed"
         try:
             with nullcontext() if tracing.tracer is None else tracing.job_span(f"job {job}"):
                 yield
@@ -52,4 +52,4 @@ class JobMetrics(Collector):
             raise
         finally:
             self._jobs.labels(job, result).inc()
-            self._durations.labels(job).observe(perf_counter() - begun)
+            self._durations.labels(job).observe(perf_counter() - began_at)

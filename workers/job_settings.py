@@ -10,7 +10,8 @@ from workers.webhook_settings import WebhookSettings
 
 
 class AppliesSlices(Protocol):
-    """Applies slices of bulk operations by the use cases, which workers do not know."""
+    """Applies slices of bulk operations. Implemented outside of this package, which may not import
+    the use cases."""
 
     async def __call__(self, stores: Stores, bulk_slice: BulkSlice, /) -> SliceResults:
         """Apply a slice. Raises Unavailable if a server cannot be reached."""
@@ -23,9 +24,9 @@ class JobSettings:
 
     storage: StorageSettings
     undo_s: int
-    """How many seconds changes can be undone."""
+    """For how many seconds changes can be undone."""
     verified_rows: int = 0
-    """How many rows are verified in a minute."""
+    """How many rows are verified in each minute."""
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     apply_slice: AppliesSlices | None = None
-    """How bulk operations are applied. None: by other workers."""
+    """Applies bulk operations. None: other workers apply them."""

@@ -29,16 +29,17 @@ from workers.webhooks import purge_webhooks
 log = logging.getLogger(__name__)
 
 JOB_TIMEOUT_S = 20
-"""arq hides a killed worker's job for this long and ten seconds more."""
+"""After a kill of a worker, arq does not start its running jobs again for this long plus ten
+seconds."""
 
 ALONE_S = 10
-"""How long a job may hold its lock, which PostgreSQL releases after 15 s."""
+"""How long a scheduled job may hold its lock, which PostgreSQL releases after 15 s."""
 
 STOP_S = 10
 """How long running jobs may take after a stop signal."""
 
 CANCEL_AGAIN_S = 0.1
-"""How long after a cancellation a worker that has not ended is cancelled again."""
+"""Pause before a cancelled worker that has not ended is cancelled again."""
 
 POLL_S = 0.02
 """How often the worker polls the queue: the largest part of a quiet system's lag."""
@@ -46,30 +47,30 @@ POLL_S = 0.02
 JOBS_MAX = 16
 
 TOMBSTONES_KEPT_S = 7 * 86_400
-"""Much longer than any cache entry lives, and than a clock is ever set back."""
+"""Much longer than the time to live of any cached value, and than a clock is ever set back."""
 
 ERASURES_S = 5
-"""How often unfinished deletions are looked for."""
+"""Interval of the search for unfinished erasures."""
 
 CANARIES_S = 5
-"""How often the lag of each lane is measured."""
+"""Interval at which the lag of each lane is measured."""
 
 RECEIPTS_KEPT_S = 86_400
-"""How long a request may be repeated."""
+"""How long a repeat of a request returns the first result."""
 
 BULK_KEPT_S = 3 * 86_400
 """How long the results of a bulk operation can be read, and its id is known."""
 
 FORWARD_TOMBSTONES_KEPT_S = 90 * 86_400
-"""How long users with whom somebody has ended a relation are not suggested to them."""
+"""After a user has ended an edge, how long the other user is not suggested to this user."""
 
 PURGED_TOMBSTONES = 20_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
 PURGED_DELIVERIES = 100_000
-"""The most that one minute's purge deletes, which takes some seconds. No job has a timeout of
-its own, because arq hides a killed worker's jobs, drains included, for the longest timeout of
-any job."""
+"""The most rows that a purge, which runs each minute, deletes in some seconds. No job has a timeout
+of its own, because after a kill of a worker, arq does not start its jobs again, drains included,
+for the longest timeout of any job."""
 
 
 def worker(
@@ -89,7 +90,7 @@ def worker(
         del ctx
         log.info("the worker of space %s has started", settings.space)
 
-    made = Worker(
+    new_worker = Worker(
         functions=[func(_drain, name=DRAIN), func(_erase, name=ERASE)],
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
@@ -134,21 +135,22 @@ def worker(
         job_deserializer=deserialize,
         log_results=False,
     )
-    made.on_stop = _cancel_until_done(made)
-    return made
+    new_worker.on_stop = _cancel_until_done(new_worker)
+    return new_worker
 
 
-def _cancel_until_done(made: Worker) -> Callable[[Signals], None]:
-    """Return what arq calls when it has cancelled its main task.
+def _cancel_until_done(arq_worker: Worker) -> Callable[[Signals], None]:
+    """Return a function that arq calls after it has cancelled its main task: it cancels the task
+    until it is done.
 
-    Before Python 3.12, `asyncio.wait_for` loses a cancellation that comes when what it waits for is
-    just done (gh-86296), and redis-py sends each command through it. Such a worker would neither
-    end nor take jobs.
+    Before Python 3.12, `asyncio.wait_for` loses a cancellation that arrives just when the awaited
+    future is done (gh-86296), and redis-py sends each command through it. Without this function,
+    such a worker would neither end nor take jobs.
     """
 
     def stop(signum: Signals) -> None:
-        if made.main_task is not None and not made.main_task.done():
-            made.main_task.cancel()
+        if arq_worker.main_task is not None and not arq_worker.main_task.done():
+            arq_worker.main_task.cancel()
             asyncio.get_running_loop().call_later(CANCEL_AGAIN_S, stop, signum)
 
     return stop
@@ -166,8 +168,8 @@ async def _erase(ctx: dict[str, Any], user: int) -> None:
 
 
 async def _rearm(ctx: dict[str, Any]) -> None:
-    """Queue again an erasure that has more to do, or a lane that became dirty while its job ended:
-    arq drops a job enqueued at that moment."""
+    """Queue an erasure again if it is not complete. Queue a lane again if it became dirty while its
+    job ended, because arq drops a job that is enqueued at that moment."""
     stores: Stores = ctx["stores"]
     _, is_erasure, user = str(ctx["job_id"]).rpartition(":erase:")
     if is_erasure and ctx.get("has_more"):
@@ -182,7 +184,7 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 
 async def _sweep(ctx: dict[str, Any]) -> None:
-    await _alone(ctx, "sweep", "the sweep", sweep)
+    await _run_exclusively(ctx, "sweep", "the sweep", sweep)
 
 
 async def _check_failover(ctx: dict[str, Any]) -> None:
@@ -203,7 +205,7 @@ async def _update_absent_follower_counts(ctx: dict[str, Any]) -> None:
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:
-    await _alone(ctx, "mutes", "ending expired mutes", end_mutes)
+    await _run_exclusively(ctx, "mutes", "ending expired mutes", end_mutes)
 
 
 async def _purge(ctx: dict[str, Any]) -> None:
@@ -234,11 +236,11 @@ async def _purge(ctx: dict[str, Any]) -> None:
         )
 
 
-async def _alone(
+async def _run_exclusively(
     ctx: dict[str, Any], job: str, what: str, work: Callable[[Stores], Awaitable[object]]
 ) -> None:
-    """Run a scheduled job, unless a worker of the space is still running it. The next run continues
-    one that takes too long."""
+    """Run a scheduled job, unless another worker of the space is running it. If it takes too long,
+    it is cancelled, and the next run continues its work."""
     stores: Stores = ctx["stores"]
     with _retried_later(what):
         async with stores.jobs.periodic.exclusive.only(job) as is_alone:
@@ -260,7 +262,7 @@ async def _apply_bulk(ctx: dict[str, Any]) -> None:
 
 
 async def _write_canaries(ctx: dict[str, Any]) -> None:
-    await _alone(ctx, "canaries", "writing canaries", write_canaries)
+    await _run_exclusively(ctx, "canaries", "writing canaries", write_canaries)
 
 
 async def write_canaries(stores: Stores) -> None:
@@ -271,7 +273,7 @@ async def write_canaries(stores: Stores) -> None:
 async def _verify(ctx: dict[str, Any]) -> None:
     rows: int = ctx["verified_rows"]
     if rows:
-        await _alone(
+        await _run_exclusively(
             ctx,
             "verification",
             "the verification",
@@ -286,7 +288,7 @@ def _measured(ctx: dict[str, Any], job: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def _retried_later(what: str) -> Iterator[None]:
-    """Log Unavailable instead of failing the job: the schedule or the sweep repeats it."""
+    """Log Unavailable instead of failing the job, because the schedule or the sweep repeats it."""
     try:
         yield
     except Unavailable as error:

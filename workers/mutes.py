@@ -1,4 +1,4 @@
-"""Ends mutes whose end has passed."""
+"""Ends mutes whose end date has passed."""
 
 from graph.rules import end_mute
 from storage.stores import Stores

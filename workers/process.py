@@ -32,7 +32,7 @@ def run(
     spaces: WorkerSpaces | None = None,
     has_traces: bool = False,
 ) -> None:
-    """Run until a stop signal. `spaces`: those that are served beside the space of `settings`.
+    """Run until a stop signal. `spaces`: the other spaces, served beside the space of `settings`.
 
     Raises:
         Unavailable: Redis was unavailable from the start.
@@ -60,10 +60,10 @@ async def _run(
         others: SpaceWorkers | None = None
         if spaces is not None and shared is not None:
             directory = SpaceDirectory(stores.servers.postgres)
-            others = SpaceWorkers(directory, spaces, shared, _make)
+            others = SpaceWorkers(directory, spaces, shared, _make_worker)
         if metrics_port is not None:
             _start_metrics(metrics_port, settings.storage.space, stores, metrics, others)
-        own = RestartedWorker(lambda: _make(settings, stores, metrics))
+        own = RestartedWorker(lambda: _make_worker(settings, stores, metrics))
         workers = (own,) if others is None else (own, others)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, _stop_all, workers)
@@ -74,17 +74,17 @@ async def _run(
 async def _run_all(own: RestartedWorker, others: SpaceWorkers | None) -> None:
     if others is None:
         return await own.run()
-    beside = asyncio.create_task(others.run())
+    others_task = asyncio.create_task(others.run())
     try:
         await own.run()
     finally:
         others.stop()
-        await beside
+        await others_task
 
 
 def _stop_all(workers: Iterable[RestartedWorker | SpaceWorkers]) -> None:
-    for one in workers:
-        one.stop()
+    for runner in workers:
+        runner.stop()
 
 
 def _start_metrics(
@@ -92,17 +92,17 @@ def _start_metrics(
 ) -> None:
     def collectors() -> Iterator[tuple[str, Collector]]:
         yield space, JoinedCollectors([StoreMetrics(stores), metrics])
-        for name, (its_stores, its_metrics) in others.served.items() if others else ():
-            found = StoreMetrics(its_stores, with_shared_redis=False)
-            yield name, JoinedCollectors([found, its_metrics])
+        for name, (other_stores, other_metrics) in others.served.items() if others else ():
+            store_metrics = StoreMetrics(other_stores, with_shared_redis=False)
+            yield name, JoinedCollectors([store_metrics, other_metrics])
 
     registry = CollectorRegistry()
-    of_spaces = SpaceMetrics(collectors, has_label=others is not None)
-    registry.register(JoinedCollectors([REGISTRY, of_spaces]))
+    space_metrics = SpaceMetrics(collectors, has_label=others is not None)
+    registry.register(JoinedCollectors([REGISTRY, space_metrics]))
     start_http_server(port, registry=registry)
 
 
-def _make(settings: JobSettings, stores: Stores, metrics: JobMetrics) -> Worker:
+def _make_worker(settings: JobSettings, stores: Stores, metrics: JobMetrics) -> Worker:
     return worker(
         settings.storage,
         settings.undo_s,

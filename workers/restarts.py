@@ -1,7 +1,7 @@
 """Runs arq's worker, and runs it again in the same process after Redis has failed.
 
-arq ends at any error of Redis, even one slow reply. A process that ends with it would lose its
-connections and caches, and load all modules again each time.
+arq's worker ends at any error of Redis, even one slow reply. If the process ended too, it would
+lose its connections and caches, and would have to load all modules again.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from workers.job_metrics import restarts
 log = logging.getLogger(__name__)
 
 START_S = 5.0
-"""How long Redis may be unavailable at the start. If it never was available, its address is
-probably wrong, so the process ends."""
+"""How long Redis may be unavailable at the start. After that the process ends, because the address
+is probably wrong."""
 
 PAUSE_S = 0.1
 PAUSE_MAX_S = 5.0
@@ -33,10 +33,10 @@ PAUSE_MAX_S = 5.0
 workers do not all return at once."""
 
 STEADY_S = 10.0
-"""After running for this long, the next pause is the shortest again."""
+"""If a worker has run for this long, the next pause is `PAUSE_S` again."""
 
 CLOSE_S = 2.0
-"""How long the end of cancelled jobs, which report to Redis, may take."""
+"""How long cancelled jobs may take to end, because they report to Redis."""
 
 
 class RestartedWorker:
@@ -48,7 +48,8 @@ class RestartedWorker:
         self._stopping = asyncio.Event()
         self._worker: Worker | None = None
         self._interrupted_jobs: set[str] = set()
-        """The jobs of the last worker that had not ended. arq hides them from all workers."""
+        """The unfinished jobs of the last worker. arq does not start them again for a while, unless
+        their in-progress keys are deleted."""
         self._has_started = False
         """Whether the last worker has reached Redis."""
 
@@ -58,7 +59,7 @@ class RestartedWorker:
         Raises:
             Unavailable: Redis was unavailable from the start.
         """
-        begun, has_worked, pause_s = time.monotonic(), False, PAUSE_S
+        began_at, has_worked, pause_s = time.monotonic(), False, PAUSE_S
         while not self._stopping.is_set():
             started = time.monotonic()
             try:
@@ -66,7 +67,7 @@ class RestartedWorker:
                 continue
             except QUEUE_ERRORS as error:
                 has_worked = has_worked or self._has_started
-                if not has_worked and time.monotonic() - begun > self._start_s:
+                if not has_worked and time.monotonic() - began_at > self._start_s:
                     raise Unavailable(REDIS) from error
                 log.warning("the worker starts again, because Redis failed: %s", error)
             if time.monotonic() - started > STEADY_S:
@@ -76,7 +77,7 @@ class RestartedWorker:
             pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End after the running jobs, as far as arq's time for them allows."""
+        """End after the running jobs. arq cancels jobs that take longer than its limit."""
         self._stopping.set()
         if self._worker is not None:
             self._worker.handle_sig_wait_for_completion(number)
@@ -122,6 +123,7 @@ class RestartedWorker:
             await worker.pool.aclose(close_connection_pool=True)
 
     async def _pause(self, pause_s: float) -> None:
+        """Wait for `pause_s`, or until `stop`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
                 await self._stopping.wait()

@@ -29,7 +29,7 @@ from workers.webhooks import delivering
 log = logging.getLogger(__name__)
 
 PAUSE_S = 30.0
-"""How long after a failure, such as a wrong setting, a space is tried again."""
+"""Pause after a failure, such as a wrong setting, before a space is tried again."""
 
 _served = Gauge("kith_worker_spaces", "Spaces that this worker serves beside its default one.")
 _unserved = Gauge(
@@ -90,8 +90,8 @@ class _SpaceWorker:
 
 
 class SpaceWorkers:
-    """Starts the workers of new spaces, stops those of dropped ones, and restarts those of changed
-    ones, by the directory of spaces."""
+    """Runs a worker for each space of the directory: starts workers of new spaces, stops workers of
+    dropped spaces, and restarts workers of changed spaces."""
 
     def __init__(
         self,
@@ -106,21 +106,21 @@ class SpaceWorkers:
         self._make = make
         self._workers: dict[str, _SpaceWorker] = {}
         self._failed_at: dict[str, float] = {}
-        """When the worker of a space could not be started, or failed; it is started again after a
-        pause."""
+        """When a space's worker failed or could not be started. It is started again after
+        `PAUSE_S`."""
         self._stopping = asyncio.Event()
 
     @property
     def served(self) -> dict[str, tuple[Stores, JobMetrics]]:
         """The stores and the metrics of the spaces that are served now, by name."""
         return {
-            name: (one.stores, one.metrics)
-            for name, one in list(self._workers.items())  # a scrape runs in a thread of its own
-            if one.stores is not None
+            name: (worker.stores, worker.metrics)
+            for name, worker in list(self._workers.items())  # a scrape runs in its own thread
+            if worker.stores is not None
         }
 
     async def run(self) -> None:
-        """Run until `stop`, and until the workers have ended."""
+        """Run until `stop` is called and the workers have ended."""
         while not self._stopping.is_set():
             try:
                 self._reconcile(await self._directory.all())
@@ -129,9 +129,9 @@ class SpaceWorkers:
             with suppress(TimeoutError):
                 async with asyncio.timeout(DIRECTORY_CHECK_S):
                     await self._stopping.wait()
-        for one in self._workers.values():
-            one.stop()
-        tasks = [one.task for one in self._workers.values()]
+        for worker in self._workers.values():
+            worker.stop()
+        tasks = [worker.task for worker in self._workers.values()]
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop(self) -> None:
@@ -144,11 +144,11 @@ class SpaceWorkers:
             for name, record in records.items()
             if record.state is SpaceState.READY and self._settings.allows(name)
         }
-        for name, present in list(self._workers.items()):
-            if present.task.done():
-                self._ended(name, present)
-            elif wanted.get(name) != present.record:
-                present.stop()
+        for name, worker in list(self._workers.items()):
+            if worker.task.done():
+                self._remove_ended(name, worker)
+            elif wanted.get(name) != worker.record:
+                worker.stop()
         for name, record in wanted.items():
             if name not in self._workers and self._may_start(name):
                 self._start(record)
@@ -156,6 +156,7 @@ class SpaceWorkers:
         _unserved.set(len(wanted.keys() - self._workers.keys()))
 
     def _may_start(self, name: str) -> bool:
+        """Whether a worker may be started: not too soon after a failure, nor above the maximum."""
         if monotonic() - self._failed_at.get(name, -PAUSE_S) < PAUSE_S:
             return False
         if len(self._workers) < self._settings.open_max:
@@ -177,7 +178,7 @@ class SpaceWorkers:
             return
         self._workers[record.name] = _SpaceWorker(record, settings, self._shared, self._make)
 
-    def _ended(self, name: str, worker: _SpaceWorker) -> None:
+    def _remove_ended(self, name: str, worker: _SpaceWorker) -> None:
         del self._workers[name]
         if not worker.task.cancelled() and (error := worker.task.exception()) is not None:
             log.error("the worker of space %s has failed: %s", name, error)

@@ -9,9 +9,9 @@ from storage.stores import Stores
 log = logging.getLogger(__name__)
 
 OVERDUE_S = 1.0
-"""The queue hides a killed worker's job. The sweep itself drains a lane that has waited this long,
-unless another process drains it just now. It also drains a lane whose changes are this much newer
-than the clock: the clock was set back."""
+"""The sweep itself drains a lane that has waited this long, because the queue does not start a
+killed worker's job again for a while. It does not if another process is draining the lane. It also
+drains a lane whose changes are this much newer than the clock, because the clock was set back."""
 
 
 async def sweep(stores: Stores) -> None:

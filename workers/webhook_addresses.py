@@ -16,7 +16,7 @@ from typing import Any
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
-_Found = list[tuple[Any, ...]]
+_AddressInfo = list[tuple[Any, ...]]
 
 LOOKUPS_MAX = 8
 """Lookups at once. Others wait."""
@@ -25,8 +25,8 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 """The only part of IPv6 of which IANA assigns public addresses to hosts."""
 
 _TRANSLATED = IPv6Network("64:ff9b::/96")
-"""NAT64, RFC 6052: the last 32 bits are an IPv4 address. In 64:ff9b:1::/48, RFC 8215, their place
-depends on the network, so these addresses are rejected as not public."""
+"""NAT64, RFC 6052: the last 32 bits are an IPv4 address. In addresses of 64:ff9b:1::/48 (RFC 8215),
+the position of the IPv4 address depends on the network, so they are rejected as not public."""
 
 
 class AddressRejected(Exception):
@@ -34,13 +34,13 @@ class AddressRejected(Exception):
 
 
 class AddressRules:
-    """Rejects private, loopback, link-local, multicast and reserved addresses outside of some
-    networks, also where an IPv6 address contains an IPv4 address."""
+    """Rejects private, loopback, link-local, multicast and reserved addresses outside of the
+    allowed `networks`, also if an IPv6 address contains such an IPv4 address."""
 
     def __init__(self, networks: Sequence[Network] = ()) -> None:
         self._networks = networks
-        self._lookups: dict[tuple[str, int], asyncio.Future[_Found]] = {}
-        # Not the threads of the event loop: connections to PostgreSQL and Redis need those.
+        self._lookups: dict[tuple[str, int], asyncio.Future[_AddressInfo]] = {}
+        # Not the event loop's threads, which connections to PostgreSQL and Redis need.
         self._threads = ThreadPoolExecutor(LOOKUPS_MAX, thread_name_prefix="webhook-lookup")
 
     def allows(self, address: Address) -> bool:
@@ -61,8 +61,8 @@ class AddressRules:
             AddressRejected: one of them is not allowed.
             OSError: the host has none.
         """
-        found = await self._look_up(host, port)
-        addresses = list(dict.fromkeys(ip_address(str(one[4][0])) for one in found))
+        infos = await self._look_up(host, port)
+        addresses = list(dict.fromkeys(ip_address(str(info[4][0])) for info in infos))
         for address in addresses:
             if not self.allows(address):
                 raise AddressRejected(
@@ -71,9 +71,10 @@ class AddressRules:
                 )
         return addresses
 
-    async def _look_up(self, host: str, port: int) -> "_Found":
-        """Look up a host, once at a time. A lookup holds a thread for as long as the name server is
-        silent, also if the caller has given up, and all endpoints share few threads."""
+    async def _look_up(self, host: str, port: int) -> "_AddressInfo":
+        """Look up a host. Concurrent callers share one lookup, because all endpoints share few
+        threads, and a lookup occupies a thread until the name server answers, even if the caller
+        was cancelled."""
         key = (host, port)
         running = self._lookups.get(key)
         if running is None:
@@ -83,14 +84,14 @@ class AddressRules:
             running.add_done_callback(lambda done: self._end_lookup(key, done))
         return await asyncio.shield(running)
 
-    def _end_lookup(self, key: tuple[str, int], done: "asyncio.Future[_Found]") -> None:
+    def _end_lookup(self, key: tuple[str, int], done: "asyncio.Future[_AddressInfo]") -> None:
         del self._lookups[key]
         if not done.cancelled():
-            done.exception()  # retrieved: all callers may have given up
+            done.exception()  # mark it as retrieved, in case all callers were cancelled
 
 
 def _embedded_ipv4(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address leads to."""
+    """The IPv4 address that an IPv6 address contains, or None."""
     if isinstance(address, IPv4Address):
         return None
     if address in _TRANSLATED:

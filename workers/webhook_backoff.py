@@ -1,10 +1,10 @@
-"""Pauses of an endpoint that fails, so that only single attempts reach it."""
+"""Pauses for an endpoint that fails, with single attempts in between."""
 
 import random
 import time
 
 FAILURES_MAX = 10
-"""Failures in a row after which an endpoint is paused."""
+"""Failures in a row after which there are pauses between the attempts."""
 
 PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 60.0
 
@@ -19,17 +19,18 @@ class Backoff:
 
     def __init__(self) -> None:
         self._failures = 0
-        self._until = 0.0
+        self._paused_until = 0.0
 
     def allowed(self, limit: int, running: int) -> int:
-        """How many more attempts may begin now, of at most `limit` at once."""
+        """How many more attempts may begin now. `limit`: the maximum of concurrent attempts.
+        `running`: how many are running."""
         if self._failures < FAILURES_MAX:
             return limit - running
-        return int(running == 0 and time.monotonic() >= self._until)
+        return int(running == 0 and time.monotonic() >= self._paused_until)
 
     def record(self, *, succeeded: bool) -> None:
         """Count an attempt."""
         self._failures = 0 if succeeded else self._failures + 1
         if self._failures >= FAILURES_MAX:
             doubled = PAUSE_FIRST_S * 2.0 ** min(self._failures - FAILURES_MAX, 16)
-            self._until = time.monotonic() + jittered(min(PAUSE_MAX_S, doubled))
+            self._paused_until = time.monotonic() + jittered(min(PAUSE_MAX_S, doubled))

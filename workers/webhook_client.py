@@ -21,15 +21,15 @@ RESPONSE_BYTES_MAX = 64 * 1024
 """More of the body of a response is not read. Only its status matters."""
 
 CHUNK_BYTES_MIN = 1_024
-"""The bytes that a smaller chunk of a body counts as: 65,536 chunks of one byte took 0.75 s."""
+"""A smaller chunk of a body counts as this many bytes, because chunks cost time: 65,536 chunks of
+one byte took 0.75 s."""
 
 RECEIVED_BYTES_MAX = 4 * RESPONSE_BYTES_MAX
-"""The bytes of a response with its framing, and with the informational responses (100 to 199)
-before it, which nothing else limits."""
+"""Bytes received after a request: the response with its framing, and any informational responses
+(100 to 199) before it, which nothing else limits."""
 
 READ_BYTES = 8_192
-"""The bytes that are parsed in one turn of the event loop: up to 330 informational responses, 7
-ms."""
+"""Bytes parsed in one iteration of the event loop: up to 330 informational responses, 7 ms."""
 
 ADDRESSES_MAX = 4
 """Addresses of a host that one attempt tries."""
@@ -40,7 +40,7 @@ IDLE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The result of one request. `error`: why it has not succeeded."""
+    """The result of one request. `error`: the reason if it failed, else None."""
 
     status: int | None
     error: str | None
@@ -52,7 +52,7 @@ class Response:
 
 
 def check_url(url: str, *, allows_http: bool) -> None:
-    """Raise ValueError unless the URL can be that of an endpoint."""
+    """Raise ValueError if the URL is not allowed for an endpoint."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (allows_http and parts.scheme == "http"):
         raise ValueError("The URL must begin with https://. KITH_WEBHOOKS_HTTP=on allows http://.")
@@ -65,11 +65,13 @@ def check_url(url: str, *, allows_http: bool) -> None:
 
 
 class _BoundedStream(httpcore.AsyncNetworkStream):
-    """A connection that delivers a bounded number of bytes after each request, a few at a time."""
+    """A connection from which at most `RECEIVED_BYTES_MAX` bytes can be read after each write,
+    `READ_BYTES` at a time."""
 
     def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
         self._inner = inner
         self._left = RECEIVED_BYTES_MAX
+        """The bytes that may still be read."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         if self._left <= 0:
@@ -98,8 +100,8 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
 
 
 class _CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to addresses that the rules allow. The request keeps its host name, for the header
-    `Host`, and for the certificate."""
+    """Connects only to addresses that the rules allow. The request's host name is still used for
+    the header `Host` and to verify the certificate."""
 
     def __init__(self, rules: AddressRules) -> None:
         self._rules = rules
@@ -130,7 +132,7 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
 
 
 class WebhookClient(AbstractAsyncContextManager["WebhookClient"]):
-    """The connections to one endpoint. It follows no redirect, and uses no proxy."""
+    """The connections to one endpoint. Redirects are not followed, and no proxy is used."""
 
     def __init__(self, settings: WebhookSettings, connections_max: int) -> None:
         self._timeout_s = settings.times.timeout_ms / 1000
@@ -156,7 +158,7 @@ class WebhookClient(AbstractAsyncContextManager["WebhookClient"]):
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
         """Send one request. Its result is an error unless the status is 200 to 299."""
-        begun = time.monotonic()
+        began_at = time.monotonic()
         status, error = None, None
         try:
             check_url(url, allows_http=self._allows_http)
@@ -172,9 +174,10 @@ class WebhookClient(AbstractAsyncContextManager["WebhookClient"]):
             error = type(failed).__name__
         except (httpcore.NetworkError, httpcore.TimeoutException) as failed:
             error = f"{type(failed).__name__}: {failed}"
-        return Response(status, error, round((time.monotonic() - begun) * 1000))
+        return Response(status, error, round((time.monotonic() - began_at) * 1000))
 
     async def _status(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
+        """Send one request. Returns the status after reading the body, up to the limit."""
         size = 0
         async with self._pool.stream(
             "POST", url, headers=list(headers.items()), content=body

@@ -23,24 +23,24 @@ from workers.webhook_settings import WebhookSettings
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 16
-"""Requests to one endpoint at a time. One target has at most one of them."""
+REQUESTS_AT_ONCE = 16
+"""Concurrent requests to one endpoint, at most one for each target."""
 
-TARGETS = 100
-"""Targets whose next deliveries one statement reads."""
+TARGETS_AT_ONCE = 100
+"""Targets whose next deliveries are read by one statement."""
 
-CHAIN = 10
-"""Deliveries of one target that are sent one after the other before they are recorded. So many are
-sent again if the process dies."""
+CHAIN_MAX = 10
+"""Deliveries of one target that are sent one after the other and then recorded together. If the
+process dies before, they are sent again."""
 
 POLL_S = 0.2
-"""How often new deliveries are looked for."""
+"""Interval of the search for new deliveries."""
 
 PAUSE_S = 1.0
-"""After PostgreSQL was unavailable."""
+"""Pause after PostgreSQL was unavailable."""
 
 STOP_S = 2.0
-"""How long requests that are being sent may take when the process stops."""
+"""How long running requests may take when the process stops."""
 
 _attempts = Counter(
     "kith_webhook_attempts",
@@ -60,8 +60,11 @@ _RESULTS = {
 
 
 class EndpointSender:
-    """The deliveries of one endpoint. `endpoint` is replaced when it has changed; `is_held` says
-    whether this process may deliver."""
+    """Sends the deliveries of one endpoint. The caller replaces `endpoint` when it has changed.
+    `is_claimed` returns whether this process may deliver now.
+
+    A chain is a task that sends the next deliveries of one target in order.
+    """
 
     def __init__(
         self,
@@ -70,25 +73,25 @@ class EndpointSender:
         deliveries: WebhookDeliveries,
         settings: WebhookSettings,
         space: str,
-        is_held: Callable[[], bool],
+        is_claimed: Callable[[], bool],
     ) -> None:
         self.endpoint = endpoint
         self._endpoints = endpoints
         self._deliveries = deliveries
         self._settings = settings
         self._space = space
-        self._is_held = is_held
+        self._is_claimed = is_claimed
         self._box = SecretBox(settings.encryption_keys)
         self._backoff = Backoff()
         self._chains: dict[UserId, asyncio.Task[None]] = {}
         self._after = NO_USER
-        """The target that was read last."""
+        """The target whose deliveries were read last. The next search begins after it."""
         self._is_failing = endpoint.failing_since is not None
 
     async def run(self) -> None:
-        """Deliver until cancelled. What takes longer than `STOP_S` then is sent again by the next
-        process."""
-        async with WebhookClient(self._settings, AT_ONCE) as client:
+        """Deliver until cancelled. Running requests then have `STOP_S`; after that they are
+        cancelled, and another process sends them again."""
+        async with WebhookClient(self._settings, REQUESTS_AT_ONCE) as client:
             try:
                 while True:
                     try:
@@ -101,8 +104,8 @@ class EndpointSender:
                 await self._end_chains()
 
     async def _end_chains(self) -> None:
-        """Let each chain record the request that it is sending, and send no other one."""
-        self._is_held = lambda: False
+        """Let each chain complete and record its running request, without sending others."""
+        self._is_claimed = lambda: False
         chains = list(self._chains.values())
         if chains:
             await asyncio.wait(chains, timeout=STOP_S)
@@ -111,7 +114,8 @@ class EndpointSender:
         await asyncio.gather(*chains, return_exceptions=True)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait for some seconds, or until a chain ends, whose target may have more deliveries."""
+        """Wait for some seconds, or until a chain ends, because its target may have more
+        deliveries."""
         if self._chains:
             chains = self._chains.values()
             await asyncio.wait(chains, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -119,21 +123,25 @@ class EndpointSender:
             await asyncio.sleep(seconds)
 
     async def _begin_chains(self, client: WebhookClient) -> bool:
-        """Begin chains of the next targets. Returns whether to look for more immediately."""
-        free = self._backoff.allowed(AT_ONCE, len(self._chains))
-        if free <= 0 or not self._is_held():
+        """Begin chains for the next targets. Returns whether to look for more immediately."""
+        free_slots = self._backoff.allowed(REQUESTS_AT_ONCE, len(self._chains))
+        if free_slots <= 0 or not self._is_claimed():
             return False
-        busy = set(self._chains)  # a chain that ends meanwhile has sent what is read here
-        heads = await self._deliveries.heads(self.endpoint.name, self._after, TARGETS, CHAIN)
+        # Read before the statement: if a chain ends meanwhile, the statement may return deliveries
+        # that the chain has sent.
+        busy = set(self._chains)
+        heads = await self._deliveries.heads(
+            self.endpoint.name, self._after, TARGETS_AT_ONCE, CHAIN_MAX
+        )
         for target, deliveries in heads.items():
             self._after = target
             if target in busy or not deliveries[0].is_due:
                 continue
             self._chains[target] = asyncio.create_task(self._chain(client, target, deliveries))
-            free -= 1
-            if free == 0:
+            free_slots -= 1
+            if free_slots == 0:
                 return True
-        is_end = len(heads) < TARGETS
+        is_end = len(heads) < TARGETS_AT_ONCE
         if is_end:
             self._after = NO_USER
         return not is_end
@@ -141,7 +149,7 @@ class EndpointSender:
     async def _chain(
         self, client: WebhookClient, target: UserId, deliveries: Sequence[Delivery]
     ) -> None:
-        """Send the deliveries of one target until one fails, and record what has been sent."""
+        """Send the deliveries of one target until one fails, then record the attempts."""
         sent: list[Attempt] = []
         unwanted: list[DeliveryKey] = []
         try:
@@ -149,7 +157,7 @@ class EndpointSender:
                 if webhook_type(delivery.event) not in self.endpoint.types:
                     unwanted.append(delivery.key)
                     continue
-                if not self._is_held():
+                if not self._is_claimed():
                     break
                 sent.append(await self._attempt(client, delivery))
                 if not sent[-1].succeeded:
@@ -205,13 +213,13 @@ class EndpointSender:
                 log.error("delivery %d of webhook %s was parked", key.id, name)
         last = sent[-1]
         if last.error is not None:
-            await self._note_failure(last.error)
+            await self._record_failure(last.error)
         elif self._is_failing:
             await self._endpoints.succeeded(name)
             self._is_failing = False
 
-    async def _note_failure(self, error: str) -> None:
+    async def _record_failure(self, error: str) -> None:
         name, times = self.endpoint.name, self._settings.times
         self._is_failing = True
         if await self._endpoints.failed(name, error, times.disabled_s):
-            log.error("webhook %s is disabled: every delivery has failed for long: %s", name, error)
+            log.error("webhook %s is disabled, because all deliveries have failed: %s", name, error)

@@ -21,7 +21,7 @@ USER_AGENT = "Kith-Webhooks/1"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An event as an endpoint receives it. All attempts have the same body."""
+    """An event as an endpoint receives it. The body is the same in all attempts."""
 
     id: str
     type: str
@@ -29,7 +29,7 @@ class Message:
 
 
 def message_of(event: Event | BulkEnd, space: str) -> Message:
-    """The message of an event that has a type."""
+    """The message of an event for which `webhook_type` is not None."""
     if isinstance(event, BulkEnd):
         operation = {name: text for name, text in event._asdict().items() if name != "id"}
         name = BulkEventType.BULK_OPERATION_ENDED.value
@@ -42,7 +42,7 @@ def message_of(event: Event | BulkEnd, space: str) -> Message:
 
 
 def trial(event_id: str, space: str) -> Message:
-    """The message of a test: without a change."""
+    """The message of `kith webhooks test`, without a change."""
     return _message(event_id, TEST, space, None)
 
 

@@ -11,11 +11,11 @@ class WebhookTimes:
     """How long deliveries are tried and kept."""
 
     timeout_ms: int = 10_000
-    """For one attempt: name resolution, connection, request and response together."""
+    """Timeout of one attempt: name resolution, connection, request and response together."""
     retried_s: int = 86_400
-    """Afterwards a delivery that has failed is parked."""
+    """How long a delivery is retried. Then it is parked."""
     disabled_s: int = 3 * 86_400
-    """An endpoint is disabled when every attempt for so long has failed."""
+    """An endpoint is disabled after all attempts have failed for this long."""
     kept_s: int = 7 * 86_400
     """How long deliveries are kept after they ended."""
     retry_first_s: float = 5.0
@@ -28,7 +28,7 @@ class WebhookSettings:
     """The settings of the webhooks of one space."""
 
     encryption_keys: Sequence[str] = field(default=(), repr=False)
-    """Keys that encrypt the secrets of endpoints. Without any, nothing is delivered."""
+    """Keys that encrypt the secrets of endpoints. Without keys, nothing is delivered."""
     networks: Sequence[Network] = ()
     """Networks of private addresses that are allowed."""
     allows_http: bool = False

@@ -1,4 +1,4 @@
-"""Delivers the webhooks of one space: one process at a time holds each endpoint."""
+"""Delivers the webhooks of one space. Each endpoint is claimed by one process at a time."""
 
 import asyncio
 import logging
@@ -18,19 +18,20 @@ from workers.webhook_settings import WebhookSettings
 log = logging.getLogger(__name__)
 
 CLAIM_S = 1.0
-"""How often endpoints are read and claimed: how soon their changes have an effect."""
+"""Interval at which endpoints are read and claimed, so that changes of endpoints have an effect."""
 
 LEASE_S = 10.0
-"""How long an endpoint is held after a claim: how long it waits if its process is killed."""
+"""How long a claim of an endpoint lasts. If the process is killed, no other process delivers to the
+endpoint until then."""
 
-MARGIN_S = 2.0
-"""The time before the end of the lease in which nothing more is sent."""
+LEASE_MARGIN_S = 2.0
+"""Time before the end of a claim in which no request is begun."""
 
 PARKED_MAX = 5_000
-"""Deliveries of an endpoint that are parked between two claims."""
+"""Deliveries of one endpoint that are parked after each claim."""
 
 STOP_S = 2.0
-"""How long the release may take at the end."""
+"""How long releasing the claims may take at the end."""
 
 
 class WebhookSender:
@@ -42,7 +43,7 @@ class WebhookSender:
         self._settings = settings
         self._space = space
         self._process = uuid4()
-        self._held_until = 0.0
+        self._claimed_until = 0.0
         self._senders: dict[str, tuple[EndpointSender, asyncio.Task[None]]] = {}
         self._has_warned = False
 
@@ -58,22 +59,26 @@ class WebhookSender:
                     log.exception("the webhooks of space %s are claimed again later", self._space)
                 await asyncio.sleep(CLAIM_S)
         finally:
-            await self._end(list(self._senders))
+            await self._end_senders(list(self._senders))
             with suppress(Unavailable, TimeoutError):
                 async with asyncio.timeout(STOP_S):
                     await self._endpoints.release(self._process)
 
     async def _claim(self) -> None:
+        """Claim the active endpoints that no other process has claimed, and start, change and end
+        their senders."""
         present = await self._endpoints.all()
-        active = {name for name, one in present.items() if one.state is EndpointState.ACTIVE}
+        active = {
+            name for name, endpoint in present.items() if endpoint.state is EndpointState.ACTIVE
+        }
         if not self._can_sign(active):
             return
-        begun = monotonic()
-        held = await self._endpoints.claim(self._process, LEASE_S) if active else set()
-        self._held_until = begun + LEASE_S - MARGIN_S
+        began_at = monotonic()
+        claimed = await self._endpoints.claim(self._process, LEASE_S) if active else set()
+        self._claimed_until = began_at + LEASE_S - LEASE_MARGIN_S
         ended = [name for name, (_, task) in self._senders.items() if task.done()]
-        await self._end([*ended, *(self._senders.keys() - held)])
-        for name in held & present.keys():
+        await self._end_senders([*ended, *(self._senders.keys() - claimed)])
+        for name in claimed & present.keys():
             self._start_or_change(present[name])
         for name in present:
             await self._park_overdue(present[name])
@@ -97,12 +102,13 @@ class WebhookSender:
             self._deliveries,
             self._settings,
             self._space,
-            lambda: monotonic() < self._held_until,
+            lambda: monotonic() < self._claimed_until,
         )
         self._senders[endpoint.name] = (sender, asyncio.create_task(sender.run()))
 
     async def _park_overdue(self, endpoint: Endpoint) -> None:
-        """Park what waits for an endpoint that is disabled, or for too long for one that fails."""
+        """Park the waiting deliveries of a disabled endpoint, and deliveries that have waited too
+        long for a failing endpoint."""
         name, retried_s = endpoint.name, self._settings.times.retried_s
         if endpoint.state is EndpointState.DISABLED:
             reason = "the endpoint is disabled"
@@ -111,7 +117,7 @@ class WebhookSender:
             reason = "the endpoint has failed for long"
             await self._deliveries.park_overdue(name, retried_s, reason, PARKED_MAX)
 
-    async def _end(self, names: list[str]) -> None:
+    async def _end_senders(self, names: list[str]) -> None:
         tasks = [self._senders.pop(name)[1] for name in dict.fromkeys(names)]
         for task in tasks:
             task.cancel()
@@ -122,8 +128,8 @@ class WebhookSender:
 
 @asynccontextmanager
 async def delivering(stores: Stores, settings: WebhookSettings, space: str) -> AsyncIterator[None]:
-    """A block in which this process delivers the webhooks of a space, as far as no other one
-    does."""
+    """Deliver the webhooks of a space during the block, to endpoints that no other process has
+    claimed."""
     sender = WebhookSender(stores.jobs.webhooks, settings, space)
     task = asyncio.create_task(sender.run())
     try:
@@ -135,14 +141,14 @@ async def delivering(stores: Stores, settings: WebhookSettings, space: str) -> A
 
 
 async def purge_webhooks(webhooks: Webhooks, kept_s: float, limit: int) -> int:
-    """Delete deliveries after their retention, about `limit` at most for each endpoint. Returns how
-    many.
+    """Delete deliveries that have ended more than `kept_s` ago, about `limit` at most for each
+    endpoint. Returns how many.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    gone = 0
+    deleted = 0
     for name, endpoint in (await webhooks.endpoints.all()).items():
         is_paused = endpoint.state is EndpointState.PAUSED
-        gone += await webhooks.deliveries.purge(name, kept_s, limit, is_paused=is_paused)
-    return gone + await webhooks.deliveries.purge_orphans(limit)
+        deleted += await webhooks.deliveries.purge(name, kept_s, limit, is_paused=is_paused)
+    return deleted + await webhooks.deliveries.purge_orphans(limit)

@@ -1,7 +1,7 @@
 """Compares cached values with the rows.
 
-Writes go on meanwhile, so values that differ are read again. A value that still differs is wrong if
-its user has no pending changes.
+Because of concurrent writes, values that differ are compared again. A value that still differs is
+wrong if its user has no pending changes.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from storage.redis.wire import UNLINK, Reply
 from storage.settings import StorageSettings
 
 BATCH = 100
-AGAIN_S = 0.2
-"""A change between the two reads reaches the caches well within this time."""
+RECHECK_S = 0.2
+"""Pause before the second comparison. Changes reach the caches well within this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Audited:
 
 
 class CacheAudit:
-    """Audits one space. Own writes are not compared, because they live for seconds only."""
+    """Audits one space. Cached pending writes are not compared, because they expire in seconds."""
 
     def __init__(
         self,
@@ -49,36 +49,40 @@ class CacheAudit:
         self._keys = Keys(settings.space)
         self._progress = progress
         self._tables = tables
-        self._relations_most = settings.cache.relations_max
-        self._list_most = settings.cache.list_max
+        self._relations_max = settings.cache.relations_max
+        self._list_max = settings.cache.list_max
 
     async def batches(self) -> AsyncIterator[Audited]:
         """Compare all keys of the space, a batch at a time, in bounded memory."""
         async for names in self._redis.scan(self._keys.pattern, BATCH):
             by_kind: dict[str, list[UserId]] = {}
             for name in names:
-                if (key := parsed(name.decode())) and key[0] in self._readers:
+                if (key := parsed(name.decode())) and key[0] in self._comparisons:
                     by_kind.setdefault(key[0], []).append(key[1])
             for what, users in by_kind.items():
-                yield Audited(len(users), await self._wrong(what, users))
+                yield Audited(len(users), await self._wrong_keys(what, users))
 
     async def delete(self, keys: Sequence[str]) -> None:
         """Delete wrong values; the next reader fills them from the rows."""
         await self._redis.pipe([(UNLINK, key) for key in keys])
 
-    async def _wrong(self, what: str, users: Sequence[UserId]) -> list[str]:
-        read = self._readers[what]
-        differing = await read(users)
+    async def _wrong_keys(self, what: str, users: Sequence[UserId]) -> list[str]:
+        """The keys of one kind with wrong values. `what`: the kind, as in keys."""
+        differing_keys_of = self._comparisons[what]
+        differing = await differing_keys_of(users)
         if differing:
-            await asyncio.sleep(AGAIN_S)
-            differing = await read(list(differing))
+            await asyncio.sleep(RECHECK_S)
+            differing = await differing_keys_of(list(differing))
         unacknowledged = (
             await self._progress.unacknowledged(differing.keys()) if differing else set()
         )
         return [key for user, key in differing.items() if user not in unacknowledged]
 
     @property
-    def _readers(self) -> Mapping[str, Callable[[Sequence[UserId]], Awaitable[dict[UserId, str]]]]:
+    def _comparisons(
+        self,
+    ) -> Mapping[str, Callable[[Sequence[UserId]], Awaitable[dict[UserId, str]]]]:
+        """For each kind of keys, a function that returns the keys whose values differ, by user."""
         return {
             "rel": self._relations_differ,
             "profile": self._profiles_differ,
@@ -89,7 +93,7 @@ class CacheAudit:
         }
 
     async def _relations_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._tables.relations.get_many(users, self._relations_most)
+        rows = await self._tables.relations.get_many(users, self._relations_max)
 
         def differs(user: UserId, reply: Reply) -> bool:
             expected = relations_of_hash(relation_fields(rows[user]))
@@ -106,7 +110,7 @@ class CacheAudit:
         return await self._differing(users, self._keys.profile, "GET", differs)
 
     async def _lists_differ(self, kind: ListKind, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._tables.lists.pages(kind, users, Window(self._list_most), None)
+        rows = await self._tables.lists.pages(kind, users, Window(self._list_max), None)
 
         def differs(user: UserId, reply: Reply) -> bool:
             return bool(reply != page_value(rows[user]))
@@ -132,6 +136,7 @@ class CacheAudit:
         command: str,
         differs: Callable[[UserId, Reply], bool],
     ) -> dict[UserId, str]:
+        """Read the users' values with `command`. Returns the keys for which `differs` is true."""
         replies = await self._redis.pipe([(command, key_of(user)) for user in users])
         return {
             user: key_of(user)

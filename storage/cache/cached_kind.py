@@ -15,20 +15,20 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 Load = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, T]]]
-"""Reads one value for each of some users."""
+"""Reads a value for each of these users."""
 
 
 class Staleness(Enum):
-    """How a cached value follows its rows. A lease protects each fill from writes meanwhile."""
+    """How a cached value is kept current. A lease protects each fill from concurrent writes."""
 
     UPDATED = auto()
     """A hash: writes and the drain update its fields in place, by version."""
     DELETED = auto()
     """Writes and the drain delete it."""
     CLOSED = auto()
-    """The same; and while an account changes, nobody can fill it."""
+    """As DELETED; and while an account changes, no reader can fill it."""
     ACKNOWLEDGED = auto()
-    """Writes delete it, and the drain does when it has acknowledged them."""
+    """Writes delete it, and the drain deletes it again after acknowledging them."""
 
 
 @dataclass(frozen=True)  # no slots: typing sets an attribute on generic instances
@@ -44,11 +44,11 @@ class CachedKind(Generic[V]):
     """Reads the values to cache from the tables, the same for every viewer."""
     staleness: Staleness
     at_once: int = 1_000
-    """How many values are loaded and cached together: few enough for a lease, and for the event
-    loop to do other work meanwhile."""
+    """How many values are loaded and cached together: few enough to end before the lease, and for
+    the event loop to do other work meanwhile."""
     closed_with: str | None = None
-    """The prefix of another kind: nobody can fill a user's value while the value of that kind is
-    closed."""
+    """The prefix of another kind. While a user's value of that kind is closed, the value of this
+    kind cannot be filled either. None: it has closings of its own."""
 
     def key(self, user: UserId) -> str:
         return key_of(self.prefix, user)

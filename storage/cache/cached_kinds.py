@@ -24,8 +24,8 @@ PROFILE_TTL_S = ACCOUNTS_CACHED_S
 long."""
 
 PENDING_TTL_S = 5
-"""A write is pending for milliseconds, and its acknowledgement deletes the value. This covers lost
-deletions."""
+"""Short, for the case that a deletion is lost. A write is pending for milliseconds, and its
+acknowledgement deletes the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class CachedKinds:
     """The kinds of cached values of one space."""
 
     relations: CachedKind[UserRelations]
-    """All relations of a user, in a hash. A whale's holds only the direction
-    that has few enough edges."""
+    """All relations of a user, in a hash. A whale's hash holds only the direction that has few
+    enough edges."""
     lists: Mapping[ListKind, CachedKind[Page]]
     """The newest entries of the user's lists of followings, followers and friends."""
     profile: CachedKind[Profile]

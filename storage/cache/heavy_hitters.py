@@ -9,9 +9,10 @@ from graph.edge import UserId
 class HeavyHitters:
     """Counts requests exactly, in windows, for up to `users_max` users.
 
-    A window ends after `window_s`, or when the next users might exceed `users_max`; then all counts
-    restart. So a user with 2 x `often` - 1 requests within less than `window_s` and among no more
-    than `users_max` requests is always found: at most one window ends between them.
+    A window ends after `window_s`, or when the next users might exceed `users_max`. Then all counts
+    restart. A user is hot after `often` requests in one window. So a user with 2 x `often` - 1
+    requests within less than `window_s` and among no more than `users_max` requests is always
+    found, because at most one window ends between these requests.
     """
 
     def __init__(
@@ -25,23 +26,23 @@ class HeavyHitters:
         self._users_max = users_max
         self._window_s = window_s
         self._clock = clock
-        self._ends = 0.0
-        self._asked: dict[UserId, int] = {}
+        self._window_end = 0.0
+        self._counts: dict[UserId, int] = {}
 
     def __len__(self) -> int:
-        return len(self._asked)
+        return len(self._counts)
 
     def count(self, users: Sequence[UserId]) -> list[UserId]:
         """Count one request for each user. Returns those that have become hot; their counts
         restart."""
-        asked, now = self._asked, self._clock()
-        if now >= self._ends or len(asked) + len(users) > self._users_max:
-            asked.clear()
-            self._ends = now + self._window_s
+        counts, now = self._counts, self._clock()
+        if now >= self._window_end or len(counts) + len(users) > self._users_max:
+            counts.clear()
+            self._window_end = now + self._window_s
         hot, often = [], self._often
         for user in users:
-            times = asked[user] = asked.get(user, 0) + 1
+            times = counts[user] = counts.get(user, 0) + 1
             if times >= often:
                 hot.append(user)
-                del asked[user]
+                del counts[user]
         return hot

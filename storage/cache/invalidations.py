@@ -1,8 +1,8 @@
 """Receives the server's invalidation messages (RESP3 client-side caching).
 
-One connection carries the tracked reads, their invalidation messages, and the reads of pending own
-writes. They arrive in order, so a reader of a reply has received every earlier invalidation, and a
-lost message implies a lost connection.
+One connection carries the tracked reads, their invalidation messages, and the reads of viewers'
+pending writes. They arrive in order: when a reply arrives, every earlier invalidation has arrived,
+and a message is lost only if the connection is lost.
 """
 
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ class Invalidations:
 
     @property
     def count(self) -> int:
-        """A number that grows with every invalidation."""
+        """A number that every invalidation and every loss of the connection increases."""
         return self.received + self.connections_lost
 
     def register(self, name: str, copies: Copies) -> None:
-        """Register the cache of the keys of one kind of value."""
+        """Register the local cache of one kind of value. `name`: the kind, as in keys."""
         self._copies[name] = copies
 
     def pushed(self, message: Reply) -> None:

@@ -41,23 +41,24 @@ class Leases:
     async def take(self, keys: Sequence[str]) -> dict[str, str]:
         """Take the leases that are free. Returns the token of each key whose lease was taken.
 
-        While a slot migrates, a cluster may run the command twice. The second run finds our own
-        token, so the holders of the leases that seem taken are read and compared.
+        While a slot migrates, the cluster client may send a command twice. The second time, the
+        lease has this reader's own token already. So the tokens of the leases that seem taken are
+        read and compared.
         """
         tokens = {key: token() for key in keys}
         replies = await self._redis.pipe(
             [("SET", lease(key), mine, "NX", "PX", self._lease_ms) for key, mine in tokens.items()]
         )
-        free = [key for key, taken in zip(keys, replies, strict=True) if taken]
-        if len(free) < len(keys):
-            rest = [key for key, taken in zip(keys, replies, strict=True) if not taken]
-            (holders,) = await self._redis.pipe([(MGET, *map(lease, rest))])
-            free += [
+        taken = [key for key, was_free in zip(keys, replies, strict=True) if was_free]
+        if len(taken) < len(keys):
+            others = [key for key, was_free in zip(keys, replies, strict=True) if not was_free]
+            (holders,) = await self._redis.pipe([(MGET, *map(lease, others))])
+            taken += [
                 key
-                for key, holder in zip(rest, holders, strict=True)
+                for key, holder in zip(others, holders, strict=True)
                 if holder == tokens[key].encode()
             ]
-        return {key: tokens[key] for key in free}
+        return {key: tokens[key] for key in taken}
 
     async def wait(self) -> None:
         """Wait about as long as a fill takes."""
@@ -66,16 +67,16 @@ class Leases:
 
 
 def spread(ttl_s: int) -> int:
-    """`ttl_s` in milliseconds, less up to a tenth at random, so that keys filled together expire
-    apart."""
+    """`ttl_s` in milliseconds, reduced at random by up to a tenth, so that keys filled together
+    expire at different times."""
     return int(ttl_s * random.uniform(900, 1000))
 
 
 def close_commands(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
-    """Commands that delete values and forbid filling them, for `for_ms` or until `open_commands`
-    are run.
+    """Commands that delete values and prevent readers from filling them, until the commands of
+    `open_commands` run, for `for_ms` at most.
 
-    `by`: the closer's token. Several writers may close a key; each opens only its own closing.
+    `by`: the writer's token. Several writers may close a key; each removes only its own closing.
     """
     return [
         command
@@ -85,15 +86,15 @@ def close_commands(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
 
 
 def open_commands(keys: Iterable[str], by: str) -> list[Command]:
-    """Commands that let readers fill these keys again, unless another writer has closed them
-    too."""
+    """Commands that remove a writer's closings, so that readers can fill these keys again, unless
+    another writer has closed them too."""
     return [("HDEL", closing(key), by) for key in keys]
 
 
 def delete_commands(keys: Iterable[str]) -> list[Command]:
     """Commands that delete values with their leases, so that no earlier read can fill them.
 
-    The lease comes first in the list: while a slot migrates, the keys are deleted one by one.
+    The lease comes before the value, because while a slot migrates, keys are deleted one by one.
     """
     return [(UNLINK, lease(key), key) for key in keys]
 
@@ -104,7 +105,7 @@ async def invalidate(
     """Delete stale values. If a server is unavailable, record pending invalidations instead.
     Returns whether all were deleted.
 
-    `closed_by`: the token of a closing to end. If its server is unavailable, the closing expires.
+    `closed_by`: the token of the closings to remove. If a server is unavailable, they expire.
     """
     commands = [*delete_commands(keys), *(open_commands(keys, closed_by) if closed_by else ())]
     unavailable = keys
@@ -119,8 +120,8 @@ async def invalidate(
 
 
 CLOSED_MS = 10_000
-"""Longer than any write takes. If the writer dies, the closing expires and no stale value was
-filled."""
+"""How long a closing lasts: longer than any write takes. If the writer dies, the closing expires,
+and no stale value was filled before."""
 
 
 delayed_writes = Counter(
@@ -132,7 +133,7 @@ delayed_edges, delayed_accounts = map(delayed_writes.labels, ("edges", "accounts
 
 
 class Closing:
-    """A write to closed keys."""
+    """The state of a write in `closed_while_written`."""
 
     is_delayed = False
     """After the write: whether readers may not see it yet, because a cache could not be updated."""
@@ -144,7 +145,7 @@ async def closed_while_written(
 ) -> AsyncIterator[Closing]:
     """Keep these keys closed during the block, and delete their values at its end.
 
-    It deletes them after an error too: the block's write may have been committed.
+    They are deleted after an error too, because the block's write may have been committed.
 
     Raises:
         Unavailable: the keys cannot be closed, and `must_close`.

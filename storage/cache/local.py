@@ -1,9 +1,9 @@
 """The local cache: values of hot users, in this process.
 
-The server reports changes of the copied keys, so a copy is dropped soon after its value changes. A
-reader who must not miss a change asks the server whether the viewer has pending writes, on the
-connection that carries the reports: the reply follows the reports of all acknowledged writes. So if
-no write is pending, the copies are as new as Redis.
+Redis sends invalidations of the copied keys, so a copy is dropped soon after its value changes. A
+read that must not miss a change asks Redis whether the viewer has pending writes, on the connection
+that carries the invalidations: the reply follows those of all acknowledged writes. So if no write
+is pending, the copies are as new as Redis.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from graph.profile import Profile
 from graph.relation import STRANGERS, RelationColumn, column_of
 from storage.cache import read_counts
 from storage.cache.codec.pending import NO_PENDING_WRITES
-from storage.cache.codec.profiles import profiles_held
+from storage.cache.codec.profiles import profiles_by_user
 from storage.cache.invalidations import Invalidations
 from storage.cache.local_copies import Bounds, LocalCopies
 from storage.cache.local_reads import (
@@ -39,11 +39,12 @@ from storage.redis.wire import MGET, Command, Preformatted
 from storage.settings import StorageSettings
 
 RETRY_FACTOR = 20
-"""The pause after a failure, as a multiple of that of the caches' connection: the caches answer
-meanwhile."""
+"""The pause of the connection after a failure, as a multiple of the pause of the connection to the
+caches. Long, because Redis answers without the local cache."""
 
 OWNERS_MAX = 4
-"""Pages with profiles are not looked up for more owners: they are hardly ever all hot."""
+"""If a read of pages and of other values has more owners, the local cache is not searched, because
+the owners are hardly ever all hot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +71,31 @@ class LocalCache:
             ),
             RETRY_FACTOR * settings.connections.redis_retry_after_s,
         )
-        keys, half = self._keys, settings.local.bytes_max // 2
-        small = _bounds(settings, half // (1 + len(ListKind)))
+        keys, half_bytes = self._keys, settings.local.bytes_max // 2
+        bounds = _bounds(settings, half_bytes // (1 + len(ListKind)))
         self._relations: LocalCopies[RelationsByUser] = LocalCopies(
-            relations_reader(redis, keys), _bounds(settings, half)
+            relations_reader(redis, keys), _bounds(settings, half_bytes)
         )
-        self._profiles: LocalCopies[Profile] = LocalCopies(profiles_reader(redis, keys), small)
+        self._profiles: LocalCopies[Profile] = LocalCopies(profiles_reader(redis, keys), bounds)
         self._heads: dict[ListKind, LocalCopies[Page]] = {
-            kind: LocalCopies(heads_reader(redis, keys, kind), small) for kind in ListKind
+            kind: LocalCopies(heads_reader(redis, keys, kind), bounds) for kind in ListKind
         }
         for name, copies in self._all.items():
             self.invalidations.register(name, copies)
 
     def held(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> list[Any] | None:
-        """The answers in the copies; None if a part is missing.
+        """The answers in the copies; None if a part is missing, because reading the missing part
+        from Redis takes as many round trips as reading everything.
 
-        A partial answer would cost the round trips of both ways. Only beside pages, the profiles of
-        other users than the owners may be missing: `confirmed` reads them.
+        Exception: if there is a request for pages, profiles of users other than the pages' owners
+        may be missing. `confirmed` reads them.
         """
-        found: list[Any] = []
+        answers: list[Any] = []
         owners: Sequence[UserId] | None = None
         for request in requests:
             answer: Any
             if isinstance(request, RelationsOf):
-                answer = self._columns(request, viewer)
+                answer = self._relation_columns(request, viewer)
             elif isinstance(request, PagesOf):
                 owners = request.owners
                 is_alone = len(requests) == 1
@@ -107,28 +109,30 @@ class LocalCache:
                 answer = self._accounts(request.users)
             if answer is None:
                 return None
-            found.append(answer)
-        return found
+            answers.append(answer)
+        return answers
 
     async def confirmed(
         self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]], held: list[Any]
     ) -> list[Any] | None:
-        """The answers, if the viewer may rely on the copies: at once, or after a round trip."""
-        found: list[Any] | None = held
+        """The answers, or None if the copies may lack the viewer's own writes. Takes a round trip
+        unless the requests allow older copies. `held`: the result of `held`."""
+        answers: list[Any] | None = held
         if _needs_confirmation(viewer, requests):
             count = self.invalidations.count
-            profiles = await self._confirm(viewer, self._not_held(requests))
+            profiles = await self._confirm(viewer, self._users_without_profile(requests))
             if profiles is None:
                 return None
             if self.invalidations.count != count:
-                found = self.held(viewer, requests)  # without what was invalidated meanwhile
-            found = None if found is None else _merged(requests, found, profiles)
-        if found is not None:
+                answers = self.held(viewer, requests)  # without copies invalidated meanwhile
+            answers = None if answers is None else _merged(requests, answers, profiles)
+        if answers is not None:
             self._count_hits(requests)
-        return found
+        return answers
 
     def missed(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> None:
-        """Count requests that the copies have not answered. Redis holds their values now."""
+        """Count requests that the copies did not answer, and begin to copy the values of users who
+        have become hot. Redis holds these values now."""
         is_alone = len(requests) == 1
         for request in requests:
             if isinstance(request, PagesOf) and not is_alone and len(request.owners) > OWNERS_MAX:
@@ -138,7 +142,7 @@ class LocalCache:
                 if not _involves(request, viewer):
                     self._relations.answered(0, [check.user for check in request.checks])
             elif isinstance(request, PagesOf):
-                # Heads help only with the profiles of their owners.
+                # Beside other requests, heads are of use only if their owners' profiles are copied.
                 if is_alone or self._profiles.may_hold(request.owners):
                     self._heads[request.kind].answered(0, request.owners)
             elif isinstance(request, ProfilesOf | AccountsOf):
@@ -174,26 +178,28 @@ class LocalCache:
         heads = {LISTS[kind]: copies for kind, copies in self._heads.items()}
         return {"rel": self._relations, "profile": self._profiles, **heads}
 
-    def _columns(self, request: RelationsOf, viewer: UserId | None) -> list[RelationColumn] | None:
-        known = [self._relations.get(check.user) for check in request.checks]
-        if None in known or _involves(request, viewer):
+    def _relation_columns(
+        self, request: RelationsOf, viewer: UserId | None
+    ) -> list[RelationColumn] | None:
+        copies = [self._relations.get(check.user) for check in request.checks]
+        if None in copies or _involves(request, viewer):
             return None
         return [
             column_of(list(map(relations.get, check.others, repeat(STRANGERS))))
-            for check, relations in zip(request.checks, known, strict=True)
+            for check, relations in zip(request.checks, copies, strict=True)
             if relations is not None
         ]
 
     def _pages(self, request: PagesOf) -> dict[UserId, Page] | None:
         heads = self._heads[request.kind].held(request.owners)
-        found: dict[UserId, Page] = {}
+        pages: dict[UserId, Page] = {}
         for owner in request.owners:
             head = heads.get(owner)
             page = None if head is None else page_of_head(request.window, head)
             if page is None:
                 return None
-            found[owner] = page
-        return found
+            pages[owner] = page
+        return pages
 
     def _accounts(self, users: Sequence[UserId]) -> dict[UserId, Account] | None:
         profiles = self._profiles.held(users)
@@ -201,7 +207,7 @@ class LocalCache:
             return None
         return {user: profile.account for user, profile in profiles.items()}
 
-    def _not_held(self, requests: Sequence[ReadRequest[Any]]) -> list[UserId]:
+    def _users_without_profile(self, requests: Sequence[ReadRequest[Any]]) -> list[UserId]:
         return [
             user
             for request in requests
@@ -213,8 +219,8 @@ class LocalCache:
     async def _confirm(
         self, viewer: UserId | None, others: Sequence[UserId]
     ) -> Mapping[UserId, Profile] | None:
-        """The cached profiles of `others`. None if the viewer has pending writes, or if it is not
-        known: the key is missing, or Redis is unavailable."""
+        """The profiles of `others` in Redis. None if the viewer has pending writes, or may have
+        some, because their key is missing or Redis is unavailable."""
         # An anonymous reader has no writes.
         pending_read: Command = ("PING",) if viewer is None else ("GET", self._keys.pending(viewer))
         reads = [Preformatted((MGET, *self._keys.all_profiles(others)))] if others else []
@@ -224,7 +230,7 @@ class LocalCache:
             return None
         if viewer is not None and pending != NO_PENDING_WRITES:
             return None
-        return profiles_held(others, values[0]) if others else {}
+        return profiles_by_user(others, values[0]) if others else {}
 
     def _count_hits(self, requests: Sequence[ReadRequest[Any]]) -> None:
         for request in requests:
@@ -244,8 +250,8 @@ class LocalCache:
 
 
 def _needs_confirmation(viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> bool:
-    """Whether the copies must be as new as Redis. Accounts are for every viewer, so that privacy
-    changes apply immediately."""
+    """Whether the copies must be as new as Redis. Accounts must be, for every viewer, so that
+    privacy changes apply immediately. Pages must be if there is a viewer."""
     for request in requests:
         if isinstance(request, ProfilesOf | AccountsOf):
             return True
@@ -255,27 +261,28 @@ def _needs_confirmation(viewer: UserId | None, requests: Sequence[ReadRequest[An
 
 
 def _involves(request: RelationsOf, viewer: UserId | None) -> bool:
-    """Whether a check is about the viewer: another process may have changed the relation."""
+    """Whether a check is about the viewer. Such a relation is not read from copies, because the
+    viewer may have changed it through another process."""
     if viewer is None:
         return False
     return any(viewer == check.user or viewer in check.others for check in request.checks)
 
 
 def _merged(
-    requests: Sequence[ReadRequest[Any]], found: list[Any], profiles: Mapping[UserId, Profile]
+    requests: Sequence[ReadRequest[Any]], answers: list[Any], profiles: Mapping[UserId, Profile]
 ) -> list[Any] | None:
     """The answers with the profiles that Redis has returned. None: some are missing."""
     for n, request in enumerate(requests):
         if isinstance(request, ProfilesOf):
-            found[n] = {**found[n], **profiles}
-            if not found[n].keys() >= set(request.users):
+            answers[n] = {**answers[n], **profiles}
+            if not answers[n].keys() >= set(request.users):
                 return None
-    return found
+    return answers
 
 
 def local_cache_of(settings: StorageSettings) -> LocalCache | None:
-    """A local cache, or None if it is disabled or the caches are in a cluster: its servers report
-    only their own keys, so no single connection receives all invalidations."""
+    """A local cache, or None if it is disabled or the caches are in a Redis Cluster. There, each
+    server reports only its own keys, so no single connection receives all invalidations."""
     if settings.local.ttl_ms and not is_cluster(settings.caches_at):
         return LocalCache(settings)
     return None

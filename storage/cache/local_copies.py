@@ -1,9 +1,9 @@
 """Copies of hot users' cached values, in process memory.
 
-A copy is dropped when the server reports a change, and after its TTL at the latest. It is read in
-the background: the request that triggers it does not wait. The reader registers the user before the
-read; a change reported meanwhile removes the registration, and the copy is discarded. So no copy is
-older than the last message about it.
+A copy is dropped when Redis reports a change, and after its TTL at the latest. It is read in the
+background: the request that triggers the read does not wait. The user is registered before the
+read. A change that is reported during the read removes the registration, and the value is
+discarded. So no copy is older than the last report of a change.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Sized(NamedTuple, Generic[V]):
 
 
 Read = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, Sized[V]]]]
-"""Reads some users' values, on a connection on which the server reports their changes."""
+"""Reads these users' values, on a connection on which Redis reports their changes."""
 
 
 class _Copy(NamedTuple, Generic[V]):
@@ -74,7 +74,8 @@ class LocalCopies(Generic[V]):
         return len(self._copies)
 
     def may_hold(self, users: Iterable[UserId]) -> bool:
-        """Whether each of `users` may have a copy. Nearly always false for the first of them."""
+        """Whether each of `users` has a copy, possibly an expired one. Stops at the first one who
+        has none."""
         return all(map(self._copies.__contains__, users))
 
     def held(self, users: Iterable[UserId]) -> dict[UserId, V]:
@@ -95,8 +96,8 @@ class LocalCopies(Generic[V]):
         return copy.value if copy and copy.expires_at > self._clock() else None
 
     def answered(self, hits: int, missed: Sequence[UserId]) -> None:
-        """Record `hits` answers from copies, and requests for `missed` users, whose caches are
-        filled now."""
+        """Count `hits` answers from copies, and requests for `missed` users, and begin to copy the
+        values of users who have become hot."""
         self.hits += hits
         self.misses += len(missed)
         hot = self._hitters.count(missed) if missed else ()
@@ -125,9 +126,9 @@ class LocalCopies(Generic[V]):
         self.forget_all()
 
     def _begin_copies(self, hot: Sequence[UserId]) -> None:
-        room = max(0, COPYING_MAX - len(self._copying))
+        capacity = max(0, COPYING_MAX - len(self._copying))
         held = self.held(hot)
-        if wanted := [u for u in hot if u not in self._copying and u not in held][:room]:
+        if wanted := [u for u in hot if u not in self._copying and u not in held][:capacity]:
             token = object()
             self._copying |= dict.fromkeys(wanted, token)
             task = asyncio.create_task(self._copy(wanted, token))
@@ -136,28 +137,28 @@ class LocalCopies(Generic[V]):
 
     async def _copy(self, users: Sequence[UserId], token: object) -> None:
         expires_at = self._clock() + self._bounds.ttl_s  # counted from before the read
-        found: Mapping[UserId, Sized[V]] = {}
+        values: Mapping[UserId, Sized[V]] = {}
         try:
-            found = await self._read(users)
+            values = await self._read(users)
         except Unavailable:
             pass  # a user who stays hot is tried again later
         finally:
             for user in users:
                 if self._copying.get(user) is token:
                     del self._copying[user]
-                    if user in found:
-                        self._keep(user, found[user], expires_at)
+                    if user in values:
+                        self._store(user, values[user], expires_at)
 
-    def _keep(self, user: UserId, found: Sized[V], expires_at: float) -> None:
-        size = found.size + COPY_BYTES
+    def _store(self, user: UserId, sized: Sized[V], expires_at: float) -> None:
+        size = sized.size + COPY_BYTES
         self._drop(user)  # so that a newer copy is appended at the end
         if size <= self._bounds.bytes_max:
-            self._copies[user] = _Copy(found.value, size, expires_at)
+            self._copies[user] = _Copy(sized.value, size, expires_at)
             self.size += size
-        while self._copies and self._oldest_must_go():
+        while self._copies and self._must_evict_oldest():
             self._drop(next(iter(self._copies)))
 
-    def _oldest_must_go(self) -> bool:
+    def _must_evict_oldest(self) -> bool:
         full = self.size > self._bounds.bytes_max or len(self) > self._bounds.entries_max
         return full or next(iter(self._copies.values())).expires_at <= self._clock()
 

@@ -1,4 +1,4 @@
-"""Reads values for local copies. The server reports the next change of the keys that are read."""
+"""Reads values for local copies, so that Redis reports the next change of the keys."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -9,7 +9,7 @@ from graph.page import Page
 from graph.profile import Profile
 from graph.relation import Relation
 from storage.cache.codec.lists import bytes_of_entries, entries_in
-from storage.cache.codec.profiles import profiles_held
+from storage.cache.codec.profiles import profiles_by_user
 from storage.cache.codec.relations import MARKER, is_whole, relations_of_hash
 from storage.cache.local_copies import Read, Sized
 from storage.redis.connection import Redis
@@ -17,18 +17,19 @@ from storage.redis.keys import Keys
 from storage.redis.wire import Command, Reply
 
 RelationsByUser = Mapping[int, Relation] | None
-"""All relations of a user except STRANGERS. None: the local cache does not answer for this user."""
+"""All relations of a user except STRANGERS. None: this user's hash is not copied."""
 
 HEAD_ENTRIES = 101
-"""The largest first page, and one entry more that shows whether there is a second one."""
+"""The largest first page, and one more entry, which shows whether there is a second page."""
 
 FIELDS_MAX = 2_000
 """Larger hashes are not copied, because a copy would block the event loop for milliseconds."""
 
 RELATION_BYTES, ENTRY_BYTES, PROFILE_BYTES = 250, 130, 220
+"""Approximate memory of one decoded value."""
 
 _TRACKED: Command = ("CLIENT", "CACHING", "YES")
-"""Before a read: the server reports the next change of the keys that it reads."""
+"""Sent before a read, so that Redis reports the next change of the keys that are read."""
 
 
 async def _tracked(redis: Redis, reads: Sequence[Command]) -> Sequence[Reply]:
@@ -40,8 +41,8 @@ async def _tracked(redis: Redis, reads: Sequence[Command]) -> Sequence[Reply]:
 def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
         replies = await _tracked(redis, [("GET", key) for key in keys.all_profiles(users)])
-        found = profiles_held(users, replies)
-        return {user: Sized(profile, PROFILE_BYTES) for user, profile in found.items()}
+        profiles = profiles_by_user(users, replies)
+        return {user: Sized(profile, PROFILE_BYTES) for user, profile in profiles.items()}
 
     return read
 
@@ -60,36 +61,38 @@ def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
 
 
 def _head(value: bytes) -> Sized[Page]:
-    entries, whole = entries_in(value)
-    # Only the beginning of a longer list was read, so its flag for the whole list does not apply.
-    more = not whole or len(entries) == HEAD_ENTRIES
+    entries, is_whole_list = entries_in(value)
+    # If only the beginning of the value was read, its flag for the whole list does not apply.
+    more = not is_whole_list or len(entries) == HEAD_ENTRIES
     return Sized(Page(tuple(entries), more), len(entries) * ENTRY_BYTES)
 
 
 def relations_reader(redis: Redis, keys: Keys) -> Read[RelationsByUser]:
-    """A reader of relation hashes. It reads their sizes first."""
+    """A reader of relation hashes. It first reads their markers and sizes, and copies only hashes
+    that are complete and not too large."""
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[RelationsByUser]]:
         names = {user: keys.relations(user) for user in users}
-        looks = await redis.pipe(
+        markers_and_sizes = await redis.pipe(
             [
                 command
                 for name in names.values()
                 for command in (("HGET", name, MARKER), ("HLEN", name))
             ]
         )
-        found: dict[UserId, Sized[RelationsByUser]] = {}
-        small = []
-        for user, marker, fields in zip(users, looks[::2], looks[1::2], strict=True):
-            if is_whole(marker) and fields <= FIELDS_MAX:
-                small.append(user)
+        copies: dict[UserId, Sized[RelationsByUser]] = {}
+        to_copy = []
+        markers, sizes = markers_and_sizes[::2], markers_and_sizes[1::2]
+        for user, marker, size in zip(users, markers, sizes, strict=True):
+            if is_whole(marker) and size <= FIELDS_MAX:
+                to_copy.append(user)
             elif marker:
-                found[user] = Sized(None, 0)
-        replies = await _tracked(redis, [("HGETALL", names[user]) for user in small])
-        for user, fields in zip(small, replies, strict=True):
+                copies[user] = Sized(None, 0)
+        replies = await _tracked(redis, [("HGETALL", names[user]) for user in to_copy])
+        for user, fields in zip(to_copy, replies, strict=True):
             if fields:
-                found[user] = _relations(fields)
-        return found
+                copies[user] = _relations(fields)
+        return copies
 
     return read
 
@@ -97,5 +100,5 @@ def relations_reader(redis: Redis, keys: Keys) -> Read[RelationsByUser]:
 def _relations(fields: Mapping[bytes, bytes]) -> Sized[RelationsByUser]:
     if not is_whole(fields.get(MARKER.encode())):
         return Sized(None, 0)
-    known = relations_of_hash(chain.from_iterable(fields.items()))
-    return Sized(known, len(known) * RELATION_BYTES)
+    relations = relations_of_hash(chain.from_iterable(fields.items()))
+    return Sized(relations, len(relations) * RELATION_BYTES)

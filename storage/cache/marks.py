@@ -1,9 +1,9 @@
 """Marks of users who are writing: set before a commit, cleared after the caches were updated.
 
 While a mark exists, the caches do not answer its user about their own writes, and the values that
-could hide a write cannot be filled. So a writer that dies between the commit and the update of the
-caches leaves nothing stale for its user: the tables answer until the mark expires. Values that are
-filled later were read after the commit.
+could lack a write cannot be filled. So if a process dies between the commit and the update of the
+caches, its user reads no stale value: the tables answer until the mark expires. Values that are
+filled after that were read after the commit.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from storage.redis.scripts import CALL, CLEAR_MARK, MARK
 from storage.redis.wire import Command
 
 MARK_MS = 30_000
-"""Longer than a write takes, with all its deadlines. After it, readers can again fill the values
-that the mark of a killed writer has blocked."""
+"""How long a mark lasts at most: longer than a write with all its timeouts. After that, readers can
+fill the values that the mark of a killed process has closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class Mark:
     clearing: Command
     """A command that clears it."""
     setting: "asyncio.Task[bool]"
-    """Whether it is set; it may take the deadline of a call to Redis."""
+    """Sets the mark. Returns whether it was set, at the latest after the timeout of a call to
+    Redis."""
 
 
 async def are_set(marks: Iterable[Mark]) -> bool:
@@ -48,7 +49,8 @@ class MarkedWrite:
         self.has_begun = False
 
     async def begin(self) -> None:
-        """Wait for the marks. Raises Unavailable if the write needs them and one cannot be set."""
+        """Wait until the marks are set or cannot be set. Raises Unavailable if the write needs them
+        and one cannot be set."""
         if not await are_set(self._marks) and self._needs_marks:
             raise Unavailable(REDIS)
         self.has_begun = True
@@ -62,7 +64,7 @@ class Marks:
         self._keys = keys
 
     def begin(self, user: UserId) -> Mark:
-        """Begin to set a mark. The caller reads the tables meanwhile."""
+        """Begin to set a mark, so that the caller can read the tables meanwhile."""
         setting, clearing = self._commands(user)
         return Mark(clearing, asyncio.create_task(self._set([setting])))
 
@@ -75,10 +77,11 @@ class Marks:
 
     def _commands(self, user: UserId) -> tuple[Command, Command]:
         """The commands that set and clear a mark."""
-        own, relations, mine = self._keys.pending(user), self._keys.relations(user), token()
-        keys = closing(own), own, lease(own), relations, lease(relations)
-        setting = (CALL, MARK, len(keys), *keys, mine, MARK_MS)
-        return setting, (CALL, CLEAR_MARK, 2, closing(own), relations, mine)
+        pending, relations = self._keys.pending(user), self._keys.relations(user)
+        mark_token = token()
+        keys = closing(pending), pending, lease(pending), relations, lease(relations)
+        setting = (CALL, MARK, len(keys), *keys, mark_token, MARK_MS)
+        return setting, (CALL, CLEAR_MARK, 2, closing(pending), relations, mark_token)
 
     async def clear(self, *marks: Mark) -> None:
         """Clear the marks of writes that have changed nothing. If that fails, they expire."""

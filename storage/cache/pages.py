@@ -1,5 +1,5 @@
 """Pages of cached lists: the commands that read a window of a list's head, and the pages in the
-replies. A page beyond the head is read from the tables, or from a cached range of followers.
+replies. A page beyond the head is read from the tables or, of followers, from a page range.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -42,15 +42,15 @@ class PageLookup(ValueLookup[Page, Page]):
     def decode(self, values: Sequence[bytes]) -> Sequence[Page | None]:
         return pages_in(self._request.window, values)
 
-    def of_value(self, value: Page) -> Page | None:
+    def from_value(self, value: Page) -> Page | None:
         return page_of_head(self._request.window, value)
 
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Page]]:
         request = self._request
         return self._sources.tables.lists.pages(request.kind, users, request.window, self._viewer)
 
-    async def beyond(self, users: Sequence[UserId]) -> Mapping[UserId, Page]:
-        # Only followers are unbounded, so only their later pages are read and cached as ranges.
+    async def read_beyond(self, users: Sequence[UserId]) -> Mapping[UserId, Page]:
+        # Only lists of followers are unbounded, so only their later pages are cached as ranges.
         kind, window, lists = self._request.kind, self._request.window, self._sources.tables.lists
         if kind is not ListKind.FOLLOWERS or len(users) > 1:
             return await lists.pages(kind, users, window, None)
@@ -77,26 +77,26 @@ def window_reads(window: Window, keys: Sequence[str]) -> list[Command]:
     if window.at_head:
         last = bytes_of_entries(wanted) - 1
         return [("GETRANGE", key, 0, last) for key in keys]
-    asked = (*window_bounds(window), wanted, int(window.backward))
-    return [(CALL, READ_WINDOW, 2, key, beyond(key), *asked) for key in keys]
+    arguments = (*window_bounds(window), wanted, int(window.backward))
+    return [(CALL, READ_WINDOW, 2, key, beyond(key), *arguments) for key in keys]
 
 
 def pages_in(window: Window, values: Sequence[bytes]) -> list[Page | None]:
     """The window's pages in the replies. None: neither the cached head nor a page range holds the
-    page."""
+    whole page."""
     size, backward = window.size, window.backward
     pages: list[Page | None] = []
-    for entries, is_end in map(entries_in, values):
+    for entries, is_complete in map(entries_in, values):
         if len(entries) > size:
             first = len(entries) - size if backward else 0
             pages.append(_page((entries[first : first + size], True)))
         else:
-            pages.append(_page((entries, False)) if is_end else None)
+            pages.append(_page((entries, False)) if is_complete else None)
     return pages
 
 
 def page_of_head(window: Window, head: Page) -> Page | None:
-    """The window's page, or None if the head is too short."""
+    """The window's page in a list head, or None if the head does not hold the whole page."""
     if window.at_head:  # nearly always
         if len(head.entries) > window.size:
             return Page(head.entries[: window.size], more=True)

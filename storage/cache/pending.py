@@ -9,8 +9,8 @@ from storage.cache.value_lookup import Sources, ValueLookup
 
 
 class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
-    """A viewer's own pending writes, read from the tables after the cache had none. Sends no
-    commands, so `Fills` completes it."""
+    """The targets of a viewer's pending writes, read from the tables after a cache miss. It has no
+    commands: `Fills` loads and caches the value."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
     def decode(self, values: Sequence[bytes]) -> Sequence[Collection[UserId]]:
         return list(map(pending_in, values))
 
-    def of_value(self, value: Collection[UserId]) -> Collection[UserId]:
+    def from_value(self, value: Collection[UserId]) -> Collection[UserId]:
         return value
 
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Collection[UserId]]]:

@@ -27,7 +27,7 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
     def decode(self, values: Sequence[bytes]) -> Sequence[Profile]:
         return profiles_in(values)
 
-    def of_value(self, value: Profile) -> Profile:
+    def from_value(self, value: Profile) -> Profile:
         return value
 
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Profile]]:
@@ -41,7 +41,8 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
 
 
 class ProfileColumnLookup(ProfileLookup):
-    """The only request of a read, which often is a long column: its answer stays in columns."""
+    """For a read with no other request. It often asks for many profiles, so the answer stays a
+    column."""
 
     __slots__ = ()
 
@@ -49,10 +50,10 @@ class ProfileColumnLookup(ProfileLookup):
         column = replies[0] if replies else ()
         if not all(column):
             return None
-        users, found = self.users, profile_column(column)
-        if isinstance(found, PlainColumn) and len(set(users)) == len(users):
-            return PlainProfiles(users, found)
-        return dict(zip(users, found, strict=True))
+        users, profiles = self.users, profile_column(column)
+        if isinstance(profiles, PlainColumn) and len(set(users)) == len(users):
+            return PlainProfiles(users, profiles)
+        return dict(zip(users, profiles, strict=True))
 
 
 class AccountLookup(ValueLookup[Profile, Account]):
@@ -72,7 +73,7 @@ class AccountLookup(ValueLookup[Profile, Account]):
     def decode(self, values: Sequence[bytes]) -> Sequence[Account]:
         return accounts_in(values)
 
-    def of_value(self, value: Profile) -> Account:
+    def from_value(self, value: Profile) -> Account:
         return value.account
 
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Account]]:

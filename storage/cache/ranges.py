@@ -1,7 +1,7 @@
 """A cache of page ranges: parts of long lists beyond the cached head.
 
-A reader of a page beyond a list's head is nearly always scrolling through the list, so that page
-and the next ones are read as one range. Invalidating a list deletes its page ranges with its head.
+A reader of a page beyond a list's head is nearly always scrolling through the list, so this page
+and the following ones are read as one range. Invalidating a list deletes its page ranges too.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,17 +17,16 @@ from storage.redis.scripts import CALL, FILL_RANGE
 from storage.redis.wire import Command
 
 RANGES_MAX = 16
-"""Page ranges of one list: readers who scroll through it at the same time, and their earlier
-ranges."""
+"""The maximum of cached page ranges of one list, of all readers who scroll through it."""
 
 TTL_S = 60
-"""Time to live, renewed when a range is added. Long enough to scroll; changes delete the ranges
-earlier."""
+"""Time to live of a list's page ranges, renewed when a range is added: long enough to scroll.
+Changes of the list delete the ranges earlier."""
 
 
 class RangeCache:
-    """Reads page ranges of `size` entries from the tables and caches them. READ_WINDOW finds them
-    there."""
+    """Reads page ranges of `size` entries from the tables and caches them. The script READ_WINDOW
+    reads cached ranges."""
 
     def __init__(self, redis: Redis, leases: Leases, size: int) -> None:
         self._redis = redis
@@ -37,18 +36,20 @@ class RangeCache:
     async def page(
         self, key: str, window: Window, read: Callable[[Window], Awaitable[Page]]
     ) -> Page:
-        """A page of the list at `key` that neither its head nor a cached page range contains."""
-        is_walk = 0 < 2 * window.size <= self._size
-        token = await self._right_to_fill(beyond(key)) if is_walk else None
-        if token is None:  # another reader is loading a page range
+        """Read a page of the list at `key` that neither its head nor a cached page range contains,
+        and cache a page range that begins with it. `read`: reads a window from the tables."""
+        is_worth_caching = 0 < 2 * window.size <= self._size
+        token = await self._take_lease(beyond(key)) if is_worth_caching else None
+        if token is None:  # not to be cached, or another reader is loading a page range
             return await read(window)
-        wide = window._replace(size=self._size)
-        page = await read(wide)
+        range_window = window._replace(size=self._size)
+        page = await read(range_window)
         with suppress(Unavailable):
-            await self._redis.pipe([_fill(beyond(key), token, page_range(wide, page))])
-        return _narrowed(page, window)
+            await self._redis.pipe([_fill(beyond(key), token, page_range(range_window, page))])
+        return _beginning(page, window)
 
-    async def _right_to_fill(self, key: str) -> str | None:
+    async def _take_lease(self, key: str) -> str | None:
+        """The token of a lease, or None if another reader holds it or Redis is unavailable."""
         try:
             return (await self._leases.take([key])).get(key)
         except Unavailable:
@@ -59,8 +60,8 @@ def _fill(key: str, token: str, value: bytes) -> Command:
     return (CALL, FILL_RANGE, 2, key, lease(key), token, value, spread(TTL_S), RANGES_MAX)
 
 
-def _narrowed(page: Page, window: Window) -> Page:
-    """The window's page, cut from a longer page with the same start."""
+def _beginning(page: Page, window: Window) -> Page:
+    """The window's page, cut from a longer page that begins at the same end."""
     first = max(0, len(page.entries) - window.size) if window.backward else 0
-    shown = page.entries[first : first + window.size]
-    return Page(shown, page.more or len(shown) < len(page.entries))
+    entries = page.entries[first : first + window.size]
+    return Page(entries, page.more or len(entries) < len(page.entries))

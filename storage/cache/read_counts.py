@@ -12,8 +12,8 @@ from storage.redis.keys import LISTS
 
 
 class ReadCounts:
-    """How many values of one entry were read from each layer. Plain numbers: a read adds to them
-    without a call."""
+    """How many values of one kind were read from each layer. Plain numbers, so that a read adds to
+    them without a call."""
 
     __slots__ = ("local", "redis", "tables")
 

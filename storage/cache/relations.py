@@ -1,8 +1,8 @@
 """Cached relation checks: one hash for each user.
 
 A check of a thousand ids in both directions is one HMGET. The marker field shows that absent fields
-mean no relation. A user with too many edges in one direction has only the other one cached; checks
-against such a whale read the other users' hashes instead, which are bounded.
+mean no relation. The hash of a user with too many edges in one direction, a whale, holds only the
+other direction. For checks of a whale, the other users' hashes are read instead, which are bounded.
 """
 
 from collections.abc import Sequence
@@ -34,23 +34,24 @@ _BOTH = FORWARD | REVERSE
 
 
 ARGUMENTS_AT_ONCE = 10_000
-"""Arguments of the commands that are sent together, unless a single one has more; 2 to 5 ms."""
+"""Arguments of fills that are sent together, about 2 to 5 ms of work. One fill may have more."""
 
 
-class _Held(NamedTuple):
-    """A hash's answer to a check. `sides`: the directions in which it is complete."""
+class _HashAnswer(NamedTuple):
+    """A hash's answer to a check. `sides`: the directions in which it is complete, FORWARD or
+    REVERSE or both."""
 
     relations: RelationColumn
     sides: int
 
 
-_MARKED = _Held(column_of([]), 0)
+_MARKED = _HashAnswer(column_of([]), 0)
 """The answer of a hash to its user while the user is writing: the tables answer instead."""
 
 
 class RelationLookup:
-    """A request for relation checks. A write marks the writer's hash before it commits, and updates
-    it before it returns, so the viewer's pending writes need not be known."""
+    """A request for relation checks. The viewer's pending writes need not be read for it, because a
+    write marks the writer's hash before it commits, and updates it before it returns."""
 
     __slots__ = ("checks", "commands", "markers", "viewer")
 
@@ -64,7 +65,8 @@ class RelationLookup:
         self.markers: list[bytes | None] = []
 
     def answer(self, replies: Sequence[Reply]) -> list[RelationColumn] | None:
-        """The whole answer, if all of it is cached. Removes the markers from the replies."""
+        """The whole answer; None if not all of it is cached. Moves the markers from the replies to
+        `self.markers`."""
         markers, is_whole = self.markers, True
         for reply in replies:
             marker = None if reply is UNAVAILABLE else reply.pop()
@@ -93,7 +95,7 @@ class RelationHashes:
     ) -> list[RelationColumn]:
         """Fill missing hashes under leases, and read the rest from other hashes or the tables."""
         checks = lookup.checks
-        held = _found(checks, lookup.markers, column, lookup.viewer)
+        held = _hash_answers(checks, lookup.markers, column, lookup.viewer)
         from_redis = sum(answer is not None and answer is not _MARKED for answer in held)
         RELATIONS.redis += from_redis
         RELATIONS.tables += len(checks) - from_redis
@@ -116,36 +118,39 @@ class RelationHashes:
         )
 
     async def _without_marked(
-        self, viewer: UserId | None, held: Sequence[_Held | None]
-    ) -> list[_Held | None]:
-        """The same answers. If the mark of the viewer's hash has expired, that hash counts as
-        missing: whether the write was committed is unknown, so the hash must be filled again."""
+        self, viewer: UserId | None, held: Sequence[_HashAnswer | None]
+    ) -> list[_HashAnswer | None]:
+        """The same answers, but if the mark of the viewer's hash has expired, the hash counts as
+        missing. It must be filled again, because it may lack a write that was committed."""
         assert viewer is not None
         key = self._cached_kind.closing(self._cached_kind.key(viewer))
         (is_closed,) = await self._redis.partly([("EXISTS", key)])
-        return [None if one is _MARKED and is_closed == 0 else one for one in held]
+        return [None if answer is _MARKED and is_closed == 0 else answer for answer in held]
 
-    async def _held(
+    async def _read_hashes(
         self,
         checks: Sequence[Check],
         viewer: UserId | None = None,
         first: Sequence[Command] = (),
-    ) -> list[_Held | None]:
+    ) -> list[_HashAnswer | None]:
         """Read the hashes of all checks, after the commands in `first`, in one round trip."""
         replies = await self._redis.partly([*first, *_reads(self._cached_kind, checks)])
         values = replies[len(first) :]
-        return _found(checks, _markers(values), values, viewer)
+        return _hash_answers(checks, _markers(values), values, viewer)
 
-    async def _fill(self, missing: Sequence[Check], viewer: UserId | None) -> list[_Held | None]:
-        held: list[_Held | None] = []
+    async def _fill(
+        self, missing: Sequence[Check], viewer: UserId | None
+    ) -> list[_HashAnswer | None]:
+        held: list[_HashAnswer | None] = []
         at_once = self._cached_kind.at_once
         for first in range(0, len(missing), at_once):
-            held += await self._fill_some(missing[first : first + at_once], viewer)
+            held += await self._fill_batch(missing[first : first + at_once], viewer)
         return held
 
-    async def _fill_some(
+    async def _fill_batch(
         self, missing: Sequence[Check], viewer: UserId | None
-    ) -> list[_Held | None]:
+    ) -> list[_HashAnswer | None]:
+        """Fill the hashes whose leases are free, wait for those that others fill, and read all."""
         keys = {check.user: self._cached_kind.key(check.user) for check in missing}
         tokens = await self._leases.take(list(keys.values()))
         mine = [user for user, key in keys.items() if key in tokens]
@@ -158,54 +163,56 @@ class RelationHashes:
             fills.append(self._cached_kind.fill(keys[user], tokens[keys[user]], relations))
         if len(mine) < len(keys):
             await self._leases.wait()
-        return await self._held(missing, viewer, fills)
+        return await self._read_hashes(missing, viewer, fills)
 
     async def _read_incomplete(
-        self, checks: Sequence[Check], found: Sequence[_Held | None]
+        self, checks: Sequence[Check], answers: Sequence[_HashAnswer | None]
     ) -> list[RelationColumn]:
-        """Complete the answers.
+        """Complete the answers of hashes.
 
         If a hash has only the forward edges, the reverse ones come from the other users' hashes.
         Without the forward edges (the user is writing, the hash was not filled, or there are too
         many), the tables answer.
         """
-        sides = [held.sides if held else 0 for held in found]
+        sides = [answer.sides if answer else 0 for answer in answers]
         forward_only = [
-            check for check, held_sides in zip(checks, sides, strict=True) if held_sides == FORWARD
+            check
+            for check, check_sides in zip(checks, sides, strict=True)
+            if check_sides == FORWARD
         ]
         without_forward = [
             check
-            for check, held_sides in zip(checks, sides, strict=True)
-            if not held_sides & FORWARD
+            for check, check_sides in zip(checks, sides, strict=True)
+            if not check_sides & FORWARD
         ]
-        from_others = iter(await self._from_others(forward_only) if forward_only else ())
+        from_others = iter(await self._with_others_hashes(forward_only) if forward_only else ())
         from_tables = iter(await self._rows.between(without_forward) if without_forward else ())
         return [
             next(from_tables)
-            if held is None or not held.sides & FORWARD
-            else held.relations
-            if held.sides == _BOTH
-            else _combine_halves(held.relations, next(from_others))
-            for held in found
+            if answer is None or not answer.sides & FORWARD
+            else answer.relations
+            if answer.sides == _BOTH
+            else _combine_halves(answer.relations, next(from_others))
+            for answer in answers
         ]
 
-    async def _from_others(self, whales: Sequence[Check]) -> Sequence[Sequence[Relation]]:
-        """Relations of whales, with the reverse halves from the others' hashes, or else from the
-        tables."""
+    async def _with_others_hashes(self, whales: Sequence[Check]) -> Sequence[Sequence[Relation]]:
+        """The relations of whales from the hashes of the other users or, where these are missing,
+        from the tables. Only the reverse halves are to be used."""
         reversed_ = [Check(other, [check.user]) for check in whales for other in check.others]
         try:
-            held = await self._held(reversed_)
+            held = await self._read_hashes(reversed_)
         except Unavailable:
             return await self._rows.between(whales)
-        known = [h.relations[0].reversed if h and h.sides & FORWARD else None for h in held]
-        unknown = [
+        cached = [h.relations[0].reversed if h and h.sides & FORWARD else None for h in held]
+        uncached = [
             Check(check.others[0], [check.user])
-            for check, relation in zip(reversed_, known, strict=True)
+            for check, relation in zip(reversed_, cached, strict=True)
             if relation is None
         ]
-        rest = iter(await self._rows.between(unknown) if unknown else ())
-        flat = iter([relation or next(rest)[0] for relation in known])
-        return [[next(flat) for _ in check.others] for check in whales]
+        from_tables = iter(await self._rows.between(uncached) if uncached else ())
+        relations = iter([relation or next(from_tables)[0] for relation in cached])
+        return [[next(relations) for _ in check.others] for check in whales]
 
 
 def _reads(cached_kind: CachedKind[UserRelations], checks: Sequence[Check]) -> list[Command]:
@@ -224,19 +231,20 @@ def _markers(replies: Sequence[Reply]) -> list[bytes | None]:
     return [None if reply is UNAVAILABLE else reply.pop() for reply in replies]
 
 
-def _found(
+def _hash_answers(
     checks: Sequence[Check],
     markers: Sequence[bytes | None],
     column: Sequence[Sequence[bytes | None]],
     viewer: UserId | None,
-) -> list[_Held | None]:
-    """The answers of the hashes. None: the hash does not exist."""
+) -> list[_HashAnswer | None]:
+    """The answers of the hashes. None: the hash does not exist. `column`: the replies, without
+    their markers."""
     return [
         None
         if marker is None
         else _MARKED
         if check.user == viewer and is_marked(marker)
-        else _Held(relations_in(values), sides_of(marker))
+        else _HashAnswer(relations_in(values), sides_of(marker))
         for check, marker, values in zip(checks, markers, column, strict=True)
     ]
 
@@ -246,8 +254,10 @@ def _combine_halves(forward: Sequence[Relation], reverse: Sequence[Relation]) ->
     return column_of(
         [
             Relation(
-                a.kinds & ~REVERSE_KIND_MASK | b.kinds & REVERSE_KIND_MASK, a.since, b.reverse_since
+                ahead.kinds & ~REVERSE_KIND_MASK | behind.kinds & REVERSE_KIND_MASK,
+                ahead.since,
+                behind.reverse_since,
             )
-            for a, b in zip(forward, reverse, strict=True)
+            for ahead, behind in zip(forward, reverse, strict=True)
         ]
     )

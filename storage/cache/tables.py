@@ -36,7 +36,7 @@ class AccountRows(Protocol):
 
 
 class ProfileRows(Protocol):
-    """Accounts, as fresh as those of `AccountRows`, together with totals."""
+    """Accounts, as current as those of `AccountRows`, together with totals."""
 
     async def get_many(
         self, users: Sequence[UserId], viewer: UserId | None
@@ -58,7 +58,7 @@ class RelationRows(Protocol):
 
 
 class PendingRows(Protocol):
-    """Writes that have not reached the reverse side or the caches yet."""
+    """Writes that have not reached the reverse rows or the caches yet."""
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
         """For each of `users`, the targets of their pending writes."""

@@ -1,7 +1,7 @@
 """Updates the caches after edge changes. Only this module maps an edge to the keys that depend on
 it.
 
-All updates are idempotent and may come late and out of order.
+All updates are idempotent and may arrive late and out of order.
 """
 
 from collections import defaultdict
@@ -29,14 +29,14 @@ _UserCommand = tuple[UserId, Command]
 class RedisCaches:
     """Implements `storage.write_through.edges.Caches`, and updates the caches for drains.
 
-    Relation hashes are large and hot, so they are updated in place, by version. Lists, profiles and
-    own writes are small, so they are deleted.
+    Relation hashes are large and often read, so they are updated in place, by version. Lists,
+    profiles and pending writes are small, so they are deleted.
     """
 
-    def __init__(self, redis: Redis, keys: Keys, relations_most: int) -> None:
+    def __init__(self, redis: Redis, keys: Keys, relations_max: int) -> None:
         self._redis = redis
         self._keys = keys
-        self._fields_most = 2 * relations_most + 1
+        self._fields_max = 2 * relations_max + 1
 
     async def update_after_write(
         self, pair: Pair, decision: Decision, mark: Mark | None = None
@@ -97,13 +97,13 @@ class RedisCaches:
         )
 
     async def reachable(self) -> Callable[[UserId], bool]:
-        """Ping the servers. Returns whether a user's caches can be updated now."""
-        is_there = await self._redis.reachable()
-        return lambda user: is_there(self._keys.relations(user))
+        """Ping the servers. Returns a function that tells whether a user's server answered."""
+        is_reachable = await self._redis.reachable()
+        return lambda user: is_reachable(self._keys.relations(user))
 
     async def invalidate_own_writes(self, sources: Iterable[UserId]) -> None:
-        """Delete the cached own writes of users whose changes were acknowledged. Failure costs only
-        speed."""
+        """Delete the cached pending writes of users whose changes were acknowledged. If that fails,
+        the tables answer these users for some seconds more."""
         try:
             await self._redis.pipe(delete_commands(map(self._keys.pending, dict.fromkeys(sources))))
         except Unavailable:
@@ -136,7 +136,8 @@ class RedisCaches:
         await invalidate(self._redis, keys, KeyKind.ACCOUNTS)
 
     async def _update_or_add_pending(self, commands: Sequence[_UserCommand]) -> bool:
-        """Run the commands of a write. Returns whether all were run; the others are pending."""
+        """Run the commands of a write. Returns whether all were run. For users whose server is
+        unavailable, it records pending invalidations."""
         unavailable: Set[UserId] = {end for end, _ in commands}  # if cancelled: maybe sent
         try:
             unavailable = await self._update(commands)
@@ -156,14 +157,15 @@ class RedisCaches:
         }
 
     def _add_pending(self, users: Iterable[UserId]) -> None:
-        """Record pending invalidations of all that may be stale for these users, with the leases: a
-        lease's holder may have read the previous state."""
+        """Record pending invalidations of all of these users' values that may be stale, and of
+        their leases, whose holders may have read the previous state."""
         keys = [
             key for user in users for key in (self._keys.relations(user), *self._owner_keys(user))
         ]
         self._redis.add_pending([*keys, *map(lease, keys)])
 
     def _reverse_keys(self, user: UserId) -> list[str]:
+        """The keys of a user that depend on other users' edges to this user."""
         followers = self._keys.head(ListKind.FOLLOWERS, user)
         return [
             followers,
@@ -173,6 +175,7 @@ class RedisCaches:
         ]
 
     def _owner_keys(self, user: UserId) -> list[str]:
+        """The keys of a user that depend on this user's own edges, without the relation hash."""
         return [
             self._keys.head(ListKind.FOLLOWING, user),
             self._keys.head(ListKind.FRIENDS, user),
@@ -183,13 +186,14 @@ class RedisCaches:
     def _relation_update(
         self, user: UserId, other: UserId, edge: Edge, reverse: Edge
     ) -> list[_UserCommand]:
-        """The commands for both halves of the relation of `user` to `other`, except edges that
-        never existed. The first ends the hash's lease, so that no earlier read can fill it."""
+        """The commands that update both halves of the relation of `user` to `other`, except edges
+        that never existed. The first one ends the hash's lease, so that no earlier read can fill
+        it."""
         key = self._keys.relations(user)
         commands: list[_UserCommand] = [(user, (UNLINK, lease(key)))]
         for side, changed in ((_FORWARD, edge), (_REVERSE, reverse)):
             if changed.version:
-                update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, other)
+                update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_max, other)
                 commands.append((user, (*update, edge_half(changed))))
         return commands
 
@@ -204,7 +208,7 @@ class RedisCaches:
         for user, changed in fields.items():
             key = self._keys.relations(user)
             commands.append((user, (UNLINK, lease(key))))
-            update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed)
+            update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_max, *changed)
             commands.append((user, update))
         return commands
 

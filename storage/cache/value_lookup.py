@@ -1,7 +1,7 @@
-"""A request for cached values: its commands, its answers, and where the rest is read.
+"""A request for cached values: its commands, its answers, and the reads of what is not cached.
 
-`pages`, `profiles` and `pending` have the lookups of each kind of value; `relations` has one that
-is not a `ValueLookup`.
+The subclasses of `ValueLookup` are in `pages`, `profiles` and `pending`. The lookup in `relations`
+is of another kind.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -50,19 +50,21 @@ class ValueLookup(Generic[V, A]):
         return replies[0] if replies else ()
 
     def decode(self, values: Sequence[bytes]) -> Sequence[A | None]:
-        """The answers in these values. None: the value is too short for an answer."""
+        """The answers in these values. None: the value does not hold all that was requested."""
         raise NotImplementedError
 
-    def of_value(self, value: V) -> A | None:
-        """The answer in a value that was just loaded."""
+    def from_value(self, value: V) -> A | None:
+        """The answer in a value that was just loaded. None: the value does not hold all that was
+        requested."""
         raise NotImplementedError
 
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, A]]:
-        """The viewer's answers from the tables."""
+        """The answers from the tables, with the viewer's own pending writes."""
         raise NotImplementedError
 
-    def beyond(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, A]]:
-        """Answers for any viewer, for users whose values are too short."""
+    def read_beyond(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, A]]:
+        """The answers, the same for every viewer, about users whose values do not hold all that was
+        requested."""
         return self.rows(users)
 
     def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, A] | None:

@@ -26,14 +26,15 @@ BLOCK_BYTES = 1 << 20
 LINE_MAX = 1024
 """A longer line is bad, and is skipped without being held in memory."""
 BAD_LINES_MAX = 20
-"""How many bad lines of a block are described. All are counted."""
+"""How many bad lines of a batch are described. All are counted."""
 
-# These match only ids and dates that are short enough to be in range. Lines that do not match are
-# checked one by one. A search for such a line takes 0.15 microseconds per line. A possessive group
-# over all lines takes half of that, but loses its captures before Python 3.11.5.
+# These match only ids and dates that are short enough to be in range, so a line that they match is
+# good. If a batch has a line that they do not match, all its lines are checked one by one. A search
+# takes 0.15 microseconds per line. A possessive group over all lines takes half of that, but loses
+# its captures before Python 3.11.5.
 _ID = rb"(?:[1-8]\d{0,18}|9\d{0,17})"
 _EDGE = rb"(" + _ID + rb"),(?!\1[,\n])" + _ID
-_DOUBTFUL = {
+_LINES_TO_CHECK = {
     2: re.compile(rb"^(?!" + _EDGE + rb"\n|\Z)", re.MULTILINE),
     3: re.compile(rb"^(?!" + _EDGE + rb",\d{0,14}\n|\Z)", re.MULTILINE),
 }
@@ -64,16 +65,18 @@ class EdgeFile:
     """One file, which can be read many times.
 
     Raises:
-        BadInput: by any method, if it is not a file, has other columns, or is damaged.
+        BadInput: by any method, if the path is not a file, or the file is damaged or has other
+            columns.
     """
 
     def __init__(self, path: Path) -> None:
-        self._packed = _opened(path)
+        self._packed = _open(path)
         self.bytes_total = self._packed.bytes_total
         block, bytes_read = next(self._blocks(), (b"", 0))
         self.columns = _columns(block.partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf"))
         self.lines_about = block.count(b"\n") * self.bytes_total // max(1, bytes_read)
-        """About how many lines it has, if all are as long and as compressible as the first."""
+        """About how many lines the file has, if all are as long and as compressible as the first
+        ones."""
 
     def fingerprint(self) -> str:
         """A hash of the content. Takes a second for a gigabyte, little compared to the load."""
@@ -91,32 +94,32 @@ class EdgeFile:
     def _batch(self, block: bytes, first_line: int, after_line: int, bytes_read: int) -> Batch:
         lines = block.count(b"\n")
         last_line = first_line + lines - 1
-        done = max(0, after_line - first_line + 1)
-        if done:
-            block = block.split(b"\n", done)[-1]
-            first_line += done
+        skipped = max(0, after_line - first_line + 1)
+        if skipped:
+            block = block.split(b"\n", skipped)[-1]
+            first_line += skipped
         if first_line == 1:
             block = _without_header(block, self.columns)
         lines = block.count(b"\n")
-        if not _DOUBTFUL[self.columns].search(block):
+        if not _LINES_TO_CHECK[self.columns].search(block):
             return Batch(block, lines, 0, (), last_line, bytes_read)
-        return _checked(block, last_line - lines + 1, self.columns, last_line, bytes_read)
+        return _check_lines(block, last_line - lines + 1, self.columns, last_line, bytes_read)
 
     def _blocks(self) -> Iterator[tuple[bytes, int]]:
-        """Whole lines, each with its line feed. A line that is too long is cut to a length that is
-        still too long."""
-        rest = b""
+        """Blocks of whole lines, with the number of bytes read so far. A line longer than
+        `LINE_MAX` is cut to one byte more, so that it is still too long."""
+        incomplete = b""
         for piece, bytes_read in self._packed.pieces(BLOCK_BYTES):
             whole, feed, tail = piece.rpartition(b"\n")
             if feed:
-                yield _plain(rest + whole + feed), bytes_read
-                rest = b""
-            rest = (rest + tail)[: LINE_MAX + 1]
-        if rest:
-            yield _plain(rest + b"\n"), self.bytes_total
+                yield _with_line_feeds(incomplete + whole + feed), bytes_read
+                incomplete = b""
+            incomplete = (incomplete + tail)[: LINE_MAX + 1]
+        if incomplete:
+            yield _with_line_feeds(incomplete + b"\n"), self.bytes_total
 
 
-def _opened(path: Path) -> "PackedFile | ParquetFile":
+def _open(path: Path) -> "PackedFile | ParquetFile":
     if path.suffix != ".parquet":
         return PackedFile(path)
     try:
@@ -126,7 +129,8 @@ def _opened(path: Path) -> "PackedFile | ParquetFile":
     return ParquetFile(path)
 
 
-def _plain(block: bytes) -> bytes:
+def _with_line_feeds(block: bytes) -> bytes:
+    """The block with LF instead of CR LF."""
     return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
@@ -135,6 +139,7 @@ def _fields(line: bytes) -> list[bytes]:
 
 
 def _columns(first_line: bytes) -> int:
+    """The number of columns of a file with this first line. Raises BadInput."""
     names = _fields(first_line)
     if len(names) in (2, 3) and (tuple(names) == NAMES[: len(names)] or names[0].isdigit()):
         return len(names)
@@ -153,12 +158,12 @@ def _without_header(block: bytes, columns: int) -> bytes:
     return others if tuple(_fields(first)) == NAMES[:columns] else block
 
 
-def _checked(block: bytes, first_line: int, columns: int, last_line: int, read: int) -> Batch:
+def _check_lines(block: bytes, first_line: int, columns: int, last_line: int, read: int) -> Batch:
     rows: list[bytes] = []
     bad: list[BadLine] = []
     bad_count = 0
     for number, line in enumerate(block.split(b"\n")[:-1], first_line):
-        checked = _row(line, columns)
+        checked = _check_line(line, columns)
         if isinstance(checked, bytes):
             rows.append(checked)
         elif checked is not None:
@@ -169,7 +174,7 @@ def _checked(block: bytes, first_line: int, columns: int, last_line: int, read: 
     return Batch(b"".join(rows), good, bad_count, tuple(bad), last_line, read)
 
 
-def _row(line: bytes, columns: int) -> bytes | str | None:
+def _check_line(line: bytes, columns: int) -> bytes | str | None:
     """The line to load, or the reason why it is bad; None for a blank line."""
     if len(line) > LINE_MAX:
         return f"longer than {LINE_MAX} bytes"
@@ -182,6 +187,7 @@ def _row(line: bytes, columns: int) -> bytes | str | None:
 
 
 def _problem(fields: list[bytes]) -> str | None:
+    """The reason why a line is bad, or None."""
     for name, field in zip(NAMES, fields, strict=False):
         if not field.isdigit() and (field or name is not NAMES[2]):
             return f"{name.decode()} is not an integer: {field[:40].decode(errors='replace')!r}"

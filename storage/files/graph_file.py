@@ -1,8 +1,8 @@
 """Writes files of edges: CSV in the format that `storage.files.edge_file` reads, or Parquet.
 
-A CSV file grows from checkpoint to checkpoint. At each of them all bytes are on the disk, and what
-is compressed is a whole: the file can be cut there and continued. A Parquet file has its index at
-its end, so it is written in one go.
+A CSV file grows from checkpoint to checkpoint. At each checkpoint, all bytes are on the disk, and
+the compressed data end with a whole member or frame, so the file can be cut there and continued. A
+Parquet file has its index at its end, so it cannot be continued.
 """
 
 import gzip
@@ -24,13 +24,14 @@ class GraphFile(Protocol):
     """A file that is being written."""
 
     is_resumable: bool
+    """Whether the file can be continued from a checkpoint."""
 
     def write(self, lines: bytes) -> None:
         """Add CSV lines, without a header."""
         ...
 
     def checkpoint(self) -> int:
-        """Complete what was written, and return the file's length in bytes."""
+        """Write all data to the disk, and return the file's length in bytes."""
         ...
 
     def close(self) -> None: ...
@@ -50,11 +51,11 @@ def graph_file(path: Path, final_name: str, header: bytes, length: int) -> Graph
         except ImportError:
             raise BadInput("file", NO_PARQUET) from None
         return ParquetGraphFile(path)
-    return CsvGraphFile(path, _packer(final_name), header, length)
+    return CsvGraphFile(path, _compressor(final_name), header, length)
 
 
-def _packer(name: str) -> Callable[[bytes], bytes]:
-    """A function that compresses bytes to a whole member or frame."""
+def _compressor(name: str) -> Callable[[bytes], bytes]:
+    """A function that compresses bytes to a whole member (gzip) or frame (zstd)."""
     if name.endswith(".gz"):
         return lambda lines: gzip.compress(lines, compresslevel=4)
     if name.endswith(".zst"):
@@ -68,9 +69,9 @@ class CsvGraphFile:
     is_resumable = True
 
     def __init__(
-        self, path: Path, packed: Callable[[bytes], bytes], header: bytes, length: int
+        self, path: Path, compress: Callable[[bytes], bytes], header: bytes, length: int
     ) -> None:
-        self._packed = packed
+        self._compress = compress
         self._out = path.open("r+b" if length else "wb")
         self._out.truncate(length)
         self._out.seek(length)
@@ -78,7 +79,7 @@ class CsvGraphFile:
             self.write(header)
 
     def write(self, lines: bytes) -> None:
-        self._out.write(self._packed(lines))
+        self._out.write(self._compress(lines))
 
     def checkpoint(self) -> int:
         self._out.flush()

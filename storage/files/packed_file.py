@@ -11,7 +11,8 @@ import zstandard
 from graph.errors import BadInput
 
 _ZSTD_STEP = 4096
-"""Small enough that the most compressible input decompresses to a bounded piece."""
+"""Compressed bytes that are read at once: few, so that even the most compressible input
+decompresses to a bounded piece."""
 
 
 def size_of(path: Path) -> int:
@@ -25,7 +26,7 @@ class PackedFile:
     """A file whose suffix names its compression: `.gz`, `.zst`, anything else for none.
 
     Raises:
-        BadInput: by any method, if it is not a file or is damaged.
+        BadInput: by any method, if the path is not a file, or the file is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,44 +38,44 @@ class PackedFile:
         so far."""
         try:
             with self.path.open("rb") as raw:
-                for piece in self._unpacked(raw, size):
+                for piece in self._decompressed(raw, size):
                     yield piece, raw.tell()
         except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
             raise BadInput("file", f"{self.path.name} is damaged: {error}.") from error
         except OSError as error:
             raise BadInput("file", f"{self.path.name} cannot be read: {error}.") from error
 
-    def _unpacked(self, raw: BinaryIO, size: int) -> Iterator[bytes]:
+    def _decompressed(self, raw: BinaryIO, size: int) -> Iterator[bytes]:
         if self.path.suffix == ".zst":
-            return _gathered(_zstd(raw), size)
+            return _joined(_zstd(raw), size)
         if self.path.suffix == ".gz":
-            unpacked = gzip.GzipFile(fileobj=raw)
-            return iter(lambda: unpacked.read(size), b"")
+            decompressed = gzip.GzipFile(fileobj=raw)
+            return iter(lambda: decompressed.read(size), b"")
         return iter(lambda: raw.read(size), b"")
 
 
-def _gathered(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """Join pieces to ones of at least `size` bytes; the last one may be shorter."""
-    waiting: list[bytes] = []
+def _joined(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Join pieces to pieces of at least `size` bytes; the last one may be shorter."""
+    buffered: list[bytes] = []
     for piece in pieces:
-        waiting.append(piece)
-        if sum(map(len, waiting)) >= size:
-            yield b"".join(waiting)
-            waiting.clear()
-    if waiting:
-        yield b"".join(waiting)
+        buffered.append(piece)
+        if sum(map(len, buffered)) >= size:
+            yield b"".join(buffered)
+            buffered.clear()
+    if buffered:
+        yield b"".join(buffered)
 
 
 def _zstd(raw: BinaryIO) -> Iterator[bytes]:
     """Decompress frame by frame. The library's stream reader does not report a truncated file."""
-    unpacker, began = zstandard.ZstdDecompressor(), False
-    frame = unpacker.decompressobj()
-    while packed := raw.read(_ZSTD_STEP):
-        while packed:
-            began = True
-            yield frame.decompress(packed)
-            packed = frame.unused_data if frame.eof else b""
+    decompressor, is_within_frame = zstandard.ZstdDecompressor(), False
+    frame = decompressor.decompressobj()
+    while compressed := raw.read(_ZSTD_STEP):
+        while compressed:
+            is_within_frame = True
+            yield frame.decompress(compressed)
+            compressed = frame.unused_data if frame.eof else b""
             if frame.eof:
-                frame, began = unpacker.decompressobj(), False
-    if began:
+                frame, is_within_frame = decompressor.decompressobj(), False
+    if is_within_frame:
         raise EOFError("it ends within a frame")

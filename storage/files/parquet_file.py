@@ -1,7 +1,7 @@
 """Reads and writes Parquet files of edges, for data platforms. Needs pyarrow: kith[parquet].
 
 The columns are `from_user_id` and `to_user_id` (64-bit integers), `since` (a time in milliseconds),
-`kind` (a name), `close_follow` and `muted`.
+`kind` (a name), `close_follow`, `muted` and `notify` (booleans).
 """
 
 import os
@@ -21,8 +21,8 @@ from storage.files.packed_file import size_of
 USERS = ("from_user_id", "to_user_id")
 HEADER = b"from_user_id,to_user_id,created_at_ms\n"
 
-ROWS = 65_536
-"""Rows that are read at once."""
+ROWS_AT_ONCE = 65_536
+"""Rows of a batch of the reader."""
 
 _INTEGERS = {"from_user_id": pa.int64(), "to_user_id": pa.int64()}
 _SCHEMA = pa.schema(
@@ -54,7 +54,7 @@ class ParquetGraphFile:
             arrow_csv.ReadOptions(column_names=list(_TYPES)),
             convert_options=arrow_csv.ConvertOptions(column_types=_TYPES),
         )
-        self._writer.write_table(_described(edges))
+        self._writer.write_table(_with_names(edges))
 
     def checkpoint(self) -> int:
         return 0
@@ -65,8 +65,8 @@ class ParquetGraphFile:
             os.fsync(written.fileno())
 
 
-def _described(edges: Any) -> Any:
-    """The edges with names of kinds, and a column for each flag."""
+def _with_names(edges: Any) -> Any:
+    """The edges as in `_SCHEMA`, with names of kinds and a column for each flag."""
     names = pa.array([kind.name for kind in Kind])
     flags = [
         compute.not_equal(compute.bit_wise_and(edges["flags"], int(flag)), 0)
@@ -81,11 +81,12 @@ def _described(edges: Any) -> Any:
 class ParquetFile:
     """The follows of a Parquet file, as the CSV that `storage.files.edge_file` checks.
 
-    Any file will do that has `from_user_id`, `to_user_id`, and perhaps `since` or `created_at_ms`
-    (a time, or milliseconds). If it has a column `kind`, edges that are no follows are left out.
+    The file must have the columns `from_user_id` and `to_user_id`, and may have `since` or
+    `created_at_ms` (a time, or milliseconds). If it has a column `kind`, only edges of the kind
+    FOLLOW are read.
 
     Raises:
-        BadInput: by any method, if it is no such file or is damaged.
+        BadInput: by any method, if the path is not such a file, or the file is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,12 +109,12 @@ class ParquetFile:
         wanted = [name for name in (*USERS, date, "kind") if name in present]
         yield HEADER, 0
         done, rows = 0, max(1, file.metadata.num_rows)
-        for batch in file.iter_batches(batch_size=ROWS, columns=wanted):
+        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted):
             done += batch.num_rows
-            yield _lines(pa.table(batch), date), self.bytes_total * done // rows
+            yield _csv_lines(pa.table(batch), date), self.bytes_total * done // rows
 
 
-def _lines(edges: Any, date: str | None) -> bytes:
+def _csv_lines(edges: Any, date: str | None) -> bytes:
     if "kind" in edges.column_names:
         kinds = edges["kind"].cast(pa.string())
         edges = edges.filter(compute.equal(kinds, Kind.FOLLOW.name))

@@ -1,4 +1,4 @@
-"""Accounts: their settings, their states, and the users around them."""
+"""Accounts: their settings, their states, and the users with edges from or to them."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Protocol
@@ -41,8 +41,8 @@ class Accounts(AccountWrites, Protocol):
     """Changes that are visible to all readers when they return, unless they are `is_delayed`."""
 
     async def announce_again(self, user: UserId) -> bool:
-        """Update the caches again, because a request was repeated: the first one may have ended
-        before it did. Returns whether they were updated."""
+        """Update the caches again when a request is repeated, because the first request may have
+        ended before it updated them. Returns whether they were updated."""
         ...
 
 
@@ -69,7 +69,7 @@ class Neighbours(Protocol):
     """The users with an edge from or to a user."""
 
     async def neighbours(self, user: UserId, limit: int) -> Set[UserId]:
-        """About `limit` users of each direction, and of those who have a note about `user`."""
+        """About `limit` users in each direction, and about `limit` who have a note about `user`."""
         ...
 
 
@@ -77,12 +77,12 @@ class Absences(Protocol):
     """The accounts that are deactivated or deleted."""
 
     async def now(self) -> Set[UserId]:
-        """All absent users, as of a few moments ago. Callers must not modify or keep the set."""
+        """All absent users, as of a short time ago. Callers must not modify or keep the set."""
         ...
 
     async def as_of(self, at_us: int) -> Set[UserId]:
-        """All absent users, as of `at_us` (database clock, microseconds) or later if that moment
-        has passed, and including every change up to the last `expire`.
+        """All absent users, including every change that was committed by `at_us` (database clock,
+        microseconds), unless that is in the future, and every change before the last `expire`.
 
         Raises:
             Unavailable: the store cannot read that state.
@@ -90,7 +90,7 @@ class Absences(Protocol):
         ...
 
     def expire(self) -> None:
-        """Make later calls read the state again, because an account has become absent or active."""
+        """Make later calls read the set again, because an account has become absent or active."""
         ...
 
 

@@ -13,7 +13,8 @@ class BulkOperations(Protocol):
     async def add_slice(
         self, key: BulkKey, upload: UUID, number: int, first_line: int, lines: Sequence[str]
     ) -> None:
-        """Store some lines of an upload. Slices are numbered from 0, lines from 1."""
+        """Store a slice of an upload: consecutive lines. Slices are numbered from 0, lines from
+        1."""
         ...
 
     async def start(
@@ -45,5 +46,6 @@ class BulkOperations(Protocol):
         ...
 
     async def results(self, operation: BulkOperation, first: int) -> Sequence[tuple[int, bytes]]:
-        """The results of some slices from number `first`, in order, each with its number."""
+        """The results of slices from number `first` on, some of them, in order, each with its
+        number."""
         ...

@@ -15,5 +15,5 @@ class DocumentStore(Protocol):
         ...
 
     async def put(self, digest: str, document: str) -> None:
-        """Keep a document for a limited time, unless it is too large. One round trip."""
+        """Store a document for a limited time, unless it is too large. One round trip."""
         ...

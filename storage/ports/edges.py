@@ -25,7 +25,7 @@ class EdgeChange:
     pair: Pair
     edge: Edge
     previous: Kind = Kind.NONE
-    """The edge's previous kind. The log needs this and the next two fields; caches ignore them."""
+    """The edge's previous kind. Events need this and the next two fields; caches ignore them."""
     previous_flags: Flags = Flags.PLAIN
     by_target: bool = False
 
@@ -38,8 +38,8 @@ class Edges(Protocol):
         changed before the write, decide again.
 
         The actor sees the change when this returns, through any gateway, unless the decision
-        `is_delayed`. This includes a change that was made before, by a request of which nobody
-        knows the result.
+        `is_delayed`. If there is nothing to change, the actor sees the earlier change that has done
+        it, even if the request of that change failed after the commit.
 
         Raises:
             ReceiptExists: the decision's receipt exists; nothing was written.
@@ -75,14 +75,15 @@ class EdgeNotes(Protocol):
     """The notes that users have stored beside their edges. Exact."""
 
     async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
-        """The notes of those pairs that have any."""
+        """The notes of each of `pairs` that has any."""
         ...
 
     async def own_edges(self, user: UserId, others: Sequence[UserId]) -> Mapping[UserId, OwnEdge]:
-        """The versions of the edges of `user` to those of `others` to whom there is a row."""
+        """The edges of `user` to each of `others` to whom there is a row: their versions and the
+        ends of their mutes."""
         ...
 
     async def ended(self, user: UserId, since: Millis, limit: int) -> Set[UserId]:
-        """Users to whom `user` had an edge or a flag that has ended after `since`: the latest
-        `limit`, as long as the tombstones are kept."""
+        """The users to whom `user` had an edge or a flag that has ended after `since`: the latest
+        `limit` of those whose tombstones still exist."""
         ...

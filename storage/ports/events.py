@@ -71,7 +71,7 @@ class ChangeFeed(Protocol):
 
         Raises:
             BadCursor: the cursor is damaged, or belongs to another space.
-            ChangesLost: some of them are no longer kept.
+            ChangesLost: some of these changes are no longer kept.
         """
         ...
 

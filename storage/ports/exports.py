@@ -19,8 +19,8 @@ from graph.page import Position
 
 
 class ExportedRange(NamedTuple):
-    """Some entries of a list, newest first. `last` is the position after which further ones may
-    follow; None: there are none."""
+    """Some entries of a list, newest first. `last` is the position after which further entries may
+    follow; None: no further entries."""
 
     entries: Sequence[Entry]
     last: Position | None
@@ -40,7 +40,7 @@ class Exports(Protocol):
         notified: bool = False,
     ) -> ExportedRange:
         """The entries of one kind among the `size` edges after a position of the user's list. With
-        `notified`, which is for followers: of those who asked to be notified."""
+        `notified`, which is for followers: only followers who asked to be notified."""
         ...
 
 
@@ -53,7 +53,7 @@ class AccountExports(Protocol):
         ...
 
     async def outgoing(self, user: UserId, after: UserId, limit: int) -> Sequence[OutgoingEntry]:
-        """The user's edges, and flags of users to whom there is none, by the other users' ids."""
+        """The user's edges, including edges of kind NONE with flags, by the other users' ids."""
         ...
 
     async def notes(self, user: UserId, after: UserId, limit: int) -> Sequence[NoteEntry]:
@@ -69,7 +69,7 @@ class AccountExports(Protocol):
         ...
 
     async def pins(self, user: UserId) -> Sequence[PinEntry]:
-        """All users whom the user has pinned, in order, also those whom they have unfollowed."""
+        """All users whom the user has pinned, in order, including users no longer followed."""
         ...
 
     async def affinities(self, user: UserId, after: UserId, limit: int) -> Sequence[AffinityEntry]:

@@ -20,9 +20,9 @@ class Lanes(Protocol):
 class Watermarks:
     """Watermarks of groups of lanes at `now` (database clock, microseconds).
 
-    Every change with a version below a group's `oldest` has left its lanes; None: none is waiting
-    or parked. Every change below its `oldest_unparked` has left them or is parked. Parked changes
-    are in the rows, but some caches lack them. Failed changes are not waited for.
+    Every change with a version below a group's `oldest` is in the rows and caches; None: no change
+    of the group is waiting or parked. Every change below its `oldest_unparked` is in the rows, but
+    some caches may lack it, if it is parked. Failed changes are ignored.
     """
 
     oldest: Mapping[Lane, Version | None]
@@ -42,8 +42,8 @@ class CatchUp(Protocol):
     """Drains lanes up to the versions that readers require."""
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Return when every group of lanes has passed the wanted version. True: the caches have
-        too. False: some caches could not be updated, and only the rows are current.
+        """Return when every group of lanes has passed the wanted version. True: rows and caches are
+        current. False: only the rows are, because some caches could not be updated.
 
         Raises:
             Stale: it took longer than `wait_s`.

@@ -32,6 +32,7 @@ class Budgets(Protocol):
     """Token buckets of callers, shared by all gateways."""
 
     async def take(self, caller: str, bucket: Bucket, spent: int, least: int, limit: int) -> Grant:
-        """Take between `least` and `limit` tokens out of a caller's bucket, or none if it holds
-        fewer, after subtracting those that were `spent` without asking. One round trip."""
+        """Subtract the tokens that were `spent` before without a request from a caller's bucket.
+        Then take between `least` and `limit` tokens, or none if it holds fewer than `least`. One
+        round trip."""
         ...

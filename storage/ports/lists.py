@@ -1,4 +1,4 @@
-"""Lists of users: those of their owner alone, overlaps of two lists, and blocks."""
+"""Lists that only their owner may open, overlaps of two lists, and blocks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
@@ -12,14 +12,17 @@ Side: TypeAlias = Literal[ListKind.FOLLOWING, ListKind.FOLLOWERS]
 
 
 class Whispers(NamedTuple):
-    """The sides of an overlap that count whispers: `listed`, the users' lists; `followed`, the
-    follows of `by`. A side counts them only if the viewer may see its whispers."""
+    """Which lists of an overlap include whispers. A list may include them only if the viewer may
+    see them."""
 
     listed: bool = False
+    """Whether the lists of `users` do."""
     followed: bool = False
+    """Whether the follows of `by` do."""
 
 
 OVERLAP_MAX = 10_000
+"""Entries of the shorter list that are looked up in the longer one."""
 BLOCKS_LOOKED_UP_MAX = 1_000
 
 
@@ -40,10 +43,10 @@ class Overlaps(Protocol):
     async def followed_by(
         self, kind: Side, users: Sequence[UserId], by: UserId, whispers: Whispers
     ) -> Mapping[UserId, Sequence[Position]]:
-        """The users in each list whom `by` follows, newest first.
+        """For each of `users`: the entries of their list whom `by` follows, newest first.
 
-        The positions hold the dates of the users' lists. If both lists are longer than
-        `OVERLAP_MAX`, only the newest `OVERLAP_MAX` entries of the shorter one are looked up.
+        The dates are those of the users' lists. If both lists are longer than `OVERLAP_MAX`, only
+        the newest `OVERLAP_MAX` entries of the shorter one are looked up.
         """
         ...
 
@@ -58,12 +61,13 @@ class Overlaps(Protocol):
 
 
 class Blocks(Protocol):
-    """Blocks between two users. A block of the first is exact, one of the second lags as reverse
-    edges do."""
+    """Blocks between a viewer and other users. The viewer's blocks are exact; blocks of the viewer
+    lag as reverse edges do."""
 
     async def among(
         self, viewer: UserId, blocking: Sequence[UserId], blocked_by: Sequence[UserId]
     ) -> Mapping[UserId, int]:
-        """Those of `blocking` whom the viewer blocks and those of `blocked_by` who block the
-        viewer, each with the kinds of the viewer's relation to them as far as these are blocks."""
+        """The users in `blocking` whom the viewer blocks, and the users in `blocked_by` who block
+        the viewer. The value is a `Relation.kinds` of the viewer's relation to the user that holds
+        these blocks only."""
         ...

@@ -1,4 +1,4 @@
-"""Data that users keep for themselves: private notes, groups, pins, and seen followers."""
+"""Data that only its user sees: private notes, groups, pins, and seen followers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -15,7 +15,7 @@ class PrivateNotes(Protocol):
     """Private notes of users about others. Exact."""
 
     async def get_many(self, author: UserId, others: Sequence[UserId]) -> Mapping[UserId, str]:
-        """The notes of `author` about those of `others` who have one."""
+        """The notes of `author` about each of `others`, without users who have none."""
         ...
 
     async def set_note(
@@ -28,8 +28,8 @@ class PrivateNotes(Protocol):
         """Set the note of the first user about the second, durably, unless the first user exceeds
         `pace`. None deletes it.
 
-        It writes nothing if the first account is not active, or if the second one is deleted,
-        unless it deletes the note. A `request` is used as in `AccountWrites`.
+        It writes nothing if the first account is not active. If the second account is deleted, it
+        only deletes notes. A `request` is used as in `AccountWrites`.
         """
         ...
 
@@ -37,8 +37,8 @@ class PrivateNotes(Protocol):
 class FollowGroups(Protocol):
     """Groups of follows. Exact.
 
-    Members are the users whom the owner follows since the same date as when they were added, and
-    whose accounts are present.
+    Members are the users whom the owner still follows by the same follow as when they were added,
+    and whose accounts are active.
     """
 
     async def get_many(self, owner: UserId) -> Sequence[FollowGroup]:
@@ -56,8 +56,8 @@ class FollowGroups(Protocol):
     async def groups_of(
         self, owner: UserId, users: Sequence[UserId]
     ) -> Mapping[UserId, Sequence[GroupId]]:
-        """The groups that have each of `users` as a member, in their order; without users who are
-        in none."""
+        """For each of `users`: the groups that they are in, in the order of groups. Users who are
+        in no group are left out."""
         ...
 
     async def change(
@@ -72,7 +72,7 @@ class FollowGroups(Protocol):
 
         It writes nothing if the owner's account is not active. A `request` is used as in
         `AccountWrites`. For `restorable_s` seconds after the end of a follow, an undo can restore
-        it, and with it the membership.
+        the follow, and with it the membership.
         """
         ...
 
@@ -114,8 +114,9 @@ class PinnedFollowing(Protocol):
     ) -> OwnChange:
         """Replace the users whom `user` has pinned, durably, unless `user` exceeds `pace`.
 
-        It writes nothing if the account is not active, or if `user` does not follow one of
-        `others` or that account is not active: then the outcome is NOT_ALLOWED, and this one is its
-        `reason`. A `request` is used as in `AccountWrites`.
+        It writes nothing if the account of `user` is not active. It also writes nothing if `user`
+        does not follow one of `others`, or if the account of one of `others` is not active: then
+        the outcome is NOT_ALLOWED, and its `reason` is this other user. A `request` is used as in
+        `AccountWrites`.
         """
         ...

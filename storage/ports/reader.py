@@ -14,18 +14,19 @@ from graph.relation import RelationColumn
 
 
 class Check(NamedTuple):
-    """A question: the relation of `user` to each of `others`. The answer keeps their order; repeats
-    are allowed."""
+    """A question: the relation of `user` to each of `others`. The answers have the order of
+    `others`, who may repeat."""
 
     user: UserId
     others: Sequence[UserId]
     preformatted: Sequence[str] | None = None
-    """`str` of each of `others`, if the caller has them already: saves a cache from formatting
-    them."""
+    """`str` of each of `others`, if the caller has these texts already: then a cache need not
+    format them."""
 
 
 class Consistency(IntEnum):
-    """Where a read may be answered, in rising order. Every level shows the viewer's own writes."""
+    """Where a read may be answered, the least consistent first. Every level shows the viewer's own
+    writes."""
 
     CACHED = auto()
     """From all caches, including the local one of this process, which may miss other users' newest
@@ -45,7 +46,7 @@ Answer = TypeVar("Answer", covariant=True)
 class ReadRequest(Generic[Answer]):
     """A request to a `Reader`. `Answer`: the type of its answer.
 
-    Requests are not frozen: creating them takes 0.6 µs, not 2, and every read creates some.
+    Requests are not frozen, because creating a frozen one takes 2 µs instead of 0.6.
     """
 
     __slots__ = ()

@@ -43,7 +43,7 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class OwnData:
-    """The stores of what users keep for themselves, which queries read and mutations change."""
+    """The stores of data that only its user sees, which queries read and mutations change."""
 
     private_notes: PrivateNotes
     follow_groups: FollowGroups
@@ -62,7 +62,7 @@ class ExportStores:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How a request learns of changes, and waits for them."""
+    """The stores by which a request reads changes, and waits for them."""
 
     feeds: Feeds
     feed: ChangeFeed

@@ -1,4 +1,4 @@
-"""The sources of suggestions: affinities, and some users of the space."""
+"""The sources of suggestions: affinities, and a sample of the users of the space."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Protocol
@@ -8,11 +8,11 @@ from graph.receipt import IdempotentRequest
 
 
 class SampledUsers(Protocol):
-    """Some users of the space."""
+    """A sample of the users of the space."""
 
     async def now(self) -> Sequence[UserId]:
-        """Up to 50 users who follow others, or have followed some, spread over all ids. Some
-        minutes old at most."""
+        """Up to 50 users who follow or have followed others, spread over all ids. The sample is
+        some minutes old at most."""
         ...
 
 
@@ -20,7 +20,7 @@ class Affinities(Protocol):
     """How close users are to others, from the interactions that services report."""
 
     async def closest(self, user: UserId) -> Mapping[UserId, float]:
-        """The user's highest ranks. Never show them to other users."""
+        """The users with the highest ranks for this user, and their ranks. Never show the ranks."""
         ...
 
     async def record(self, ranks: Mapping[Pair, float]) -> Set[Pair]:

@@ -29,8 +29,8 @@ SendTo = Callable[[GuardedRedis, Sequence[Command]], Awaitable[list[Reply]]]
 
 
 class ClusterRedis:
-    """Implements `Servers`. Each command names one key or keys of one slot, except MGET and UNLINK,
-    which are split into single keys.
+    """Implements `RedisServers`. Each command names one key or keys of one slot, except MGET and
+    UNLINK, which are split into single keys.
 
     Commands to different servers run concurrently; commands to one server run in order.
     """

@@ -41,8 +41,7 @@ FLUSHED_AT_ONCE = 10_000
 """Pending keys deleted in one pipeline, which takes far less than the timeout of a reply."""
 
 FLUSHED_SINGLY_AT_ONCE = 100
-"""Pending keys deleted one by one before those deleted are removed from the pending ones: few
-enough to delete again after a timeout."""
+"""Pending keys deleted one by one in one call: few enough to repeat the call after a timeout."""
 
 Send = Callable[[Sequence[Command]], Awaitable[object]]
 
@@ -92,7 +91,7 @@ class Redis(Protocol):
         ...
 
 
-class Servers(Redis, Protocol):
+class RedisServers(Redis, Protocol):
     """`Redis` with the operations for lifecycle and monitoring."""
 
     @property
@@ -200,7 +199,7 @@ def _call_span(commands: Sequence[Command]) -> AbstractContextManager[object]:
 
 
 class GuardedRedis:
-    """Implements `Servers` for one server, over any wire."""
+    """Implements `RedisServers` for one server, over any wire."""
 
     def __init__(self, wire: Wire, retry_after_s: float, *, is_one_of_many: bool = False) -> None:
         self.wire = wire

@@ -1,7 +1,7 @@
 """Chooses the connections to the servers at an address."""
 
 from storage.redis.cluster import ClusterRedis
-from storage.redis.connection import GuardedRedis, Servers
+from storage.redis.connection import GuardedRedis, RedisServers
 from storage.redis.multiplexed import CACHES, MultiplexedWire
 from storage.settings import CLUSTER, StorageSettings
 
@@ -10,7 +10,7 @@ def is_cluster(url: str) -> bool:
     return url.partition(":")[0].endswith(CLUSTER)
 
 
-def servers_at(url: str, settings: StorageSettings) -> Servers:
+def servers_at(url: str, settings: StorageSettings) -> RedisServers:
     """A client of one server, or of a cluster."""
     scheme, rest = url.split(":", 1)
     if not is_cluster(url):

@@ -27,7 +27,7 @@ _LENGTHS = _Lengths()
 
 
 LONG = 64
-"""Arguments from which `Preformatted.packed` is faster than hiredis."""
+"""The number of arguments from which `Preformatted.packed` is faster than hiredis."""
 
 
 class Preformatted(tuple[str, ...]):

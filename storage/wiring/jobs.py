@@ -26,7 +26,7 @@ from storage.shielded_tasks import ShieldedTasks
 from storage.store_groups import (
     AccountJobs,
     Broker,
-    BulkJobs,
+    BulkStores,
     Caches,
     Jobs,
     LaneJobs,
@@ -59,7 +59,7 @@ def jobs_of(
             failed_changes=FailedChanges(postgres),
             canaries=Canaries(postgres),
         ),
-        bulk=BulkJobs(
+        bulk=BulkStores(
             queue=BulkQueue(postgres),
             edges=_batched_edges(settings, servers, caches, broker, shielded),
         ),

@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 
 from storage.postgres.connection.budget import ConnectionBudget
 from storage.postgres.connection.pool import Postgres
-from storage.redis.connection import GuardedRedis
-from storage.redis.connection import Servers as RedisServers
+from storage.redis.connection import GuardedRedis, RedisServers
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.servers import servers_at
 from storage.redis.wire import Wire

@@ -17,9 +17,10 @@ from storage.shielded_tasks import ShieldedTasks
 from storage.subscriptions import Notification
 
 NEIGHBOURS_MAX = 20_000
-"""In each direction, and for notes. The cached totals of other users expire within minutes."""
+"""Users whose cached totals are deleted: in each direction of edges, and for notes. The cached
+totals of further users expire within minutes."""
 
-USERS = 1_000
+USERS_AT_ONCE = 1_000
 """Users in one pipeline, few enough not to block Redis."""
 
 

@@ -1,7 +1,7 @@
-"""Collects edge changes that are made at the same time, and writes them in batches.
+"""Collects concurrent edge changes, and writes them in batches.
 
-A batch is one transaction, and two round trips to Redis. Many changes cost much less than one by
-one, but each waits for its batch. So this is for bulk operations.
+A batch is one transaction and two round trips to Redis. A batched change costs much less than a
+single one, but waits for its batch. So batches are for bulk operations.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from storage.shielded_tasks import ShieldedTasks
 log = logging.getLogger(__name__)
 
 BATCH = 100
-"""The changes of one transaction. It holds the locks of its pairs and counts for some 10 ms, and
-other writers of the same users wait for it. Half as many cost a fifth more CPU time of PostgreSQL,
-which opens all partitions and their indexes for each transaction."""
+"""Changes in one transaction. It holds the locks of its pairs and counts for some 10 ms, and other
+writers of the same users wait for it. With half as many, a change costs PostgreSQL a fifth more CPU
+time, because each transaction opens all partitions and their indexes."""
 
 AT_ONCE = 2
-"""The batches that run at once: PostgreSQL writes one while this process decides the other."""
+"""Batches that run at once: PostgreSQL writes one while this process decides the other."""
 
 SINGLE_AT_ONCE = 4
-"""The changes that are made one by one at once, because other writers were first."""
+"""Concurrent changes outside of batches, of pairs that another writer changed at the same time."""
 
 
 class BatchTables(Protocol):
@@ -45,8 +45,9 @@ class BatchTables(Protocol):
         changes: Sequence[tuple[Pair, Rule]],
         before_write: Callable[[], Awaitable[None]],
     ) -> list[Decision | Exception | None]:
-        """Change different pairs, each if no other writer is first; None: one was. `before_write`
-        is awaited before the write; if it raises, nothing is written."""
+        """Change different pairs. A pair that another writer changes at the same time is left
+        unchanged, with the result None. `before_write` is awaited before the write; if it raises,
+        nothing is written."""
         ...
 
 
@@ -85,7 +86,7 @@ class BatchedEdges:
         *,
         delayed_writes: bool = True,
     ) -> None:
-        """`single`: changes the pairs that other writers change at the same time. `delayed_writes`:
+        """`single`: used for pairs that another writer changes at the same time. `delayed_writes`:
         whether to write without marks if they cannot be set."""
         self._tables = tables
         self._caches = caches
@@ -95,8 +96,8 @@ class BatchedEdges:
         self._single = single
         self._delayed_writes = delayed_writes
         self._waiting: list[_Waiting] = []
-        self._free = asyncio.Semaphore(AT_ONCE)
-        self._single_free = asyncio.Semaphore(SINGLE_AT_ONCE)
+        self._batch_slots = asyncio.Semaphore(AT_ONCE)
+        self._single_slots = asyncio.Semaphore(SINGLE_AT_ONCE)
 
     async def change(self, pair: Pair, rule: Rule) -> Decision:
         loop = asyncio.get_running_loop()
@@ -107,11 +108,11 @@ class BatchedEdges:
         return await waiting.decision
 
     async def read(self, pair: Pair) -> Decision:
-        async with self._single_free:
+        async with self._single_slots:
             return await self._single.read(pair)
 
     def _begin(self) -> None:
-        """Begin the batches of all changes that wait."""
+        """Begin the batches of all waiting changes."""
         waiting, self._waiting = self._waiting, []
         for batch in _batches(waiting):
             self._shielded.begin(self._run(batch))
@@ -124,31 +125,33 @@ class BatchedEdges:
                 if result is None:
                     single.append(waiting)
                 else:
-                    _answer(waiting, result)
+                    _set_result(waiting, result)
             await asyncio.gather(*map(self._change_alone, single))
         finally:
             for waiting in batch:
-                waiting.decision.cancel()  # if this task is cancelled; otherwise all are done
+                waiting.decision.cancel()  # has an effect only if this task was cancelled
 
     async def _results(self, batch: Sequence[_Waiting]) -> Sequence[Decision | Exception | None]:
+        """Write a batch. Returns its results; None: the change must be made outside of a batch."""
         try:
-            async with self._free:
-                return await self._write([(one.pair, one.rule) for one in batch])
+            async with self._batch_slots:
+                return await self._write([(waiting.pair, waiting.rule) for waiting in batch])
         except Unavailable as error:
             return [error] * len(batch)
         except Exception:
-            # Nothing is written, or all with its receipts. One by one, only the cause fails.
+            # The transaction has written everything, with the receipts, or nothing. So all changes
+            # can be repeated one by one, and only the change that caused the error fails again.
             log.exception("a batch of changes has failed")
             return [None] * len(batch)
 
     async def _change_alone(self, waiting: _Waiting) -> None:
         result: Decision | Exception
         try:
-            async with self._single_free:
+            async with self._single_slots:
                 result = await self._single.change(waiting.pair, waiting.rule)
         except Exception as error:
             result = error
-        _answer(waiting, result)
+        _set_result(waiting, result)
 
     async def _write(
         self, changes: Sequence[tuple[Pair, Rule]]
@@ -193,7 +196,7 @@ class BatchedEdges:
         )
 
 
-def _answer(waiting: _Waiting, result: Decision | Exception) -> None:
+def _set_result(waiting: _Waiting, result: Decision | Exception) -> None:
     if waiting.decision.done():  # the caller was cancelled
         return
     if isinstance(result, Exception):
@@ -205,10 +208,12 @@ def _answer(waiting: _Waiting, result: Decision | Exception) -> None:
 def _batches(waiting: Sequence[_Waiting]) -> Iterable[Sequence[_Waiting]]:
     """Batches of different pairs, in the order of the actors."""
     while waiting:
-        first: dict[frozenset[UserId], _Waiting] = {}
-        for one in waiting:
-            first.setdefault(frozenset(one.pair), one)
-        ordered = sorted(first.values(), key=lambda one: one.pair.source)
+        first_of_pair: dict[frozenset[UserId], _Waiting] = {}
+        for change in waiting:
+            first_of_pair.setdefault(frozenset(change.pair), change)
+        ordered = sorted(first_of_pair.values(), key=lambda change: change.pair.source)
         for start in range(0, len(ordered), BATCH):
             yield ordered[start : start + BATCH]
-        waiting = [one for one in waiting if first[frozenset(one.pair)] is not one]
+        waiting = [
+            change for change in waiting if first_of_pair[frozenset(change.pair)] is not change
+        ]

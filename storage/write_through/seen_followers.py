@@ -14,8 +14,8 @@ from storage.subscriptions import Notification
 
 
 class WriteThroughSeenFollowers:
-    """Implements `storage.ports.own_data.SeenFollowers` around an inner store. No cache holds the
-    moment."""
+    """Implements `storage.ports.own_data.SeenFollowers` around an inner store. Seen followers are
+    not cached."""
 
     def __init__(self, inner: SeenFollowers, events: RedisEvents, shielded: ShieldedTasks) -> None:
         self._inner = inner
@@ -38,7 +38,7 @@ class WriteThroughSeenFollowers:
         self, user: UserId, until: Millis, request: IdempotentRequest | None, pace: Pace | None
     ) -> OwnChange:
         marked = await self._inner.mark(user, until, request, pace)
-        # Also if nothing has changed: the process that changed it may have died before this.
+        # Also if nothing has changed: the process that made the change may have died before this.
         if marked.outcome not in REJECTIONS:
             await self._events.notify(Notification(own=[user]))
         return marked

@@ -13,7 +13,7 @@ from graph.edge import Flags, Kind
 from graph.list_kind import ListKind
 from graph.outcome import CHANGES
 from graph.privacy import Audience, Privacy
-from graph.relation_mask import Mark
+from graph.relation_mask import RelationBits
 from graph.visibility import ViewerRole, access
 from schema.eligibility import ELIGIBILITIES
 from storage.stores import Stores
@@ -79,19 +79,22 @@ def test_the_page_lists_all_codes_of_follow_eligibility() -> None:
 def test_the_page_lists_every_bit_of_a_relation_mask() -> None:
     table = rows("relation-mask", "bit")
     assert [(int(bit), int(value)) for bit, value, *_ in table] == [
-        (mark.value.bit_length() - 1, mark.value) for mark in Mark
+        (mark.value.bit_length() - 1, mark.value) for mark in RelationBits
     ]
     names = [re.sub(r"([A-Z])", r"_\1", name).upper() for _, _, name, _ in table]
-    assert names == [mark.name for mark in Mark]
+    assert names == [mark.name for mark in RelationBits]
 
 
 MASK: str = next(e for e in examples("relation-mask")).data["user"]["relationMask"]
 MARKS = [
-    Mark.FOLLOWING | Mark.FOLLOWED_BY | Mark.FRIENDS | Mark.CLOSE_FOLLOW,
-    Mark.BLOCKING | Mark.MUTED,
-    Mark.REQUESTED_BY,
-    Mark.SELF,
-    Mark(0),
+    RelationBits.FOLLOWING
+    | RelationBits.FOLLOWED_BY
+    | RelationBits.FRIENDS
+    | RelationBits.CLOSE_FOLLOW,
+    RelationBits.BLOCKING | RelationBits.MUTED,
+    RelationBits.REQUESTED_BY,
+    RelationBits.SELF,
+    RelationBits(0),
 ]
 
 

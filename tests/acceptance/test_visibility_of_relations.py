@@ -13,7 +13,7 @@ import pytest
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
 from graph.privacy import Audience
-from graph.relation_mask import Mark
+from graph.relation_mask import RelationBits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import Edges, edges
@@ -72,7 +72,7 @@ async def result(gateway: Gateway, caller: Caller, source: int, target: int) -> 
     assert (relation["from"]["id"], relation["to"]["id"]) == (str(source), str(target))
     first, second, itself = unpack("<3H", b64decode(mask))
     assert first == second
-    assert itself == Mark.SELF
+    assert itself == RelationBits.SELF
     return said_of(relation, first)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from graph.relation_mask import Mark
+from graph.relation_mask import RelationBits
 
 RELATION = """fragment relation on Relation {
   from { id } to { id } state following followedBy whispering requested requestedBy blocking muted
@@ -11,15 +11,15 @@ RELATION = """fragment relation on Relation {
 }"""
 
 _FLAGS = {
-    "following": Mark.FOLLOWING,
-    "followedBy": Mark.FOLLOWED_BY,
-    "whispering": Mark.WHISPERING,
-    "requested": Mark.REQUESTED,
-    "requestedBy": Mark.REQUESTED_BY,
-    "blocking": Mark.BLOCKING,
-    "muted": Mark.MUTED,
-    "closeFollow": Mark.CLOSE_FOLLOW,
-    "notify": Mark.NOTIFY,
+    "following": RelationBits.FOLLOWING,
+    "followedBy": RelationBits.FOLLOWED_BY,
+    "whispering": RelationBits.WHISPERING,
+    "requested": RelationBits.REQUESTED,
+    "requestedBy": RelationBits.REQUESTED_BY,
+    "blocking": RelationBits.BLOCKING,
+    "muted": RelationBits.MUTED,
+    "closeFollow": RelationBits.CLOSE_FOLLOW,
+    "notify": RelationBits.NOTIFY,
 }
 _DATES = {
     "followedAt": "following",
@@ -41,7 +41,7 @@ def said_of(relation: Any, mark: int | None = None) -> set[str]:
     assert relation["mutedUntil"] is None or "muted" in true_fields
     assert relation["state"] == _state(true_fields, is_friends=is_friends)
     if mark is not None:
-        expected = Mark.FRIENDS if is_friends else Mark(0)
+        expected = RelationBits.FRIENDS if is_friends else RelationBits(0)
         for name in true_fields:
             expected |= _FLAGS[name]
         assert mark == expected

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from graph.edge import Flags, Kind
 from graph.relation import SELF, STRANGERS, kinds_of
-from graph.relation_mask import Mark, write_mask
+from graph.relation_mask import RelationBits, write_mask
 
 MODULE = runpy.run_path(
     str(Path(__file__).parents[2] / "examples" / "service" / "backend" / "relation_mask.py")
@@ -14,7 +14,7 @@ MODULE = runpy.run_path(
 
 def test_the_bits_of_the_example_have_the_names_that_kith_uses() -> None:
     assert {bit.name: bit.value for bit in MODULE["RelationBits"]} == {
-        mark.name: mark.value for mark in Mark
+        mark.name: mark.value for mark in RelationBits
     }
 
 

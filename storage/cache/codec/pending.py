@@ -1,6 +1,7 @@
-"""The format of own writes. All numbers are big-endian.
+"""The format of a user's pending writes. All numbers are big-endian.
 
-own writes      1 byte, because an empty value would read as a missing one; then user ids (8 each)
+pending writes  1 byte, because an empty value would read as a missing one; then the ids of the
+                targets (8 each)
 """
 
 from collections.abc import Collection
@@ -8,8 +9,8 @@ from collections.abc import Collection
 from graph.edge import UserId
 
 
-def pending_value(ids: Collection[UserId]) -> bytes:
-    return b"." + b"".join(i.to_bytes(8, "big") for i in ids)
+def pending_value(targets: Collection[UserId]) -> bytes:
+    return b"." + b"".join(target.to_bytes(8, "big") for target in targets)
 
 
 NO_PENDING_WRITES = pending_value(())

@@ -30,8 +30,8 @@ _ALL_TOTALS = Struct(f">{len(NO_COUNTS.numbers)}q")
 _ABSENT_AT = _PROFILE.size + _REMAINING_TOTALS.size
 _LIMIT = Struct(">I")
 _HAS_LIMIT = 1 << 6
-# A named tuple's constructor is a Python function: calling it would be a fifth of the cost of
-# decoding one.
+# Creates named tuples without their constructor, a Python function, which would be a fifth of the
+# cost of decoding one.
 _new: Callable[..., Any] = tuple.__new__
 _NO_REMAINING_TOTALS = NO_COUNTS[_PUBLIC:]
 _LISTS = tuple(ListKind)  # iterating over an enum takes six calls
@@ -52,16 +52,17 @@ def profiles_in(values: Sequence[bytes]) -> list[Profile]:
     """The profiles of a column of values."""
     joined = b"".join(values)
     if len(joined) == len(values) * _PROFILE.size:  # no value is shorter
-        return _short(joined)
-    found = _short(b"".join([value[: _PROFILE.size] for value in values]))
-    for place, value in enumerate(values):
+        return _decode_short(joined)
+    profiles = _decode_short(b"".join([value[: _PROFILE.size] for value in values]))
+    for position, value in enumerate(values):
         if len(value) > _PROFILE.size:
-            found[place] = _long(found[place], value)
-    return found
+            profiles[position] = _decode_long(profiles[position], value)
+    return profiles
 
 
 def profile_column(values: Sequence[bytes]) -> Sequence[Profile]:
-    """The same, as columns of totals if no value holds more than the public totals."""
+    """The profiles of a column of values. If all of them have the default account and only public
+    totals, the result is a `PlainColumn`."""
     joined = b"".join(values)
     if len(joined) != len(values) * _PROFILE.size or any(joined[:: _PROFILE.size]):
         return profiles_in(values)
@@ -69,25 +70,25 @@ def profile_column(values: Sequence[bytes]) -> Sequence[Profile]:
     return PlainColumn({kind: totals[n::_PUBLIC] for n, kind in enumerate(_LISTS)})
 
 
-def _short(values: bytes) -> list[Profile]:
+def _decode_short(values: bytes) -> list[Profile]:
     """The profiles of values in the shortest format."""
     if len(values) == _PROFILE.size:
-        # A list's owner: setting up columns would double the time.
-        only = _new(Counts, _PUBLIC_COUNTS.unpack(values) + _NO_REMAINING_TOTALS)
-        return [_new(Profile, (_ACCOUNTS[values[0]], only))]
-    # By column, without a Python call for each: a page of buttons shows a hundred.
+        # One profile, as of a list's owner: decoding by column would double the time.
+        counts_of_one = _new(Counts, _PUBLIC_COUNTS.unpack(values) + _NO_REMAINING_TOTALS)
+        return [_new(Profile, (_ACCOUNTS[values[0]], counts_of_one))]
+    # By column, without a Python call for each profile, because a request may read a hundred.
     accounts = map(_ACCOUNTS.__getitem__, values[:: _PROFILE.size])
     totals = map(add, _PUBLIC_COUNTS.iter_unpack(values), repeat(_NO_REMAINING_TOTALS))
     counts = map(_new, repeat(Counts), totals)
     return list(map(_new, repeat(Profile), zip(accounts, counts, strict=True)))
 
 
-def _long(short: Profile, value: bytes) -> Profile:
-    """The profile in a longer value. `short`: its first part, decoded."""
+def _decode_long(short: Profile, value: bytes) -> Profile:
+    """The profile in a longer value. `short`: the profile decoded from the value's first bytes."""
     account, counts = short
     end = len(value)
     if value[0] & _HAS_LIMIT:
-        account, end = _limited(value), end - _LIMIT.size
+        account, end = _account_with_limit(value), end - _LIMIT.size
     if end > _ABSENT_AT:
         counts = counts._replace(absent=Counts(*_ALL_TOTALS.unpack_from(value, _ABSENT_AT)))
     if end > _PROFILE.size:
@@ -114,23 +115,28 @@ def _account(flags: int) -> Account:
     return DEFAULT if privacy == DEFAULT.privacy else Account(privacy)
 
 
-def _limited(value: bytes) -> Account:
+def _account_with_limit(value: bytes) -> Account:
+    """The account in a value that ends with a following limit."""
     (limit,) = _LIMIT.unpack_from(value, len(value) - _LIMIT.size)
     return replace(_ACCOUNTS[value[0]], following_limit=limit)
 
 
-def profiles_held(
+def profiles_by_user(
     users: Sequence[UserId], replies: Sequence[bytes | None]
 ) -> dict[UserId, Profile]:
     """The profiles of those users whose values are cached."""
-    held = {user: value for user, value in zip(users, replies, strict=True) if value}
-    return dict(zip(held, profiles_in(list(held.values())), strict=True))
+    cached = {user: value for user, value in zip(users, replies, strict=True) if value}
+    return dict(zip(cached, profiles_in(list(cached.values())), strict=True))
 
 
 def accounts_in(values: Sequence[bytes]) -> list[Account]:
     """The accounts of a column of values."""
-    return [_ACCOUNTS[value[0]] if value[0] < _HAS_LIMIT else _limited(value) for value in values]
+    return [
+        _ACCOUNTS[value[0]] if value[0] < _HAS_LIMIT else _account_with_limit(value)
+        for value in values
+    ]
 
 
 _ACCOUNTS = list(map(_account, range(2 * _HAS_LIMIT)))
-"""By their first byte. Most accounts are the first, which is one object."""
+"""The accounts without following limits, by the first byte of a value. The default account, which
+most users have, is one object."""

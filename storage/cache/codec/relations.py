@@ -21,18 +21,19 @@ FORWARD, REVERSE = 1, 2
 _HALF = Struct(">BQQ")
 _REVERSE_OFFSET = _HALF.size
 _DATES = Struct(">xQ8xxQ8x")
-# Tables of what the first byte of each half adds to a relation's kinds: a request decodes a
-# thousand.
+# The contribution of the first byte of each half to `Relation.kinds`. Tables, because a request may
+# decode a thousand relations.
 _FORWARD_KINDS = [first & 7 | (first & 8) << 9 | first >> 4 << 8 for first in range(256)]
 _REVERSE_KINDS = [(first & 7) << 4 for first in range(256)]
 _FIRST_BYTES = [
     kind | flags >> 4 << 3 | (flags & 15) << 4 for flags in range(32) for kind in range(8)
 ]
-"""By `kind | flags << 3`. The newest flag has the bit that kinds never used."""
-_MARK = Struct(">QB")
-_SIDES = 8
-# A named tuple's constructor is a Python function: calling it would be a fifth of the cost of
-# decoding one.
+"""The first byte of a half, by `kind | flags << 3`. NOTIFY, the newest flag, has a bit that kinds
+never used."""
+_MARKER_FORMAT = Struct(">QB")
+_SIDES_OFFSET = 8
+# Creates named tuples without their constructor, a Python function, which would be a fifth of the
+# cost of decoding one.
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
 _NO_HALF = bytes(_HALF.size)
 
@@ -44,11 +45,11 @@ def edge_half(edge: Edge) -> bytes:
 
 
 def relation_fields(relations: UserRelations) -> list[str | int | bytes]:
-    """Fields and values of a whole relation hash, alternating, the marker first."""
+    """The fields and values of a whole relation hash, alternating, with the marker first."""
     complete = (FORWARD if relations.forward is not None else 0) | (
         REVERSE if relations.reverse is not None else 0
     )
-    fields: list[str | int | bytes] = [MARKER, _MARK.pack(relations.as_of, complete)]
+    fields: list[str | int | bytes] = [MARKER, _MARKER_FORMAT.pack(relations.as_of, complete)]
     reverse = _halves(relations.reverse or {})
     for other, forward_half in _halves(relations.forward or {}).items():
         fields += other, forward_half + reverse.pop(other, _NO_HALF)
@@ -58,6 +59,7 @@ def relation_fields(relations: UserRelations) -> list[str | int | bytes]:
 
 
 def _halves(edges: Mapping[UserId, StoredEdge]) -> dict[UserId, bytes]:
+    """The halves of edges, as by `edge_half` but without a call for each."""
     pack = _HALF.pack
     return {
         other: pack(_FIRST_BYTES[kind | flags << 3], since if kind else 0, version)
@@ -71,44 +73,44 @@ def relations_of_hash(fields: Iterable[str | int | bytes]) -> dict[int, Relation
     `fields`: alternating fields and values. Tombstones and absent fields decode alike, so a hash
     that was updated in place equals a new one.
     """
-    turns = iter(fields)
+    alternating = iter(fields)
     values = {
         int(other): value
-        for other, value in zip(turns, turns, strict=True)
+        for other, value in zip(alternating, alternating, strict=True)
         if other not in (MARKER, MARKER.encode()) and isinstance(value, bytes)
     }
     relations = zip(values, relations_in(list(values.values())), strict=True)
-    return {other: both for other, both in relations if both != STRANGERS}
+    return {other: relation for other, relation in relations if relation != STRANGERS}
 
 
 def sides_of(marker: bytes) -> int:
     """The directions that a relation hash holds completely: FORWARD | REVERSE."""
-    return marker[_SIDES]
+    return marker[_SIDES_OFFSET]
 
 
 def is_marked(marker: bytes) -> bool:
-    """Whether the user of a relation hash is writing: it must not answer this user."""
-    return len(marker) > _MARK.size
+    """Whether the user of a relation hash is writing. Then the hash must not answer this user."""
+    return len(marker) > _MARKER_FORMAT.size
 
 
 def is_whole(marker: bytes | None) -> bool:
-    """Whether a hash exists and holds both directions completely. False for a whale's."""
+    """Whether a relation hash exists and holds both directions completely. A whale's does not."""
     return marker is not None and sides_of(marker) == FORWARD | REVERSE
 
 
 def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
-    """The relations in fields of a complete hash. None stands for no relation."""
-    # No call for each value: most are None, and the dates of most others are never read.
+    """The relations in fields of a complete hash. None: no relation."""
+    # Without a call for each value. Most values are None, and most dates are never read.
     kinds = [
         0 if value is None else _FORWARD_KINDS[value[0]] | _REVERSE_KINDS[value[_REVERSE_OFFSET]]
         for value in values
     ]
-    return RelationColumn(kinds, partial(_dated, kinds, values))
+    return RelationColumn(kinds, partial(_with_dates, kinds, values))
 
 
-def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> list[Relation]:
+def _with_dates(kinds: Iterable[int], values: Iterable[bytes | None]) -> list[Relation]:
     """The relations with their dates."""
     return [
-        STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
-        for both, value in zip(kinds, values, strict=True)
+        STRANGERS if value is None else _relation((both_kinds, *_DATES.unpack(value)))
+        for both_kinds, value in zip(kinds, values, strict=True)
     ]

@@ -1,9 +1,9 @@
--- Reads entries of a list that lie in a window, by binary search, so that a page in the middle costs
--- no more than the first one.
+-- Reads entries of a list that lie in a window, by binary search, so that a page in the middle
+-- costs no more than the first one.
 --
--- KEYS: the list, its page ranges. ARGV: the positions `after` and `before` of the window, formatted
--- like entries; the maximum number of entries; 1 to take them from the window's old end. See
--- storage/cache/codec/ for both formats.
+-- KEYS: the list, its page ranges. ARGV: the positions `after` and `before` of the window,
+-- formatted like entries; the maximum number of entries; 1 to take them from the window's old end.
+-- See storage/cache/codec/ for both formats.
 --
 -- Replies with a list value. Its first byte is 1 if it has the maximum number of entries or all
 -- entries in the window, else 0. The reply is empty if the list is not cached.
@@ -39,7 +39,7 @@ if BACKWARD then
     END, OR_ON = BEFORE, false
 end
 
--- The reply from `held` consecutive entries, `place` of which come before END: those in the window,
+-- The reply from `held` consecutive entries, `place` of which come before END: those in the window
 -- and whether they are enough. `read(first, last)` returns the bytes of entries. `reaches(count)`
 -- returns whether the `held` entries reach the window's other end; `count` of them come before it.
 local function part(held, place, read, reaches)

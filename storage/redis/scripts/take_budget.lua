@@ -1,7 +1,7 @@
 -- Takes tokens out of a token bucket.
 --
--- KEYS: the bucket. ARGV: its size; the tokens that are added in a millisecond; how many tokens were
--- spent before without a request; the fewest and the most tokens to take.
+-- KEYS: the bucket. ARGV: its size; the tokens that are added in a millisecond; how many tokens
+-- were spent before without a request; the fewest and the most tokens to take.
 --
 -- Replies with the tokens taken, the tokens that remain, and how many milliseconds to wait if there
 -- are too few. A bucket whose key does not exist is full.
