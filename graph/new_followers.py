@@ -1,4 +1,5 @@
-"""New followers: those who have followed after the moment up to which a user has seen theirs."""
+"""New followers: users whose follow began after the moment up to which the followed user has marked
+their followers as seen."""
 
 from graph.edge import Millis
 

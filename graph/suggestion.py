@@ -3,12 +3,12 @@
 The score of a candidate is the sum of
 
 * the current strength of the viewer's affinity to the candidate, times `INTERACTION_WORTH`;
-* the weights of those users whom the viewer follows and who follow the candidate. The more users
-  somebody follows, the less they weigh, by the power `DAMPING`; friends of the viewer weigh
-  `FRIEND_WEIGHT` times as much; the mean weight is 1, and each is rounded to a multiple of
-  `WEIGHT_STEP`. Damping by 1 is resource allocation (T. Zhou,
-  L. Lü and Y.-C. Zhang, "Predicting Missing Links via Local Information", 2009), by 0 the number
-  of common neighbours;
+* the weights of those users whom the viewer follows and who follow the candidate. The weight of a
+  user who follows n users is proportional to n ** -`DAMPING`, and for a friend of the viewer
+  `FRIEND_WEIGHT` times that. The mean weight is 1, and each weight is rounded to a multiple of
+  `WEIGHT_STEP`. A damping of 1 is resource allocation (T. Zhou, L. Lü and Y.-C. Zhang, "Predicting
+  Missing Links via Local Information", 2009); with a damping of 0, the sum is the number of common
+  neighbours;
 * for a viewer none of whose followed users shows whom they follow: `PEER_WEIGHT` for each peer who
   follows the candidate. Peers are users who follow the same users as the viewer;
 * if the candidate follows the viewer: `FOLLOW_BACK_WORTH`, times the part of the newest followers

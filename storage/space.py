@@ -13,7 +13,7 @@ def checked_space(name: str) -> str:
     """
     if not _NAME.fullmatch(name) or name.startswith("pg_"):
         raise ValueError(
-            f"{name!r} is no name for a space: use 1 to 31 lower-case letters, digits and "
+            f"{name!r} is not a valid name of a space: use 1 to 31 lower-case letters, digits and "
             "underscores, beginning with a letter, and not with pg_."
         )
     return name

@@ -3,7 +3,7 @@
 A reader that misses takes the lease; a writer deletes it; a fill is written only while its lease
 exists. So a stale read never overwrites a newer write, and one reader fills a key while the others
 wait (after Nishtala et al., "Scaling Memcache at Facebook", NSDI 2013). A writer can also close a
-key: nobody can fill it then, even if other writers invalidate it meanwhile.
+key. Then no reader can fill it, even if other writers invalidate it meanwhile.
 """
 
 import asyncio

@@ -46,6 +46,6 @@ class BulkOperations(Protocol):
         ...
 
     async def results(self, operation: BulkOperation, first: int) -> Sequence[tuple[int, bytes]]:
-        """The results of slices from number `first` on, some of them, in order, each with its
-        number."""
+        """The results of some slices, from the slice with number `first` on, in order. Each has the
+        number of its slice."""
         ...

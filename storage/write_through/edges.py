@@ -1,9 +1,9 @@
 """Writes edge changes, then updates the caches and wakes the lanes.
 
-A mark of the actor is set before the commit and cleared after the caches were updated, so a process
-may die in between. If a change was made already, by an earlier request or by the first of two equal
-ones, and still waits in the outbox, the caches are updated again. Updates that are lost are
-repeated by the sweep and the drain.
+A mark of the actor is set before the commit and cleared after the caches were updated, so that the
+actor reads no stale value if the process dies in between. If there is nothing to change, but an
+earlier change of the same edge is still in the outbox, the caches are updated again. Lost updates
+are repeated by the drain, which the sweep starts if its job was lost.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
