@@ -163,12 +163,12 @@ class CatchUp:
     def _current_round(self, lane: Lane) -> "asyncio.Task[_Watermarks]":
         """The current task for a lane, shared by all its readers: it drains one batch, then reads
         the watermarks."""
-        if lane not in self._rounds:
+        if lane not in self._current_rounds:
             task = abandonable(asyncio.create_task(self._advance(lane)))
-            self._rounds[lane] = task
+            self._current_rounds[lane] = task
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        return self._rounds[lane]
+        return self._current_rounds[lane]
 
     async def _advance(self, lane: Lane) -> _Watermarks:
         """Drain one batch, and return the lane's watermarks after it."""

@@ -180,10 +180,10 @@ class Drain:
         after the change that the last call read, and starts over after the newest. So it finds
         changes that can be published among any number that cannot."""
         for _ in range(PARKED_BATCHES_MAX):
-            after = self._read_up_to.get(lane, 0)
+            after = self._parked_read_up_to.get(lane, 0)
             waiting = await self._outbox.parked(lane, BATCH, after_id=after)
             is_last = len(waiting.ids) < BATCH
-            self._read_up_to[lane] = 0 if is_last else waiting.ids[-1]
+            self._parked_read_up_to[lane] = 0 if is_last else waiting.ids[-1]
             found = _select(waiting, [all(map(is_reachable, one.pair)) for one in waiting.changes])
             if found.ids:
                 published, _ = _split(found, await self._caches.update_after_drain(found.changes))

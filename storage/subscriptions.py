@@ -29,7 +29,7 @@ VIEWER_MIN = 100
 """A viewer has at most 1/100 of the subscriptions of a process, and may always have 100. Each
 change of their relations wakes all."""
 
-OF_ANONYMOUS_SHARE = 2
+ANONYMOUS_SHARE = 2
 """All anonymous clients together have at most 1/2 of the subscriptions of a process."""
 
 
@@ -110,8 +110,8 @@ class Subscriptions:
     def __init__(self, listen: Callable[["Subscriptions"], Awaitable[None]], limit: int) -> None:
         self._listen = listen
         self._limit = limit
-        self._limit_of_viewer = max(OF_VIEWER_MIN, limit // OF_VIEWER_SHARE)
-        self._limit_of_anonymous = max(1, limit // OF_ANONYMOUS_SHARE)
+        self._limit_of_viewer = max(VIEWER_MIN, limit // VIEWER_SHARE)
+        self._limit_of_anonymous = max(1, limit // ANONYMOUS_SHARE)
         self._open: set[Subscription] = set()
         self._for_all: set[Subscription] = set()
         self._anonymous: set[Subscription] = set()
@@ -153,7 +153,7 @@ class Subscriptions:
             (self._to_public, users),
             (self._to_hidden, users if sees_everything else ()),
         )
-        subscription = self._opened()
+        subscription = self._new_subscription()
         if is_anonymous:
             self._anonymous.add(subscription)
         for index, keys in indexed:
@@ -177,7 +177,7 @@ class Subscriptions:
             self._open.discard(subscription)
             self._for_all.discard(subscription)
 
-    def _opened(self) -> Subscription:
+    def _new_subscription(self) -> Subscription:
         if len(self._open) >= self._limit:
             raise Overloaded(
                 LIVE_EVENTS,

@@ -91,7 +91,7 @@ class WriteThroughAccountStates:
         """Delete the cached totals of the users whose lists contain this one, and notify their
         subscribers."""
         users = [user, *await self._neighbours.neighbours(user, NEIGHBOURS_MAX)]
-        for first in range(0, len(users), USERS):
-            some = users[first : first + USERS]
-            await invalidate(self._redis, self._keys.all_profiles(some), KeyKind.TOTALS)
-            await self._events.notify(Notification(absences=some))
+        for first in range(0, len(users), USERS_AT_ONCE):
+            slice_of_users = users[first : first + USERS_AT_ONCE]
+            await invalidate(self._redis, self._keys.all_profiles(slice_of_users), KeyKind.TOTALS)
+            await self._events.notify(Notification(absences=slice_of_users))
