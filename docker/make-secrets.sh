@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the secrets of compose.yaml in ./secrets beside it, or in the folder that is named. Run it
-# as root: each file is given to the user of the containers that read it, and to nobody else. What
-# exists is kept, so it is safe to repeat.
+# Creates the secrets of compose.yaml in ./secrets beside this script, or in the folder given as the
+# argument. Run it as root: only the user of the containers that need a file may read it. Existing
+# secrets are kept, so it is safe to repeat.
 set -eu
 
 kith=10001    # USER in the Dockerfile
