@@ -4,8 +4,8 @@ import { useEffect, useRef } from "react";
 
 const plugin = explorerPlugin({ showAttribution: false });
 
-// Its inputs take the focus when they appear, and the pane would open at its end. The focus goes
-// back until a key or a pointer is pressed.
+// The plugin's inputs take the focus when they appear, which scrolls the pane to its end. Until a key
+// or a pointer is pressed, the focus is moved back.
 function Explorer() {
   const isUsed = useRef(false);
   useEffect(() => {
@@ -15,14 +15,14 @@ function Explorer() {
       for (const event of ["keydown", "pointerdown"]) removeEventListener(event, use, true);
     };
   }, []);
-  const goBack = ({ target, relatedTarget }) => {
+  const moveFocusBack = ({ target, relatedTarget }) => {
     if (isUsed.current) return;
     if (relatedTarget) relatedTarget.focus();
     else target.blur();
     target.closest(".graphiql-plugin")?.scrollTo(0, 0);
   };
   return (
-    <div onFocus={goBack}>
+    <div onFocus={moveFocusBack}>
       <plugin.content />
     </div>
   );

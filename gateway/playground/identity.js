@@ -43,8 +43,8 @@ export function headersOf({ kind, id, token }) {
   return kind === "token" && token ? { Authorization: `Bearer ${token}` } : {};
 }
 
-// The examples of services need a service's token: they choose it, and the next example goes back to
-// the viewer `before`. Such a choice is `quiet`: the example runs by itself.
+// Opening an example for services chooses the service. Opening another example afterwards restores
+// the viewer, kept in `before`. `quiet`: the choice itself runs nothing, because the example does.
 export function chooseFor({ asService }) {
   const now = identity.get();
   if (asService && now.kind !== "service" && settings.serviceToken) {

@@ -11,8 +11,8 @@ export function operationsIn(query) {
   }
 }
 
-// The operation that a run executes. GraphiQL finds out which operations a tab holds a moment after it
-// shows the tab: until then its name is of the tab before, and the first operation is meant.
+// The operation that a run executes. GraphiQL updates the operation name a moment after it shows a
+// tab. Until then, the name is that of the previous tab, and the first operation is executed.
 export function operationIn(query, name) {
   const operations = operationsIn(query);
   return operations.find((operation) => operation.name?.value === name) ?? operations[0];

@@ -1,4 +1,4 @@
-// Runs that nobody has to ask for: of the first tab, and again when another viewer is chosen.
+// Automatic runs: of the first tab, and again when another viewer is chosen.
 import { useGraphiQL, useGraphiQLActions } from "@graphiql/react";
 import { OperationTypeNode } from "graphql";
 import { useEffect, useRef } from "react";
@@ -6,8 +6,8 @@ import { identity } from "./identity.js";
 import { useObservable } from "./observable.js";
 import { operationIn } from "./operations.js";
 
-// Ends what runs in the tab, and runs what is there now. GraphiQL forgets a subscription a moment
-// after it is stopped: sooner, it would forget the new one.
+// Stops the operation of the tab, and runs the current one. GraphiQL clears a stopped subscription a
+// moment later. Without the timeout, it would clear the new one.
 export function useRestart() {
   const { run, stop } = useGraphiQLActions();
   return () => {
@@ -41,7 +41,7 @@ export function AutomaticRuns() {
   return null;
 }
 
-// Of the other operations, a mutation must be asked for; a subscription stays until it is stopped.
+// Only queries run automatically, and subscriptions that were open. A mutation never does.
 function changesNothing(query, operationName) {
   return operationIn(query, operationName)?.operation === OperationTypeNode.QUERY;
 }
