@@ -38,9 +38,9 @@ class BundlingFailed(Exception):
 def main() -> int:
     """Bundle if the sources have changed. Return 1 on failure."""
     signal.signal(signal.SIGTERM, _stop)
-    os.nice(10)  # the servers that start at the same time come first
+    os.nice(10)  # the servers that start at the same time have priority
     try:
-        with _held(BUNDLE) as work:
+        with _locked_work_folder(BUNDLE) as work:
             status = bundle(SOURCES, BUNDLE, work)
     except BlockingIOError:
         status = "another process bundles it already"
@@ -61,19 +61,19 @@ def bundle(sources: Path, target: Path, work: Path) -> str:
         BundlingFailed: npm is missing, failed, or took too long. `target` has the reason too.
     """
     digest = _digest(sources)
-    if (target / SCRIPT).is_file() and _text(target / BUILT_FROM) == digest:
+    if (target / SCRIPT).is_file() and _read_text(target / BUILT_FROM) == digest:
         return "up to date"
     began = time.monotonic()
-    _mark(target, BUILDING)
+    _write_marker(target, BUILDING)
     try:
         copy = work / sources.name
         _copy(sources, copy)
         for command in COMMANDS:
-            _run(command, copy, began + DEADLINE_S)
+            _run_npm(command, copy, began + DEADLINE_S)
         _publish(work / target.name, target)
         (target / BUILT_FROM).write_text(digest, encoding="ascii")
     except BundlingFailed as failure:
-        _mark(target, FAILED, f"{failure}\n")
+        _write_marker(target, FAILED, f"{failure}\n")
         raise
     finally:
         (target / BUILDING).unlink(missing_ok=True)
@@ -81,7 +81,7 @@ def bundle(sources: Path, target: Path, work: Path) -> str:
 
 
 @contextmanager
-def _held(target: Path) -> Iterator[Path]:
+def _locked_work_folder(target: Path) -> Iterator[Path]:
     """Lock a work folder. Raises BlockingIOError if another process holds it."""
     target.mkdir(exist_ok=True)
     work = target.with_name(f"{target.name}.work")
@@ -102,7 +102,7 @@ def _copy(sources: Path, copy: Path) -> None:
     shutil.copytree(sources, copy, ignore=shutil.ignore_patterns("node_modules"))
 
 
-def _run(command: tuple[str, ...], folder: Path, deadline: float) -> None:
+def _run_npm(command: tuple[str, ...], folder: Path, deadline: float) -> None:
     if shutil.which(command[0]) is None:
         raise BundlingFailed("npm is not installed")
     with subprocess.Popen(  # noqa: S603 - fixed commands
@@ -133,19 +133,19 @@ def _reason(command: str, output: str) -> str:
     return f"{command} failed: {errors[0] if errors else 'no output'}"[:REASON_CHARS_MAX]
 
 
-def _publish(made: Path, target: Path) -> None:
+def _publish(built: Path, target: Path) -> None:
     """Move the files, the script last: its presence shows that the bundle is complete."""
-    if not (made / SCRIPT).is_file():
+    if not (built / SCRIPT).is_file():
         raise BundlingFailed(f"the build made no {SCRIPT}")
-    new = {file.name for file in made.iterdir()}
-    for file in sorted(made.iterdir(), key=lambda file: file.name == SCRIPT):
+    new = {file.name for file in built.iterdir()}
+    for file in sorted(built.iterdir(), key=lambda file: file.name == SCRIPT):
         file.replace(target / file.name)
     for old in target.iterdir():
         if old.name not in new and not old.name.startswith("."):
             old.unlink()
 
 
-def _mark(target: Path, marker: str, text: str = "") -> None:
+def _write_marker(target: Path, marker: str, text: str = "") -> None:
     for other in (BUILDING, FAILED):
         (target / other).unlink(missing_ok=True)
     (target / marker).write_text(text, encoding="utf-8")
@@ -159,7 +159,7 @@ def _digest(sources: Path) -> str:
     return digest.hexdigest()
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="ascii")
     except OSError:

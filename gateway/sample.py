@@ -11,16 +11,18 @@ from storage.stores import open_stores
 
 USERS = 400
 CAST = range(USERS + 1, sample_cast.LAST + 1)
+"""The users of `gateway.sample_cast`."""
 _NEWEST_MS = 1_767_225_600_000
 """2026-01-01. The dates are fixed, so that documented examples stay valid."""
 _DAY_MS = 86_400_000
 
 
 def sample_edges() -> Iterator[tuple[int, int, int]]:
-    """(from, to, created_at_ms), each pair once: some stars, circles of friends, and strangers.
+    """(from, to, created_at_ms) of all follows, each pair once.
 
-    User 1 follows some dozens and has friends; user 2 is a star; users 380 to 400 follow nobody.
-    `gateway.sample_cast` describes the users from 401 on.
+    Users 1 to 379 follow users with near ids, some random ones, and often the users 2, 3, 5 and 8.
+    User 1 also follows the even ids below 40. Users 380 to 400 follow nobody. The users from 401 on
+    are those of `gateway.sample_cast`.
     """
     chance = random.Random(42)
     seen: set[tuple[int, int]] = set()
@@ -36,7 +38,7 @@ def sample_edges() -> Iterator[tuple[int, int, int]]:
 
 
 def _cast_edges(chance: random.Random) -> Iterator[tuple[int, int, int]]:
-    """The follows of the cast, and for each of them some other follows and followers."""
+    """The follows in `sample_cast`, and random follows and followers of each user in `CAST`."""
     for day, (source, target) in enumerate(sample_cast.FOLLOWS):
         yield source, target, _NEWEST_MS - day * _DAY_MS
     for user in CAST:
@@ -50,15 +52,15 @@ def _cast_edges(chance: random.Random) -> Iterator[tuple[int, int, int]]:
 
 async def load_sample(config: Config, folder: Path) -> None:
     """Load the sample into an empty graph, once. A file in `folder` records that it is done."""
-    begun = folder / f"sample-{config.storage.space}.csv"
-    done = begun.with_suffix(".loaded.csv")
+    csv_file = folder / f"sample-{config.storage.space}.csv"
+    loaded_file = csv_file.with_suffix(".loaded.csv")
     async with open_stores(config.storage) as stores:
-        if done.exists() or not (begun.exists() or await stores.is_empty()):
+        if loaded_file.exists() or not (csv_file.exists() or await stores.is_empty()):
             return
-        begun.write_text("".join(f"{a},{b},{ms}\n" for a, b, ms in sample_edges()))
-        await bulk_load(config.storage, begun)
+        csv_file.write_text("".join(f"{a},{b},{ms}\n" for a, b, ms in sample_edges()))
+        await bulk_load(config.storage, csv_file)
         await stores.delete_caches()
-        await sample_cast.play(stores, config.policy, config.affinity)
+        await sample_cast.create_relationships(stores, config.policy, config.affinity)
         for lane in await stores.jobs.lanes.progress.dirty():
             await stores.jobs.lanes.drain.lane(lane)
-    begun.rename(done)
+    csv_file.rename(loaded_file)

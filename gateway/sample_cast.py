@@ -81,21 +81,21 @@ DESCRIPTIONS: Mapping[UserId, str] = {
 }
 """The situation that each user demonstrates, for the viewer switcher of the playground."""
 
-END = Millis(int(datetime(2099, 1, 1, tzinfo=UTC).timestamp() * 1000))
-SEEN = Millis(int(datetime(2025, 12, 28, tzinfo=UTC).timestamp() * 1000))
-"""User 1 has seen the followers until this date, which are all but the newest."""
+MUTE_END = Millis(int(datetime(2099, 1, 1, tzinfo=UTC).timestamp() * 1000))
+FOLLOWERS_SEEN = Millis(int(datetime(2025, 12, 28, tzinfo=UTC).timestamp() * 1000))
+"""User 1 marks the followers until this date as seen, which are all but the newest."""
 
 
-async def play(stores: Stores, policy: Policy, scale: Scale) -> None:
+async def create_relationships(stores: Stores, policy: Policy, scale: Scale) -> None:
     """Create the relationships to user 1. Safe to repeat after an interruption."""
     for user, privacy in _settings():
         await change_privacy(Scope(stores, user, policy), privacy)
     for actor, target, action in _changes(policy):
         await change(Scope(stores, actor, policy), target, action)
     await set_note(Scope(stores, ME, policy), CLOSE, "Met in Lisbon.")
-    await _group(Scope(stores, ME, policy))
+    await _add_groups(Scope(stores, ME, policy))
     await set_pinned_following(Scope(stores, ME, policy), [CLOSEST, CLOSE])
-    await mark_followers_seen(Scope(stores, ME, policy), SEEN)
+    await mark_followers_seen(Scope(stores, ME, policy), FOLLOWERS_SEEN)
     # Turning protection off accepts no requests: two requests to user 1 stay pending.
     await change_privacy(Scope(stores, ME, policy), PrivacyChange(protected=False))
     service = Scope(stores, None, policy, is_service=True, affinity_scale=scale)
@@ -103,10 +103,10 @@ async def play(stores: Stores, policy: Policy, scale: Scale) -> None:
     await change_state(service, DEACTIVATED, AccountState.DEACTIVATED)
 
 
-async def _group(scope: Scope) -> None:
-    present = {group.name: group for group in await viewers_groups(scope)}
+async def _add_groups(scope: Scope) -> None:
+    existing = {group.name: group for group in await viewers_groups(scope)}
     for name, members in GROUPS.items():
-        group = present.get(name)
+        group = existing.get(name)
         if group is None:
             group = (await change_groups(scope, CREATE, CreateGroup(name))).group
         assert group is not None
@@ -128,7 +128,7 @@ def _changes(policy: Policy) -> Iterator[tuple[UserId, UserId, Action]]:
     yield ME, WHISPERED_TO, actions.follow(policy, Kind.WHISPER)
     yield ME, CLOSE, actions.update_follow(None, close_follow=True, notify=True)
     yield ME, MUTED, actions.mute(None)
-    yield ME, MUTED_UNTIL, actions.mute(END)
+    yield ME, MUTED_UNTIL, actions.mute(MUTE_END)
     yield ME, ASKED, actions.follow(policy, message="We met in Lisbon.")
     yield ME, ASKED_SECRETLY, actions.follow(policy, Kind.WHISPER)
     yield WHISPERS, ME, actions.follow(policy, Kind.WHISPER)

@@ -9,7 +9,7 @@ from gateway.http.headers import Headers
 
 
 def awaiting_keys(authentication: Authentication, app: ASGIApp) -> ASGIApp:
-    """Wrap the application so that HTTP requests wait for keys, if these are fetched.
+    """Wrap the application so that HTTP requests wait for keys, if keys are fetched from a URL.
 
     The application identifies the viewer synchronously, so the wait comes first; it is nearly never
     needed. Web sockets wait on their own, because the token may come in their first message.
@@ -17,18 +17,18 @@ def awaiting_keys(authentication: Authentication, app: ASGIApp) -> ASGIApp:
     if not authentication.fetches_keys:
         return app
 
-    def waits(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    def wrapped(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http":
-            waiting = authentication.pending(Headers(scope["headers"]))
-            if waiting is not None:
-                return _after(waiting, app, scope, receive, send)
+            key_fetch = authentication.pending_key_fetch(Headers(scope["headers"]))
+            if key_fetch is not None:
+                return _call_after(key_fetch, app, scope, receive, send)
         return app(scope, receive, send)
 
-    return waits
+    return wrapped
 
 
-async def _after(
-    waiting: Awaitable[None], app: ASGIApp, scope: Scope, receive: Receive, send: Send
+async def _call_after(
+    key_fetch: Awaitable[None], app: ASGIApp, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    await waiting
+    await key_fetch
     await app(scope, receive, send)

@@ -40,7 +40,7 @@ TOKENS_HELD_MAX = 10_000
 TOKENS_HELD_BYTES_MAX = 16 << 20
 SERVICE = "service"
 IDENTITY_KEYS = "identity_keys"
-"""The part that provides the keys of tokens."""
+"""The name of the health probe of the keys that verify tokens."""
 
 ANONYMOUS = Identity()
 
@@ -60,14 +60,14 @@ class Authentication:
         remote = () if self._remote is None else self._remote.keys
         self._keys = TokenKeys((*self._local, *remote))
         # Drop cached tokens: a withdrawn key must not remain valid through them.
-        self._held: LruCache[bytes, tuple[Identity, int]] = LruCache(
+        self._cached: LruCache[bytes, tuple[Identity, int]] = LruCache(
             entries=TOKENS_HELD_MAX, weight=TOKENS_HELD_BYTES_MAX
         )
         """The identity of each Authorization header, and the second until which it is valid."""
 
     @property
     def fetches_keys(self) -> bool:
-        """Whether keys are fetched, so that `pending` may return an awaitable."""
+        """Whether keys are fetched, so that `pending_key_fetch` may return an awaitable."""
         return self._remote is not None
 
     @asynccontextmanager
@@ -88,28 +88,28 @@ class Authentication:
 
     async def authenticate(self, headers: Headers) -> Identity:
         """The same as `identify`, after fetching the token's key if it is unknown."""
-        waiting = self.pending(headers)
-        if waiting is not None:
-            await waiting
+        key_fetch = self.pending_key_fetch(headers)
+        if key_fetch is not None:
+            await key_fetch
         return self.identify(headers)
 
-    def pending(self, headers: Headers) -> Awaitable[None] | None:
+    def pending_key_fetch(self, headers: Headers) -> Awaitable[None] | None:
         """An awaitable to complete before `identify`, or None, the usual case."""
         if self._remote is None:
             return None
         credentials = headers.get(b"authorization")
-        if credentials is None or self._held.get(credentials) is not None:
+        if credentials is None or self._cached.get(credentials) is not None:
             return None
         try:
             algorithm, key_id = _header(token_in(credentials))
         except (HttpRejection, jwt.PyJWTError):
             return None
-        if not self._may_be_new(algorithm, key_id):
+        if not self._may_be_fetchable(algorithm, key_id):
             return None
         return self._remote.wait() if self._remote.request_fetch() else None
 
-    def _may_be_new(self, algorithm: str, key_id: str | None) -> bool:
-        """Whether the JWKS URL may have a key for such a token that is not known here."""
+    def _may_be_fetchable(self, algorithm: str, key_id: str | None) -> bool:
+        """Whether the JWKS URL may have a key for this token that has not been fetched yet."""
         if self._remote is None or algorithm not in PUBLIC_KEY_ALGORITHMS:
             return False
         return not (self._remote.keys if key_id is None else self._keys.has_key_id(key_id))
@@ -124,17 +124,19 @@ class Authentication:
         if credentials is not None:
             if len(headers.every(b"authorization")) > 1:
                 raise several_tokens()
-            return self._bearer(credentials)
+            return self._identity_of_token(credentials)
         viewer = headers.get(b"x-viewer") if self.settings.development else None
-        return ANONYMOUS if viewer is None else _named(viewer.decode("latin-1").strip())
+        return (
+            ANONYMOUS if viewer is None else _identity_of_viewer(viewer.decode("latin-1").strip())
+        )
 
-    def _bearer(self, credentials: bytes) -> Identity:
-        held = self._held.get(credentials)
+    def _identity_of_token(self, credentials: bytes) -> Identity:
+        cached = self._cached.get(credentials)
         # As in PyJWT, a valid token stays valid until it expires.
-        if held is not None and time.time() < held[1]:
-            return held[0]
+        if cached is not None and time.time() < cached[1]:
+            return cached[0]
         try:
-            claims = self._claims(token_in(credentials))
+            claims = self._verified_claims(token_in(credentials))
             until = int(claims["exp"]) + self.settings.accepted.leeway_s
             identity = self.settings.claims.identity(claims, until)
         except jwt.ExpiredSignatureError:
@@ -143,10 +145,10 @@ class Authentication:
             raise rejected(f"The token is not valid: {str(error).rstrip('.')}.") from None
         except ClaimError as error:
             raise rejected(str(error)) from None
-        self._held.put(credentials, (identity, until), len(credentials))
+        self._cached.put(credentials, (identity, until), len(credentials))
         return identity
 
-    def _claims(self, token: str) -> Mapping[str, Any]:
+    def _verified_claims(self, token: str) -> Mapping[str, Any]:
         """The claims of a valid token. Raises jwt.PyJWTError, and HttpRejection 503."""
         algorithm, key_id = _header(token)
         candidates = self._keys.candidates(algorithm, key_id)
@@ -155,7 +157,7 @@ class Authentication:
                 return self._decoded(token, candidate)
             except jwt.InvalidSignatureError:
                 continue
-        if self._may_be_new(algorithm, key_id) and self._remote and self._remote.uncertain:
+        if self._may_be_fetchable(algorithm, key_id) and self._remote and self._remote.uncertain:
             raise provider_unavailable()
         if candidates:
             raise jwt.InvalidSignatureError("Signature verification failed")
@@ -221,12 +223,12 @@ def _header(token: str) -> tuple[str, str | None]:
 
 
 @lru_cache(maxsize=TOKENS_HELD_MAX)
-def _named(viewer: str) -> Identity:
+def _identity_of_viewer(viewer: str) -> Identity:
     return Identity(_user_id(viewer, "X-Viewer"))
 
 
-def _user_id(text: str, what: str) -> int:
-    found = user_id_of(text)
-    if found is None:
-        raise rejected(f"{what} must be a user's id: a decimal number from 1 to {MAX_USER_ID}.")
-    return found
+def _user_id(text: str, source: str) -> int:
+    user_id = user_id_of(text)
+    if user_id is None:
+        raise rejected(f"{source} must be a user's id: a decimal number from 1 to {MAX_USER_ID}.")
+    return user_id

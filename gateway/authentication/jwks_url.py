@@ -75,20 +75,20 @@ def _key_set_url(url: str, content: bytes) -> str:
         document = orjson.loads(content)
     except orjson.JSONDecodeError:
         raise FetchFailed("the discovery document is not JSON") from None
-    issuer, found = (
+    issuer, jwks_uri = (
         document.get(name) if isinstance(document, dict) else None
         for name in ("issuer", "jwks_uri")
     )
     if not isinstance(issuer, str) or issuer.rstrip("/") + DISCOVERY != url:
         raise FetchFailed("the `issuer` of the discovery document is not that of its URL")
     try:
-        check_jwks_url(str(found))
-        is_as_safe = urlsplit(str(found)).scheme == urlsplit(url).scheme
+        check_jwks_url(str(jwks_uri))
+        is_as_safe = urlsplit(str(jwks_uri)).scheme == urlsplit(url).scheme
     except ValueError:
         is_as_safe = False
     if not is_as_safe:
         raise FetchFailed("the discovery document has no `jwks_uri` that may be used")
-    return str(found)
+    return str(jwks_uri)
 
 
 async def download(client: httpx.AsyncClient, url: str) -> bytes:

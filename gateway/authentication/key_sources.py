@@ -18,62 +18,66 @@ DEVELOPMENT_SECRET = "kith-development-secret-known-to-everyone"  # noqa: S105
 SOURCES_MAX = 10
 """A limit, because a token may have to be checked with every key that has no `kid`."""
 
-_SECRET, _FILE, _SET = "KITH_JWT_SECRET", "KITH_JWT_PUBLIC_KEY_FILE", "KITH_JWKS_FILE"
+_SECRET_VARIABLE, _FILES_VARIABLE, _KEY_SET_VARIABLE = (
+    "KITH_JWT_SECRET",
+    "KITH_JWT_PUBLIC_KEY_FILE",
+    "KITH_JWKS_FILE",
+)
 
 
 def secret_keys(secrets: Sequence[str], development: bool) -> tuple[TokenKey, ...]:
     """One HMAC key for each secret. Raises ValueError for a secret that could be guessed."""
-    _check_number(_SECRET, len(secrets))
+    _check_count(_SECRET_VARIABLE, len(secrets))
     return tuple(_secret(secret, development) for secret in secrets)
 
 
 def _secret(secret: str, development: bool) -> TokenKey:
     if secret == DEVELOPMENT_SECRET and not development:
         raise ValueError(
-            f"{_SECRET} is the development secret, which everyone knows:"
+            f"{_SECRET_VARIABLE} is the development secret, which everyone knows:"
             " set one of your own, at least 32 random bytes."
         )
     try:
         return secret_key(secret.encode())
     except ValueError as error:
-        raise ValueError(f"{_SECRET} {error}") from None
+        raise ValueError(f"{_SECRET_VARIABLE} {error}") from None
 
 
 def public_keys(paths: Sequence[Path]) -> tuple[TokenKey, ...]:
     """One key for each PEM file. Raises ValueError with the file and the problem."""
-    _check_number(_FILE, len(paths))
+    _check_count(_FILES_VARIABLE, len(paths))
     return tuple(_public_key(path) for path in paths)
 
 
 def _public_key(path: Path) -> TokenKey:
-    content = _read_key_file(_FILE, path)
+    content = _read_key_file(_FILES_VARIABLE, path)
     try:
         key = load_pem_public_key(content)
     except ValueError as error:
         raise ValueError(
-            f"{_FILE} is {path}, which is no public key in PEM form: {error}"
+            f"{_FILES_VARIABLE} is {path}, which is no public key in PEM form: {error}"
         ) from None
     try:
         return public_key(key)
     except ValueError as error:
-        raise ValueError(f"{_FILE} is {path}, which {error}") from None
+        raise ValueError(f"{_FILES_VARIABLE} is {path}, which {error}") from None
 
 
 def key_set(path: Path) -> tuple[TokenKey, ...]:
     """The keys of a JWKS file. Raises ValueError if any of them cannot be used."""
-    content = _read_key_file(_SET, path)
+    content = _read_key_file(_KEY_SET_VARIABLE, path)
     try:
-        found = parse_key_set(content)
+        parsed = parse_key_set(content)
     except ValueError as error:
-        raise ValueError(f"{_SET} is {path}, which {error}") from None
-    if found.problems:
-        raise ValueError(f"{_SET} is {path}: {' '.join(found.problems[:3])}")
-    return found.keys
+        raise ValueError(f"{_KEY_SET_VARIABLE} is {path}, which {error}") from None
+    if parsed.problems:
+        raise ValueError(f"{_KEY_SET_VARIABLE} is {path}: {' '.join(parsed.problems[:3])}")
+    return parsed.keys
 
 
-def _check_number(variable: str, given: int) -> None:
-    if given > SOURCES_MAX:
-        raise ValueError(f"{variable} names {given} keys; at most {SOURCES_MAX} are allowed.")
+def _check_count(variable: str, count: int) -> None:
+    if count > SOURCES_MAX:
+        raise ValueError(f"{variable} names {count} keys; at most {SOURCES_MAX} are allowed.")
 
 
 def _read_key_file(variable: str, path: Path) -> bytes:

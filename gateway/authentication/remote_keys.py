@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 _fetches = Counter("kith_jwks_fetches", "Fetches of KITH_JWKS_URL, by outcome.", ["outcome"])
 _fetched_at = Gauge("kith_jwks_fetched_timestamp_seconds", "When the last fetch succeeded.")
-_held = Gauge("kith_jwks_keys", "Keys of KITH_JWKS_URL in use.")
+_keys_in_use = Gauge("kith_jwks_keys", "Keys of KITH_JWKS_URL in use.")
 
 RETRY_FIRST_S, RETRY_MOST_S = 1.0, 60.0
 WAITING_MAX = 1_000
@@ -48,7 +48,7 @@ class RemoteKeys:
         self._requested = asyncio.Event()
         self._requested_at = self._fetched_at = -float("inf")
         self._attempt: asyncio.Future[None] | None = None
-        """Done after the current attempt, or else after the next one. None outside `refreshing`."""
+        """Done when the running fetch ends, or else the next one. None outside `refreshing`."""
 
     @contextlib.asynccontextmanager
     async def refreshing(self) -> AsyncIterator[None]:
@@ -154,17 +154,17 @@ class RemoteKeys:
         try:
             changed = await self._fetch(client)
         except FetchFailed as failure:
-            self._failed(str(failure))
+            self._record_failure(str(failure))
         except Exception:
             log.exception("unexpected error in a fetch of KITH_JWKS_URL")
-            self._failed("the fetch failed")
+            self._record_failure("the fetch failed")
         else:
             self._failure, self._failures = None, 0
             self._fetched_at = asyncio.get_running_loop().time()
             _fetches.labels("changed" if changed else "unchanged").inc()
             _fetched_at.set(time.time())
 
-    def _failed(self, reason: str) -> None:
+    def _record_failure(self, reason: str) -> None:
         self._failure = reason
         self._failures += 1
         _fetches.labels("failed").inc()
@@ -194,10 +194,10 @@ class RemoteKeys:
             found = await asyncio.to_thread(parse_key_set, content)
         except ValueError as error:
             raise FetchFailed(f"the answer {error}".rstrip(".")) from None
-        self._take(content, found)
+        self._log_and_replace(content, found)
         return True
 
-    def _take(self, content: bytes, found: KeySet) -> None:
+    def _log_and_replace(self, content: bytes, found: KeySet) -> None:
         for problem in found.problems[:10]:
             log.warning("KITH_JWKS_URL: %s", problem)
         log.info("KITH_JWKS_URL returned %s keys", len(found.keys))
@@ -205,5 +205,5 @@ class RemoteKeys:
 
     def _replace(self, content: bytes, keys: tuple[TokenKey, ...]) -> None:
         self.keys, self._content = keys, content
-        _held.set(len(keys))
+        _keys_in_use.set(len(keys))
         self._on_change()

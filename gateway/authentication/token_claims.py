@@ -92,16 +92,16 @@ class ClaimMapping:
 
     @cached_property
     def user_path(self) -> ClaimPath:
-        return _path("KITH_JWT_USER_CLAIM", self.user)
+        return _parsed_path("KITH_JWT_USER_CLAIM", self.user)
 
     @cached_property
     def scope_path(self) -> ClaimPath:
-        return _path("KITH_JWT_SCOPE_CLAIM", self.scope)
+        return _parsed_path("KITH_JWT_SCOPE_CLAIM", self.scope)
 
     def check(self) -> None:
         """Raise ValueError, which names the variable, for an invalid path."""
-        both = zip(self.user_path.names, self.scope_path.names, strict=False)
-        if all(one == other for one, other in both):
+        name_pairs = zip(self.user_path.names, self.scope_path.names, strict=False)
+        if all(one == other for one, other in name_pairs):
             raise ValueError(
                 "KITH_JWT_USER_CLAIM and KITH_JWT_SCOPE_CLAIM must be two claims, neither of them"
                 " in the other."
@@ -117,8 +117,8 @@ class ClaimMapping:
         value = self.user_path.value_in(claims)
         # RFC 9068 section 2.2: without a user, the subject is the client itself.
         clients = [claims[name] for name in ("client_id", "azp") if claims.get(name) is not None]
-        own = str(value) in map(str, clients)
-        if value is not None and not own:
+        is_client = str(value) in map(str, clients)
+        if value is not None and not is_client:
             return Identity(self._user_id(value), service, expires_at, _client(clients))
         if service:
             return Identity(None, True, expires_at, _client(clients))
@@ -168,7 +168,7 @@ def _client(named: Sequence[object]) -> str | None:
     return client
 
 
-def _path(variable: str, text: str) -> ClaimPath:
+def _parsed_path(variable: str, text: str) -> ClaimPath:
     try:
         return parse_claim_path(text)
     except ValueError as error:

@@ -63,12 +63,12 @@ class TokenKeys:
         A key without a `kid` (a secret, a PEM file) may have signed any token. A token without a
         `kid` may be signed with the only key that has one, as OpenID Connect Core 10.1 allows.
         """
-        fitting = [key for key in self.keys if algorithm in key.algorithms]
-        nameless = [key for key in fitting if key.key_id is None]
-        named = [key for key in fitting if key.key_id is not None]
+        usable = [key for key in self.keys if algorithm in key.algorithms]
+        without_id = [key for key in usable if key.key_id is None]
+        with_id = [key for key in usable if key.key_id is not None]
         if key_id is None:
-            return nameless + (named if len(named) == 1 else [])
-        return [key for key in named if key.key_id == key_id] + nameless
+            return without_id + (with_id if len(with_id) == 1 else [])
+        return [key for key in with_id if key.key_id == key_id] + without_id
 
     def has_key_id(self, key_id: str) -> bool:
         """Whether one of the keys has this `kid`."""
@@ -85,10 +85,12 @@ class KeySet:
 
 def secret_key(secret: bytes) -> TokenKey:
     """An HMAC key with the algorithms that it is long enough for. Raises ValueError if none."""
-    allowed = {name for name, least in _HMAC_BYTES_MIN.items() if len(secret) >= least}
+    allowed = {name for name, bytes_min in _HMAC_BYTES_MIN.items() if len(secret) >= bytes_min}
     if not allowed:
-        least = _HMAC_BYTES_MIN["HS256"]
-        raise ValueError(f"has {len(secret)} bytes; at least {least} are needed, chosen at random.")
+        bytes_min = _HMAC_BYTES_MIN["HS256"]
+        raise ValueError(
+            f"has {len(secret)} bytes; at least {bytes_min} are needed, chosen at random."
+        )
     return TokenKey(secret, frozenset(allowed))
 
 
@@ -126,48 +128,48 @@ def parse_key_set(content: bytes) -> KeySet:
         raise ValueError("is not a JWKS document: a JSON object with a list of `keys`.")
     if len(entries) > KEYS_MAX:
         raise ValueError(f"has {len(entries)} keys; at most {KEYS_MAX} are read.")
-    keys, problems = _read_all([entry for entry in entries if _checks_signatures(entry)])
+    keys, problems = _parse_entries([entry for entry in entries if _is_for_signatures(entry)])
     if not keys:
         raise ValueError(" ".join(("has no key that can check signatures.", *problems[:1])))
     return KeySet(tuple(keys), tuple(problems))
 
 
-def _read_all(entries: list[dict[str, Any]]) -> tuple[list[TokenKey], list[str]]:
+def _parse_entries(entries: list[dict[str, Any]]) -> tuple[list[TokenKey], list[str]]:
     keys, problems = [], []
     for entry in entries:
         try:
             if entry.get("kid") is None and len(entries) > 1:
                 raise ValueError("has no `kid`, which it needs beside other keys.")
-            keys.append(_read_entry(entry))
+            keys.append(_parse_entry(entry))
         except ValueError as error:
             problems.append(f"The key {str(entry.get('kid'))[:100]!r} {error}")
     return keys, problems
 
 
-def _checks_signatures(entry: dict[str, Any]) -> bool:
+def _is_for_signatures(entry: dict[str, Any]) -> bool:
     operations = entry.get("key_ops", ["verify"])
     return (
         entry.get("use", "sig") == "sig"
         and isinstance(operations, list)
         and "verify" in operations
-        and bool(_allowed(entry))
+        and bool(_allowed_algorithms(entry))
     )
 
 
-def _allowed(entry: dict[str, Any]) -> frozenset[str]:
+def _allowed_algorithms(entry: dict[str, Any]) -> frozenset[str]:
     """The algorithms that a JWKS entry allows: those of its kind, or only `alg`."""
     kind = str(entry.get("kty")), str(entry.get("crv", ""))
     algorithms = _JWK_ALGORITHMS.get(kind, frozenset())
     return algorithms if (only := entry.get("alg")) is None else algorithms & {str(only)}
 
 
-def _read_entry(entry: dict[str, Any]) -> TokenKey:
+def _parse_entry(entry: dict[str, Any]) -> TokenKey:
     key_id = entry.get("kid")
     if key_id is not None and not (isinstance(key_id, str) and len(key_id) <= KEY_ID_CHARS_MAX):
         raise ValueError(f"has a `kid` that is no string of up to {KEY_ID_CHARS_MAX} characters.")
     if any(len(str(entry.get(member, ""))) > MEMBER_CHARS_MAX for member in ("n", "e", "x", "y")):
         raise ValueError(f"has a number of more than {MEMBER_CHARS_MAX} characters.")
-    allowed = _allowed(entry)
+    allowed = _allowed_algorithms(entry)
     try:
         key = jwt.PyJWK(entry, min(allowed)).key
     except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:

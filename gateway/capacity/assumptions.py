@@ -1,4 +1,4 @@
-"""The assumptions of a plan, which depend on the deployment. `--assume NAME=VALUE` changes it."""
+"""The assumptions of a plan, which depend on the deployment. `--assume NAME=VALUE` changes one."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -86,18 +86,18 @@ def assumptions(changes: Iterable[str] = ()) -> tuple[Input, ...]:
             near = get_close_matches(name, inputs, 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise ValueError(f"{name!r} is not an assumption.{hint}")
-        inputs[name] = replace(inputs[name], value=_value(inputs[name], text))
+        inputs[name] = replace(inputs[name], value=_parsed_value(inputs[name], text))
     return tuple(inputs.values())
 
 
-def _value(one: Input, text: str) -> float:
-    least = "at least 0" if one.name in _MAY_BE_0 else "more than 0"
-    allowed = f"{least} and at most 1" if one.unit == _SHARE else least
+def _parsed_value(assumption: Input, text: str) -> float:
+    minimum = "at least 0" if assumption.name in _MAY_BE_0 else "more than 0"
+    allowed = f"{minimum} and at most 1" if assumption.unit == _SHARE else minimum
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
-    is_least = value > 0 or (value == 0 and one.name in _MAY_BE_0)
-    if not (isfinite(value) and is_least and (value <= 1 or one.unit != _SHARE)):
-        raise ValueError(f"{one.name} must be a number, {allowed}, got {text!r}.")
+    is_above_minimum = value > 0 or (value == 0 and assumption.name in _MAY_BE_0)
+    if not (isfinite(value) and is_above_minimum and (value <= 1 or assumption.unit != _SHARE)):
+        raise ValueError(f"{assumption.name} must be a number, {allowed}, got {text!r}.")
     return value

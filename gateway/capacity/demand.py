@@ -16,11 +16,11 @@ class Demand:
 
     edges: int = 5_000_000_000
     writes: int = 1_000
-    """A second, as the others below."""
+    """Per second, like `lists` and `checks`."""
     lists: int = 200_000
     """Pages of 20 entries."""
     checks: int = 500_000
-    """Relations of a user with another one."""
+    """Checks of the relation between two users."""
 
     def __post_init__(self) -> None:
         if self.edges < 1:

@@ -18,9 +18,10 @@ READS, WRITES, SIZES, COUNTS, CLUSTER, CITUS = (
     "python -m bench.cluster",
     "python -m bench.citus",
 )
+"""The commands that measure the figures."""
 
 _COLD = ("states-100-cold", "followers-20-cold")
-"""The shapes whose mean is the cost of a read with nothing cached."""
+"""The queries of the bench whose mean is the cost of a read with nothing cached."""
 _WARM = {"page": "followers-20", "check": "states-20"}
 
 

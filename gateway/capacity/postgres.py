@@ -10,6 +10,7 @@ PART = "PostgreSQL"
 
 
 def fresh_bytes(given: Inputs) -> float:
+    """Bytes of one copy of the tables, freshly loaded, with their indexes."""
     return given["edges"] * given["edge_bytes"] + users(given) * given["user_bytes"]
 
 
@@ -22,7 +23,7 @@ def table_bytes(given: Inputs) -> float:
 
 
 def wal_bytes_per_s(given: Inputs) -> float:
-    """Bytes of WAL that writes cause, with images of whole blocks after checkpoints."""
+    """Bytes of WAL a second that writes cause, with images of whole blocks after checkpoints."""
     images = given["write_image_bytes"] * given["image_share"] * given["image_ratio"]
     return given["writes"] * (given["write_wal_bytes"] + images)
 
@@ -41,25 +42,25 @@ def backup_bytes(given: Inputs) -> float:
 
 
 def blocks_per_miss(given: Inputs) -> float:
-    """Blocks of a cold read: those of indexes, which hold whole edges, and rows that VACUUM has not
-    marked since their block changed. In tables that were filled write by write, each row of a user
-    is in a block of its own."""
+    """Blocks of a read with nothing cached: those of indexes, which contain all columns of an edge,
+    and one of a table for each row whose block has changed since VACUUM. In tables that were filled
+    by single writes, each row of a user is in another block."""
     return given["miss_blocks"] + 2 * given["edges_per_user"] * given["heap_fetches"]
 
 
 def blocks_per_write(given: Inputs) -> float:
-    """Blocks that a write changes, and reads before if they are not in memory."""
+    """Blocks that a write changes, after it has read those that are not in memory."""
     return given["write_image_bytes"] / BLOCK
 
 
 def reads_per_s(given: Inputs) -> float:
-    """Blocks that misses and writes read from disk."""
+    """Blocks a second that misses and writes read from disk."""
     blocks = misses(given) * blocks_per_miss(given) + given["writes"] * blocks_per_write(given)
     return blocks * (1 - given["memory_share"])
 
 
 def writes_per_s(given: Inputs) -> float:
-    """Blocks that checkpoints write, and one WAL flush for each write at most."""
+    """Blocks a second that checkpoints write, and WAL flushes: at most one for each write."""
     return given["writes"] * (blocks_per_write(given) * given["image_share"] + 1)
 
 

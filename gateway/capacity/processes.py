@@ -9,21 +9,23 @@ from gateway.capacity.redis import is_cluster
 
 GATEWAYS, WORKERS = "gateways", "workers"
 
-AT_LEAST = 2
+MACHINES_MIN = 2
 """Machines of each part: one may fail."""
 
 
-def _us(given: Inputs, kind: str) -> float:
-    """Microseconds of a gateway for a cached read or a write. A cluster of caches makes it more."""
+def _gateway_us(given: Inputs, kind: str) -> float:
+    """CPU microseconds of a gateway for a cached read or a write: more with a Redis Cluster."""
     ratio = given[f"{kind}_cluster_ratio"] if is_cluster(given) else 1
     return given[f"{kind}_gateway_us"] * ratio
 
 
 def gateway_cores(given: Inputs) -> float:
     """Cores of all gateways, at the planned load of a core."""
-    cached = given["lists"] * _us(given, "page") + check_requests(given) * _us(given, "check")
+    cached = given["lists"] * _gateway_us(given, "page") + check_requests(given) * _gateway_us(
+        given, "check"
+    )
     missed = misses(given) * given["miss_gateway_us"]
-    written = given["writes"] * _us(given, "write")
+    written = given["writes"] * _gateway_us(given, "write")
     return (given["hits"] * cached + missed + written) * US / given["busy"]
 
 
@@ -36,12 +38,12 @@ def client_bytes_per_s(given: Inputs) -> float:
 def gateways(given: Inputs) -> int:
     """The number of machines of gateways."""
     network = client_bytes_per_s(given) * 8 / GB / (given["network_gbit"] * given["busy"])
-    return max(AT_LEAST, ceil(max(gateway_cores(given) / given["cores"], network)))
+    return max(MACHINES_MIN, ceil(max(gateway_cores(given) / given["cores"], network)))
 
 
 def connections(given: Inputs) -> float:
     """Connections to PostgreSQL of all gateway processes, one for each core."""
-    return max(AT_LEAST, ceil(gateway_cores(given))) * given["pool_max"]
+    return max(MACHINES_MIN, ceil(gateway_cores(given))) * given["pool_max"]
 
 
 def worker_cores(given: Inputs) -> float:
@@ -51,7 +53,7 @@ def worker_cores(given: Inputs) -> float:
 
 def workers(given: Inputs) -> int:
     """The number of machines of workers."""
-    return max(AT_LEAST, ceil(worker_cores(given) / given["cores"]))
+    return max(MACHINES_MIN, ceil(worker_cores(given) / given["cores"]))
 
 
 QUANTITIES = (

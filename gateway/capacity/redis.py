@@ -25,9 +25,9 @@ def cores(given: Inputs) -> float:
 
 
 def primaries(given: Inputs) -> int:
-    """A server executes commands on one core."""
-    room = given["memory_gib"] * GIB * given["redis_memory"]
-    needed = ceil(max(resident_bytes(given) / room, cores(given), 1))
+    """The number of primaries. Each executes commands on one core."""
+    bytes_per_primary = given["memory_gib"] * GIB * given["redis_memory"]
+    needed = ceil(max(resident_bytes(given) / bytes_per_primary, cores(given), 1))
     return needed if needed == 1 else max(needed, CLUSTER_MIN)
 
 

@@ -29,12 +29,17 @@ def audited_command(command: str, **fields: object) -> Iterator[None]:
         raise
     finally:
         action = f"command {command}"
-        shown = {"actor": f"operator {_user()}", "action": action, "result": result, **fields}
-        with _handler():
-            log.info("%s", action, extra=shown)
+        log_fields = {
+            "actor": f"operator {_os_user()}",
+            "action": action,
+            "result": result,
+            **fields,
+        }
+        with _stderr_handler():
+            log.info("%s", action, extra=log_fields)
 
 
-def _user() -> str:
+def _os_user() -> str:
     """The name of the process's user, or the number if it has no name, as in a container."""
     number = os.getuid()
     try:
@@ -44,7 +49,7 @@ def _user() -> str:
 
 
 @contextmanager
-def _handler() -> Iterator[None]:
+def _stderr_handler() -> Iterator[None]:
     """Write the audit log to standard error, if no handler would."""
     if log.hasHandlers():
         yield

@@ -30,7 +30,7 @@ SPACE = "public"
 ID_MAX = 2**63 - 1
 """Ids of rows are `bigint` in PostgreSQL."""
 SHOWN_MAX = 10_000
-"""A command shows at most as many rows."""
+"""The greatest number of rows that a command shows."""
 
 
 @contextmanager

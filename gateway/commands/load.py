@@ -74,16 +74,16 @@ async def _run(config: Config, file: Path, on_bad: OnBad) -> int:
                 completed=progress.bytes_read,
                 total=progress.bytes_total,
                 edges=progress.loaded + progress.present,
-                rate=rates[progress.checking].of(progress.lines),
+                rate=rates[progress.checking].per_second(progress.lines),
             )
 
         report = await bulk_load.bulk_load(config.storage, file, on_bad=on_bad, on_progress=show)
-    await _forget_caches(config)
-    _say(report)
+    await _delete_caches(config)
+    _print_report(report)
     return 1 if report.rejected else 0
 
 
-async def _forget_caches(config: Config) -> None:
+async def _delete_caches(config: Config) -> None:
     async with open_stores(config.storage) as stores:
         try:
             await stores.delete_caches()
@@ -91,7 +91,7 @@ async def _forget_caches(config: Config) -> None:
             typer.echo("Redis is down: if it comes back with old data, flush the space.", err=True)
 
 
-def _say(report: LoadReport) -> None:
+def _print_report(report: LoadReport) -> None:
     for bad in report.bad_lines:
         typer.echo(f"line {bad.number}: {bad.reason}", err=True)
     if report.bad > len(report.bad_lines):

@@ -29,11 +29,11 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 def _fields(record: logging.LogRecord) -> dict[str, object]:
     """The request's id and its space, if a request is being handled, and the fields of the message.
     The default space is not named."""
-    asked, space = request_id.get(), current_space()
+    current_id, space = request_id.get(), current_space()
     own = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
     if space != PUBLIC_SPACE:
         own = {"space": space, **own}
-    return own if asked is None else {"request_id": asked, **own}
+    return own if current_id is None else {"request_id": current_id, **own}
 
 
 class TextFormatter(logging.Formatter):
@@ -43,12 +43,12 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the base class's name)
-        fields = (f" {name}={_shown(value)}" for name, value in _fields(record).items())
+        fields = (f" {name}={_field_text(value)}" for name, value in _fields(record).items())
         return super().formatMessage(record) + "".join(fields)
 
 
-def _shown(value: object) -> str:
-    """A value without line breaks and, if it is plain, without quotes."""
+def _field_text(value: object) -> str:
+    """An alphanumeric value as it is, or any other as a JSON string, without line breaks."""
     text = str(value)
     return text if text.isalnum() else json.dumps(text)
 

@@ -9,7 +9,7 @@ class Rate:
     def __init__(self) -> None:
         self._first: tuple[float, int] | None = None
 
-    def of(self, items: int) -> int:
+    def per_second(self, items: int) -> int:
         """The rate when `items` are done: 0 at the first report."""
         now = time.monotonic()
         if self._first is None:

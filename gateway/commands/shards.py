@@ -11,7 +11,7 @@ from storage.postgres.citus import shards
 from storage.postgres.citus.shards import ShardGroup, Whale
 
 HOT = 2
-"""A shard group with so many times the average of bytes is hot."""
+"""A shard group with at least this many times the average number of bytes is hot."""
 
 
 async def show(config: Config, limit: int, whales: int) -> None:
@@ -26,7 +26,7 @@ async def show(config: Config, limit: int, whales: int) -> None:
         typer.echo(line)
     if whales:
         for whale in await shards.whales(config.storage, whales):
-            typer.echo(_of_whale(whale, groups))
+            typer.echo(_whale_line(whale, groups))
 
 
 async def isolate(config: Config, user: UserId) -> None:
@@ -71,7 +71,7 @@ def report(groups: Sequence[ShardGroup], limit: int) -> Iterable[str]:
         )
 
 
-def _of_whale(whale: Whale, groups: Sequence[ShardGroup]) -> str:
+def _whale_line(whale: Whale, groups: Sequence[ShardGroup]) -> str:
     group = next(group for group in groups if group.shard_id == whale.shard_id)
     share = _share(2 * whale.edges, group.edges) if group.edges else "an unknown share"
     alone = ", alone" if group.is_of_one else f", about {share} of its rows"

@@ -104,7 +104,7 @@ async def drop(config: Config, name: str) -> None:
     """Remove a space with its tables and its keys. Repeat it after an interruption.
 
     Raises:
-        ValueError: there is no such space, it is served by processes that do not follow the
+        ValueError: there is no such space, it is served by processes that do not read the
             directory, or its schema holds other tables. The space is served as before.
         Unavailable: PostgreSQL or Redis cannot be reached.
     """
@@ -149,15 +149,15 @@ async def _drop_default(config: Config) -> None:
 
 
 async def _until_released(settings: StorageSettings, name: str) -> None:
-    """Wait until the processes that follow the directory have closed their connections."""
+    """Wait until the processes that read the directory have closed their connections."""
     loop = asyncio.get_running_loop()
     until = loop.time() + RELEASE_S
-    while (found := await count_connections(settings, name)).all:
+    while (usage := await count_connections(settings, name)).all:
         if loop.time() > until:
-            if not found.in_use:  # such as those that a pooler keeps
+            if not usage.in_use:  # such as connections that a pooler keeps open
                 return
             raise ValueError(
-                f"{name} is still in use by {found.in_use} connections. Stop the processes that run"
+                f"{name} is still in use by {usage.in_use} connections. Stop the processes that run"
                 f" with --space {name}, and repeat the command."
             )
         await asyncio.sleep(RELEASE_CHECK_S)

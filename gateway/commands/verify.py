@@ -11,7 +11,8 @@ from storage.postgres.verification.run import VerifyProgress, VerifyReport
 from storage.postgres.verification.verify import verify
 from storage.stores import Stores, open_stores
 
-UNPROVEN = 2
+INCOMPLETE = 2
+"""The exit code if not all cached values could be compared."""
 
 
 async def run(config: Config, *, repair: bool, examples: int) -> int:
@@ -28,32 +29,32 @@ async def run(config: Config, *, repair: bool, examples: int) -> int:
             status.update(
                 f"comparing rows: {progress.forward_rows:,} forward, {progress.reverse_rows:,} "
                 f"reverse, {progress.users:,} users, {progress.drifts:,} drifts, "
-                f"{rate.of(done):,} a second"
+                f"{rate.per_second(done):,} a second"
             )
 
         report = await verify(config.storage, repair=repair, examples=examples, on_progress=show)
-        _say(report)
+        _print_report(report)
         async with open_stores(config.storage) as stores:
-            wrong = await _caches(stores, status, repair=repair, examples=examples)
+            wrong = await _compare_caches(stores, status, repair=repair, examples=examples)
             if repair and (report.repaired or wrong):
                 await _notify_all_subscribers(stores)
     if not report.clean or wrong:
         return 1
-    return UNPROVEN if wrong is None else 0
+    return INCOMPLETE if wrong is None else 0
 
 
-def _say(report: VerifyReport) -> None:
+def _print_report(report: VerifyReport) -> None:
     typer.echo(
         f"{report.forward_rows:,} forward rows, {report.reverse_rows:,} reverse rows, counts of "
         f"{report.users:,} users; {report.pending:,} edges on their way were left out."
     )
     for drift in report.drifts:
-        _say_drift(drift.kind.value, drift.count, drift.examples)
+        _print_drift(drift.kind.value, drift.count, drift.examples)
     if report.repaired:
         typer.echo(f"repaired {report.repaired:,}; run again to see that all is well")
 
 
-def _say_drift(kind: str, count: int, examples: tuple[str, ...]) -> None:
+def _print_drift(kind: str, count: int, examples: tuple[str, ...]) -> None:
     typer.echo(f"DRIFT {kind}: {count:,}")
     for example in examples:
         typer.echo(f"  {example}")
@@ -67,8 +68,13 @@ async def _notify_all_subscribers(stores: Stores) -> None:
         typer.echo("Redis is unavailable: subscribers were not woken.", err=True)
 
 
-async def _caches(stores: Stores, status: Status, *, repair: bool, examples: int) -> int | None:
-    """The number of wrong cached values; None if it could not be determined."""
+async def _compare_caches(
+    stores: Stores, status: Status, *, repair: bool, examples: int
+) -> int | None:
+    """Compare cached values with the tables, and delete wrong ones if `repair` is set.
+
+    Returns the number of wrong ones; None if none was found before Redis became unavailable.
+    """
     compared, wrong = 0, 0
     shown: list[str] = []
     try:
@@ -84,5 +90,5 @@ async def _caches(stores: Stores, status: Status, *, repair: bool, examples: int
         return wrong or None
     typer.echo(f"{compared:,} cached values.")
     if wrong:
-        _say_drift("cached value differs", wrong, tuple(shown))
+        _print_drift("cached value differs", wrong, tuple(shown))
     return wrong

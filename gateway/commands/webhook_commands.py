@@ -33,7 +33,7 @@ HOUR_S = 3_600
 
 
 @asynccontextmanager
-async def _opened(config: Config) -> AsyncIterator[Webhooks]:
+async def _open_webhooks(config: Config) -> AsyncIterator[Webhooks]:
     postgres = Postgres(config.storage)
     try:
         yield Webhooks(WebhookEndpoints(postgres), WebhookDeliveries(postgres))
@@ -52,8 +52,8 @@ async def add(config: Config, name: str, url: str, types: Sequence[str]) -> None
     chosen = types_named(types)
     check_url(url, allows_http=config.webhooks.allows_http)
     await _check_addresses(config, url)
-    box, secret = _box(config), new_secret()
-    async with _opened(config) as webhooks:
+    box, secret = _secret_box(config), new_secret()
+    async with _open_webhooks(config) as webhooks:
         if not await webhooks.endpoints.add(name, url, chosen, box.encrypted(secret)):
             if name in await webhooks.endpoints.all():
                 raise ValueError(f"There is an endpoint {name} already.")
@@ -63,7 +63,7 @@ async def add(config: Config, name: str, url: str, types: Sequence[str]) -> None
 
 async def show(config: Config) -> None:
     """Print the endpoints. Raises Unavailable."""
-    async with _opened(config) as webhooks:
+    async with _open_webhooks(config) as webhooks:
         endpoints = await webhooks.endpoints.all()
         backlogs = await webhooks.endpoints.backlogs()
     for name, endpoint in endpoints.items():
@@ -80,32 +80,34 @@ async def rotate(config: Config, name: str, overlap_hours: int) -> None:
         ValueError: there is no such endpoint.
         Unavailable: PostgreSQL cannot be reached.
     """
-    box, secret = _box(config), new_secret()
-    async with _opened(config) as webhooks:
+    box, secret = _secret_box(config), new_secret()
+    async with _open_webhooks(config) as webhooks:
         overlap_s = overlap_hours * HOUR_S
-        _require(await webhooks.endpoints.rotate(name, box.encrypted(secret), overlap_s), name)
+        _require_endpoint(
+            await webhooks.endpoints.rotate(name, box.encrypted(secret), overlap_s), name
+        )
     typer.echo(f"{name}: the previous secret signs as well for {overlap_hours} h")
     typer.echo(f"Its new secret, which is not shown again: {secret}")
 
 
 async def pause(config: Config, name: str) -> None:
     """Pause an endpoint. Raises as `rotate`."""
-    async with _opened(config) as webhooks:
-        _require(await webhooks.endpoints.set_state(name, EndpointState.PAUSED), name)
+    async with _open_webhooks(config) as webhooks:
+        _require_endpoint(await webhooks.endpoints.set_state(name, EndpointState.PAUSED), name)
     typer.echo(f"{name}: paused")
 
 
 async def resume(config: Config, name: str) -> None:
     """Resume an endpoint. Raises as `rotate`."""
-    async with _opened(config) as webhooks:
-        _require(await webhooks.endpoints.set_state(name, EndpointState.ACTIVE), name)
+    async with _open_webhooks(config) as webhooks:
+        _require_endpoint(await webhooks.endpoints.set_state(name, EndpointState.ACTIVE), name)
     typer.echo(f"{name}: active")
 
 
 async def remove(config: Config, name: str) -> None:
     """Delete an endpoint and its deliveries. Raises as `rotate`."""
-    async with _opened(config) as webhooks:
-        _require(await webhooks.endpoints.remove(name), name)
+    async with _open_webhooks(config) as webhooks:
+        _require_endpoint(await webhooks.endpoints.remove(name), name)
         await webhooks.deliveries.purge_orphans(REPLAYED_MAX)
     typer.echo(f"{name}: removed")
 
@@ -118,8 +120,8 @@ async def show_log(config: Config, name: str, only: str, limit: int) -> None:
         Unavailable: PostgreSQL cannot be reached.
     """
     state = _state_named(only) if only else None
-    async with _opened(config) as webhooks:
-        _require(name in await webhooks.endpoints.all(), name)
+    async with _open_webhooks(config) as webhooks:
+        _require_endpoint(name in await webhooks.endpoints.all(), name)
         deliveries = await webhooks.deliveries.log(name, state, limit)
     for delivery in deliveries:
         typer.echo(_log_line(delivery))
@@ -134,8 +136,8 @@ async def replay(
 
     Raises as `rotate`.
     """
-    async with _opened(config) as webhooks:
-        _require(name in await webhooks.endpoints.all(), name)
+    async with _open_webhooks(config) as webhooks:
+        _require_endpoint(name in await webhooks.endpoints.all(), name)
         chosen = ids or await _replayable(config, webhooks, name, delivered_hours)
         replayed: set[int] = set()
         for at in range(0, len(chosen), REPLAY_BATCH):
@@ -165,11 +167,11 @@ async def send_test(config: Config, name: str) -> int:
 
     Raises as `rotate`.
     """
-    async with _opened(config) as webhooks:
+    async with _open_webhooks(config) as webhooks:
         endpoint = (await webhooks.endpoints.all()).get(name)
     if endpoint is None:
-        raise _unknown(name)
-    box = _box(config)
+        raise _unknown_endpoint(name)
+    box = _secret_box(config)
     secrets = [box.decrypted(secret) for secret in endpoint.secrets]
     message = trial(str(uuid4()), config.storage.space)
     headers = headers_of(message, urlsplit(endpoint.url).netloc, secrets, int(time.time()), 1)
@@ -190,7 +192,7 @@ async def _check_addresses(config: Config, url: str) -> None:
         typer.echo(f"{parts.hostname} cannot be resolved here.", err=True)
 
 
-def _box(config: Config) -> SecretBox:
+def _secret_box(config: Config) -> SecretBox:
     if not config.webhooks.encryption_keys:
         raise ValueError(
             "KITH_WEBHOOKS_ENCRYPTION_KEYS is not set. `openssl rand -hex 32` prints a key; give"
@@ -199,12 +201,12 @@ def _box(config: Config) -> SecretBox:
     return SecretBox(config.webhooks.encryption_keys)
 
 
-def _require(exists: bool, name: str) -> None:
+def _require_endpoint(exists: bool, name: str) -> None:
     if not exists:
-        raise _unknown(name)
+        raise _unknown_endpoint(name)
 
 
-def _unknown(name: str) -> ValueError:
+def _unknown_endpoint(name: str) -> ValueError:
     return ValueError(f"There is no endpoint {name[:60]!r}. `kith webhooks list` shows all.")
 
 

@@ -14,8 +14,8 @@ LARGE_SHARE = 20
 """An operation is large if it costs more than 1/20 of the budget."""
 
 SMALL_BUDGET = 0.375
-"""The budget of small operations, as a share of that of large ones. It is their own, because a
-large operation that runs cannot be interrupted for a small one that arrives."""
+"""The budget of small operations, as a share of that of large ones. It is separate, because a large
+operation that runs cannot be interrupted for a small one."""
 
 RESERVED_SHARE = 4
 """A request whose cost is not known yet occupies 1/4 of the budget: by default, the greatest cost
@@ -26,7 +26,7 @@ RETRY_PAUSE_S = 1.0
 `REJECT_S` and double: 500 web sockets that tried again every 10 ms occupied a core."""
 
 EVENT_WAIT_MS = 10_000
-"""How long an event waits before its subscription ends."""
+"""How long an event waits for admission before its subscription ends."""
 
 
 class Admission:
@@ -38,8 +38,8 @@ class Admission:
 
     def __init__(self, settings: AdmissionSettings, caller_of: CallerOf = lambda _: None) -> None:
         small = int(settings.cost_max * SMALL_BUDGET)
-        self._small_max = settings.cost_max // LARGE_SHARE
-        self._reserved = max(self._small_max + 1, settings.cost_max // RESERVED_SHARE)
+        self._small_cost_max = settings.cost_max // LARGE_SHARE
+        self._reserved_cost = max(self._small_cost_max + 1, settings.cost_max // RESERVED_SHARE)
         self._small = FairQueue("small", small, settings, caller_of)
         self._large = FairQueue("large", settings.cost_max, settings, caller_of)
         event_settings = replace(settings, wait_ms=EVENT_WAIT_MS)
@@ -47,12 +47,12 @@ class Admission:
         """Results for events. Subscriptions are limited, and each waits with one event at most."""
 
     def enter(self, cost: int, context: object) -> Awaitable[None] | None:
-        """Admit an operation and return None, or return an awaitable that waits for its turn.
+        """Admit an operation and return None, or return an awaitable that waits for admission.
 
         The awaitable raises RequestRejected (503) after `wait_ms`, or if the queue is full and this
         operation would finish last. One that costs more than the budget runs alone.
         """
-        queue = self._small if cost <= self._small_max else self._large
+        queue = self._small if cost <= self._small_cost_max else self._large
         # The usual case, inlined: nothing waits, and there is room.
         if not queue.waiting and queue.in_flight + cost <= queue.cost_max:
             queue.in_flight += cost
@@ -64,32 +64,35 @@ class Admission:
 
         So a request that would be rejected is not parsed. Raises RequestRejected, as `enter`.
         """
-        waiting = self._large.enter(self._reserved, context)
+        waiting = self._large.enter(self._reserved_cost, context)
         if waiting is not None:
             await waiting
-        return Reservation(self, self._reserved)
+        return Reservation(self, self._reserved_cost)
 
     def reject_full(self, context: object) -> Awaitable[None] | None:
         """Reject a request for which `reserve` would raise at once. Returns an awaitable that
         raises RequestRejected, or None, the usual case."""
-        return self._large.reject_full(self._reserved, context)
+        return self._large.reject_full(self._reserved_cost, context)
 
     async def reserve_with_retries(self, context: object) -> "Reservation":
         """The same as `reserve`, but wait until there is room instead of rejecting."""
         pause_s = REJECT_S
         while True:
             with suppress(RequestRejected):
-                waiting = self._large.enter(self._reserved, context, is_retried=True)
+                waiting = self._large.enter(self._reserved_cost, context, is_retried=True)
                 if waiting is not None:
                     await waiting
-                return Reservation(self, self._reserved)
+                return Reservation(self, self._reserved_cost)
             await asyncio.sleep(pause_s * (1 - random() / 2))
             pause_s = min(2 * pause_s, RETRY_PAUSE_S)
 
     def enter_reserved(self, cost: int, reserved: int, context: object) -> Awaitable[None] | None:
-        """The same as `enter`, in place of a reservation. An operation that fits into it runs at
-        once."""
-        if self._small_max < cost <= reserved:
+        """Enter with a reservation of the cost `reserved`, which ends.
+
+        A large operation runs at once if it costs no more than the reservation. Any other enters as
+        by `enter`.
+        """
+        if self._small_cost_max < cost <= reserved:
             self._large.reduce(reserved, cost, context)
             return None
         self.leave(reserved)
@@ -97,14 +100,14 @@ class Admission:
 
     def leave(self, cost: int) -> None:
         """Release what an admitted operation used."""
-        queue = self._small if cost <= self._small_max else self._large
+        queue = self._small if cost <= self._small_cost_max else self._large
         queue.in_flight -= cost
         if queue.waiting:
             queue.admit_waiting()
 
 
 class Reservation:
-    """A place among the operations that run, for a request that is being parsed.
+    """A part of the budget of large operations, for a request that is being parsed.
 
     It ends when its operation enters in its place, or with `release`, which may be called again.
     """

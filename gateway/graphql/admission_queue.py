@@ -30,7 +30,7 @@ REJECT_S = 0.01
 `Retry-After`, would otherwise have the server spend most of its time on rejections."""
 
 REBUILD = 64
-"""A queue is rebuilt when more than half of its entries, and this many more, have given up."""
+"""The heap is rebuilt when it has this many more entries than twice those that still wait."""
 
 CallerOf = Callable[[Any], Hashable]
 """Returns the caller whose share an operation uses, from its context."""
@@ -73,16 +73,16 @@ class FairQueue:
         self.cost_max = cost_max
         self.in_flight = 0
         self.waiting: list[_Waiting] = []
-        """A heap. Those that have given up stay in it until their turn, or until it is rebuilt."""
+        """A heap. Rejected and cancelled operations stay until they come first or it is rebuilt."""
         self._length = 0
-        """The number of those that have not given up."""
+        """The number of operations that still wait."""
         self._waiting_cost = 0
         self._name = name
         self._settings = settings
         self._caller_of = caller_of
         self._is_bounded = is_bounded
         self._virtual_time = 0
-        """The virtual time: the finish time of what was admitted last."""
+        """The virtual finish time of the operation that was admitted last."""
         self._last_finish: dict[Hashable, int] = {}
         """The virtual finish time of each caller's last operation in the queue."""
         _in_flight.labels(name).set_function(lambda: self.in_flight)
@@ -121,7 +121,10 @@ class FairQueue:
             self.admit_waiting()
 
     def admit_waiting(self) -> None:
-        """Admit those whose turn it is, in strict order: a large one is not passed for ever."""
+        """Admit waiting operations in the order of their finish times, until one does not fit.
+
+        Later ones do not overtake it: otherwise a large operation could wait for ever.
+        """
         while self.waiting:
             first = self.waiting[0]
             if first.future.done():
@@ -129,11 +132,11 @@ class FairQueue:
                 continue
             if not self._fits(first.cost):
                 return
-            heappop(self.waiting)  # before `_forget`, which may rebuild the queue
+            heappop(self.waiting)  # before `_count_out`, which may rebuild the queue
             self._virtual_time = first.finish
             self.in_flight += first.cost
             first.future.set_result(True)
-            self._forget(first)
+            self._count_out(first)
         self._virtual_time = 0
         self._last_finish.clear()
 
@@ -141,11 +144,11 @@ class FairQueue:
         return self.in_flight + cost <= self.cost_max or not self.in_flight
 
     def reject_full(self, cost: int, context: object) -> Awaitable[None] | None:
-        """Reject an operation that would be rejected at once, by an awaitable as of `enter`."""
+        """The same as `Admission.reject_full`, for an operation of this cost."""
         if (not self.waiting and self._fits(cost)) or not self._is_full(cost):
             return None
         finish = self._finish_of(self._caller_of(context), cost)
-        if self._length and self._last().finish > finish:
+        if self._length and self._latest().finish > finish:
             return None
         return self._reject_soon()
 
@@ -154,11 +157,12 @@ class FairQueue:
         return max(self._virtual_time, self._last_finish.get(caller, 0)) + cost
 
     def _evict_later_finishers(self, cost: int, finish: int) -> bool:
-        """Reject those who would finish last. False if this is the new one."""
+        """Reject waiting operations that would finish last until the new one has a place. Returns
+        False if the new one would finish last, or if there is no queue."""
         if not self._settings.queue_max:
             return False
         while self._length and self._is_full(cost):
-            last = self._last()
+            last = self._latest()
             if last.finish <= finish:
                 return False
             self._reject(last)
@@ -170,7 +174,7 @@ class FairQueue:
             or self._waiting_cost + self._size(cost) > self.cost_max
         )
 
-    def _last(self) -> _Waiting:
+    def _latest(self) -> _Waiting:
         """The waiting operation that would finish last."""
         return max(one for one in self.waiting if not one.future.done())
 
@@ -185,11 +189,11 @@ class FairQueue:
     async def _wait(self, waiting: _Waiting, is_retried: bool) -> None:
         loop = asyncio.get_running_loop()
         since = loop.time()
-        timer = loop.call_later(self._settings.wait_ms / 1000, self._give_up, waiting)
+        timer = loop.call_later(self._settings.wait_ms / 1000, self._time_out, waiting)
         try:
             is_admitted = await waiting.future
         except asyncio.CancelledError:
-            self._abandon(waiting)
+            self._after_cancellation(waiting)
             raise
         finally:
             timer.cancel()
@@ -197,24 +201,24 @@ class FairQueue:
             raise self._overloaded(is_retried)
         _waited.labels(self._name).observe(loop.time() - since)
 
-    def _give_up(self, waiting: _Waiting) -> None:
+    def _time_out(self, waiting: _Waiting) -> None:
         if not waiting.future.done():
             self._reject(waiting)
             self.admit_waiting()
 
     def _reject(self, waiting: _Waiting) -> None:
         waiting.future.set_result(False)
-        self._forget(waiting)
+        self._count_out(waiting)
 
-    def _abandon(self, waiting: _Waiting) -> None:
-        """Handle a client that left while its operation waited, or when it was just admitted."""
+    def _after_cancellation(self, waiting: _Waiting) -> None:
+        """Handle a request that was cancelled while it waited, or just after it was admitted."""
         if waiting.future.cancelled():
-            self._forget(waiting)
+            self._count_out(waiting)
             self.admit_waiting()
         elif waiting.future.result():
             self.leave(waiting.cost)
 
-    def _forget(self, waiting: _Waiting) -> None:
+    def _count_out(self, waiting: _Waiting) -> None:
         self._length -= 1
         self._waiting_cost -= self._size(waiting.cost)
         if len(self.waiting) > 2 * self._length + REBUILD:

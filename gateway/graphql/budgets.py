@@ -1,4 +1,4 @@
-"""Budgets of callers: token buckets, most of whose tokens are spent without a round trip.
+"""Budgets of callers: token buckets in Redis, most of whose tokens are spent without a round trip.
 
 A process spends a portion of each caller's bucket before it asks Redis, and then takes a portion at
 a time. So most requests need no round trip, and all processes together allow a caller no more than
@@ -17,7 +17,7 @@ from graph.rate_limit import Bucket, RateLimit
 from storage.ports.limits import Budgets as BudgetStore
 
 PORTIONS = 20
-"""A process takes a 20th of a bucket at a time."""
+"""A process takes 1/20 of a bucket at a time."""
 CALLERS_MAX = 20_000
 """Callers whose portions a process holds, 400 bytes each."""
 
@@ -30,24 +30,25 @@ class Exhausted(Exception):
         self.wait_ms = wait_ms
 
 
-class _Portion:
-    """A caller's tokens in this process, and what is known of their bucket."""
+class _CallerTokens:
+    """A caller's tokens in this process, and the last known state of the bucket in Redis."""
 
-    __slots__ = ("at", "local", "lock", "own", "remaining", "unreported")
+    __slots__ = ("local", "local_bucket", "lock", "read_at", "remaining", "unreported")
 
     def __init__(self, portion: int, size: int, now: float) -> None:
         self.local = portion
+        """Tokens that this process may still spend; negative after a debit."""
         self.unreported = portion
-        """Tokens not taken out of the shared bucket yet: the first portion, a negative balance."""
+        """The first portion, until it is subtracted from the bucket."""
         self.remaining = size
-        self.at = now
-        """The time at which the bucket had `remaining` tokens."""
+        self.read_at = now
+        """When the bucket had `remaining` tokens."""
         self.lock = Lock()
-        self.own: OwnBucket | None = None
-        """The bucket of this process, while the shared one is unavailable."""
+        self.local_bucket: LocalBucket | None = None
+        """Used while Redis is unavailable."""
 
 
-class OwnBucket:
+class LocalBucket:
     """A token bucket in this process."""
 
     def __init__(self, bucket: Bucket, now: float) -> None:
@@ -75,61 +76,61 @@ class Budgets:
         self._bucket = bucket
         self._portion_size = bucket.size // PORTIONS
         self._clock = clock
-        self._portions: LruCache[str | int, _Portion] = LruCache(entries=CALLERS_MAX)
+        self._callers: LruCache[str | int, _CallerTokens] = LruCache(entries=CALLERS_MAX)
 
     def charge(self, caller: str | int, cost: int) -> Awaitable[None] | None:
         """Charge a caller. Returns None, the usual case, or an awaitable that raises Exhausted."""
-        portion = self._portions.get(caller)
-        if portion is None:
-            portion = self._new(caller)
-        if portion.local >= cost:
-            portion.local -= cost
+        tokens = self._callers.get(caller)
+        if tokens is None:
+            tokens = self._new_caller(caller)
+        if tokens.local >= cost:
+            tokens.local -= cost
             return None
-        return self._take(caller, portion, cost)
+        return self._charge_and_refill(caller, tokens, cost)
 
     def debit(self, caller: str | int, cost: int) -> None:
         """Charge a caller who cannot be rejected: later requests wait until the balance is
         positive."""
-        portion = self._portions.get(caller) or self._new(caller)
-        portion.local = max(portion.local - cost, -self._bucket.size)
+        tokens = self._callers.get(caller) or self._new_caller(caller)
+        tokens.local = max(tokens.local - cost, -self._bucket.size)
 
     def rate_limit(self, caller: str | int, cost: int) -> RateLimit:
         """The rest of a caller's budget, as far as this process knows."""
         now, size = self._clock(), self._bucket.size
-        portion = self._portions.get(caller) or self._new(caller)
-        returned = (now - portion.at) * 1000 * self._bucket.per_ms
-        shared = min(size, portion.remaining + returned)
-        remaining = max(0, min(size, int(shared + portion.local - portion.unreported)))
+        tokens = self._callers.get(caller) or self._new_caller(caller)
+        regained = (now - tokens.read_at) * 1000 * self._bucket.per_ms
+        shared = min(size, tokens.remaining + regained)
+        remaining = max(0, min(size, int(shared + tokens.local - tokens.unreported)))
         missing_ms = (size - remaining) / self._bucket.per_ms
         reset_at = Millis(ceil(now * 1000 + missing_ms)) if missing_ms else None
         return RateLimit(cost, size, remaining, reset_at)
 
-    def _new(self, caller: str | int) -> _Portion:
-        portion = _Portion(self._portion_size, self._bucket.size, self._clock())
-        self._portions.put(caller, portion)
-        return portion
+    def _new_caller(self, caller: str | int) -> _CallerTokens:
+        tokens = _CallerTokens(self._portion_size, self._bucket.size, self._clock())
+        self._callers.put(caller, tokens)
+        return tokens
 
-    async def _take(self, caller: str | int, portion: _Portion, cost: int) -> None:
-        async with portion.lock:  # requests that arrive together need one portion
-            if portion.local < cost:
-                await self._refill(caller, portion, cost)
-            portion.local -= cost
+    async def _charge_and_refill(self, caller: str | int, tokens: _CallerTokens, cost: int) -> None:
+        async with tokens.lock:  # requests that arrive together need one portion
+            if tokens.local < cost:
+                await self._refill(caller, tokens, cost)
+            tokens.local -= cost
 
-    async def _refill(self, caller: str | int, portion: _Portion, cost: int) -> None:
+    async def _refill(self, caller: str | int, tokens: _CallerTokens, cost: int) -> None:
         """Take tokens out of the bucket for `cost` and a new portion. Raises Exhausted."""
-        missing = cost - portion.local
+        missing = cost - tokens.local
         try:
             grant = await self._store.take(
-                str(caller), self._bucket, portion.unreported, missing, missing + self._portion_size
+                str(caller), self._bucket, tokens.unreported, missing, missing + self._portion_size
             )
         except Unavailable:
             now = self._clock()
-            portion.own = portion.own or OwnBucket(self._bucket, now)
-            portion.own.take(missing, now)
-            portion.local += missing
+            tokens.local_bucket = tokens.local_bucket or LocalBucket(self._bucket, now)
+            tokens.local_bucket.take(missing, now)
+            tokens.local += missing
             return
-        portion.own, portion.unreported = None, 0
-        portion.remaining, portion.at = grant.remaining, self._clock()
+        tokens.local_bucket, tokens.unreported = None, 0
+        tokens.remaining, tokens.read_at = grant.remaining, self._clock()
         if grant.wait_ms:
             raise Exhausted(grant.wait_ms)
-        portion.local += grant.granted
+        tokens.local += grant.granted

@@ -12,13 +12,14 @@ COST_HEADER = rate_limit.COST_HEADER.lower().encode()
 """With this header, the response says what its operation cost."""
 
 
-class Costs(Protocol):
-    """The limits of costs, and the charges. See `gateway.graphql.costs`."""
+class Charges(Protocol):
+    """Checks the costs of operations, and charges them to callers: see `gateway.graphql.costs`."""
 
     def charge(self, cost: int, context: Any) -> Awaitable[None] | None:
-        """Charge an operation before it runs. Returns an awaitable, or None, the usual case.
+        """Charge an operation before it runs. Returns an awaitable to complete first, or None, the
+        usual case.
 
-        Both may raise RequestRejected.
+        The call and the awaitable may raise RequestRejected.
         """
 
     def require_below_limit(self, cost: int, context: Any) -> None:
@@ -34,7 +35,7 @@ class Costs(Protocol):
         """The cost of an operation, and what is left of the caller's budget."""
 
 
-class NoCosts:
+class NoCharges:
     """Charges nothing."""
 
     def charge(self, cost: int, context: Any) -> None:
@@ -53,7 +54,7 @@ class NoCosts:
         return RateLimit(cost)
 
 
-class Charged(NamedTuple):
+class ChargedOperation(NamedTuple):
     """A prepared operation with its variables and its cost."""
 
     operation: Operation
@@ -64,6 +65,6 @@ class Charged(NamedTuple):
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
-charged_operation: Callable[[tuple[Operation, Values, int, Awaitable[None] | None]], Charged] = (
-    partial(tuple.__new__, Charged)
-)
+new_charged_operation: Callable[
+    [tuple[Operation, Values, int, Awaitable[None] | None]], ChargedOperation
+] = partial(tuple.__new__, ChargedOperation)

@@ -89,8 +89,8 @@ class Connection:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
     async def send(self, message: Message) -> bool:
-        """Send a message. Return when the transport has taken it or the connection has ended:
-        whether the transport has taken it."""
+        """Send a message. Returns whether the transport has accepted it before the deadline. If it
+        has not, the connection ends."""
         if self.ended.done():
             return False
         try:

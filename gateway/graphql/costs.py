@@ -29,8 +29,8 @@ def service_caller(client: str | None) -> str:
     return SERVICES if client is None else f"{SERVICES}:{client}"
 
 
-class Costs:
-    """Implements `gateway.graphql.charges.Costs`."""
+class CostLimits:
+    """Implements `gateway.graphql.charges.Charges`."""
 
     def __init__(self, settings: CostSettings, store: BudgetStore) -> None:
         self._settings = settings
@@ -43,9 +43,10 @@ class Costs:
         self._services = budgets(settings.service_budget)
 
     def charge(self, cost: int, context: Context) -> Awaitable[None] | None:
-        """Charge an operation before it runs. Returns an awaitable, or None, the usual case.
+        """Charge an operation before it runs. Returns an awaitable to complete first, or None, the
+        usual case.
 
-        Both may raise RequestRejected.
+        The call and the awaitable may raise RequestRejected.
         """
         scope = context.scope
         if scope.is_service:
@@ -78,7 +79,7 @@ class Costs:
 
     @property
     def debits(self) -> "Debits":
-        """A function for each kind of caller, which charges them for work found during a run."""
+        """A function for each kind of caller, which charges work that is found during a run."""
         kinds = self._viewers, self._addresses, self._services
         return Debits(*(_free if budgets is None else budgets.debit for budgets in kinds))
 
@@ -98,7 +99,7 @@ Debit = Callable[[str | int, int], None]
 
 
 class Debits(NamedTuple):
-    """`Debit` for each kind of callers."""
+    """The `Debit` of each kind of caller."""
 
     viewers: Debit
     addresses: Debit
@@ -113,13 +114,13 @@ async def _await_charge(waiting: Awaitable[None], what: str, cost: int, context:
     try:
         await waiting
     except Exhausted as exhausted:
-        _rejected.labels(_kind_of(context)).inc()
+        _rejected.labels(_caller_kind(context)).inc()
         retry_after = {"retry-after": str(ceil(exhausted.wait_ms / 1000))}
         error = _over_budget(what, cost, exhausted.wait_ms)
         raise RequestRejected("RATE_LIMITED", [error], 429, retry_after) from None
 
 
-def _kind_of(context: Context) -> str:
+def _caller_kind(context: Context) -> str:
     """The kind of a caller, for metrics."""
     if context.scope.is_service:
         return SERVICES

@@ -45,39 +45,39 @@ class AutomaticDocuments:
     ) -> None:
         self._store = store
         self._check = check
-        self._known: LruCache[str, str] = LruCache(
+        self._cached: LruCache[str, str] = LruCache(
             entries=LOCAL_ENTRIES_MAX, weight=LOCAL_CHARS_MAX
         )
 
     async def load_document(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
         digest = request.document_id
-        assert digest is not None, "all others are taken"
+        assert digest is not None, "requests without an id skip this method"
         if request.query:
             await self._register(digest, request, context)
             return request._replace(document_id=None)
-        document = self._known.get(digest)
+        document = self._cached.get(digest)
         if document is None:
-            document = await self._stored(digest)
+            document = await self._read_stored(digest)
         return request._replace(query=document, document_id=None)
 
     async def _register(self, digest: str, request: GraphQLRequest, context: object) -> None:
-        if self._known.get(digest) == request.query:
+        if self._cached.get(digest) == request.query:
             return
         _must_match(digest, request.query)
         await self._check(request, context)
-        self._keep(digest, request.query)
+        self._cache(digest, request.query)
         await self._store.put(digest, request.query)
 
-    async def _stored(self, digest: str) -> str:
+    async def _read_stored(self, digest: str) -> str:
         # Only SHA-256 hashes are stored, so any other id needs no round trip.
         document = await self._store.get(digest) if _SHA256.fullmatch(digest) else None
         if document is None:
             raise _not_found()
-        self._keep(digest, document)
+        self._cache(digest, document)
         return document
 
-    def _keep(self, digest: str, document: str) -> None:
-        self._known.put(digest, document, len(document))
+    def _cache(self, digest: str, document: str) -> None:
+        self._cached.put(digest, document, len(document))
 
 
 class OnlyTrustedDocuments:
@@ -90,13 +90,13 @@ class OnlyTrustedDocuments:
 
     async def load_document(self, request: GraphQLRequest, context: object) -> GraphQLRequest:
         if request.query:
-            return self._sent(request)
+            return self._require_trusted(request)
         document = self._trusted.by_id.get(request.document_id or "")
         if document is None:
             raise _not_found()
         return request._replace(query=document, document_id=None)
 
-    def _sent(self, request: GraphQLRequest) -> GraphQLRequest:
+    def _require_trusted(self, request: GraphQLRequest) -> GraphQLRequest:
         """Check a request that has a document: it must be trusted, and match its id if any."""
         if request.query not in self._trusted.texts:
             message = (

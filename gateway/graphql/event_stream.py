@@ -74,7 +74,7 @@ class GraphQLEventStream:
                 answers = self._streams.answers(request, identity, headers, reservation)
                 has_begun = await self._serve(connection, answers, receive)
             if not has_begun:  # `answers` has counted an operation that ended
-                await rejection_response(never_begun(), _same_id())(scope, receive, send)
+                await rejection_response(never_begun(), _request_id_header())(scope, receive, send)
         except HttpRejection as rejection:
             self._ended(None, request, rejection.code, 0.0, None)
             await rejection_response(rejection, _same_id())(scope, receive, send)
@@ -133,7 +133,11 @@ async def _send(connection: Connection, message: Message, starting: asyncio.Task
 
 
 def _start() -> Message:
-    return {"type": "http.response.start", "status": 200, "headers": [*_HEADERS, _same_id()]}
+    return {
+        "type": "http.response.start",
+        "status": 200,
+        "headers": [*_HEADERS, _request_id_header()],
+    }
 
 
 def _next(answer: object) -> Message:
@@ -144,5 +148,5 @@ def _body(body: bytes, *, more: bool = True) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-def _same_id() -> tuple[bytes, bytes]:
+def _request_id_header() -> tuple[bytes, bytes]:
     return REQUEST_ID, (request_id.get() or "").encode()

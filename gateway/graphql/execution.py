@@ -20,8 +20,8 @@ from engine import (
     restricted_to,
 )
 from gateway.graphql.admission import Admission
-from gateway.graphql.charges import Charged, Costs, NoCosts, charged_operation
-from gateway.graphql.event_turn import EventTurn
+from gateway.graphql.charges import ChargedOperation, Charges, NoCharges, new_charged_operation
+from gateway.graphql.event_admission import EventAdmission
 from gateway.graphql.exposure import check_fields, restricted_fields, without_suggestions
 from gateway.graphql.request import GraphQLRequest, RequestRejected
 from gateway.graphql.settings import EVERYTHING, Exposure
@@ -38,7 +38,7 @@ _CODES = {
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
 
-_costs = Histogram(
+_cost_histogram = Histogram(
     "kith_request_cost",
     "The static cost of GraphQL operations, rejected ones included.",
     bounds=tuple(one * 10**power for power in range(1, 7) for one in (1, 3)),
@@ -49,13 +49,13 @@ _EXECUTION = Stage.EXECUTION
 
 Begin = Callable[[Operation, Mapping[str, Any], Any], Awaitable[None] | None]
 """Called before an operation runs, with its variables and context. Returns an awaitable, or None,
-the usual case. If awaiting raises a KithError, this is the response."""
+the usual case. If awaiting raises a KithError, the response has this error."""
 
 FormatError = Callable[[GraphQLError], dict[str, Any]]
 """Formats an error for the response."""
 
 
-def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
+def _begin_at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
     return None
 
 
@@ -69,13 +69,13 @@ class EngineExecutor:
     def __init__(
         self,
         engine: Engine,
-        begin: Begin = _at_once,
-        costs: Costs | None = None,
+        begin: Begin = _begin_at_once,
+        charges: Charges | None = None,
         exposure: Exposure = EVERYTHING,
     ) -> None:
         self._engine = engine
         self._begin = begin
-        self._costs = costs or NoCosts()
+        self._charges = charges or NoCharges()
         self._exposure = exposure
         self._restricted = restricted_fields(exposure)
 
@@ -116,26 +116,26 @@ class EngineExecutor:
     def _require_affordable(
         self, parsed: ParsedDocument, request: GraphQLRequest, context: Any
     ) -> None:
-        """Reject an operation that is too costly before its document is validated, which takes most
-        of the time. Not if it asks for its cost."""
+        """Reject an operation above the cost limit before its document is validated, which takes
+        most of the time. One that selects `rateLimit` is not rejected here."""
         if RATE_LIMIT in parsed.field_names:
             return
         cost = parsed.cost(request.operation_name, request.variables)
         if cost is not None:
             try:
-                self._costs.require_below_limit(cost, context)
+                self._charges.require_below_limit(cost, context)
             except RequestRejected:
-                _costs.observe(cost)
+                _cost_histogram.observe(cost)
                 raise
 
     async def charge_compilation(
         self, operation: Operation, request: GraphQLRequest, context: Any
     ) -> Values:
-        """Charge an operation with conditions that is to be compiled for other values of them, and
-        compile its cost.
+        """Compile the cost of an operation for the values of its @skip and @include variables, and
+        charge for that.
 
-        Its first compilation was charged with its document. Returns the coerced variables, for
-        `charged`. Raises RequestRejected.
+        The first compilation is free, because the charge of the document includes it. Returns the
+        coerced variables, for `charge`. Raises RequestRejected.
         """
         values = self._coerced(operation, request)
         costs = operation.costs
@@ -147,7 +147,7 @@ class EngineExecutor:
 
     async def _charge_document(self, request: GraphQLRequest, context: Any) -> None:
         cost = self._engine.preparation_cost(request.query)
-        waiting = self._costs.charge_document(cost, context)
+        waiting = self._charges.charge_document(cost, context)
         if waiting is not None:
             await waiting
 
@@ -157,21 +157,21 @@ class EngineExecutor:
         request: GraphQLRequest,
         context: Any,
         values: Values | None = None,
-    ) -> Charged:
-        """A prepared operation, whose cost is charged to its caller. `values`: its variables, if
-        they are coerced already. Raises RequestRejected."""
+    ) -> ChargedOperation:
+        """Charge the cost of a prepared operation to its caller. `values`: its variables, if they
+        are coerced already. Raises RequestRejected."""
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
             check_fields(self._exposure, operation.field_names, context)
         if values is None:
             values = self._coerced(operation, request)
         cost = operation.cost(values)
-        _costs.observe(cost)
+        _cost_histogram.observe(cost)
         if RATE_LIMIT in operation.field_names:
-            context.scope.rate_limit = partial(self._costs.rate_limit, cost, context)
+            context.scope.rate_limit = partial(self._charges.rate_limit, cost, context)
             if any(operation.root_argument_values(DRY_RUN, request.variables)):
                 operation = restricted_to(operation, RATE_LIMIT)
                 cost = operation.cost(values)
-        return charged_operation((operation, values, cost, self._costs.charge(cost, context)))
+        return new_charged_operation((operation, values, cost, self._charges.charge(cost, context)))
 
     def _coerced(self, operation: Operation, request: GraphQLRequest) -> Values:
         try:
@@ -179,9 +179,9 @@ class EngineExecutor:
         except InvalidVariables as invalid:
             raise self._rejection(Stage.VARIABLES, invalid.errors) from None
 
-    def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
+    def extensions(self, charged: ChargedOperation, context: object) -> dict[str, Any]:
         """The extensions of a response to a caller who asks for the cost."""
-        cost, limit, remaining, reset_at = self._costs.rate_limit(charged.cost, context)
+        cost, limit, remaining, reset_at = self._charges.rate_limit(charged.cost, context)
         at = None if reset_at is None else datetime.fromtimestamp(reset_at / 1000, UTC)
         shown = {"requested": cost, "limit": limit, "remaining": remaining, "resetAt": at}
         return {"cost": shown}
@@ -192,7 +192,7 @@ class EngineExecutor:
 
     def run(
         self,
-        charged: Charged,
+        charged: ChargedOperation,
         request: GraphQLRequest,
         context: object,
         deadline: float | None = None,
@@ -206,7 +206,7 @@ class EngineExecutor:
     async def _run_after(
         self,
         waiting: Awaitable[None],
-        charged: Charged,
+        charged: ChargedOperation,
         context: object,
         deadline: float | None,
     ) -> Result:
@@ -236,31 +236,31 @@ class EngineExecutor:
         charged = self.charge(operation, request, source_context, values)
         if charged.waiting is not None:
             await charged.waiting
-        turn = EventTurn(admission, charged.cost, self._costs, span)
+        event_admission = EventAdmission(admission, charged.cost, self._charges, span)
 
-        async def begun() -> object:
+        async def new_context() -> object:
             context = context_of()
             waiting = self._begin(operation, request.variables, context)
             if waiting is not None:
                 await waiting
-            await turn.begin(context)
+            await event_admission.begin(context)
             return context
 
         results = self._engine.subscribe(
             operation,
             variables=request.variables,
-            context_of=begun,
+            context_of=new_context,
             event_s_max=event_s_max,
         )
         try:
             async with aclosing(results):
                 async for result in results:
-                    turn.end()
+                    event_admission.end()
                     yield result
         except KithError as error:
             yield _failed(error)
         finally:
-            turn.end()
+            event_admission.end()
 
 
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def tokens_in(headers: Headers) -> list[str]:
     ]
 
 
-def before(
+def freshness_wait(
     operation: Operation, variables: Mapping[str, Any], context: Context
 ) -> Awaitable[None] | None:
     """An awaitable to complete before the operation runs, or None, the usual case."""

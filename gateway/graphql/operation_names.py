@@ -18,10 +18,10 @@ OTHER = "(other)"
 NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]{0,63}")
 
 CANDIDATES_PER_NAME = 4
-"""Names without a series that are counted between two scrapes, per name with one."""
+"""How many names without a series are counted between two scrapes, per name with one."""
 
-HALVED = 0.5
-"""How much of a name's frequency remains after each scrape."""
+DECAY = 0.5
+"""The share of a name's frequency that remains after each scrape."""
 
 S = TypeVar("S")
 
@@ -36,15 +36,15 @@ class OperationNames(Generic[S]):
         self._fixed = {ANONYMOUS: new(ANONYMOUS), OTHER: new(OTHER)}
         self.series: dict[str | None, S] = {None: self._fixed[ANONYMOUS]}
         """By operation name; None: the operation has no name."""
-        self._recent: dict[str, float] = {}
-        """How frequent the names with a series are."""
+        self._frequencies: dict[str, float] = {}
+        """The recent frequency of each name with a series."""
         self._candidates: Counter[str] = Counter()
 
     def unlisted(self, name: str) -> S:
         """The series of a name that has none yet."""
         if not NAME.fullmatch(name):
             return self._fixed[OTHER]
-        if len(self._recent) < self._limit:
+        if len(self._frequencies) < self._limit:
             return self._add(name)
         if name in self._candidates or len(self._candidates) < CANDIDATES_PER_NAME * self._limit:
             self._candidates[name] += 1
@@ -53,24 +53,24 @@ class OperationNames(Generic[S]):
     def rebalance(self, counts: Callable[[S], int]) -> None:
         """Replace the least frequent names. `counts`: the requests of a series since the last
         call."""
-        for name, frequency in self._recent.items():
-            self._recent[name] = HALVED * frequency + counts(self.series[name])
+        for name, frequency in self._frequencies.items():
+            self._frequencies[name] = DECAY * frequency + counts(self.series[name])
         for candidate, times in self._candidates.most_common():
-            least = min(self._recent, key=self._recent.__getitem__)
-            if times <= self._recent[least]:
+            least = min(self._frequencies, key=self._frequencies.__getitem__)
+            if times <= self._frequencies[least]:
                 break
-            del self.series[least], self._recent[least]
+            del self.series[least], self._frequencies[least]
             self._remove(least)
             self._add(candidate)
-            self._recent[candidate] = times
+            self._frequencies[candidate] = times
         self._candidates.clear()
 
     def listed(self) -> Iterator[tuple[str, S]]:
         """All series, by their label value."""
         yield from self._fixed.items()
-        yield from ((name, self.series[name]) for name in self._recent)
+        yield from ((name, self.series[name]) for name in self._frequencies)
 
     def _add(self, name: str) -> S:
-        self._recent[name] = 0.0
+        self._frequencies[name] = 0.0
         series = self.series[name] = self._new(name)
         return series

@@ -10,7 +10,7 @@ import orjson
 from graphql import GraphQLError
 
 from engine import Operation, Result, Values, copied_error
-from gateway.graphql.charges import Charged
+from gateway.graphql.charges import ChargedOperation
 from gateway.graphql.document_ids import CHARS_MAX, document_id
 from gateway.http.rejection import HttpRejection
 
@@ -39,7 +39,7 @@ class GraphQLRequest(NamedTuple):
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
-_asked: Callable[[tuple[Any, ...]], GraphQLRequest] = partial(tuple.__new__, GraphQLRequest)
+_new_request: Callable[[tuple[Any, ...]], GraphQLRequest] = partial(tuple.__new__, GraphQLRequest)
 
 
 class RequestRejected(Exception):
@@ -59,7 +59,7 @@ class RequestRejected(Exception):
         self.code = code
         self.status = status
         self.headers = headers
-        self.errors = [_coded(error, code) for error in errors]
+        self.errors = [_with_code(error, code) for error in errors]
 
 
 class Executor(Protocol):
@@ -78,7 +78,7 @@ class Executor(Protocol):
         """Charge the compilation of an operation for values of its @skip and @include variables
         that it was not compiled for.
 
-        Returns the coerced variables, for `charged`. Raises RequestRejected.
+        Returns the coerced variables, for `charge`. Raises RequestRejected.
         """
 
     def charge(
@@ -87,14 +87,16 @@ class Executor(Protocol):
         request: GraphQLRequest,
         context: object,
         values: Values | None = None,
-    ) -> Charged:
-        """A prepared operation, whose cost is charged to its caller. `values`: its variables, if
-        they are coerced already. Raises RequestRejected."""
+    ) -> ChargedOperation:
+        """Charge the cost of a prepared operation to its caller. `values`: its variables, if they
+        are coerced already. Raises RequestRejected."""
 
-    def run(self, charged: Charged, request: GraphQLRequest, context: object) -> Awaitable[Result]:
+    def run(
+        self, charged: ChargedOperation, request: GraphQLRequest, context: object
+    ) -> Awaitable[Result]:
         """Run a charged query or mutation: all errors are in the result."""
 
-    def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
+    def extensions(self, charged: ChargedOperation, context: object) -> dict[str, Any]:
         """The extensions of a response to a caller who asks for the cost."""
 
 
@@ -113,12 +115,12 @@ def from_body(body: bytes) -> GraphQLRequest:
     try:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise _bad(f"The body must be JSON in UTF-8: {error}") from None
+        raise _bad_request(f"The body must be JSON in UTF-8: {error}") from None
     if isinstance(parameters, dict):
         return request_of(parameters)
     if isinstance(parameters, list):
-        raise _bad("The body must be one request, not a list: batches are not supported.")
-    raise _bad("The body must be a JSON object with the field `query`.")
+        raise _bad_request("The body must be one request, not a list: batches are not supported.")
+    raise _bad_request("The body must be a JSON object with the field `query`.")
 
 
 def from_query_string(query_string: bytes) -> GraphQLRequest:
@@ -126,7 +128,9 @@ def from_query_string(query_string: bytes) -> GraphQLRequest:
     try:
         pairs = parse_qsl(query_string.decode("ascii"), True, errors="strict", max_num_fields=20)
     except ValueError:
-        raise _bad("The URL must have at most 20 parameters, URL-encoded in UTF-8.") from None
+        raise _bad_request(
+            "The URL must have at most 20 parameters, URL-encoded in UTF-8."
+        ) from None
     parameters: dict[str, Any] = dict(pairs)
     for name in ("variables", "extensions"):
         if parameters.get(name):
@@ -140,25 +144,25 @@ def _json_parameter(name: str, text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise _bad(f"`{name}` must be JSON: {error}") from None
+        raise _bad_request(f"`{name}` must be JSON: {error}") from None
 
 
 def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRequest:
     """The request in these parameters. Raises HttpRejection 400 if it is invalid."""
     query = parameters.get("query")
     if query is not None and not isinstance(query, str):
-        raise _bad("`query` must be a string.")
+        raise _bad_request("`query` must be a string.")
     operation_name = parameters.get("operationName")
     if operation_name is not None and not isinstance(operation_name, str):
-        raise _bad("`operationName` must be a string.")
+        raise _bad_request("`operationName` must be a string.")
     variables = parameters.get("variables")
     if variables is not None and not isinstance(variables, dict):
-        raise _bad("`variables` must be an object.")
+        raise _bad_request("`variables` must be an object.")
     extensions = parameters.get("extensions")
     if extensions is not None and not isinstance(extensions, dict):
-        raise _bad("`extensions` must be an object.")
+        raise _bad_request("`extensions` must be an object.")
     named = None if query and not extensions else _document_id(parameters)
-    return _asked(
+    return _new_request(
         (
             query or "",
             variables or NOTHING,
@@ -181,30 +185,32 @@ def _document_id(parameters: Mapping[str, Any]) -> str | None:
     names = ("documentId", "doc_id", "id")
     given = next((parameters[name] for name in names if parameters.get(name) is not None), None)
     if given is None or given == "":
-        raise _bad("`query` is missing: send a document, or the `documentId` of a persisted one.")
+        raise _bad_request(
+            "`query` is missing: send a document, or the `documentId` of a persisted one."
+        )
     return _checked_id(given, "The id of a document")
 
 
 def _sha256_hash(persisted: object) -> str:
     if not isinstance(persisted, dict):
-        raise _bad("`extensions.persistedQuery` must be an object.")
+        raise _bad_request("`extensions.persistedQuery` must be an object.")
     if persisted.get("version") != 1:
-        raise _bad("`extensions.persistedQuery.version` must be 1.")
+        raise _bad_request("`extensions.persistedQuery.version` must be 1.")
     return _checked_id(persisted.get("sha256Hash"), "`extensions.persistedQuery.sha256Hash`")
 
 
 def _checked_id(given: object, what: str) -> str:
     checked = document_id(given)
     if checked is None:
-        raise _bad(f"{what} must be a string of 1 to {CHARS_MAX} characters.")
+        raise _bad_request(f"{what} must be a string of 1 to {CHARS_MAX} characters.")
     return checked
 
 
-def _bad(message: str) -> HttpRejection:
+def _bad_request(message: str) -> HttpRejection:
     return HttpRejection(400, "BAD_REQUEST", message)
 
 
-def _coded(error: GraphQLError, code: str) -> GraphQLError:
+def _with_code(error: GraphQLError, code: str) -> GraphQLError:
     # A message may quote the whole document: 100 such messages would exceed any size limit.
     message = error.message
     if message.endswith(_NONE):  # graphql-core writes a null as Python does

@@ -13,19 +13,19 @@ class HttpLimits:
 
     body_bytes_max: int = 1 << 20
     bodies_bytes_max: int = 64_000_000
-    """For bodies that have arrived in part."""
+    """The memory for bodies that have arrived in part."""
     body_deadline_ms: int = 10_000
     request_deadline_ms: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionSettings:
-    """Bounds of one process. A cost of 1 is about 1 µs of CPU time."""
+    """Limits of the operations of one process. A cost of 1 is about 1 µs of CPU time."""
 
     cost_max: int = 400_000
-    """Of large operations that run at once. One that costs more runs alone."""
+    """The cost of the large operations that run at once. One that costs more runs alone."""
     queue_max: int = 100
-    """Operations that wait, of each class."""
+    """How many operations of one class, large or small, may wait."""
     wait_ms: int = 1_000
     """The longest wait."""
     retry_after_s: int = 1
@@ -35,7 +35,7 @@ class AdmissionSettings:
 class CostSettings:
     """The greatest cost of one operation, and of all operations of a caller in a minute.
 
-    A budget of 0 is none.
+    A budget of 0 means no limit.
     """
 
     limit: int = 100_000

@@ -11,7 +11,7 @@ from gateway.graphql.request import GraphQLRequest
 log = logging.getLogger("kith.slow")
 
 LEVELS_MAX = 15
-"""The greatest depth of a document."""
+"""The log entry counts the fields of no deeper levels."""
 
 FIELDS_MAX = 1_000
 """The log entry counts no more fields."""

@@ -53,9 +53,9 @@ log = logging.getLogger(__name__)
 NOT_ACCEPTABLE = Ending(4406, "Subprotocol not acceptable: use graphql-transport-ws")
 INVALID = Ending(4400, "Invalid message")
 
-_CREDENTIALS = ("authorization", "x-viewer", SPACE_HEADER.decode())
+_CREDENTIAL_NAMES = ("authorization", "x-viewer", SPACE_HEADER.decode())
 _CLOSE_CODES = {503: (1013, "Try again later"), 404: (4404, "Not found")}
-_OF_SENDER = (*FORWARDING, COST_HEADER, *PROPAGATED)
+_SENDER_HEADERS = (*FORWARDING, COST_HEADER, *PROPAGATED)
 """The other headers of the handshake that apply to each operation."""
 
 
@@ -68,7 +68,7 @@ class GraphQLSockets:
     """The ASGI application behind /graphql for web sockets.
 
     Credentials and the space come from the `connection_init` message, or else from the handshake.
-    Origins are checked before.
+    The origin has been checked before.
     """
 
     def __init__(self, enter: Enter, connections: Connections, turns: Turns) -> None:
@@ -172,7 +172,7 @@ class _Adapter(AsyncWebSocketAdapter):
                     self._connection.end(INVALID)
                     return
                 if reservation is not None and message["type"] != "subscribe":
-                    reservation.release()  # before a reply, which a slow client may delay
+                    reservation.release()  # before the reply, which a slow client may delay
                 yield message
                 if reservation is not None:
                     await asyncio.sleep(0)  # the operation enters in the first step of its task
@@ -192,7 +192,7 @@ class _Session:
     """Strawberry's view, context and schema in one: the identity and operations of a socket."""
 
     _streams: Streams | None = None
-    """Known when the connection is acknowledged, before which no operation runs."""
+    """Set when the connection is acknowledged. No operation runs before."""
 
     def __init__(self, enter: Enter, connection: Connection, scope: Scope) -> None:
         self._enter = enter
@@ -221,7 +221,7 @@ class _Session:
         """The credentials of the first message; those that it does not name, and what tells the
         client's address, of the handshake."""
         given = {name.lower(): value for name, value in self.connection_params.items()}
-        named = {name: given[name] for name in _CREDENTIALS if given.get(name) is not None}
+        named = {name: given[name] for name in _CREDENTIAL_NAMES if given.get(name) is not None}
         if not all(isinstance(value, str) for value in named.values()):
             raise ConnectionRejectionError
         raw = [(name.encode(), str(value).encode("latin-1")) for name, value in named.items()]

@@ -66,7 +66,7 @@ class Streams:
     async def reserve(self, identity: Identity, headers: Headers) -> Reservation:
         """Wait until a message that is expensive to parse is admitted.
 
-        It cannot be rejected before, as its id is not known.
+        It cannot be rejected before it is parsed, because its id is unknown until then.
         """
         return await self._admission.reserve_with_retries(self._context_of(headers, identity))
 
@@ -85,20 +85,20 @@ class Streams:
         """
         try:
             with operation_span(headers):
-                begun = await self._begin(request, identity, headers, reservation)
+                prepared = await self._begin(request, identity, headers, reservation)
         finally:
             if reservation is not None:
                 reservation.release()
-        if not isinstance(begun, _Subscription):
-            yield begun
+        if not isinstance(prepared, _Subscription):
+            yield prepared
             return
         results = self._executor.subscribe(
-            begun.operation,
-            begun.request,
+            prepared.operation,
+            prepared.request,
             partial(self._context_of, headers, identity),
             self._deadline_s,
             self._admission,
-            partial(operation_span, headers, begun.operation),
+            partial(operation_span, headers, prepared.operation),
         )
         with _subscriptions.track_inprogress():
             try:
@@ -179,7 +179,7 @@ class Streams:
             self._admission.leave(charged.cost)
 
     async def _response_of(self, result: Result) -> FormattedResult:
-        """The same as `response_of`. Data of a large response is JSON already."""
+        """The same as `response_of`, but the data of a large response is serialized already."""
         response = response_of(result, self._format_error)
         if result.bytes >= LARGE_BYTES:
             content = await dumps_in_turns(response["data"], self._turns)

@@ -22,8 +22,8 @@ SpanContext = AbstractContextManager[None]
 PROPAGATED = (b"traceparent", b"tracestate")
 """The headers that name the trace which a request continues."""
 
-SOCKET = "WS /graphql"
-"""The name of the span of an operation that failed before it was known."""
+UNKNOWN_OPERATION = "WS /graphql"
+"""The name of a span whose operation is not known, or not yet."""
 
 
 class TracedApp:
@@ -70,15 +70,15 @@ def operation_span(headers: Headers, operation: Operation | None = None) -> Span
 
 @contextmanager
 def _operation_span(headers: Mapping[str, str], operation: Operation | None) -> Iterator[None]:
-    with tracing.operation_span(SOCKET, headers):
+    with tracing.operation_span(UNKNOWN_OPERATION, headers):
         tracing.set_attributes({"kith.request_id": request_id.get() or ""})
         if operation is not None:
-            tracing.set_attributes(*_named(operation))
+            tracing.set_attributes(*_span_attributes(operation))
         yield
 
 
-def _named(operation: Operation) -> tuple[dict[str, str], str]:
-    """The attributes and the name of the span of an operation."""
+def _span_attributes(operation: Operation) -> tuple[dict[str, str], str]:
+    """The attributes of the span of an operation, and its name."""
     kind, name = operation.kind.value, operation.name
     if name is None or not NAME.fullmatch(name):
         return {"graphql.operation.type": kind}, kind
@@ -87,7 +87,7 @@ def _named(operation: Operation) -> tuple[dict[str, str], str]:
 
 
 def traced(ended: Ended) -> Ended:
-    """The same, and it names the operation in the span of the request."""
+    """Wrap `ended`, so that it also sets the operation and the code in the current span."""
 
     def call(
         operation: Operation | None,
@@ -99,7 +99,7 @@ def traced(ended: Ended) -> Ended:
         ended(operation, request, code, seconds, cost)
         if tracing.tracer is None:
             return
-        attributes, shown = ({}, None) if operation is None else _named(operation)
+        attributes, shown = ({}, None) if operation is None else _span_attributes(operation)
         tracing.set_attributes({**attributes, "kith.code": code}, shown)
 
     return call

@@ -107,16 +107,16 @@ def _documents(file: Path) -> Iterator[TrustedDocument]:
 def _entries(file: Path, manifest: object) -> Iterator[tuple[Any, Any, str | None]]:
     """(id, text, name) of each entry."""
     if not isinstance(manifest, dict):
-        raise _unknown(file)
+        raise _unknown_format(file)
     if "format" not in manifest and "operations" not in manifest:
         for document_id, text in manifest.items():
             yield document_id, text, None
         return
     operations = manifest.get("operations")
     if manifest.get("format") != APOLLO_FORMAT or manifest.get("version") != 1:
-        raise _unknown(file)
+        raise _unknown_format(file)
     if not isinstance(operations, list):
-        raise _unknown(file)
+        raise _unknown_format(file)
     bodies: dict[str, object] = {}
     for operation in operations:
         name = operation.get("name") if isinstance(operation, dict) else None
@@ -143,11 +143,11 @@ def _parsed(file: Path) -> object:
 
 def _unique(file: Path, pairs: list[tuple[str, object]]) -> dict[str, object]:
     """A JSON object. Rejects different values for one name, which parsers silently drop."""
-    made: dict[str, object] = {}
+    unique: dict[str, object] = {}
     for name, value in pairs:
-        if made.setdefault(name, value) != value:
+        if unique.setdefault(name, value) != value:
             raise ManifestError(f"{file} has two different documents under the id {name[:80]!r}.")
-    return made
+    return unique
 
 
 def _check_hash(document: TrustedDocument) -> None:
@@ -166,7 +166,7 @@ def _digest(algorithm: str, text: str) -> str:
     return hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest()
 
 
-def _unknown(file: Path) -> ManifestError:
+def _unknown_format(file: Path) -> ManifestError:
     return ManifestError(
         f"{file} is no manifest that is known: it must be an object of documents by their ids, as"
         " relay-compiler and graphql-codegen write it, or Apollo's format"

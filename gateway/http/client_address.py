@@ -14,9 +14,9 @@ UNKNOWN = "unknown"
 UNIX = "unix"
 """Stands for the peers of a unix socket, which have no address."""
 FORWARDED_MAX = 16
-"""More proxies than that between a client and this server are not followed."""
+"""How many proxies between a client and this server are looked at."""
 IPV6_PREFIX = 64
-"""One subscriber of a network gets at least so large a network."""
+"""An internet provider gives each subscriber a network of at least this size."""
 _KNOWN_MAX = 4_096
 
 

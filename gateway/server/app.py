@@ -209,8 +209,8 @@ class Gateway:
         if not config.exposure.playground:
             return None
         authentication = config.authentication
-        is_own = self._reads_paths and space != config.storage.space
-        endpoint = f"{PATH_HEAD}{space}{PATH_TAIL}" if is_own else ENDPOINT
+        has_own_path = self._reads_paths and space != config.storage.space
+        endpoint = f"{PATH_HEAD}{space}{PATH_TAIL}" if has_own_path else ENDPOINT
         return Playground(
             authentication.development, _service_token(authentication), endpoint=endpoint
         )

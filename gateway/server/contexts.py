@@ -6,7 +6,7 @@ from typing import Protocol
 
 from gateway.authentication.identify import Identity
 from gateway.graphql import freshness
-from gateway.graphql.costs import Costs, service_caller
+from gateway.graphql.costs import CostLimits, service_caller
 from gateway.http.client_address import ClientAddresses
 from gateway.http.headers import Headers
 from gateway.settings.config import Config
@@ -33,29 +33,30 @@ def contexts_of(
     stores: Stores,
     config: Config,
     identify: Callable[[Headers], Identity],
-    costs: Costs,
+    costs: CostLimits,
     consistency: Consistency = Consistency.CACHED,
 ) -> ContextOf:
+    """A function that creates contexts with these stores, limits and consistency."""
     policy, debits = config.policy, costs.debits
     addresses = ClientAddresses(config.clients.trusted_proxies)
 
     def context_of(headers: Headers, identity: Identity | None = None) -> Context:
-        who = identify(headers) if identity is None else identity
-        viewer = None if who.user_id is None else UserId(who.user_id)
+        caller_identity = identify(headers) if identity is None else identity
+        viewer = None if caller_identity.user_id is None else UserId(caller_identity.user_id)
         scope = RequestScope(
             stores,
             viewer,
             policy,
-            is_service=who.service,
+            is_service=caller_identity.service,
             affinity_scale=config.affinity,
             consistency=consistency,
         )
-        if who.client is not None:
-            scope.client = who.client
+        if caller_identity.client is not None:
+            scope.client = caller_identity.client
         tokens = freshness.tokens_in(headers) if freshness.HEADER_NAME in headers else ()
         caller: str | int
-        if who.service:
-            caller, debit = service_caller(who.client), debits.services
+        if caller_identity.service:
+            caller, debit = service_caller(caller_identity.client), debits.services
         elif viewer is None:
             caller, debit = addresses.of(headers), debits.addresses
         else:

@@ -17,7 +17,7 @@ Work: TypeAlias = Callable[[int, Callable[[], None]], int]
 FAILED = 1
 
 _STOP = (signal.SIGTERM, signal.SIGINT)
-_HELD = (*_STOP, signal.SIGHUP)
+_BLOCKED_SIGNALS = (*_STOP, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Forked:
 
 
 def lifeline() -> Lifeline:
-    """The pipe that all children of this process share."""
+    """A new pipe, for all children of this process."""
     return Lifeline(*os.pipe())
 
 
@@ -45,32 +45,34 @@ def fork(work: Work, index: int, line: Lifeline, not_for_child: Iterable[int]) -
     """Start a child that does `work`. It closes the descriptors in `not_for_child`."""
     reading, writing = os.pipe()
     # Blocks signals until the child has its own handlers: the parent's would lose them.
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_SIGNALS)
     try:
         pid = os.fork()
         if pid == 0:
-            _be_child(work, index, line, [reading, line.writing, *not_for_child], writing, held)
+            _run_child(
+                work, index, line, [reading, line.writing, *not_for_child], writing, previous_mask
+            )
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
     os.close(writing)
     return Forked(pid, reading)
 
 
-def _be_child(
+def _run_child(
     work: Work,
     index: int,
     line: Lifeline,
-    not_ours: list[int],
+    to_close: list[int],
     report: int,
     mask: Iterable[int],
 ) -> NoReturn:
     code = FAILED
     try:
         _take_over_signals(mask)
-        for descriptor in not_ours:
+        for descriptor in to_close:
             os.close(descriptor)
         threading.Thread(target=_watch_parent, args=(line.reading,), daemon=True).start()
-        code = work(index, lambda: _say_ready(report))
+        code = work(index, lambda: _report_ready(report))
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else FAILED if end.code else 0
     except BaseException:
@@ -99,7 +101,7 @@ def _watch_parent(reading: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _say_ready(report: int) -> None:
+def _report_ready(report: int) -> None:
     try:
         os.write(report, b"1")
     except BrokenPipeError:  # the parent was killed; `_watch_parent` ends this process

@@ -45,7 +45,7 @@ def bound_sockets(address: Address) -> Iterator[list[socket.socket]]:
 def _bind_tcp(address: TcpAddress) -> list[socket.socket]:
     """A socket for each address of the host name; `localhost` has two."""
     try:
-        found = socket.getaddrinfo(
+        address_infos = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except OSError as error:
@@ -53,12 +53,12 @@ def _bind_tcp(address: TcpAddress) -> list[socket.socket]:
             address, error, "Name an address of this machine with --host."
         ) from None
     bound: list[socket.socket] = []
-    for family, _, _, _, where in dict.fromkeys(found):
+    for family, _, _, _, where in dict.fromkeys(address_infos):
         try:
             bound.append(_bind(family, where))
         except OSError as error:
             # `localhost` resolves to an IPv6 address even if the machine has none.
-            if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and len(found) > 1:
+            if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and len(address_infos) > 1:
                 continue
             for other in bound:
                 other.close()
@@ -72,16 +72,16 @@ def _bind_tcp(address: TcpAddress) -> list[socket.socket]:
 
 
 def _bind(family: int, where: object) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind(where)  # type: ignore[arg-type]
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(where)  # type: ignore[arg-type]
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener
 
 
 @contextmanager
@@ -91,19 +91,19 @@ def _bind_unix(address: UnixAddress) -> Iterator[socket.socket]:
             f"--uds: {address.path} is longer than the {UNIX_PATH_MAX_BYTES} bytes that the path "
             "of a socket may have. Choose a shorter one."
         )
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             _remove_stale(address.path)
             # No client can connect before `listen`, which comes after `chmod`. It follows at once,
             # because another process would take a file without a listener for a stale one.
-            made.bind(os.fspath(address.path))
+            listener.bind(os.fspath(address.path))
             address.path.chmod(address.mode)
-            made.listen(BACKLOG)
+            listener.listen(BACKLOG)
             ours = address.path.stat()
         except OSError as error:
             raise _cannot_listen(address, error, "Choose another one with --uds.") from None
         try:
-            yield made
+            yield listener
         finally:
             _remove_if_same(address.path, ours)
 
@@ -111,10 +111,10 @@ def _bind_unix(address: UnixAddress) -> Iterator[socket.socket]:
 def _remove_stale(path: Path) -> None:
     """Remove the socket file of a process that has ended. Raises for any other file."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(found.st_mode):
+    if not stat.S_ISSOCK(status.st_mode):
         raise ConfigurationError(f"--uds: {path} exists and is not a socket. It was left as it is.")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE_S)

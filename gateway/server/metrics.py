@@ -22,8 +22,8 @@ from telemetry.space_metrics import SpaceMetrics
 
 
 class Metrics:
-    """Reports the metrics of this process, or with `peers` of all processes of the command, and
-    those that are equal for all processes of a space. The first of `spaces` is the default one.
+    """Reports the metrics of this process, or with `peers` those of all processes of the command,
+    and the metrics that PostgreSQL and Redis hold. The first of `spaces` is the default one.
     `has_label`: metrics of spaces have the label `space`."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Metrics:
         self._exposure = exposure or MetricsExposure()
         self._spaces = spaces
         self._shared: dict[str, SharedMetrics] = {}
-        self._of_servers = SpaceMetrics(self._shared.items, has_label=has_label)
+        self._shared_collector = SpaceMetrics(self._shared.items, has_label=has_label)
         default = next(iter(spaces))
         own = SpaceMetrics(
             lambda: (
@@ -56,7 +56,7 @@ class Metrics:
             ),
             has_label=has_label,
         )
-        self._of_process = JoinedCollectors([REGISTRY, own, _EngineMetrics(engine)])
+        self._process_collector = JoinedCollectors([REGISTRY, own, _EngineMetrics(engine)])
 
     def routes(self) -> list[Route]:
         """The route of the metrics, for the public address or for one of their own."""
@@ -65,7 +65,7 @@ class Metrics:
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
         """Serve this process's metrics to its peers."""
-        async with answering(self._peers, self._of_process):
+        async with answering(self._peers, self._process_collector):
             yield
 
     async def show(self, request: Request) -> Response:
@@ -73,11 +73,11 @@ class Metrics:
             return Response(status_code=401, headers={"www-authenticate": "Bearer"})
         await self._update()
         own = (
-            self._of_process
+            self._process_collector
             if self._peers is None
-            else await gathered(self._peers, self._of_process)
+            else await gathered(self._peers, self._process_collector)
         )
-        text = generate_latest(own) + generate_latest(self._of_servers)
+        text = generate_latest(own) + generate_latest(self._shared_collector)
         headers = {"cache-control": "no-store"}
         return Response(text, headers=headers, media_type=CONTENT_TYPE_LATEST)
 

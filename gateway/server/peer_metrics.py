@@ -61,25 +61,27 @@ async def answering(peers: Peers | None, own: Collector) -> AsyncIterator[None]:
 
 async def gathered(peers: Peers, own: Collector) -> Collector:
     """The metrics of all processes, and which of them answered."""
-    answers = await asyncio.gather(*(_asked(peers, index, own) for index in range(peers.count)))
+    answers = await asyncio.gather(
+        *(_families_of_peer(peers, index, own) for index in range(peers.count))
+    )
     return _Merged(answers)
 
 
-async def _asked(peers: Peers, index: int, own: Collector) -> list[_Family] | None:
+async def _families_of_peer(peers: Peers, index: int, own: Collector) -> list[_Family] | None:
     if index == peers.index:
         return _families(own)
     try:
         async with asyncio.timeout(DEADLINE_S):
             reader, writer = await asyncio.open_unix_connection(peers.socket(index))
             try:
-                return _read(await _all(reader))
+                return _parse_families(await _read_all(reader))
             finally:
                 writer.close()
     except (OSError, TimeoutError, ValueError):
         return None
 
 
-async def _all(reader: asyncio.StreamReader) -> bytes:
+async def _read_all(reader: asyncio.StreamReader) -> bytes:
     """All data until the other end closes. Raises ValueError above the limit."""
     parts = bytearray()
     while part := await reader.read(65_536):
@@ -89,7 +91,7 @@ async def _all(reader: asyncio.StreamReader) -> bytes:
     return bytes(parts)
 
 
-def _read(text: bytes) -> list[_Family]:
+def _parse_families(text: bytes) -> list[_Family]:
     families: list[_Family] = orjson.loads(text)
     return families
 

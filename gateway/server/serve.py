@@ -35,7 +35,7 @@ SHUTDOWN_S = 10
 """How long requests may take to finish after a stop signal."""
 
 CLOSE_S = 5
-"""How long a process may take to close its connections before, and its stores after that."""
+"""How long the rest of a stop may take: waiting for the last requests, and closing the stores."""
 
 LAST_REQUESTS_S = 0.2
 """How long the connections that were accepted last have to send their requests."""

@@ -12,7 +12,7 @@ from gateway.authentication.identify import Authentication
 from gateway.graphql import freshness
 from gateway.graphql.admission import Admission
 from gateway.graphql.client_connections import Connections, SpaceConnections
-from gateway.graphql.costs import Costs
+from gateway.graphql.costs import CostLimits
 from gateway.graphql.documents import AutomaticDocuments, NoDocuments, OnlyTrustedDocuments
 from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.graphql.event_stream import GraphQLEventStream
@@ -126,8 +126,8 @@ def _served(
         config.monitoring.operation_names_max, config.monitoring.slow_operation_ms / 1000
     )
     ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
-    costs = Costs(config.clients.costs, stores.caches.budgets)
-    executor = EngineExecutor(parts.engine, freshness.before, costs, config.exposure)
+    costs = CostLimits(config.clients.costs, stores.caches.budgets)
+    executor = EngineExecutor(parts.engine, freshness.freshness_wait, costs, config.exposure)
     documents = _documents(config, stores, executor)
     addresses = ClientAddresses(config.clients.trusted_proxies)
     connections = SpaceConnections(parts.connections, addresses)

@@ -1,5 +1,7 @@
-"""Metrics that PostgreSQL and Redis hold, equal for all processes of a space: only the scraped one
-reads them."""
+"""Metrics of a space that are read from PostgreSQL and Redis, by the process that is scraped.
+
+They are equal for all processes.
+"""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from storage.stores import Stores
 class SharedMetrics(Collector):
     """The backlog, the queue, the absent accounts and the change feed, as of the last `update`.
 
-    While PostgreSQL or Redis is unavailable, those that it holds keep their last values.
+    While PostgreSQL or Redis is unavailable, its metrics keep their last values.
     """
 
     def __init__(self, stores: Stores) -> None:
@@ -109,7 +111,7 @@ class SharedMetrics(Collector):
         ]
 
     async def _webhooks(self) -> list[Metric]:
-        """An endpoint is named by its operator, and there are few."""
+        """Metrics of webhook endpoints, by their names, which are few."""
         endpoints = GaugeMetricFamily(
             "kith_webhook_endpoints", "Endpoints of webhooks, by state.", labels=["state"]
         )

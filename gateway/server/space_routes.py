@@ -45,19 +45,19 @@ def only_space(space: ServedSpace) -> Enter:
 
 
 def in_space(space: ServedSpace, app: ASGIApp) -> ASGIApp:
-    """Wrap the application so that its tokens are those of the space. Those of the space `public`
-    need no wrapper."""
+    """Wrap the application so that its requests run in the space. In the space `public`, they do so
+    by default."""
     return app if space.name == PUBLIC_SPACE else _InSpace(space.name, app)
 
 
 class _InSpace:
-    """An ASGI application. Not a function, which a route would take for a handler of requests."""
+    """An ASGI application. A class, because Starlette's Route takes functions for handlers."""
 
     def __init__(self, space: str, app: ASGIApp) -> None:
         self._space = space
         self._app = app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        # Each request is a task of its own, so nobody sets it back.
+        # Each request is a task of its own, so the space need not be reset.
         set_space(self._space)
         return self._app(scope, receive, send)

@@ -15,7 +15,7 @@ from gateway.http.rejection_response import rejection_response
 from gateway.http.request_ids import HEADER as REQUEST_ID
 from gateway.http.request_ids import begin_request
 from gateway.server.served_space import ServedSpace
-from gateway.server.spaces import Spaces, Use
+from gateway.server.spaces import Spaces, SpaceUse
 from gateway.spaces.names import SpaceNames, name_in_path
 from graph.space import running_in, set_space
 
@@ -41,12 +41,14 @@ class SpaceTransports:
         """Respond to a GraphQL request with these headers."""
 
         async def respond(space: ServedSpace) -> None:
-            waiting = space.authentication.pending(headers)
-            if waiting is not None:
-                await waiting
+            key_fetch = space.authentication.pending_key_fetch(headers)
+            if key_fetch is not None:
+                await key_fetch
             await space.endpoint.answer(scope, headers, receive, send)
 
-        await self._pass(name_in_path(scope["path"]), headers, respond, (scope, receive, send))
+        await self._pass_to_space(
+            name_in_path(scope["path"]), headers, respond, (scope, receive, send)
+        )
 
     def service(self, app_of: Callable[[ServedSpace], ASGIApp]) -> ASGIApp:
         """An application that passes requests on to the one that `app_of` returns for their space.
@@ -67,9 +69,9 @@ class SpaceTransports:
             await app_of(space)(scope, receive, send)
 
         in_path = scope["path_params"].get("space")
-        await self._pass(in_path, headers, respond, (scope, receive, send))
+        await self._pass_to_space(in_path, headers, respond, (scope, receive, send))
 
-    async def _pass(
+    async def _pass_to_space(
         self,
         in_path: str | None,
         headers: Headers,
@@ -77,7 +79,7 @@ class SpaceTransports:
         request: tuple[Scope, Receive, Send],
     ) -> None:
         try:
-            use = await self._use(in_path, headers)
+            use = await self._enter_space(in_path, headers)
         except HttpRejection as rejection:
             same_id = (REQUEST_ID, begin_request(headers))
             await rejection_response(rejection, same_id)(*request)
@@ -92,7 +94,7 @@ class SpaceTransports:
         self, connection: Connection, path: str, headers: Headers
     ) -> tuple[Identity, Streams]:
         """Let a web socket into its space until it is closed. Raises HttpRejection."""
-        use = await self._use(name_in_path(path), headers)
+        use = await self._enter_space(name_in_path(path), headers)
         connection.at_close(use.leave)
         identity = await use.space.authentication.authenticate(headers)
         use.space.connections.add(connection)
@@ -101,7 +103,7 @@ class SpaceTransports:
         set_space(use.space.name)
         return identity, use.space.streams
 
-    async def _use(self, in_path: str | None, headers: Headers) -> Use:
+    async def _enter_space(self, in_path: str | None, headers: Headers) -> SpaceUse:
         """Use the space that a request names, until `leave`. Raises HttpRejection."""
         try:
             name = self._names.of(in_path, headers)
@@ -112,7 +114,7 @@ class SpaceTransports:
 
 
 class _ServiceApp:
-    """An ASGI application. Not a function, which a route would take for a handler of requests."""
+    """An ASGI application. A class, because Starlette's Route takes functions for handlers."""
 
     def __init__(
         self, transports: SpaceTransports, app_of: Callable[[ServedSpace], ASGIApp]

@@ -38,7 +38,7 @@ _open_spaces = Gauge("kith_spaces_open", "Spaces that this process has open.")
 OpenSpace = Callable[[SpaceRecord], AbstractAsyncContextManager[ServedSpace]]
 
 
-class Use:
+class SpaceUse:
     """The use of a space by a request or by a connection, until `leave`."""
 
     def __init__(self, space: ServedSpace, opened: "_Opened | None" = None) -> None:
@@ -119,7 +119,7 @@ class Spaces:
         self._read_at = 0.0
         self._reading = asyncio.Lock()
         self._open: dict[str, _Opened] = {}
-        """By name; the one that was used last is the last one."""
+        """By name, in the order of their last use."""
         self._retired: set[asyncio.Task[None]] = set()
         self._failed: dict[str, tuple[SpaceRecord, float]] = {}
         """By name: the record that could not be opened, and when."""
@@ -134,17 +134,17 @@ class Spaces:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Follow the directory for as long as the block runs, and then close all spaces."""
-        following = asyncio.create_task(self._poll_directory())
+        """Poll the directory for as long as the block runs, and then close all spaces."""
+        polling = asyncio.create_task(self._poll_directory())
         try:
             yield
         finally:
-            following.cancel()
+            polling.cancel()
             for name in list(self._open):
                 self._retire(name)
-            await asyncio.gather(following, *self._retired, return_exceptions=True)
+            await asyncio.gather(polling, *self._retired, return_exceptions=True)
 
-    async def enter(self, name: str, address: str) -> Use:
+    async def enter(self, name: str, address: str) -> SpaceUse:
         """Use a space for a request from an address. The caller must `leave` it.
 
         Raises:
@@ -152,12 +152,12 @@ class Spaces:
                 if too many other spaces are in use, or were opened a short time ago.
         """
         if name == self._default.name:
-            return Use(self._default)
-        opened = self._open.get(name) or await self._opened(name, address)
+            return SpaceUse(self._default)
+        opened = self._open.get(name) or await self._find_or_open(name, address)
         self._open[name] = self._open.pop(name)
         opened.uses += 1  # before the wait, so that it is not closed meanwhile
         try:
-            return Use(await asyncio.shield(opened.space), opened)
+            return SpaceUse(await asyncio.shield(opened.space), opened)
         except BaseException as error:
             opened.leave()
             if isinstance(error, asyncio.CancelledError):
@@ -166,8 +166,8 @@ class Spaces:
             self._failed[name] = opened.record, monotonic()
             raise _unavailable(name) from error
 
-    async def _opened(self, name: str, address: str) -> _Opened:
-        record = await self._record(name)
+    async def _find_or_open(self, name: str, address: str) -> _Opened:
+        record = await self._served_record(name)
         if (opened := self._open.get(name)) is not None:  # another request has opened it
             return opened
         self._check_failed(record)
@@ -185,13 +185,13 @@ class Spaces:
             raise _unavailable(record.name)
         del self._failed[record.name]
 
-    async def _record(self, name: str) -> SpaceRecord:
+    async def _served_record(self, name: str) -> SpaceRecord:
         """The record of a space that is served. Raises HttpRejection."""
         if not self._settings.allows(name):
             raise unknown_space(name)
         if self._served(name) is None:
             with suppress(Unavailable):
-                await self._read(LOOK_AGAIN_S)
+                await self._read_directory(LOOK_AGAIN_S)
         if self._records is None:
             raise _unavailable(name)
         record = self._served(name)
@@ -224,13 +224,13 @@ class Spaces:
     async def _poll_directory(self) -> None:
         while True:
             try:
-                await self._read(0.0)
+                await self._read_directory(0.0)
             except Unavailable as error:
                 log.warning("the directory of spaces cannot be read: %s", error)
             self._close_idle()
             await asyncio.sleep(DIRECTORY_CHECK_S)
 
-    async def _read(self, age_s: float) -> None:
+    async def _read_directory(self, age_s: float) -> None:
         """Read the directory, unless that was done in the last `age_s`, and close the spaces that
         have changed. Raises Unavailable."""
         async with self._reading:

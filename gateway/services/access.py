@@ -1,4 +1,4 @@
-"""The requests of services: their methods, their log, and the rejections of their errors."""
+"""The requests of services: their methods, their audit log, and the responses to their errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

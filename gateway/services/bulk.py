@@ -43,9 +43,9 @@ BYTES_MAX = 32 << 20
 """The bytes of one upload."""
 
 CHUNK_DEADLINE_S = 10.0
+"""How long a client may send nothing."""
 UPLOAD_DEADLINE_S = 600.0
 _LATE = "Send data at least every {:g} s, and the whole body within {:g} s."
-"""How long a client may send nothing, and how long an upload may take."""
 
 
 async def begin_results(request: StreamRequest) -> Stream:

@@ -20,13 +20,17 @@ from gateway.graphql.trusted_documents import (
 from gateway.http.browsers import BrowserSettings
 from gateway.http.open_connections import ConnectionLimits
 from gateway.settings.declarations.clients import (
-    Browsers,
-    HttpConnections,
-    HttpRequests,
-    Overload,
-    Streams,
+    BrowserVariables,
+    HttpConnectionVariables,
+    HttpRequestVariables,
+    OverloadVariables,
+    StreamVariables,
 )
-from gateway.settings.declarations.operations import Costs, Documents, Exposed
+from gateway.settings.declarations.operations import (
+    CostVariables,
+    DocumentVariables,
+    ExposureVariables,
+)
 from gateway.settings.environment import ConfigurationError, Environ, read
 from gateway.settings.fields import revealed
 
@@ -67,12 +71,12 @@ def client_settings(
         browsers=_browsers(environ, development),
         documents=_documents(environ, trusted_documents),
         costs=_costs(environ),
-        trusted_proxies=read(Costs, environ).trusted_proxies,
+        trusted_proxies=read(CostVariables, environ).trusted_proxies,
     )
 
 
 def _streams(environ: Environ) -> StreamLimits:
-    chosen = read(Streams, environ)
+    chosen = read(StreamVariables, environ)
     return StreamLimits(
         connections_max=chosen.connections_max,
         subscriptions_per_connection_max=chosen.subscriptions_per_connection_max,
@@ -83,8 +87,8 @@ def _streams(environ: Environ) -> StreamLimits:
 
 
 def _connections(environ: Environ) -> ConnectionLimits:
-    chosen = read(HttpConnections, environ)
-    requests = read(HttpRequests, environ)
+    chosen = read(HttpConnectionVariables, environ)
+    requests = read(HttpRequestVariables, environ)
     return ConnectionLimits(
         connections_max=chosen.connections_max,
         head_bytes_max=requests.head_bytes_max,
@@ -97,29 +101,29 @@ def _connections(environ: Environ) -> ConnectionLimits:
 
 
 def _requests(environ: Environ) -> HttpLimits:
-    connections = read(HttpConnections, environ)
+    connections = read(HttpConnectionVariables, environ)
     return HttpLimits(
         body_deadline_ms=connections.body_deadline_ms,
-        bodies_bytes_max=read(HttpRequests, environ).bodies_mb * 1_000_000,
+        bodies_bytes_max=read(HttpRequestVariables, environ).bodies_mb * 1_000_000,
     )
 
 
 def _admission(environ: Environ) -> AdmissionSettings:
-    chosen = read(Overload, environ)
+    chosen = read(OverloadVariables, environ)
     return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
 
 
 def exposure(environ: Environ, development: bool) -> Exposure:
     """The exposure: everything in development, and otherwise as configured."""
-    chosen = read(Exposed, environ)
-    usual = EVERYTHING if development else Exposure()
+    chosen = read(ExposureVariables, environ)
+    defaults = EVERYTHING if development else Exposure()
     return Exposure(
-        introspection=chosen.introspection or usual.introspection,
-        sdl=chosen.sdl or usual.sdl,
-        suggestions=usual.suggestions if chosen.suggestions is None else chosen.suggestions,
-        playground=usual.playground if chosen.playground is None else chosen.playground,
+        introspection=chosen.introspection or defaults.introspection,
+        sdl=chosen.sdl or defaults.sdl,
+        suggestions=defaults.suggestions if chosen.suggestions is None else chosen.suggestions,
+        playground=defaults.playground if chosen.playground is None else chosen.playground,
         metrics=MetricsExposure(
-            is_public=usual.metrics.is_public and chosen.metrics_address is None,
+            is_public=defaults.metrics.is_public and chosen.metrics_address is None,
             address=chosen.metrics_address,
             token=revealed(chosen.metrics_token),
         ),
@@ -127,13 +131,13 @@ def exposure(environ: Environ, development: bool) -> Exposure:
 
 
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:
-    chosen = read(Browsers, environ)
+    chosen = read(BrowserVariables, environ)
     headers = chosen.headers | {"x-viewer"} if development else chosen.headers
     return BrowserSettings(chosen.origins, chosen.credentials, headers, local=development)
 
 
 def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
-    chosen = read(Documents, environ)
+    chosen = read(DocumentVariables, environ)
     path = trusted or chosen.trusted_documents
     try:
         documents = None if path is None else read_trusted_documents(path)
@@ -143,7 +147,7 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
 
 
 def _costs(environ: Environ) -> CostSettings:
-    chosen = read(Costs, environ)
+    chosen = read(CostVariables, environ)
     return CostSettings(
         chosen.limit,
         chosen.service_limit,

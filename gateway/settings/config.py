@@ -8,11 +8,11 @@ from gateway.authentication.settings import AuthenticationSettings
 from gateway.authentication.token_claims import parse_claim_path
 from gateway.graphql.settings import Exposure
 from gateway.settings.client_config import ClientSettings, client_settings, exposure
-from gateway.settings.declarations.caches import Caches, Verification
-from gateway.settings.declarations.events import Webhooks
-from gateway.settings.declarations.monitoring import Logs, Traces
-from gateway.settings.declarations.relationships import Affinity, Relationships
-from gateway.settings.declarations.servers import Postgres, Servers, Spaces
+from gateway.settings.declarations.caches import CacheVariables, VerificationVariables
+from gateway.settings.declarations.events import WebhookVariables
+from gateway.settings.declarations.monitoring import LogVariables, TraceVariables
+from gateway.settings.declarations.relationships import AffinityVariables, RelationshipVariables
+from gateway.settings.declarations.servers import PostgresVariables, ServerVariables, SpaceVariables
 from gateway.settings.environment import ConfigurationError, Environ, child_environment, read
 from gateway.settings.fields import revealed
 from gateway.settings.server_config import storage_settings
@@ -87,7 +87,7 @@ def read_config(
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
     """
-    affinity, logs = read(Affinity, environ), read(Logs, environ)
+    affinity, logs = read(AffinityVariables, environ), read(LogVariables, environ)
 
     def make_space_config(other: str, overrides: Mapping[str, str]) -> Config:
         changed = environment_of(child_environment({}) if environ is None else environ, overrides)
@@ -103,8 +103,8 @@ def read_config(
         storage=storage_settings(environ, state, space),
         authentication=authentication_settings(environ, development),
         policy=_policy(environ),
-        verified_rows=read(Verification, environ).rows_per_minute,
-        metrics_port=read(Servers, environ).metrics_port or None,
+        verified_rows=read(VerificationVariables, environ).rows_per_minute,
+        metrics_port=read(ServerVariables, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
         clients=client_settings(environ, development, trusted_documents),
         exposure=exposure(environ, development),
@@ -118,7 +118,7 @@ def read_config(
 
 
 def _spaces(environ: Environ) -> SpacesSettings:
-    chosen = read(Spaces, environ)
+    chosen = read(SpaceVariables, environ)
     for name in chosen.names:
         try:
             checked_space("a" if name == ANY else name)
@@ -129,12 +129,12 @@ def _spaces(environ: Environ) -> SpacesSettings:
         NamedBy(chosen.sources, parse_claim_path(chosen.claim)),
         chosen.open_max,
         chosen.idle_s,
-        max(chosen.connections_max, read(Postgres, environ).pool_max),
+        max(chosen.connections_max, read(PostgresVariables, environ).pool_max),
     )
 
 
 def _webhooks(environ: Environ) -> WebhookSettings:
-    chosen = read(Webhooks, environ)
+    chosen = read(WebhookVariables, environ)
     encryption_keys = tuple(filter(None, (revealed(chosen.encryption_keys) or "").splitlines()))
     return WebhookSettings(
         encryption_keys,
@@ -150,7 +150,7 @@ def _webhooks(environ: Environ) -> WebhookSettings:
 
 
 def _has_traces(environ: Environ) -> bool:
-    chosen = read(Traces, environ)
+    chosen = read(TraceVariables, environ)
     if chosen.disabled.lower() == "true" or not (chosen.endpoint or chosen.traces_endpoint):
         return False
     if not tracing.is_installed():
@@ -163,11 +163,11 @@ def _has_traces(environ: Environ) -> bool:
 
 def log_level(environ: Environ = None) -> str:
     """The least severe level that is logged. Raises ConfigurationError."""
-    return read(Logs, environ).level
+    return read(LogVariables, environ).level
 
 
 def _policy(environ: Environ) -> Policy:
-    chosen = read(Relationships, environ)
+    chosen = read(RelationshipVariables, environ)
     return replace(
         Policy(),
         following_max=chosen.following_max,
@@ -175,6 +175,6 @@ def _policy(environ: Environ) -> Policy:
         pace=Pace(60_000_000 // chosen.changes_per_minute, chosen.changes_burst),
         mutual_approval=chosen.mutual_approval,
         whispers_hidden=chosen.whispers_hidden,
-        freshness_wait_ms=read(Caches, environ).freshness_wait_ms,
+        freshness_wait_ms=read(CacheVariables, environ).freshness_wait_ms,
         undo_s=chosen.undo_s,
     )

@@ -23,7 +23,7 @@ from storage.space import checked_space
 
 def server_urls(environ: Environ = None) -> tuple[str | None, str | None]:
     """The PostgreSQL and Redis URLs in the environment, each None if not set."""
-    postgres, servers = read(Postgres, environ), read(Servers, environ)
+    postgres, servers = read(PostgresVariables, environ), read(ServerVariables, environ)
     return revealed(postgres.database_url), revealed(servers.redis_url)
 
 
@@ -39,15 +39,15 @@ def direct_database(state: Path, environ: Environ = None) -> DirectDatabase:
     """PostgreSQL's address, from the environment or a running `dev`.
 
     Raises:
-        ConfigurationError: neither is there.
+        ConfigurationError: no address is set, and no `dev` is running.
     """
-    postgres = read(Postgres, environ)
+    postgres = read(PostgresVariables, environ)
     url = revealed(postgres.direct_database_url) or revealed(postgres.database_url)
-    url = url or _found(state, "DATABASE_URL").database_url
+    url = url or _running_dev(state, "DATABASE_URL").database_url
     return DirectDatabase(url, postgres.database_password_file)
 
 
-def _found(state: Path, missing: str) -> Running:
+def _running_dev(state: Path, missing: str) -> Running:
     running = find_running(State(state))
     if running is None:
         raise ConfigurationError(
@@ -60,9 +60,9 @@ def _found(state: Path, missing: str) -> Running:
 def storage_settings(environ: Environ, state: Path, space: str) -> StorageSettings:
     """The servers and limits of the stores of a space, whose servers may be those of a running
     `dev` in `state`."""
-    postgres, servers = read(Postgres, environ), read(Servers, environ)
-    caches = read(Caches, environ)
-    events, streams = read(Events, environ), read(Streams, environ)
+    postgres, servers = read(PostgresVariables, environ), read(ServerVariables, environ)
+    caches = read(CacheVariables, environ)
+    events, streams = read(EventVariables, environ), read(StreamVariables, environ)
     database_url, redis_url = _server_pair(environ, state)
     try:
         checked_space(space)
@@ -107,5 +107,5 @@ def _server_pair(environ: Environ, state: Path) -> tuple[str, str]:
             f"{missing} is not set, but the other server's address is: set both, or neither to use "
             "those of a running `make dev`. The caches of one graph must not serve another."
         )
-    running = _found(state, missing)
+    running = _running_dev(state, missing)
     return running.database_url, running.redis_url

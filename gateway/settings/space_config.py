@@ -2,40 +2,43 @@
 
 from collections.abc import Iterator, Mapping
 
-from gateway.settings.declarations.authentication import Claims, TokenKeys
-from gateway.settings.declarations.caches import Caches, Verification
-from gateway.settings.declarations.events import Events
-from gateway.settings.declarations.operations import Costs
-from gateway.settings.declarations.relationships import Affinity, Relationships
+from gateway.settings.declarations.authentication import ClaimVariables, TokenKeyVariables
+from gateway.settings.declarations.caches import CacheVariables, VerificationVariables
+from gateway.settings.declarations.events import EventVariables
+from gateway.settings.declarations.operations import CostVariables
+from gateway.settings.declarations.relationships import AffinityVariables, RelationshipVariables
 from gateway.settings.environment import ConfigurationError
 from gateway.settings.fields import Group, is_secret, variable_of
 
 GROUPS: tuple[type[Group], ...] = (
-    TokenKeys,
-    Claims,
-    Relationships,
-    Affinity,
-    Caches,
-    Events,
-    Verification,
-    Costs,
+    TokenKeyVariables,
+    ClaimVariables,
+    RelationshipVariables,
+    AffinityVariables,
+    CacheVariables,
+    EventVariables,
+    VerificationVariables,
+    CostVariables,
 )
 """The groups whose settings each space may have. The others belong to the process."""
 
 OF_PROCESS = frozenset({"KITH_TRUSTED_PROXIES", "KITH_RESPONSE_BYTES_MAX"})
-DATABASES = frozenset({"DATABASE_URL_FILE", "KITH_DATABASE_PASSWORD_FILE", "KITH_POOL_MAX"})
-"""For a space whose schema another role reaches, as behind some poolers."""
+"""Variables in `GROUPS` that a space cannot set."""
+CONNECTION_VARIABLES = frozenset(
+    {"DATABASE_URL_FILE", "KITH_DATABASE_PASSWORD_FILE", "KITH_POOL_MAX"}
+)
+"""For a space that is read with another database role, as behind some poolers."""
 
 KEYS = ("KITH_JWT_SECRET", "KITH_JWT_PUBLIC_KEY_FILE", "KITH_JWKS_FILE", "KITH_JWKS_URL")
-"""A space with one of these has none of the process's keys."""
+"""A space that sets one of these uses none of the process's keys."""
 
 VALUE_CHARS_MAX = 2_000
 
 
 def variables() -> frozenset[str]:
-    """The variables that a space may set. Secrets are named by files only, because the directory of
-    spaces is no place for them."""
-    return frozenset(_variables()) - OF_PROCESS | DATABASES
+    """The variables that a space may set. Of a secret, only the file: the space directory must not
+    contain secrets."""
+    return frozenset(_variables()) - OF_PROCESS | CONNECTION_VARIABLES
 
 
 def _variables() -> Iterator[str]:
@@ -61,7 +64,7 @@ def check_variables(overrides: Mapping[str, str]) -> None:
 
 
 def environment_of(environ: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a process, as a space with these settings has it.
+    """The environment of a process, with the settings that a space overrides.
 
     Raises:
         ConfigurationError: a space cannot have one of the settings.

@@ -6,8 +6,8 @@ from gateway.authentication.jwks_url import JwksUrl
 from gateway.authentication.key_sources import DEVELOPMENT_SECRET
 from gateway.authentication.settings import AcceptedTokens, AuthenticationSettings
 from gateway.authentication.token_claims import ClaimMapping, ClaimPath, parse_claim_path
-from gateway.settings.declarations.authentication import Claims, TokenKeys
-from gateway.settings.declarations.servers import Spaces
+from gateway.settings.declarations.authentication import ClaimVariables, TokenKeyVariables
+from gateway.settings.declarations.servers import SpaceVariables
 from gateway.settings.environment import ConfigurationError, Environ, read
 from gateway.settings.fields import revealed
 
@@ -29,12 +29,12 @@ def signing(environ: Environ = None) -> tuple[str, AuthenticationSettings]:
 
 def space_claim(environ: Environ = None) -> ClaimPath:
     """The claim that names the space of a token."""
-    return parse_claim_path(read(Spaces, environ).claim)
+    return parse_claim_path(read(SpaceVariables, environ).claim)
 
 
 def authentication_settings(environ: Environ, development: bool) -> AuthenticationSettings:
     """The keys and claims of accepted tokens. `development`: without keys, those of `dev`."""
-    keys, claims = read(TokenKeys, environ), read(Claims, environ)
+    keys, claims = read(TokenKeyVariables, environ), read(ClaimVariables, environ)
     secrets = tuple(filter(None, (revealed(keys.secret) or "").splitlines()))
     public_keys = tuple(map(Path, keys.public_key_files))
     if development and not (secrets or public_keys or keys.jwks_file or keys.jwks_url):
@@ -50,7 +50,7 @@ def authentication_settings(environ: Environ, development: bool) -> Authenticati
     )
 
 
-def _jwks_url(keys: TokenKeys) -> JwksUrl | None:
+def _jwks_url(keys: TokenKeyVariables) -> JwksUrl | None:
     if not keys.jwks_url:
         return None
     return JwksUrl(keys.jwks_url, keys.jwks_refresh_s, keys.jwks_wait_ms, kept_s=keys.jwks_kept_s)

@@ -18,7 +18,7 @@ NO_HEADER = "This gateway reads no space from the header Kith-Space: see KITH_SP
 
 
 class SpaceNames:
-    """Finds the names of spaces. It does not know which of them exist.
+    """Finds the names of spaces, and does not check that they exist.
 
     All parts that name a space must agree. A request that names none is in the default space. So is
     a token without the claim, if claims name spaces: otherwise, a user of one space could be the

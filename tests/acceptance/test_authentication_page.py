@@ -23,7 +23,7 @@ from gateway.http.bearer import TOKEN_CHARS_MAX
 from gateway.http.headers import Headers
 from gateway.http.rejection import HttpRejection
 from gateway.settings.config import read_config
-from gateway.settings.declarations.servers import Spaces
+from gateway.settings.declarations.servers import SpaceVariables
 from gateway.settings.environment import names
 from gateway.settings.environment import read as read_settings
 from tests.acceptance.test_identity_provider import FOLDER
@@ -247,7 +247,7 @@ def test_the_page_lists_all_token_settings_and_their_defaults() -> None:
         "KITH_JWT_USER_CLAIM": settings.claims.user,
         "KITH_JWT_SCOPE_CLAIM": settings.claims.scope,
         "KITH_JWT_SERVICE_SCOPE": settings.claims.service_scope,
-        "KITH_JWT_SPACE_CLAIM": read_settings(Spaces, {}).claim,
+        "KITH_JWT_SPACE_CLAIM": read_settings(SpaceVariables, {}).claim,
     }
     assert f"RSA, {RSA_BITS_MIN:,} to {RSA_BITS_MAX:,} bits" in page("authentication")
 

@@ -146,7 +146,7 @@ async def test_a_process_remembers_a_bounded_number_of_callers(stores: Stores) -
     budgets = Budgets(stores.caches.budgets, BUCKET)
     for caller in range(CALLERS_MAX + 10):
         assert budgets.charge(caller, 1) is None
-    assert len(budgets._portions) == CALLERS_MAX
+    assert len(budgets._callers) == CALLERS_MAX
 
 
 async def test_without_redis_each_process_has_a_bucket_of_its_own(

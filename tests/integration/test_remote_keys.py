@@ -79,7 +79,7 @@ async def test_keys_are_fetched_at_the_start_and_known_keys_need_no_wait(
 ) -> None:
     async with authenticating(provider) as authentication:
         headers = token(KEY_1, "one")
-        assert authentication.pending(headers) is None
+        assert authentication.pending_key_fetch(headers) is None
         assert authentication.identify(headers) == Identity(42)
         assert provider.requests == 1
 

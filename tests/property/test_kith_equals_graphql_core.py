@@ -147,7 +147,7 @@ class Comparison:
     ) -> Answer:
         """Wait for the requested freshness, as a gateway does, and run the operation."""
         try:
-            waiting = freshness.before(self._engine.prepare(query), variables, context)
+            waiting = freshness.freshness_wait(self._engine.prepare(query), variables, context)
             if waiting is not None:
                 await waiting
         except RequestError:

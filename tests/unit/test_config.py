@@ -16,7 +16,7 @@ from gateway.http.browsers import BrowserSettings
 from gateway.settings.client_config import DocumentSettings
 from gateway.settings.config import Config, read_config
 from gateway.settings.declarations.groups import GROUPS
-from gateway.settings.declarations.servers import Postgres
+from gateway.settings.declarations.servers import PostgresVariables
 from gateway.settings.environment import ConfigurationError, names, read
 from gateway.settings.fields import unit_of
 from gateway.settings.server_config import direct_database
@@ -419,9 +419,9 @@ def test_an_empty_variable_counts_as_not_set() -> None:
 
 def test_the_environment_is_read_only_by_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KITH_POOL_MAX", "3")
-    assert read(Postgres).pool_max == 3
-    assert read(Postgres, {}).pool_max == 8
-    assert Postgres().pool_max == 8
+    assert read(PostgresVariables).pool_max == 3
+    assert read(PostgresVariables, {}).pool_max == 8
+    assert PostgresVariables().pool_max == 8
 
 
 def test_every_setting_has_help_and_every_number_a_unit() -> None:

@@ -15,7 +15,7 @@ from gateway.settings.fields import (
 )
 
 
-class TokenKeys(Group):
+class TokenKeyVariables(Group):
     """Keys of tokens
 
     The keys that verify [tokens](authentication.md). A gateway needs at least one of the first
@@ -66,7 +66,7 @@ class TokenKeys(Group):
     )
 
 
-class Claims(Group):
+class ClaimVariables(Group):
     """Claims of tokens
 
     [The claims](authentication.md#claims) that a token must have, and what they mean.

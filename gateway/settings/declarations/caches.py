@@ -9,7 +9,7 @@ from gateway.settings.fields import (
 )
 
 
-class Caches(Group):
+class CacheVariables(Group):
     """Caches and freshness"""
 
     freshness_wait_ms: WholeNumber = number(
@@ -47,7 +47,7 @@ class Caches(Group):
     )
 
 
-class Verification(Group):
+class VerificationVariables(Group):
     """Verification"""
 
     rows_per_minute: WholeNumber = number(

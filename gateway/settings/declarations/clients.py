@@ -19,7 +19,7 @@ Origins = Annotated[frozenset[str], NoDecode, PlainValidator(parse_origins)]
 HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(parse_header_names)]
 
 
-class HttpConnections(Group):
+class HttpConnectionVariables(Group):
     """HTTP connections
 
     Limits that hold for every [connection](security.md#connections) of a gateway.
@@ -69,7 +69,7 @@ class HttpConnections(Group):
     )
 
 
-class HttpRequests(Group):
+class HttpRequestVariables(Group):
     """HTTP requests
 
     Limits of what one request may contain.
@@ -104,7 +104,7 @@ class HttpRequests(Group):
     )
 
 
-class Overload(Group):
+class OverloadVariables(Group):
     """Overload
 
     Which operations run at once, and which [wait or are rejected](security.md#overload).
@@ -131,7 +131,7 @@ class Overload(Group):
     )
 
 
-class Streams(Group):
+class StreamVariables(Group):
     """Open connections"""
 
     connections_max: WholeNumber = number(
@@ -181,7 +181,7 @@ class Streams(Group):
     )
 
 
-class Browsers(Group):
+class BrowserVariables(Group):
     """Browsers
 
     Which [other origins](browsers.md#origins) may send requests.
@@ -204,7 +204,7 @@ class Browsers(Group):
     )
 
     @model_validator(mode="after")
-    def _check(self) -> "Browsers":
+    def _check_credentials(self) -> "BrowserVariables":
         if self.credentials and ANY in self.origins:
             raise ValueError(
                 "KITH_CORS_ORIGINS is *, but KITH_CORS_CREDENTIALS is on: browsers reject the two"

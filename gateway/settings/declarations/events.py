@@ -25,7 +25,7 @@ EncryptionKeys = Annotated[SecretStr, AfterValidator(check_encryption_keys)]
 Networks = Annotated[tuple[Network, ...], NoDecode, PlainValidator(parse_networks)]
 
 
-class Events(Group):
+class EventVariables(Group):
     """Events"""
 
     events_max: WholeNumber = number(
@@ -56,7 +56,7 @@ class Events(Group):
     )
 
 
-class Webhooks(Group):
+class WebhookVariables(Group):
     """Webhooks
 
     For workers, and for `kith webhooks`. See [webhooks](webhooks.md).

@@ -1,43 +1,47 @@
 """All groups of settings, in the order of docs/settings.md."""
 
-from gateway.settings.declarations.authentication import Claims, TokenKeys
-from gateway.settings.declarations.caches import Caches, Verification
+from gateway.settings.declarations.authentication import ClaimVariables, TokenKeyVariables
+from gateway.settings.declarations.caches import CacheVariables, VerificationVariables
 from gateway.settings.declarations.clients import (
-    Browsers,
-    HttpConnections,
-    HttpRequests,
-    Overload,
-    Streams,
+    BrowserVariables,
+    HttpConnectionVariables,
+    HttpRequestVariables,
+    OverloadVariables,
+    StreamVariables,
 )
-from gateway.settings.declarations.events import Events, Webhooks
-from gateway.settings.declarations.monitoring import Logs, Traces
-from gateway.settings.declarations.operations import Costs, Documents, Exposed
-from gateway.settings.declarations.relationships import Affinity, Relationships
-from gateway.settings.declarations.servers import Postgres, Servers, Spaces
+from gateway.settings.declarations.events import EventVariables, WebhookVariables
+from gateway.settings.declarations.monitoring import LogVariables, TraceVariables
+from gateway.settings.declarations.operations import (
+    CostVariables,
+    DocumentVariables,
+    ExposureVariables,
+)
+from gateway.settings.declarations.relationships import AffinityVariables, RelationshipVariables
+from gateway.settings.declarations.servers import PostgresVariables, ServerVariables, SpaceVariables
 from gateway.settings.fields import (
     Group,
 )
 
 GROUPS: tuple[type[Group], ...] = (
-    Postgres,
-    Servers,
-    Spaces,
-    TokenKeys,
-    Claims,
-    Relationships,
-    Affinity,
-    Caches,
-    Events,
-    Webhooks,
-    Verification,
-    HttpConnections,
-    HttpRequests,
-    Overload,
-    Streams,
-    Browsers,
-    Costs,
-    Exposed,
-    Documents,
-    Traces,
-    Logs,
+    PostgresVariables,
+    ServerVariables,
+    SpaceVariables,
+    TokenKeyVariables,
+    ClaimVariables,
+    RelationshipVariables,
+    AffinityVariables,
+    CacheVariables,
+    EventVariables,
+    WebhookVariables,
+    VerificationVariables,
+    HttpConnectionVariables,
+    HttpRequestVariables,
+    OverloadVariables,
+    StreamVariables,
+    BrowserVariables,
+    CostVariables,
+    ExposureVariables,
+    DocumentVariables,
+    TraceVariables,
+    LogVariables,
 )

@@ -17,7 +17,7 @@ from gateway.settings.parsers import (
 Level = Annotated[str, PlainValidator(parse_level)]
 
 
-class Traces(Group):
+class TraceVariables(Group):
     """Traces
 
     The address of an OpenTelemetry collector turns [traces](traces.md) on. OpenTelemetry reads its
@@ -41,7 +41,7 @@ class Traces(Group):
     )
 
 
-class Logs(Group):
+class LogVariables(Group):
     """Logs
 
     What [the log](operations.md#the-log) holds.

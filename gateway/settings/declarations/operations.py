@@ -31,7 +31,7 @@ OptionalSwitch = Annotated[bool | None, PlainValidator(parse_switch)]
 MetricsAddress = Annotated[Address | None, PlainValidator(parse_address)]
 
 
-class Costs(Group):
+class CostVariables(Group):
     """Costs
 
     [What operations cost](cost.md). A cost of 1 is about 1 µs of CPU time.
@@ -83,7 +83,7 @@ class Costs(Group):
     )
 
     @model_validator(mode="after")
-    def _check(self) -> "Costs":
+    def _check_budgets(self) -> "CostVariables":
         budgets = {
             "KITH_BUDGET": (self.budget, self.limit),
             "KITH_ANONYMOUS_BUDGET": (self.anonymous_budget, self.limit),
@@ -98,7 +98,7 @@ class Costs(Group):
         return self
 
 
-class Exposed(Group):
+class ExposureVariables(Group):
     """What a gateway shows
 
     Everything in `dev`. In `serve`, what is [chosen here](security.md#what-serve-shows).
@@ -142,7 +142,7 @@ class Exposed(Group):
     )
 
 
-class Documents(Group):
+class DocumentVariables(Group):
     """Documents"""
 
     persisted_queries: Switch = switch(

@@ -23,7 +23,7 @@ from graph.affinity import InteractionKind
 Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(parse_weights)]
 
 
-class Relationships(Group):
+class RelationshipVariables(Group):
     """Relationships"""
 
     following_max: WholeNumber = number(
@@ -70,7 +70,7 @@ class Relationships(Group):
     )
 
 
-class Affinity(Group):
+class AffinityVariables(Group):
     """Affinity
 
     How [interactions](affinity.md) count.

@@ -31,7 +31,7 @@ SpaceSources = Annotated[frozenset[SpaceSource], NoDecode, PlainValidator(parse_
 ClaimPathText = Annotated[str, AfterValidator(check_claim_path)]
 
 
-class Postgres(Group):
+class PostgresVariables(Group):
     """PostgreSQL"""
 
     database_url: SecretStr | None = secret(
@@ -76,7 +76,7 @@ class Postgres(Group):
     )
 
 
-class Servers(Group):
+class ServerVariables(Group):
     """Redis, and metrics"""
 
     redis_url: RedisUrl | None = secret(
@@ -100,7 +100,7 @@ class Servers(Group):
     )
 
 
-class Spaces(Group):
+class SpaceVariables(Group):
     """Spaces
 
     [Several graphs](spaces.md) in one deployment.

@@ -1,40 +1,39 @@
-"""The turns of one subscription's events: their charges, their admission and their spans."""
+"""Charges, admits and traces the events of one subscription."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 
 from gateway.graphql.admission import Admission
-from gateway.graphql.charges import Costs
+from gateway.graphql.charges import Charges
 from gateway.graphql.request import RequestRejected
 from graph.errors import Overloaded
 
 
-class EventTurn:
-    """The charges, the admission and the span of one subscription: for each event from its context
-    to its result."""
+class EventAdmission:
+    """Charges, admits and traces each event of one subscription, from its context to its result."""
 
     def __init__(
         self,
         admission: Admission,
         cost: int,
-        costs: Costs,
+        charges: Charges,
         span: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._span = span
-        self._entered = ExitStack()
-        self._costs = costs
+        self._open_span = ExitStack()
+        self._charges = charges
         self._events = admission.events
         self._cost = cost
         self._admitted = 0
-        self._is_source = True
+        self._is_first = True
 
     async def begin(self, context: object) -> None:
-        """Wait for a turn. Raises Overloaded."""
-        if self._is_source:  # the first context is that of the source, which waits for events
-            self._is_source = False
+        """Charge an event, and wait until it is admitted. Raises Overloaded."""
+        if self._is_first:  # the first context is that of the source, which waits for events
+            self._is_first = False
             return
-        self._entered.enter_context(self._span())
-        self._costs.debit(self._cost, context)
+        self._open_span.enter_context(self._span())
+        self._charges.debit(self._cost, context)
         try:
             waiting = self._events.enter(self._cost, context)
             if waiting is not None:
@@ -44,7 +43,7 @@ class EventTurn:
         self._admitted = self._cost
 
     def end(self) -> None:
-        self._entered.close()
+        self._open_span.close()
         if self._admitted:
             self._events.leave(self._admitted)
             self._admitted = 0
