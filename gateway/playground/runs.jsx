@@ -41,7 +41,7 @@ export function AutomaticRuns() {
   return null;
 }
 
-// Only queries run automatically, and subscriptions that were open. A mutation never does.
+// Whether the operation is a query. A mutation must not run before the user starts it.
 function changesNothing(query, operationName) {
   return operationIn(query, operationName)?.operation === OperationTypeNode.QUERY;
 }
