@@ -77,7 +77,7 @@ class GraphQLEventStream:
                 await rejection_response(never_begun(), _request_id_header())(scope, receive, send)
         except HttpRejection as rejection:
             self._ended(None, request, rejection.code, 0.0, None)
-            await rejection_response(rejection, _same_id())(scope, receive, send)
+            await rejection_response(rejection, _request_id_header())(scope, receive, send)
         finally:
             if reservation is not None:
                 reservation.release()

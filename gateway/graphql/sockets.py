@@ -200,7 +200,7 @@ class _Session:
         self._path: str = scope["path"]
         self._handshake: RawHeaders = scope["headers"]
         self._client: Client = scope.get("client")
-        sender = [pair for pair in self._handshake if pair[0] in _OF_SENDER]
+        sender = [pair for pair in self._handshake if pair[0] in _SENDER_HEADERS]
         self._sender = Headers(sender, self._client)
         self._identity = Identity()
         self.connection_params: dict[str, object] = {}
@@ -225,7 +225,7 @@ class _Session:
         if not all(isinstance(value, str) for value in named.values()):
             raise ConnectionRejectionError
         raw = [(name.encode(), str(value).encode("latin-1")) for name, value in named.items()]
-        others = [name.encode() for name in _CREDENTIALS if name not in given]
+        others = [name.encode() for name in _CREDENTIAL_NAMES if name not in given]
         others += FORWARDING
         kept = (pair for pair in self._handshake if pair[0] in others)
         return Headers([*raw, *kept], self._client)

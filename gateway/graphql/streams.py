@@ -14,7 +14,7 @@ from prometheus_client import Counter, Gauge
 from engine import Operation, Result, Turns
 from gateway.authentication.identify import Identity
 from gateway.graphql.admission import Admission, Reservation
-from gateway.graphql.charges import COST_HEADER, Charged
+from gateway.graphql.charges import COST_HEADER, ChargedOperation
 from gateway.graphql.execution import EngineExecutor, FormatError, code_of, response_of
 from gateway.graphql.request import Documents, GraphQLRequest, RequestRejected
 from gateway.graphql.request_metrics import OK, Ended
@@ -151,7 +151,7 @@ class Streams:
 
     async def _charged(
         self, operation: Operation, request: GraphQLRequest, context: object
-    ) -> Charged:
+    ) -> ChargedOperation:
         """The operation, charged to its caller. Raises RequestRejected."""
         values = None
         if operation.conditions:
@@ -163,7 +163,7 @@ class Streams:
 
     async def _once(
         self,
-        charged: Charged,
+        charged: ChargedOperation,
         request: GraphQLRequest,
         context: object,
         enter: Callable[[int, object], Awaitable[None] | None],

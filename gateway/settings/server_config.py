@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devstack.state import Running, State, find_running
-from gateway.settings.declarations.caches import Caches
-from gateway.settings.declarations.clients import Streams
-from gateway.settings.declarations.events import Events
-from gateway.settings.declarations.relationships import Relationships
-from gateway.settings.declarations.servers import Postgres, Servers
+from gateway.settings.declarations.caches import CacheVariables
+from gateway.settings.declarations.clients import StreamVariables
+from gateway.settings.declarations.events import EventVariables
+from gateway.settings.declarations.relationships import RelationshipVariables
+from gateway.settings.declarations.servers import PostgresVariables, ServerVariables
 from gateway.settings.environment import ConfigurationError, Environ, read
 from gateway.settings.fields import revealed
 from storage.settings import (
@@ -91,7 +91,7 @@ def storage_settings(environ: Environ, state: Path, space: str) -> StorageSettin
             events.feed_max,
             events.feed_kept_s,
             streams.subscriptions_max,
-            read(Relationships, environ).whispers_hidden,
+            read(RelationshipVariables, environ).whispers_hidden,
         ),
     )
 
