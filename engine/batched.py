@@ -154,8 +154,9 @@ def batched(
     Rows that are tuples may be `ColumnarRows` instead of a list, and parents may be `ColumnarRows`
     too.
 
-    `serialized` promises that no item needs serialisation, so the engine does not check them: text,
-    booleans, or datetimes in `datetime.UTC`; None only where the type allows it, and no exceptions.
+    `serialized` promises that no item needs serialisation, so the engine does not check them: texts
+    of at most about 40 characters, whose length is not counted, booleans, or datetimes in
+    `datetime.UTC`; None only where the type allows it, and no exceptions.
     """
     declared = StrawberryAnnotation.from_annotation(graphql_type)
     field = BatchedField(graphql_name=name, type_annotation=declared, **options)

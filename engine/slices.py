@@ -65,7 +65,7 @@ async def fill_in_slices(field: PendingField, column: Column, run: Run) -> None:
     field.record(column, run)
     filling = _Filling(run, _item_bytes(field.completion))
     completed = await filling.complete(field.completion, column)
-    field.put(completed, run)
+    field.put(completed)
     run.pending += _joined(filling.pending)
 
 

@@ -28,7 +28,7 @@ class FollowGroup(Node):
     def id(groups: Parents[follow_group.FollowGroup]) -> list[str]:
         return [group_text(group.owner, group.id) for group in groups]
 
-    @batched(description="The name: 1 to 50 characters in one line.", serialized=True)
+    @batched(description="The name: 1 to 50 characters in one line.")
     def name(groups: Parents[follow_group.FollowGroup]) -> list[str]:
         return [group.name for group in groups]
 

@@ -19,7 +19,14 @@ from schema.bulk_operation import BulkOperation
 from schema.context import Info, scope_of
 from schema.mutations.bulk_lines import write_line
 from schema.mutations.changes import RelationshipChangeInput
-from schema.mutations.payload import CLIENT_MUTATION_ID, OUTCOME, REJECTED, USER_ERRORS
+from schema.mutations.payload import (
+    CLIENT_MUTATION_ID,
+    ECHOED,
+    OUTCOME,
+    REJECTED,
+    USER_ERRORS,
+    EchoedInput,
+)
 from schema.user_errors import UserError, user_errors
 from schema.weights import QUERY
 
@@ -39,21 +46,14 @@ class BulkChangeInput(RelationshipChangeInput):
 
 
 @strawberry.input
-class BulkInput:
+class BulkInput(EchoedInput):
     """The fields of both inputs; not a type of the API."""
 
     id: strawberry.ID = strawberry.field(
         description="The id of the operation, chosen by the service: 1 to 64 characters out of "
         "A-Z, a-z, 0-9, `.`, `_` and `-`. Other services can use the same id."
     )
-    client_mutation_id: str | None = strawberry.field(
-        default=UNSET, description="Any text. The payload returns it unchanged."
-    )
-
-    @property
-    def echo(self) -> str | None:
-        """The `clientMutationId` of the payload."""
-        return arguments.given(self.client_mutation_id)
+    client_mutation_id: str | None = strawberry.field(default=UNSET, description=ECHOED)
 
 
 @strawberry.input(description="Input of `startBulkOperation`.")

@@ -26,11 +26,13 @@ from schema.user_errors import UserError, user_errors
 from schema.viewer import Viewer
 
 KEY_CHARS_MAX = 64
+CLIENT_MUTATION_ID_CHARS_MAX = 256
 
 OUTCOME = "The change that the mutation made, or the state that was already in effect."
 CHANGED = "Whether this changed anything."
 USER_ERRORS = "Why the mutation was rejected. Empty if it was not."
 VIEWER = "The user who makes the request. Null only beside an error."
+ECHOED = f"Any text of up to {CLIENT_MUTATION_ID_CHARS_MAX} characters. The payload returns it."
 CLIENT_MUTATION_ID = "The `clientMutationId` of the input."
 CONSISTENCY = (
     "A token for the argument `atLeastAsFresh` or the header `X-Consistency-Token`: the response "
@@ -68,8 +70,26 @@ class WriteConsistency(Enum):
     )
 
 
+class EchoedInput:
+    """An input with a `clientMutationId`. Making it raises BadInput if this is too long: a response
+    repeats it for each alias."""
+
+    client_mutation_id: str | None
+
+    def __post_init__(self) -> None:
+        length = len(self.echo or "")
+        if length > CLIENT_MUTATION_ID_CHARS_MAX:
+            allowed = f"must have at most {CLIENT_MUTATION_ID_CHARS_MAX} characters"
+            raise BadInput("clientMutationId", f"{allowed}, got {length}.")
+
+    @property
+    def echo(self) -> str | None:
+        """The `clientMutationId` of the payload."""
+        return arguments.given(self.client_mutation_id)
+
+
 @strawberry.input
-class RepeatableInput:
+class RepeatableInput(EchoedInput):
     """The fields of all inputs; not a type of the API.
 
     Optional fields default to UNSET, not to None, because each present value costs a conversion.
@@ -81,9 +101,7 @@ class RepeatableInput:
         "request with the same key within 24 hours returns the first result and changes nothing. "
         "A rejected request can be repeated with its key.",
     )
-    client_mutation_id: str | None = strawberry.field(
-        default=UNSET, description="Any text. The payload returns it unchanged."
-    )
+    client_mutation_id: str | None = strawberry.field(default=UNSET, description=ECHOED)
 
     @property
     def key(self) -> str | None:
@@ -96,11 +114,6 @@ class RepeatableInput:
         if key == "":
             raise BadInput("idempotencyKey", f"must have 1 to {KEY_CHARS_MAX} characters, got 0.")
         return None if key is None else arguments.text("idempotencyKey", key, KEY_CHARS_MAX)
-
-    @property
-    def echo(self) -> str | None:
-        """The `clientMutationId` of the payload."""
-        return arguments.given(self.client_mutation_id)
 
 
 @strawberry.input

@@ -8,6 +8,7 @@ from gateway.graphql.settings import HttpLimits
 from gateway.http.accept import HEADER_CHARS_MAX
 from graph.edge import Kind
 from resolvers.policy import Policy
+from schema.mutations.payload import CLIENT_MUTATION_ID_CHARS_MAX
 from storage.stores import Stores
 from tests.support.documentation import examples, found, page, promised, rows
 from tests.support.edges import edges
@@ -50,6 +51,7 @@ def test_the_page_lists_the_limits() -> None:
         policy.changes_max,
         policy.interactions_max,
         policy.live_relations_max,
+        CLIENT_MUTATION_ID_CHARS_MAX,
         engine.max_fields,
         engine.max_depth,
         engine.max_aliases,

@@ -56,6 +56,24 @@ async def test_a_payload_contains_outcome_relation_users_and_client_mutation_id(
     }
 
 
+async def test_a_long_client_mutation_id_is_an_error_and_changes_nothing(gateway: Gateway) -> None:
+    mutation = """mutation ($id: String, $user: ID!) {
+        muteUser(input: {userId: $user, clientMutationId: $id}) { changed clientMutationId } }"""
+    error = await gateway.error(mutation, 1, user="2", id="c" * 257)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "clientMutationId"}
+    payload = (await gateway.data(mutation, 1, user="2", id="c" * 256))["muteUser"]
+    assert payload == {"changed": True, "clientMutationId": "c" * 256}
+
+
+async def test_a_long_client_mutation_id_of_a_service_is_an_error(gateway: Gateway) -> None:
+    start = """mutation ($input: StartBulkOperationInput!) {
+        startBulkOperation(input: $input) { clientMutationId } }"""
+    change_input = {"viewerId": "1", "action": "FOLLOW", "userId": "2"}
+    given = {"id": "echoed", "changes": [change_input], "clientMutationId": "c" * 257}
+    error = await gateway.as_service.error(start, input=given)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "clientMutationId"}
+
+
 @pytest.mark.parametrize(
     ("first", "mutation", "result", "again"),
     [

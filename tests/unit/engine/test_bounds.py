@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
+import strawberry
 from graphql import GraphQLError
 
 from engine import Engine, EngineSettings, Stage, field_errors
@@ -68,6 +69,45 @@ async def test_the_estimated_bytes_of_errors_are_close_to_their_length() -> None
     length = len(orjson.dumps(result.response()))
     assert len(result.errors) == 200
     assert length * 0.75 < result.bytes < length * 1.5
+
+
+@strawberry.type
+class Texts:
+    attribute: str
+    several: list[str | None]
+
+    @strawberry.field
+    def method(self, info: strawberry.Info) -> str:
+        return self.attribute
+
+
+@strawberry.type
+class TextQuery:
+    @strawberry.field
+    def texts(self, text: str) -> list[Texts]:
+        return [Texts(attribute=text, several=[text, None])] * 2
+
+
+TEXTS = Engine(strawberry.Schema(TextQuery), EngineSettings(max_bytes=20_000))
+
+
+@pytest.mark.parametrize("field", ["attribute", "several", "method"])
+@pytest.mark.parametrize("text", ["x" * 1_200, "\x01" * 200, "\N{GRINNING FACE}" * 300])
+async def test_a_response_of_too_many_long_texts_is_rejected(field: str, text: str) -> None:
+    for aliases, codes in ((7, []), (9, [{"code": "COST_LIMIT_EXCEEDED"}])):
+        fields = " ".join(f"a{n}: {field}" for n in range(aliases))
+        query = f"query ($text: String!) {{ texts(text: $text) {{ {fields} }} }}"
+        result = await TEXTS.execute(query=query, variables={"text": text})
+        assert [error.extensions for error in result.errors] == codes
+    assert result.data is None
+
+
+@pytest.mark.parametrize("text", ["x", 'quo"te', "\x01\n", "\N{GRINNING FACE}"])
+async def test_the_estimated_bytes_of_texts_are_close_to_their_length(text: str) -> None:
+    query = "query ($text: String!) { texts(text: $text) { attribute several method } }"
+    result = await TEXTS.execute(query=query, variables={"text": text * 400})
+    length = len(orjson.dumps(result.data))
+    assert length * 0.9 < result.bytes < length * 1.2
 
 
 async def test_field_errors_are_located_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,8 @@ class _Field:
 
 
 async def completed(declared: Any, column: list[Any], *, may_be_null: bool) -> list[Any]:
-    run: Any = type("_Run", (), {"root_values": None, "count_field_errors": lambda *_: None})()
+    counters = dict.fromkeys(("count_field_errors", "count_bytes"), lambda *_: None)
+    run: Any = type("_Run", (), {"root_values": None, **counters})()
     field: Any = _Field()
     cells = leaf_completion(field, declared, may_be_null=may_be_null, orjson_datetimes=True)
     return [
