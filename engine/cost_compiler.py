@@ -39,6 +39,9 @@ from engine.list_size import Coerced, Size, list_size
 from engine.settings import EngineSettings
 from engine.weights import PAGE, Weight, if_given, weight_of
 
+SHORT_KEY = 50
+"""The weight of a row includes the characters of a response key up to this length."""
+
 
 class SelectionCost(NamedTuple):
     """The cost of a selection: once for each place in the document, and for each row."""
@@ -143,7 +146,10 @@ class _Compilation:
                 merged.setdefault((node.alias or node.name).value, []).append(node)
         self.fields += len(merged)
         costs = [self._field(parent, nodes, page) for nodes in merged.values()]
-        return SelectionCost(sum(fixed for fixed, _ in costs), sum_of([each for _, each in costs]))
+        row = [each for _, each in costs]
+        if long := sum([len(key) - SHORT_KEY for key in merged if len(key) > SHORT_KEY]):
+            row.append(Cost(long * self._settings.key_character_weight))
+        return SelectionCost(sum(fixed for fixed, _ in costs), sum_of(row))
 
     def _fields(
         self, parent: GraphQLObjectType, selections: SelectionSetNode, seen: set[str]

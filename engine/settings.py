@@ -58,6 +58,9 @@ class EngineSettings:
     mutation_weight: float = 0
     """The cost of each root field of a mutation, besides the weight that it declares."""
 
+    key_character_weight: float = 0
+    """The cost of writing one character of a response key, for each row, after its first 50."""
+
     max_rows: int = 100_000
     """The maximum number of objects and list items in one result. An error counts as ten."""
     max_field_errors: int = 1_000

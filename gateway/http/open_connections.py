@@ -41,6 +41,8 @@ class ConnectionLimits:
     """
     stall_ms: int = 30_000
     """How long a client may read nothing while a response waits for it."""
+    unsent_bytes_max: int = 128_000_000
+    """Per process, for responses that wait for their clients to read them."""
 
 
 class HttpConnection(Protocol):

@@ -21,6 +21,7 @@ from gateway.http.rejection import HttpRejection
 from gateway.http.response_sender import header_lines, with_sender
 from gateway.http.security_headers import SECURITY_HEADERS
 from gateway.http.stall_timer import StallTimer
+from gateway.http.unsent_bytes import UnsentBytes, UnsentData
 
 SLICE_BYTES = 16_384
 """The parser gets this much at once. An event loop reads up to 256 KB."""
@@ -54,10 +55,13 @@ FULL = HttpRejection(
 _Create = Callable[..., asyncio.Protocol]
 
 
-def bounded_protocol(limits: ConnectionLimits) -> _Create:
+def bounded_protocol(limits: ConnectionLimits, unsent: UnsentBytes) -> _Create:
     """A factory of connections that share these limits: uvicorn's option `http`."""
     return partial(
-        BoundedHttpProtocol, limits=limits, open_connections=OpenConnections(limits.connections_max)
+        BoundedHttpProtocol,
+        limits=limits,
+        open_connections=OpenConnections(limits.connections_max),
+        unsent=unsent,
     )
 
 
@@ -77,9 +81,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         *,
         limits: ConnectionLimits,
         open_connections: OpenConnections,
+        unsent: UnsentBytes,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.app = with_sender(self.app)
+        self._of_all_unsent = unsent
+        self._unsent: UnsentData
+        """What its client has not read. Known once the connection is made."""
+        self._next: tuple[Any, Any] | None = None
+        """The request that begins when the client has read the responses before."""
         self._limits = limits
         self._open_connections = open_connections
         self._slice = min(SLICE_BYTES, limits.head_bytes_max)
@@ -120,6 +129,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._unsent = UnsentData(self._of_all_unsent, transport, self.address)
+        self.app = with_sender(self.app, self._unsent.waiting)
         others = len(self.connections) - 1  # with web sockets
         if self._open_connections.add(self, others):
             self._expect_head()
@@ -129,6 +140,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timers()
         self._open_connections.discard(self)
+        self._unsent.buffer_is_full(False)
+        self._next = None
         if self.pipeline:  # uvicorn tells only the last request that its client has disconnected
             self.pipeline.clear()
             self._running.disconnected = not self._running.response_complete
@@ -228,6 +241,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.flow.resume_reading()  # uvicorn stops it while a request waits
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        if self.flow.write_paused:  # its response would be in memory too
+            self._next = cycle, app
+            return
         self._running = cycle
         super()._start_asgi_task(cycle, app)
 
@@ -260,10 +276,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stall_timer.start(self.transport)
+        self._unsent.buffer_is_full(True)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stall_timer.stop()
+        self._unsent.buffer_is_full(False)
+        if self._next is not None:
+            request, self._next = self._next, None
+            self._start_asgi_task(*request)
 
     def on_response_complete(self) -> None:
         # As uvicorn's, except for the timer.

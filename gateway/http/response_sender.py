@@ -5,7 +5,8 @@ of which are constants. A sender is called as any ASGI `send`; an application th
 lines as bytes can call `send_ok` instead. Middleware that replaces `send` gets messages, as always.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
@@ -23,28 +24,41 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
+Waiting = Callable[[int], AbstractContextManager[None]]
+"""Counts a message of this many bytes as waiting for the client, during the block."""
+
+
 class ResponseSender:
     """Sends the response of one request. `send` is uvicorn's: a method of the request's cycle."""
 
-    __slots__ = ("_cycle", "_send")
+    __slots__ = ("_cycle", "_send", "_waiting")
 
-    def __init__(self, send: Any) -> None:
+    def __init__(self, send: Any, waiting: Waiting) -> None:
         self._send = send
+        self._waiting = waiting
         self._cycle: RequestResponseCycle = send.__self__
 
     def __call__(self, message: Message) -> Awaitable[None]:
-        sent: Awaitable[None] = self._cut_off() if message is CUT_OFF else self._send(message)
+        if message is CUT_OFF:
+            return self._cut_off()
+        if self._cycle.flow.write_paused:
+            return self._send_when_read(message)
+        sent: Awaitable[None] = self._send(message)
         return sent
+
+    async def _send_when_read(self, message: Message) -> None:
+        with self._waiting(len(message.get("body", b""))):
+            await self._send(message)
 
     def send_ok(self, lines: bytes, body: bytes) -> bool:
         """Send a response with status 200. `lines` are valid header lines, one of them the length
         of `body`.
 
-        Returns False if nothing was sent, because the client reads too slowly, or the connection
-        ends with this response: the response must then be sent as messages.
+        Returns False if nothing was sent, because the connection ends with this response: the
+        response must then be sent as messages.
         """
         cycle = self._cycle
-        if cycle.flow.write_paused or cycle.disconnected or not cycle.keep_alive:
+        if cycle.disconnected or not cycle.keep_alive:
             return False
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()
@@ -64,11 +78,11 @@ def _default_lines(*headers: tuple[bytes, bytes]) -> bytes:
     return header_lines(headers)
 
 
-def with_sender(app: ASGIApp) -> ASGIApp:
+def with_sender(app: ASGIApp, waiting: Waiting) -> ASGIApp:
     """Wrap the application of a connection so that it gets a `ResponseSender`."""
 
     # A plain function: a coroutine here would be resumed as often as the application's.
     def wrapped(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        return app(scope, receive, ResponseSender(send))
+        return app(scope, receive, ResponseSender(send, waiting))
 
     return wrapped

@@ -21,6 +21,7 @@ from gateway.http.protocol import closing_response
 from gateway.http.rejection import HttpRejection
 from gateway.http.request_body import PartialBodies
 from gateway.http.stall_timer import StallTimer
+from gateway.http.unsent_bytes import UnsentBytes, UnsentData
 
 SLICE_BYTES = 16_384
 """The parser gets this much in one turn of the event loop."""
@@ -53,9 +54,16 @@ LINGER_S = 1.0
 """How long a rejected client may read the close frame, which closing at once could discard."""
 
 
-def bounded_web_socket(limits: ConnectionLimits) -> Callable[..., asyncio.Protocol]:
+def bounded_web_socket(
+    limits: ConnectionLimits, unsent: UnsentBytes
+) -> Callable[..., asyncio.Protocol]:
     """A factory of web sockets with these limits: uvicorn's option `ws`."""
-    return partial(BoundedWebSocket, limits=limits, messages=PartialBodies(MESSAGES_BYTES_MAX))
+    return partial(
+        BoundedWebSocket,
+        limits=limits,
+        messages=PartialBodies(MESSAGES_BYTES_MAX),
+        unsent=unsent,
+    )
 
 
 class BoundedWebSocket(WebSocketsSansIOProtocol):
@@ -70,8 +78,12 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         *,
         limits: ConnectionLimits,
         messages: PartialBodies,
+        unsent: UnsentBytes,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self._of_all_unsent = unsent
+        self._unsent: UnsentData
+        """What its client has not read. Known once the connection is made."""
         self._messages = messages
         self._fragment_bytes = 0
         """Bytes of the complete frames of a message that has arrived in part."""
@@ -89,8 +101,14 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         self._control_since = self.loop.time()
         self._is_rejected = False
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        address = self.client[0] if self.client else None
+        self._unsent = UnsentData(self._of_all_unsent, self.transport, address)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stall_timer.stop()
+        self._unsent.buffer_is_full(False)
         self._unparsed.clear()
         self._release_message()
         self._release_handled()
@@ -217,11 +235,13 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stall_timer.start(self.transport)
+        self._unsent.buffer_is_full(True)
         self._continue()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stall_timer.stop()
+        self._unsent.buffer_is_full(False)
         self._continue()
 
     async def receive(self) -> Any:
@@ -232,7 +252,9 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         return message
 
     async def send(self, message: Any) -> None:
-        await self.writable.wait()
+        if not self.writable.is_set():
+            with self._unsent.waiting(len(message.get("text") or "")):
+                await self.writable.wait()
         if self.close_sent:  # because of a limit, or of a frame that is not valid
             raise ClientDisconnected
         await super().send(message)

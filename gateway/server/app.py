@@ -91,6 +91,7 @@ class Gateway:
                 document_weight=weights.DOCUMENT,
                 token_weight=weights.TOKEN,
                 character_weight=weights.CHARACTER,
+                key_character_weight=weights.KEY_CHARACTER,
                 request_weight=weights.REQUEST,
                 introspection_weight=weights.INTROSPECTION,
                 mutation_weight=weights.WRITE,

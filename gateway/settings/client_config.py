@@ -97,6 +97,7 @@ def _connections(environ: Environ) -> ConnectionLimits:
         head_deadline_ms=chosen.head_deadline_ms,
         idle_s=chosen.idle_s,
         stall_ms=chosen.stall_ms,
+        unsent_bytes_max=chosen.unsent_mb * 1_000_000,
     )
 
 

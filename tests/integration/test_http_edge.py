@@ -19,7 +19,6 @@ from gateway.http.protocol import (
     PIPELINED_BYTES_MAX,
     PIPELINED_MAX,
 )
-from gateway.http.response_sender import ResponseSender
 from schema.errors import formatted
 from tests.support.raw_connections import (
     DEADLINE_S,
@@ -249,31 +248,6 @@ def test_the_constant_headers_are_valid(media_type: str) -> None:
     for name, value in HEADERS[media_type]:
         assert not HEADER_RE.search(name)
         assert not HEADER_VALUE_RE.search(value)
-
-
-async def test_a_response_to_a_client_that_reads_slowly_is_sent_as_messages(tmp_path: Path) -> None:
-    """Its `send` waits until the client has read: the memory of a connection stays bounded."""
-    body, sent_in_one_call = b"x" * 4_000_000, list[bool]()
-
-    async def large(scope: Scope, receive: Receive, send: Send) -> None:
-        assert isinstance(send, ResponseSender)
-        sent_in_one_call.append(send.send_ok(b"content-length: %d\r\n" % len(body), body))
-        if not sent_in_one_call[-1]:
-            await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_2]})
-            await send({"type": "http.response.body", "body": b"{}"})
-
-    async def both_were_tried() -> bool:
-        return len(sent_in_one_call) == 2
-
-    async with (
-        bounded_server(large, tmp_path / "kith.sock") as server,
-        server.connection() as connection,
-    ):
-        await connection.send(post(QUERY) * 2)
-        await until(both_were_tried, "the second request runs")  # nothing of the first was read
-        assert sent_in_one_call == [True, False]
-        assert len((await connection.response()).body) == len(body)
-        assert (await connection.response()).body == b"{}"
 
 
 async def test_trailers_without_an_end_are_rejected(server: BoundedServer) -> None:
@@ -519,6 +493,76 @@ async def test_a_client_that_does_not_read_is_disconnected(tmp_path: Path) -> No
         await connection.send(head(first="GET / HTTP/1.1"))
         await server.until_open(1)
         await server.until_open(0)
+
+
+async def large(scope: Scope, receive: Receive, send: Send) -> None:
+    """4 MB for the method GET, and nothing for others."""
+    body = b"a" * 4_000_000 if scope["method"] == "GET" else b""
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def chunked(scope: Scope, receive: Receive, send: Send) -> None:
+    """An endless response in parts of 1 MB, of which six wait at once."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    part = {"type": "http.response.body", "body": b"a" * 1_000_000, "more_body": True}
+    await asyncio.gather(*[send(part) for _ in range(6)])
+    await asyncio.Event().wait()
+
+
+async def test_the_memory_of_responses_that_are_not_read_is_bounded(tmp_path: Path) -> None:
+    limits = ConnectionLimits(unsent_bytes_max=10_000_000)
+    async with (
+        bounded_server(large, tmp_path / "kith.sock", limits) as server,
+        server.connected(5) as connections,
+    ):
+        await server.until_open(5)
+        for connection in connections:
+            connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await connection.send(head(first="GET / HTTP/1.1"))
+        await server.until_open(2)
+        async with server.connection() as other:
+            await other.send(head(first="DELETE / HTTP/1.1"))
+            assert (await other.response()).status == 200
+        assert server.connections >= 2
+
+
+async def test_parts_of_a_response_that_wait_for_the_client_count_as_unread(tmp_path: Path) -> None:
+    limits = ConnectionLimits(unsent_bytes_max=4_000_000)
+    async with (
+        bounded_server(chunked, tmp_path / "kith.sock", limits) as server,
+        server.connection() as connection,
+    ):
+        await server.until_open(1)
+        connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await connection.send(head(first="GET / HTTP/1.1"))
+        await server.until_open(0)
+
+
+async def test_a_request_begins_when_the_response_before_it_is_read(tmp_path: Path) -> None:
+    begun: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.append(scope["path"])
+        await large(scope, receive, send)
+
+    async with (
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+        server.connection() as other,
+    ):
+        connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await connection.send(head(first="GET /1 HTTP/1.1") + head(first="GET /2 HTTP/1.1"))
+        await connection.send(head(first="GET /3 HTTP/1.1"))
+        for _ in range(3):
+            await other.send(head(first="DELETE /other HTTP/1.1"))
+            assert (await other.response()).status == 200
+        assert set(begun) == {"/1", "/other"}
+        connection.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        for _ in range(3):
+            assert len((await connection.response()).body) == 4_000_000
+        assert [path for path in begun if path != "/other"] == ["/1", "/2", "/3"]
 
 
 async def test_a_client_that_reads_slowly_gets_its_whole_response(tmp_path: Path) -> None:

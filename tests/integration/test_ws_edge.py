@@ -175,6 +175,24 @@ async def test_the_queue_for_a_client_that_does_not_read_is_bounded(
         assert 0 < largest <= 65_536 + 2 * SLICE_BYTES
 
 
+async def test_messages_that_wait_for_clients_that_do_not_read_take_bounded_memory(
+    tmp_path: Path,
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
+        text = {"type": "websocket.send", "text": "a" * 1_000_000}
+        await asyncio.gather(*[send(text) for _ in range(6)], return_exceptions=True)
+
+    limits = ConnectionLimits(unsent_bytes_max=4_000_000)
+    async with (
+        bounded_server(app, tmp_path / "kith.sock", limits) as server,
+        server.connection() as connection,
+    ):
+        await opened(connection)
+        connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await server.until_open(0)
+
+
 async def test_the_memory_of_messages_that_arrive_in_part_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,15 @@ class HttpConnectionVariables(Group):
         minimum=100,
         maximum=600_000,
     )
+    unsent_mb: WholeNumber = number(
+        "KITH_UNSENT_MB",
+        128,
+        "memory for responses that wait for their clients to read them, per process; beyond it, the"
+        " clients that hold the most are disconnected",
+        unit="MB",
+        minimum=16,
+        maximum=65_536,
+    )
 
 
 class HttpRequestVariables(Group):

@@ -21,7 +21,9 @@ from engine import (
 )
 from engine.list_size import list_size
 
-SETTINGS = EngineSettings(request_weight=10, introspection_weight=700, mutation_weight=500)
+SETTINGS = EngineSettings(
+    request_weight=10, introspection_weight=700, mutation_weight=500, key_character_weight=0.5
+)
 
 
 @strawberry.interface
@@ -244,6 +246,13 @@ def _field(text: str) -> FieldNode:
 def test_a_list_counts_up_to_its_maximum_length() -> None:
     query = "query ($ids: [ID!]!) { user { mask(ids: $ids) } }"
     assert cost(query, ids=["1"] * 5_000) == cost(query, ids=["1"] * 1_000)
+
+
+def test_the_characters_of_long_response_keys_count_for_each_row() -> None:
+    query = '{{ users(ids: ["1", "2", "3"]) {{ {}: __typename }} }}'
+    short, longest, long = (cost(query.format("k" * length)) for length in (1, 50, 70))
+    assert short == longest
+    assert long == longest + 3 * 20 * 0.5
 
 
 def test_every_root_field_of_a_mutation_counts() -> None:
