@@ -3,14 +3,16 @@
 import gc
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
 from gateway.server import garbage
 from gateway.server.garbage import (
-    LONGEST_S,
+    GROWTH_MB,
     MIDDLE_PER_FULL,
+    OLD_MAX,
     FullCollections,
     YoungCollections,
     collect_young_objects_only,
@@ -26,6 +28,10 @@ try:
 except SystemExit as exit:
     print(exit.code, gc.isenabled(), gc.get_freeze_count() > 10_000)
 """
+
+
+class Cycle:
+    itself: object
 
 
 @pytest.fixture
@@ -48,28 +54,63 @@ def test_new_objects_cause_no_full_collection(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_full_collection_waits_until_the_process_is_idle() -> None:
-    full = FullCollections(now_s=0, cpu_s=0)
-    assert not full.is_due(1, 1, MIDDLE_PER_FULL)
-    assert not full.is_due(2, 2, MIDDLE_PER_FULL)
-    assert full.is_due(3, 2.001, MIDDLE_PER_FULL)
+    full = FullCollections(cpu_s=0, middle=0, memory_mb=100)
+    assert not full.is_due(1, MIDDLE_PER_FULL, 100)
+    assert not full.is_due(2, MIDDLE_PER_FULL, 100)
+    assert full.is_due(2.001, MIDDLE_PER_FULL, 100)
 
 
-def test_a_process_that_is_never_idle_makes_a_full_collection_after_10_minutes() -> None:
-    full = FullCollections(now_s=0, cpu_s=0)
-    assert not full.is_due(LONGEST_S - 1, 100, MIDDLE_PER_FULL)
-    assert full.is_due(LONGEST_S, 200, MIDDLE_PER_FULL)
-    assert not full.is_due(LONGEST_S + 1, 300, MIDDLE_PER_FULL)
+def test_a_process_that_is_never_idle_makes_a_full_collection_once_its_memory_has_grown() -> None:
+    full = FullCollections(cpu_s=0, middle=0, memory_mb=100)
+    assert not full.is_due(1_000, 100 * MIDDLE_PER_FULL, 99 + GROWTH_MB)
+    assert full.is_due(2_000, 200 * MIDDLE_PER_FULL, 100 + GROWTH_MB)
+    assert not full.is_due(3_000, 300 * MIDDLE_PER_FULL, 100 + GROWTH_MB)
 
 
 def test_an_idle_process_without_new_objects_makes_no_full_collection() -> None:
-    full = FullCollections(now_s=0, cpu_s=0)
-    assert not full.is_due(2 * LONGEST_S, 0, MIDDLE_PER_FULL - 1)
+    full = FullCollections(cpu_s=0, middle=5, memory_mb=100)
+    assert not full.is_due(0, 4 + MIDDLE_PER_FULL, 100)
 
 
 def test_a_busy_process_collects_its_young_objects_often() -> None:
     young = YoungCollections(cpu_s=0)
     assert [young.due(0.1 * step) for step in range(1, 11)] == [0, 0, 1] * 3 + [0]
     assert young.due(1.001) is None
+
+
+@pytest.mark.usefixtures("thresholds")
+async def test_old_objects_of_a_busy_process_are_not_visited_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(YoungCollections, "due", lambda *_: 1)
+    monkeypatch.setattr(FullCollections, "is_due", lambda *_: False)
+    collect_young_objects_only()
+    kept = [[number] for number in range(2 * OLD_MAX)]
+
+    async def are_frozen() -> bool:
+        return not any(one is kept for one in gc.get_objects())
+
+    async with garbage.collecting_when_idle(young_s=0):
+        await until(are_frozen, "the objects are frozen")
+
+
+@pytest.mark.usefixtures("thresholds")
+async def test_a_full_collection_frees_cycles_of_frozen_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(YoungCollections, "due", lambda *_: None)
+    monkeypatch.setattr(FullCollections, "is_due", lambda *_: True)
+    cycle = Cycle()
+    cycle.itself = cycle
+    freed = weakref.ref(cycle)
+    gc.freeze()
+    del cycle
+
+    async def is_freed() -> bool:
+        return freed() is None
+
+    async with garbage.collecting_when_idle(interval_s=0):
+        await until(is_freed, "the cycle is freed")
 
 
 async def test_collections_that_are_due_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
