@@ -506,13 +506,17 @@ async def large(scope: Scope, receive: Receive, send: Send) -> None:
 async def chunked(scope: Scope, receive: Receive, send: Send) -> None:
     """An endless response in parts of 1 MB, of which six wait at once."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
-    part = {"type": "http.response.body", "body": b"a" * 1_000_000, "more_body": True}
-    await asyncio.gather(*[send(part) for _ in range(6)])
+
+    async def send_part() -> None:
+        body = b"a" * 1_000_000
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+    await asyncio.gather(*[send_part() for _ in range(6)])
     await asyncio.Event().wait()
 
 
 async def test_the_memory_of_responses_that_are_not_read_is_bounded(tmp_path: Path) -> None:
-    limits = ConnectionLimits(unsent_bytes_max=10_000_000)
+    limits = ConnectionLimits(unsent_bytes_max=10_000_000, stall_ms=600_000)
     async with (
         bounded_server(large, tmp_path / "kith.sock", limits) as server,
         server.connected(5) as connections,
@@ -529,7 +533,7 @@ async def test_the_memory_of_responses_that_are_not_read_is_bounded(tmp_path: Pa
 
 
 async def test_parts_of_a_response_that_wait_for_the_client_count_as_unread(tmp_path: Path) -> None:
-    limits = ConnectionLimits(unsent_bytes_max=4_000_000)
+    limits = ConnectionLimits(unsent_bytes_max=4_000_000, stall_ms=600_000)
     async with (
         bounded_server(chunked, tmp_path / "kith.sock", limits) as server,
         server.connection() as connection,

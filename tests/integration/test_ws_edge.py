@@ -183,7 +183,7 @@ async def test_messages_that_wait_for_clients_that_do_not_read_take_bounded_memo
         text = {"type": "websocket.send", "text": "a" * 1_000_000}
         await asyncio.gather(*[send(text) for _ in range(6)], return_exceptions=True)
 
-    limits = ConnectionLimits(unsent_bytes_max=4_000_000)
+    limits = ConnectionLimits(unsent_bytes_max=4_000_000, stall_ms=600_000)
     async with (
         bounded_server(app, tmp_path / "kith.sock", limits) as server,
         server.connection() as connection,
