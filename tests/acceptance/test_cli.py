@@ -66,12 +66,12 @@ def server_variables(settings: StorageSettings) -> dict[str, str]:
 @pytest.mark.parametrize(
     "command",
     [
-        "outbox list --most",
+        "outbox list --limit",
         "outbox retry",
         "outbox drop",
-        "webhooks log x --most",
+        "webhooks log x --limit",
         "webhooks replay x",
-        "shards --most",
+        "shards --limit",
         "shards --whales",
         "shards isolate",
         "verify --examples",

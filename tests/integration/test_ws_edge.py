@@ -188,7 +188,7 @@ async def test_messages_that_wait_for_clients_that_do_not_read_take_bounded_memo
         bounded_server(app, tmp_path / "kith.sock", limits) as server,
         server.connection() as connection,
     ):
-        await opened(connection)
+        await open_socket(connection)
         connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await server.until_open(0)
 
