@@ -422,5 +422,5 @@ async def test_the_last_known_absences_are_used_while_postgresql_is_unavailable(
     )
     async with open_stores(unreachable) as stores:
         absences: Any = stores.reads.absences
-        absences._read_at, absences._known = 0.0, {UserId(ABSENT)}
+        absences._read_at, absences._absent = 0.0, {UserId(ABSENT)}
         assert await stores.reads.absences.now() == {ABSENT}
