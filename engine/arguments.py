@@ -44,7 +44,8 @@ class FieldArguments:
     variables: tuple[str, ...]
     """All variables in the arguments, also those inside literals."""
     needs_graphql_core: bool
-    """Whether graphql-core must coerce them on each run: literals that contain variables."""
+    """Whether graphql-core must coerce them on each run: a literal contains a variable or is
+    invalid, or a required argument is missing."""
 
     def coerced(self, values: Values) -> dict[str, Any]:
         """The values by GraphQL name.

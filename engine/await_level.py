@@ -27,13 +27,13 @@ AwaitedField: TypeAlias = tuple[PendingField, Awaitable[Column]]
 async def await_level(run: Run, first: AwaitedField | None = None) -> None:
     """Fill all pending fields of the run, and those that appear below them.
 
-    With `first`, begin with this one.
+    `first`: a field whose resolver was called already. It is awaited before any other.
     """
     awaited = [] if first is None else [first]
     while run.pending or awaited:
         try:
             if not awaited:
-                _resolve(run, awaited)
+                _resolve_pending(run, awaited)
             if len(awaited) == 1 and not isinstance(awaited[0][1], Deferred):
                 field, awaitable = awaited[0]
                 try:
@@ -51,16 +51,17 @@ async def await_level(run: Run, first: AwaitedField | None = None) -> None:
                 else:
                     field.fill(column, run)
             elif awaited:
-                await gather_or_cancel(_waits(awaited, run))
+                await gather_or_cancel(_coroutines_of(awaited, run))
         except BaseException:
             for _, awaitable in awaited:
-                close_awaitable(awaitable)  # those that were started have ended already
+                close_awaitable(awaitable)  # the started ones have ended already
             raise
         awaited = []
 
 
-def _resolve(run: Run, awaited: list[AwaitedField]) -> None:
-    """Fill the fields whose columns are available, and add the others to `awaited`."""
+def _resolve_pending(run: Run, awaited: list[AwaitedField]) -> None:
+    """Call the resolvers of all pending fields. Fill the short columns that are available, and add
+    all other fields to `awaited`."""
     while run.pending:
         fields, run.pending = run.pending, []
         for field in fields:
@@ -74,33 +75,34 @@ def _resolve(run: Run, awaited: list[AwaitedField]) -> None:
                 column = [error] * len(field.rows)
             if type(column) is list or type(column) is ColumnarRows:
                 if is_long(field.completion, column, run):
-                    awaited.append((field, _available(column)))
+                    awaited.append((field, _as_awaitable(column)))
                 else:
                     field.fill(column, run)
             else:
                 awaited.append((field, column))
 
 
-async def _available(column: Column) -> Column:
+async def _as_awaitable(column: Column) -> Column:
     return column
 
 
-def _waits(awaited: Sequence[AwaitedField], run: Run) -> list[Coroutine[Any, Any, None]]:
-    """One for each of these with everything below it, and one for all that share a future."""
-    waits: list[Coroutine[Any, Any, None]] = []
+def _coroutines_of(awaited: Sequence[AwaitedField], run: Run) -> list[Coroutine[Any, Any, None]]:
+    """Coroutines that fill these fields and everything below them: one for each field, but only
+    one for all `Deferred` columns with the same future."""
+    coroutines: list[Coroutine[Any, Any, None]] = []
     by_future: dict[Future[Any], list[PendingField]] = {}
     for field, awaitable in awaited:
         if not isinstance(awaitable, Deferred):
-            waits.append(await_level(run, (field, awaitable)))
+            coroutines.append(await_level(run, (field, awaitable)))
             continue
         fields = by_future.get(awaitable.future)
         if fields is None:
             fields = by_future[awaitable.future] = []
-            waits.append(_await_future(awaitable.future, fields, run))
+            coroutines.append(_await_future(awaitable.future, fields, run))
         key, resolver, completion, rows, objects = field
         done = _DoneResolver(awaitable, resolver)
         fields.append(pending_field((key, done, completion, rows, objects)))
-    return waits
+    return coroutines
 
 
 async def _await_future(future: "Future[Any]", fields: list[PendingField], run: Run) -> None:

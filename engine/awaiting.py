@@ -13,10 +13,12 @@ T = TypeVar("T")
 
 
 class Deferred(Generic[ColumnT]):
-    """`column` returns the column, or an awaitable of it, after `future` is done.
+    """A column that can be computed after `future` is done.
 
-    A resolver that returns `MaybeAwaitable[…]` may return it. Fields with the same future await it
-    once, and without a task for each.
+    The function `column` then returns it, or an awaitable of it.
+
+    A resolver that returns `MaybeAwaitable[…]` may return a `Deferred`. All fields with the same
+    future await it in one task.
     """
 
     __slots__ = ("column", "future")
@@ -72,7 +74,7 @@ async def gather_or_cancel(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list
     in a group.
     """
     if len(coroutines) == 1:
-        return [await coroutines[0]]  # without a task, which costs like a small column
+        return [await coroutines[0]]  # a task would cost as much as a small column
     create = asyncio.get_running_loop().create_task  # looked up once
     tasks = [create(coroutine) for coroutine in coroutines]
     try:
@@ -85,42 +87,44 @@ async def gather_or_cancel(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list
 
 
 class PartialColumn:
-    """A list some of whose items are awaitables. When awaited, the list of their results.
+    """A list with awaitables among its items. Awaiting it returns the list with their results.
 
-    They are awaited concurrently. An exception takes its place in the list.
+    They are awaited concurrently. An exception that one raises takes its place in the list.
     """
 
-    __slots__ = ("_awaitables", "_items")
+    __slots__ = ("_items", "_positions")
 
-    def __init__(self, items: list[Any], awaitables: Sequence[int]) -> None:
+    def __init__(self, items: list[Any], positions: Sequence[int]) -> None:
         self._items = items
-        self._awaitables = awaitables
-        """Their positions."""
+        self._positions = positions
+        """The positions of the awaitables in the list."""
 
     def __await__(self) -> Generator[Any, None, list[Any]]:
         return self._awaited().__await__()
 
     def close(self) -> None:
         """Close all awaitables that were not started."""
-        for position in self._awaitables:
+        for position in self._positions:
             close_awaitable(self._items[position])
 
     async def _awaited(self) -> list[Any]:
         items = self._items
-        waits = [_item_or_error(items[position]) for position in self._awaitables]
+        awaitables = [_item_or_error(items[position]) for position in self._positions]
         try:
-            results = await gather_or_cancel(waits)
+            results = await gather_or_cancel(awaitables)
         except BaseException:
             self.close()
             raise
-        for position, result in zip(self._awaitables, results, strict=True):
+        for position, result in zip(self._positions, results, strict=True):
             items[position] = result
         return items
 
 
 class ColumnOfOne:
-    """A column of one item, which is awaited. Not a coroutine around another one, because closing
-    it before it starts would not close the other one."""
+    """An awaitable of a column of one item, which a coroutine returns.
+
+    Not a coroutine itself: if it was closed before it started, `item` would not be closed.
+    """
 
     __slots__ = ("_item",)
 

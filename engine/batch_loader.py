@@ -22,8 +22,8 @@ from engine.awaiting import AwaitableCancelled
 from engine.columnar_rows import ColumnarRows, is_column
 
 
-class BatchResolver(Protocol):
-    """The resolver of a batched field."""
+class SupportsBatch(Protocol):
+    """What a loader requires of the resolver of a batched field."""
 
     async def batch(
         self, parents: Sequence[Any], arguments: Mapping[str, Any]
@@ -34,7 +34,7 @@ class ColumnBatch:
     """Resolves the columns of one loader, and counts the waiters."""
 
     def __init__(
-        self, resolver: BatchResolver, arguments: Mapping[str, Any], close: Callable[[], object]
+        self, resolver: SupportsBatch, arguments: Mapping[str, Any], close: Callable[[], object]
     ) -> None:
         self._resolver = resolver
         self._arguments = arguments
@@ -87,7 +87,7 @@ class BatchLoader:
 
     async def load(
         self,
-        resolver: BatchResolver,
+        resolver: SupportsBatch,
         parents: Sequence[Any],
         arguments: Mapping[str, Any],
         info: Info[Any],
@@ -115,7 +115,7 @@ load = _loader.load
 
 
 async def load_item(
-    resolver: BatchResolver, parent: Any, info: Info[Any], arguments: Mapping[str, Any]
+    resolver: SupportsBatch, parent: Any, info: Info[Any], arguments: Mapping[str, Any]
 ) -> Any:
     """The item of one parent, for an executor that resolves parent by parent."""
     (item,) = await load(resolver, [parent], arguments, info)

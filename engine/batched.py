@@ -6,9 +6,9 @@
         async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
             return await info.context.counts.get_many(users)
 
-The engine calls the resolver once with a whole level of parents. graphql-core resolves parent by
-parent; a loader collects its calls for the same resolver. The list has one item for each parent, in
-order. An `Exception` in place of an item is the error of that parent's field alone.
+The engine calls the resolver with up to 2,000 parents of a level at once. graphql-core resolves
+parent by parent; a loader collects its calls for the same resolver. The list has one item for each
+parent, in order. An `Exception` in place of an item is the error of that parent's field alone.
 """
 
 import inspect
@@ -53,7 +53,7 @@ BatchFunction: TypeAlias = Callable[
 
 
 class _FirstParameter:
-    """The first parameter holds the parents, whatever its name."""
+    """Finds the parameter that takes the parents: the first one, whatever its name."""
 
     def find(
         self, parameters: tuple[inspect.Parameter, ...], resolver: StrawberryResolver[Any]

@@ -17,52 +17,52 @@ class LruCache(Generic[K, V]):
     True
     """
 
-    __slots__ = ("_dropped", "_entries", "_held", "_max_weight", "_weight")
+    __slots__ = ("_cached", "_max_entries", "_max_weight", "_on_drop", "_weight")
 
     def __init__(
         self,
         *,
         entries: int,
         weight: int | None = None,
-        dropped: Callable[[V], None] | None = None,
+        on_drop: Callable[[V], None] | None = None,
     ) -> None:
-        """`dropped` is called with each value that is evicted or replaced."""
-        self._dropped = dropped
-        self._entries = entries
+        """`on_drop` is called with each value that is evicted or replaced."""
+        self._on_drop = on_drop
+        self._max_entries = entries
         self._max_weight = weight
-        self._held: dict[K, tuple[V, int]] = {}
+        self._cached: dict[K, tuple[V, int]] = {}
         self._weight = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._cached)
 
     def get(self, key: K) -> V | None:
         """The value of `key`, which becomes the most recently used; None if it is not cached."""
-        entry = self._held.pop(key, None)
+        entry = self._cached.pop(key, None)
         if entry is None:
             return None
-        self._held[key] = entry
+        self._cached[key] = entry
         return entry[0]
 
     def put(self, key: K, value: V, weight: int = 1) -> None:
         """Store `value`, and evict entries beyond the bounds."""
         self._drop(key)
-        self._held[key] = (value, weight)
+        self._cached[key] = (value, weight)
         self._weight += weight
-        while self._is_full() and len(self._held) > 1:
-            self._drop(next(iter(self._held)))
+        while self._exceeds_bounds() and len(self._cached) > 1:
+            self._drop(next(iter(self._cached)))
 
     def discard(self, key: K) -> None:
         """Remove an entry, if it is cached."""
         self._drop(key)
 
-    def _is_full(self) -> bool:
+    def _exceeds_bounds(self) -> bool:
         too_heavy = self._max_weight is not None and self._weight > self._max_weight
-        return too_heavy or len(self._held) > self._entries
+        return too_heavy or len(self._cached) > self._max_entries
 
     def _drop(self, key: K) -> None:
-        entry = self._held.pop(key, None)
+        entry = self._cached.pop(key, None)
         if entry is not None:
             self._weight -= entry[1]
-            if self._dropped is not None:
-                self._dropped(entry[0])
+            if self._on_drop is not None:
+                self._on_drop(entry[0])

@@ -40,10 +40,10 @@ def object_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -
         loop = f"for {', '.join(variables)} in zip({', '.join(columns)})"
     else:
         loop = f"for {variables[0]} in {columns[0]}" if variables else "for _ in range(rows)"
-    many = f"[{_display(keys, constants, variables)} {loop}]"
+    several_rows = f"[{_display(keys, constants, variables)} {loop}]"
     # A root or a page is one row, and starting a loop takes longer than building one dict.
-    only = f"[{_display(keys, constants, [f'{column}[0]' for column in columns])}]"
-    source = f"lambda {', '.join(['rows', *columns])}: {only} if rows == 1 else {many}"
+    one_row = f"[{_display(keys, constants, [f'{column}[0]' for column in columns])}]"
+    source = f"lambda {', '.join(['rows', *columns])}: {one_row} if rows == 1 else {several_rows}"
     return _evaluated(source)
 
 
@@ -53,8 +53,8 @@ def _wide_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) ->
 
     def build(rows: int, *columns: Sequence[Any]) -> ResponseObjects:
         objects: ResponseObjects = [template.copy() for _ in range(rows)]
-        for values, one in zip(zip(*columns, strict=True), objects, strict=False):
-            one.update(zip(varying, values, strict=True))
+        for values, built in zip(zip(*columns, strict=True), objects, strict=False):
+            built.update(zip(varying, values, strict=True))
         return objects
 
     return build

@@ -117,7 +117,7 @@ class _Compilation:
         self._fragments = {
             name: FragmentDetails(node) for name, node in operation.fragments.items()
         }
-        self._below: deque[tuple[SelectionSets, GraphQLObjectType]] = deque()
+        self._queued: deque[tuple[SelectionSets, GraphQLObjectType]] = deque()
         """Selection sets that are compiled before the first run, because the document names their
         types."""
         self._weight = 0
@@ -137,12 +137,13 @@ class _Compilation:
         steps: tuple[SelectionSet, ...] = ()
         for part in parts:
             steps += ((yield from self._selection_set(root, part, None)),)
-        # Bounded, because every type of an interface selects the fields of the interface again. A
-        # document within its limits weighs less otherwise: a field may be a selection set too.
-        while self._below and self._weight <= 2 * self._compiler.settings.max_fields:
-            selection_sets, object_type = self._below.popleft()
+        # Bounded, because the fields of an interface are compiled again for each of its types.
+        # Without interfaces, a document within its limits never reaches the bound: a field weighs
+        # 1, and at most 1 more for its selection set.
+        while self._queued and self._weight <= 2 * self._compiler.settings.max_fields:
+            selection_sets, object_type = self._queued.popleft()
             yield from selection_sets.compiling(object_type)
-        self._below.clear()
+        self._queued.clear()
         return Plan(steps, self._is_mutation, self._weight)
 
     def _selection_set(
@@ -251,10 +252,10 @@ class _Compilation:
         schema = self._compiler.graphql_schema
         selection_sets = SelectionSets(self, details, field)
         if isinstance(declared, GraphQLObjectType):
-            self._below.append((selection_sets, declared))
+            self._queued.append((selection_sets, declared))
         elif named := set(_named_types(details, self._fragments)):
             possible = schema.get_possible_types(declared)
-            self._below += [(selection_sets, one) for one in possible if one.name in named]
+            self._queued += [(selection_sets, one) for one in possible if one.name in named]
         types = type_resolution(declared, schema, self._compiler.type_checker)
         return ObjectCompletion(field, types, selection_sets, may_be_null)
 
@@ -277,8 +278,11 @@ class _Compilation:
 
 
 class SelectionSets:
-    """What one field selects, by object type. Types that the document does not name are compiled on
-    their first row: an interface may have many that never occur."""
+    """What one field selects, by object type.
+
+    Types that the document does not name are compiled on their first row, because an interface may
+    have many types that never occur.
+    """
 
     def __init__(self, compilation: _Compilation, details: FieldDetailsList, field: Field) -> None:
         self._compilation = compilation
@@ -322,7 +326,7 @@ def _named_types(
 
 
 def _weight(selected: GroupedFieldSet) -> int:
-    """How many fields a selection set counts as in memory."""
+    """The memory of a selection set, in fields."""
     return len(selected) + 1
 
 

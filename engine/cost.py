@@ -1,4 +1,4 @@
-"""A cost that depends on variables, as a small tree of which most is a constant."""
+"""Costs that depend on variables: trees of sums and products, mostly constants."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,11 +17,11 @@ class Cost(NamedTuple):
         """The cost for these variables."""
         total = self.constant
         for size, options in self.terms:
-            each = 0.0
+            greatest = 0.0
             for option in options:  # a loop, because a generator is resumed for each
                 cost = option.of(coerced) if option.terms else option.constant
-                each = max(each, cost)
-            total += each * (size if isinstance(size, int) else size.of(coerced))
+                greatest = max(greatest, cost)
+            total += greatest * (size if isinstance(size, int) else size.of(coerced))
         return total
 
 
@@ -34,7 +34,7 @@ class Term(NamedTuple):
 
 NOTHING = Cost(0)
 
-# The constructor of a NamedTuple takes three times as long.
+# Makes a Cost. The constructor of a NamedTuple takes three times as long.
 _cost: Callable[[tuple[float, tuple[Term, ...]]], Cost] = partial(tuple.__new__, Cost)
 
 

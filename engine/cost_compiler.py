@@ -110,9 +110,9 @@ class _Compilation:
         self._fragments = fragments
         self._conditions = conditions
         self.fields = 0
-        """How many were compiled: a selection that comes back is compiled once."""
+        """The number of fields compiled so far; those of a repeated selection count once."""
         self._mutation: GraphQLObjectType | None = None
-        self._known: dict[tuple[str, tuple[int, ...], Size | int], SelectionCost] = {}
+        self._selection_costs: dict[tuple[str, tuple[int, ...], Size | int], SelectionCost] = {}
 
     def operation(self, node: OperationDefinitionNode) -> SelectionCost:
         """The cost of an operation."""
@@ -131,10 +131,10 @@ class _Compilation:
         """
         # Only one node is merged in most places, so the same key comes back in every spread.
         key = (parent.name, tuple(map(id, sets)), page)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._selection(parent, sets, page)
-        return known
+        cost = self._selection_costs.get(key)
+        if cost is None:
+            cost = self._selection_costs[key] = self._selection(parent, sets, page)
+        return cost
 
     def _selection(
         self, parent: GraphQLObjectType, sets: Sequence[SelectionSetNode], page: Size | int
@@ -170,13 +170,14 @@ class _Compilation:
                 yield from self._fields(parent, inner.selection_set, seen)
 
     def _applies(self, condition: Any, parent: GraphQLObjectType) -> bool:
+        """Whether a fragment with this type condition applies to objects of type `parent`."""
         if condition is None or condition.name.value == parent.name:
             return True
         declared = self._schema.get_type(condition.name.value)
         return is_abstract_type(declared) and self._schema.is_sub_type(declared, parent)
 
     def _is_included(self, node: SelectionNode) -> bool:
-        """Whether a field or fragment may be included. @skip and @include with a null may."""
+        """Whether a field or fragment can be included. It can if @skip or @include is null."""
         for directive in node.directives or ():
             excluding = {"skip": True, "include": False}.get(directive.name.value)
             value = next((argument.value for argument in directive.arguments or ()), None)
@@ -197,24 +198,24 @@ class _Compilation:
         if name.startswith("__"):
             introspects = name != "__typename"
             return SelectionCost(self._settings.introspection_weight * introspects, NOTHING)
-        known = self._weights.of(parent, name)
-        is_of_mutation = parent is self._mutation
-        if known.constant is not None and not is_of_mutation:
-            return known.constant
-        weight, node = known.weight, nodes[0]
+        field_weight = self._weights.of(parent, name)
+        is_mutation_root = parent is self._mutation
+        if field_weight.constant is not None and not is_mutation_root:
+            return field_weight.constant
+        weight, node = field_weight.weight, nodes[0]
         pages = 1 if weight.page is None else list_size(node, weight.page)
         fixed, options = 0.0, [NOTHING]
-        if known.types:
+        if field_weight.types:
             sets = [one.selection_set for one in nodes if one.selection_set is not None]
-            if _selects_only(known.equal, sets):
-                fixed, each = self.selection(known.types[0], sets, pages)
-                fixed, options = fixed * len(known.types), [each]
+            if _selects_only(field_weight.equal_leaves, sets):
+                fixed, each = self.selection(field_weight.types[0], sets, pages)
+                fixed, options = fixed * len(field_weight.types), [each]
             else:
-                below = [self.selection(possible, sets, pages) for possible in known.types]
+                below = [self.selection(possible, sets, pages) for possible in field_weight.types]
                 fixed, options = sum([fixed for fixed, _ in below]), [each for _, each in below]
         size = page if weight.size is PAGE else list_size(node, weight.size)
         each_item = [sum_of([Cost(weight.item), option]) for option in options]
-        row = weight.row + self._settings.mutation_weight * is_of_mutation
+        row = weight.row + self._settings.mutation_weight * is_mutation_root
         costs = [Cost(row), times(size, each_item)]
         if weight.entry:
             costs.append(times(pages, [Cost(weight.entry)]))
@@ -234,10 +235,11 @@ class _FieldWeight(NamedTuple):
     weight: Weight
     types: Sequence[GraphQLObjectType]
     """The possible types of its objects; none if it is a leaf."""
-    equal: Set[str]
-    """The leaf fields that have the same constant cost in all these types; empty if it is one."""
+    equal_leaves: Set[str]
+    """The leaf fields that have the same constant cost in all these types; empty if there
+    is only one type."""
     constant: SelectionCost | None
-    """Its cost, if it depends neither on arguments, nor on the field's place."""
+    """The cost of the field, if it depends neither on arguments nor on the page around it."""
 
 
 class _FieldWeights:
@@ -245,14 +247,14 @@ class _FieldWeights:
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self._possible_types = schema.get_possible_types
-        self._known: dict[tuple[str, str], _FieldWeight] = {}
+        self._field_weights: dict[tuple[str, str], _FieldWeight] = {}
 
     def of(self, parent: GraphQLObjectType, name: str) -> _FieldWeight:
         key = (parent.name, name)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._field_weight(parent.fields[name])
-        return known
+        field_weight = self._field_weights.get(key)
+        if field_weight is None:
+            field_weight = self._field_weights[key] = self._field_weight(parent.fields[name])
+        return field_weight
 
     def _field_weight(self, definition: GraphQLField) -> _FieldWeight:
         weight = weight_of(definition)

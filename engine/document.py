@@ -65,11 +65,11 @@ def root_arguments(
     selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]
 ) -> Mapping[str, list[ValueNode]]:
     """All arguments of the root fields of a valid operation, by name."""
-    found: defaultdict[str, list[ValueNode]] = defaultdict(list)
+    values: defaultdict[str, list[ValueNode]] = defaultdict(list)
     for field in root_fields(selections, fragments):
         for argument in field.arguments or ():
-            found[argument.name.value].append(argument.value)
-    return dict(found)
+            values[argument.name.value].append(argument.value)
+    return dict(values)
 
 
 def root_fields(
@@ -77,7 +77,7 @@ def root_fields(
     fragments: Mapping[str, FragmentDefinitionNode],
     seen: set[str] | None = None,
 ) -> Iterator[FieldNode]:
-    """The fields. Those of a fragment are yielded once, however often it is spread."""
+    """Yield the root fields. Those of a fragment are yielded once, however often it is spread."""
     seen = set() if seen is None else seen
     for node in selections.selections:
         if isinstance(node, FieldNode):

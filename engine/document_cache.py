@@ -1,4 +1,4 @@
-"""The documents of one schema: parsed and validated once, and so are those that are rejected."""
+"""A cache of the documents of one schema, parsed and validated, and of rejections."""
 
 from collections.abc import Generator
 from functools import partial
@@ -20,7 +20,7 @@ from engine.turns import Turns, run_at_once
 T = TypeVar("T")
 
 PARSED_SHARE = 4
-"""Documents that are parsed and not validated have a fourth of the bound of the others."""
+"""Documents that are parsed but not validated have a fourth of the bounds of valid ones."""
 
 
 class DocumentCache:
@@ -41,12 +41,12 @@ class DocumentCache:
         # Keyed by the text itself: the dict hashes it, and compares the texts of equal hashes.
         entries, weight = settings.cached_documents, settings.cached_characters
         self._documents: LruCache[str, Document] = LruCache(
-            entries=entries, weight=weight, dropped=self._drop_compiled
+            entries=entries, weight=weight, on_drop=self._drop_compiled
         )
         self._parsed: LruCache[str, ParsedDocument] = LruCache(
             entries=max(1, entries // PARSED_SHARE), weight=weight // PARSED_SHARE
         )
-        """Documents that are not validated: they were too costly for those who sent them."""
+        """Documents that were not validated, because they cost more than their senders may use."""
         self._rejected: LruCache[str, RequestError] = LruCache(entries=entries, weight=weight)
         self._being_prepared: SharedWork[str, Document] = SharedWork()
         self._being_parsed: SharedWork[str, ParsedDocument] = SharedWork()
@@ -76,13 +76,16 @@ class DocumentCache:
         return await self._being_prepared.run(text, self._turns, partial(self._cached, text))
 
     def _drop_compiled(self, document: Document) -> None:
-        """Plans refer to their document, which a request may still be running."""
+        """Clear the plans and costs of a document that leaves the cache.
+
+        Plans refer to the document, a reference cycle. A request may still be running it.
+        """
         for operation in document.operations.values():
             self._compiled.drop(operation.plans)
             self._compiled.drop(operation.costs.compiled)
 
     def _cached_parsed(self, text: str) -> Generator[None, None, ParsedDocument]:
-        """Parse a document, and store the result."""
+        """Parse a document and store the result, unless it is cached."""
         parsed = self._parsed.get(text)
         if parsed is None:
             parsed = yield from self._rejecting(text, self._parsing(text))
@@ -100,17 +103,17 @@ class DocumentCache:
         return document
 
     def _rejecting(self, text: str, work: Generator[None, None, T]) -> Generator[None, None, T]:
-        """Run a part of the work. The errors of a rejected document are stored."""
+        """Run `work`, which parses or validates. Store the errors if it rejects the document."""
         try:
             return (yield from work)
         except RequestError as rejection:
-            stage, errors = rejection.stage, [_light(error) for error in rejection.errors]
-        # An exception that was raised holds the frames of its traceback, and these the document.
+            stage, errors = rejection.stage, [_without_nodes(error) for error in rejection.errors]
+        # A new exception: the traceback of the raised one refers to frames that hold the document.
         if len(text) <= self._characters_max:
             self._rejected.put(text, RequestError(stage, errors), len(text))
         raise RequestError(stage, errors)
 
 
-def _light(error: GraphQLError) -> GraphQLError:
+def _without_nodes(error: GraphQLError) -> GraphQLError:
     """The error without its nodes, which hold the whole document, a hundred times its text."""
     return copied_error(error, error.message, error.extensions)

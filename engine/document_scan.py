@@ -2,7 +2,7 @@
 
 A token takes 0.3 µs to scan, 3.5 µs to parse, and up to 10 µs to validate. The scan stops at the
 token limit, and counts what makes validation expensive. It accepts any text: graphql-core reports
-what is not GraphQL, and stops at the 200th bracket inside others.
+syntax errors, and rejects brackets that nest deeper than 200 levels.
 """
 
 import re
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 _NOT_A_NAME = frozenset('"-0123456789')  # what strings and numbers begin with
 _OPENING = frozenset("{[(")
 _CLOSING = frozenset("}])")
-_INLINE = (["on"], ["@"], ["{"])  # what follows the dots of an inline fragment
+_INLINE = (["on"], ["@"], ["{"])  # the token after the dots of an inline fragment
 _BEFORE_OTHER_NAMES = frozenset(("...", "on", "@"))
 """What precedes the names in a selection set that are not fields: of fragments, types and
 directives."""
@@ -90,10 +90,10 @@ def _tokens(text: str, settings: EngineSettings) -> tuple[list[str], int]:
 
 
 def _counts(tokens: Sequence[str]) -> Counter[str]:
-    """What the tokens are, by kind. A field with an alias counts as two."""
+    """The number of tokens of each kind. A field with an alias counts as two fields."""
     counts: Counter[str] = Counter()
     level = parentheses = 0
-    before = ""
+    previous = ""
     for index, lexeme in enumerate(tokens):
         if lexeme in _OPENING:
             level += 1
@@ -110,9 +110,9 @@ def _counts(tokens: Sequence[str]) -> Counter[str]:
         elif level == 0:
             counts["fragments"] += lexeme == "fragment"  # or an operation with this name
             counts["operations"] += lexeme in _OPERATIONS
-        elif parentheses == 0 and before not in _BEFORE_OTHER_NAMES:
+        elif parentheses == 0 and previous not in _BEFORE_OTHER_NAMES:
             counts["fields"] += 1
-        before = lexeme if lexeme != "on" or before == "..." else ""
+        previous = lexeme if lexeme != "on" or previous == "..." else ""
     return counts
 
 

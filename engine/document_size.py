@@ -95,14 +95,14 @@ class DocumentSize:
         # recursion is bounded.
         depth = fields = aliases = introspections = 0
         for node in selections.selections:
-            inner = self._size_of(node)
+            inner = self._node_size(node)
             depth = max(depth, inner[0])
             fields += inner[1]
             aliases += inner[2]
             introspections += inner[3]
         return SelectionSize(depth, fields, aliases, introspections)
 
-    def _size_of(self, node: SelectionNode) -> SelectionSize:
+    def _node_size(self, node: SelectionNode) -> SelectionSize:
         if isinstance(node, FragmentSpreadNode):
             self._spread_counts[node.name.value] += 1
             return self._fragment_sizes.get(node.name.value, _EMPTY)
@@ -133,20 +133,21 @@ class DocumentSize:
                     done[name] = None
                 elif spread in self._fragments and spread not in seen:
                     seen.add(spread)
-                    path.append((spread, iter(_spreads(self._fragments[spread]))))
+                    path.append((spread, iter(_spread_names(self._fragments[spread]))))
         return list(done)
 
 
-def _spreads(selections: SelectionSetNode) -> list[str]:
-    return list(_walk(selections))
+def _spread_names(selections: SelectionSetNode) -> list[str]:
+    return list(_fragments_spread_in(selections))
 
 
-def _walk(selections: SelectionSetNode) -> Iterator[str]:
+def _fragments_spread_in(selections: SelectionSetNode) -> Iterator[str]:
+    """The names of the fragments that are spread in a selection, at any depth."""
     for node in selections.selections:
         if isinstance(node, FragmentSpreadNode):
             yield node.name.value
         elif (inner := getattr(node, "selection_set", None)) is not None:
-            yield from _walk(inner)
+            yield from _fragments_spread_in(inner)
 
 
 def size_errors(
@@ -165,7 +166,7 @@ def size_errors(
         ("repeats field names in {} pairs", size.comparisons, settings.max_comparisons),
     ]
     return [
-        limit_error(what.format(_shown(count)), maximum)
+        limit_error(what.format(_formatted(count)), maximum)
         for what, count, maximum in bounds
         if count > maximum
     ]
@@ -177,6 +178,6 @@ def limit_error(what: str, allowed: int) -> GraphQLError:
     return coded_error(message, ErrorCode.DOCUMENT_LIMIT_EXCEEDED)
 
 
-def _shown(count: int) -> str:
+def _formatted(count: int) -> str:
     # Fragments that double on each level reach numbers with hundreds of digits.
     return f"{count:,}" if count < 1_000_000 else "over a million"

@@ -38,7 +38,7 @@ class Engine:
         self.compiled = CompiledCache(
             fields=self.settings.cached_fields, entries=self.settings.plans_per_operation
         )
-        """The bound of the plans and costs of all operations."""
+        """Bounds the compiled plans and costs of all operations."""
         self._executor = Executor(schema, self.settings, self.compiled)
         self.turns = Turns()
         """The turns of the event loop in which long computations run."""
@@ -68,11 +68,13 @@ class Engine:
         return self._documents.prepare(query).operation(operation_name)
 
     def preparation_cost(self, query: str) -> int:
-        """The cost to charge for preparing a document, estimated from its text alone. Takes 0.2 µs
-        for each token."""
+        """The cost to charge for preparing a document, estimated from its text alone.
+
+        Computing it takes 0.2 µs for each token.
+        """
         settings = self.settings
         cost = settings.document_weight
-        if len(query) <= settings.max_characters:  # it is not scanned otherwise
+        if len(query) <= settings.max_characters:  # a longer text is rejected without a scan
             cost += settings.token_weight * token_count(query, settings)
             cost += settings.character_weight * len(query)
         return ceil(cost)

@@ -145,7 +145,8 @@ class Executor:
             grow = partial(self._compiled.grow, operation.plans, key)
             plan = yield from self._compiler.compiling(operation, conditions, grow)
         except Unsupported as unsupported:
-            plan = unsupported.with_traceback(None)  # it holds the frames of the compiler
+            # The traceback would keep the frames of the compiler in memory.
+            plan = unsupported.with_traceback(None)
         except Exception:
             log.exception("An operation could not be compiled, so graphql-core runs it.")
             plan = Unsupported(FAILED)
@@ -165,6 +166,7 @@ class Executor:
 
 
 def _condition_values(operation: Operation, run: Run) -> tuple[Any, ...]:
-    """The values of the variables in @skip and @include. With a null, graphql-core runs it."""
+    """The values of the variables in @skip and @include. If one is null, graphql-core runs the
+    operation."""
     coerced = run.values.coerced
     return tuple(coerced.get(name) for name in operation.conditions)

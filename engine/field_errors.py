@@ -17,6 +17,7 @@ STEPS_PER_SLICE = 3_000
 """The steps of one slice of `propagate_nulls`; each takes 1 µs."""
 
 STEPS_PER_ERROR = 30
+"""The steps that one error counts as."""
 
 BYTES_PER_ERROR = 150
 """The length of an error in the response without its message, locations and the keys in its path.
@@ -90,13 +91,13 @@ def propagate_nulls(
 
 
 class _NullPropagation:
-    """One walk. A located error raised here makes its nearest nullable parent null."""
+    """One walk through the data. A GraphQLError is raised up to the nearest nullable parent."""
 
     def __init__(self, run: Run) -> None:
         self.errors: list[GraphQLError] = []
         self._run = run
         self._steps = 0
-        """The steps of this slice so far: values, and `STEPS_PER_ERROR` for an error."""
+        """The steps of this slice so far: 1 for a value, `STEPS_PER_ERROR` for an error."""
         self._fields: dict[int, Mapping[str, Field]] = {
             id(built): fields for fields, objects in run.objects for built in objects
         }
@@ -112,10 +113,10 @@ class _NullPropagation:
                 whole[key] = value
             else:
                 declared = field.definition.type
-                whole[key] = yield from self._guarded(declared, value, field, (*path, key))
+                whole[key] = yield from self._value_or_null(declared, value, field, (*path, key))
         return whole
 
-    def _guarded(
+    def _value_or_null(
         self, declared: GraphQLOutputType, value: Any, field: Field, path: Path
     ) -> Generator[None, None, Any]:
         self._steps += 1
@@ -143,7 +144,9 @@ class _NullPropagation:
             return (yield from self.object(value, path))
         items = []
         for index, item in enumerate(value):
-            items.append((yield from self._guarded(declared.of_type, item, field, (*path, index))))
+            items.append(
+                (yield from self._value_or_null(declared.of_type, item, field, (*path, index)))
+            )
         return items
 
     def _located(self, value: Exception, field: Field, path: Path) -> GraphQLError:
@@ -162,5 +165,5 @@ def _without_frames(error: GraphQLError) -> GraphQLError:
 def _response_bytes(error: GraphQLError) -> int:
     """The estimated length of an error in the response. Its path repeats all response keys."""
     keys = sum(len(key) for key in error.path or () if isinstance(key, str))
-    further = len(error.locations or ()) * BYTES_PER_LOCATION
-    return BYTES_PER_ERROR + len(error.message) + keys + further
+    locations = len(error.locations or ()) * BYTES_PER_LOCATION
+    return BYTES_PER_ERROR + len(error.message) + keys + locations

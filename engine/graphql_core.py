@@ -53,7 +53,7 @@ class _Awaitables:
     """Recognises awaitables for one execution, and closes the coroutines that it never started.
 
     If a field fails, or the execution is cancelled or exceeds a limit, graphql-core drops the
-    coroutines of the fields beside it.
+    coroutines of its sibling fields.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The fields `__schema` and `__type`, resolved by graphql-core's own definitions of them.
 
-They are planned like other fields, and change nothing for the fields beside them. The schema of a
+They are planned like other fields, and change nothing for their sibling fields. The schema of a
 process is constant, so their results are cached by document, place and variables.
 """
 
@@ -61,16 +61,16 @@ class IntrospectionResolver(AsyncResolver):
         values = run.values.coerced
         used = {name: values[name] for name in self.variables if name in values}
         key = (self.place, hashable(used))
-        found = self.cache.get(key)
-        if found is not None:
-            return [found]
+        cached = self.cache.get(key)
+        if cached is not None:
+            return [cached]
         run.introspections += ((key, self.field.key),)
         return self.resolver.resolve(rows, run)
 
 
 @dataclass(frozen=True, slots=True)
 class IntrospectionCompletion(Completion):
-    """Completes what is not cached."""
+    """Completes an introspection field, unless its value comes completed from the cache."""
 
     inner: Completion
 
@@ -96,12 +96,12 @@ def introspection_resolver(
     assert location is not None, "documents are parsed with locations"
     starts = tuple(node.loc.start for node in field.nodes if node.loc)
     place = (location.source.body, location.start, starts)
-    variables = _variables([*field.nodes, *operation.fragments.values()])
+    variables = _variable_names([*field.nodes, *operation.fragments.values()])
     names = tuple(sorted({*variables, *operation.conditions}))
     return IntrospectionResolver(field, resolver, cache, place, names)
 
 
-def _variables(nodes: Iterable[Node]) -> set[str]:
+def _variable_names(nodes: Iterable[Node]) -> set[str]:
     found: set[str] = set()
 
     class Names(Visitor):

@@ -101,7 +101,7 @@ def compile_keywords(
         for name, value in arguments.constants.items()
         if by_name[name].convert is None
     }
-    is_usual = not arguments.needs_graphql_core and len(plain) == len(arguments.constants)
+    are_plain = not arguments.needs_graphql_core and len(plain) == len(arguments.constants)
     variables = tuple(
         (
             by_name[argument.name].python_name,
@@ -112,7 +112,7 @@ def compile_keywords(
     )
     info_parameter = field.base_resolver.info_parameter if field.base_resolver else None
     info = None if info_parameter is None else (info_parameter.name, make_info)
-    return KeywordArguments(arguments, parameters, plain if is_usual else None, variables, info)
+    return KeywordArguments(arguments, parameters, plain if are_plain else None, variables, info)
 
 
 def _converter(declared: Any, schema: Schema) -> Convert | None:
@@ -136,10 +136,10 @@ def _converter(declared: Any, schema: Schema) -> Convert | None:
 def _input_converter(
     input_class: type, definition: StrawberryObjectDefinition, schema: Schema
 ) -> Convert:
-    """Do what `convert_argument` does with an input object, which looks up the names and types of
-    its fields each time."""
+    """Return a function that converts an input object as `convert_argument` does, but looks up the
+    names and types of its fields only once."""
     name_of = schema.config.name_converter.from_field
-    absent = {
+    omitted = {
         field.python_name: None
         for field in definition.fields
         if field.default_value is MISSING and field.default_factory is MISSING
@@ -156,7 +156,7 @@ def _input_converter(
                 )
                 for field in definition.fields
             )
-        keywords: dict[str, Any] = absent.copy()
+        keywords: dict[str, Any] = omitted.copy()
         for name, python_name, convert_field in fields:
             if name in value:
                 given = value[name]

@@ -16,7 +16,7 @@ from graphql import (
 from engine.weights import ListSize
 
 _DIGITS_MAX = 10
-"""Those of the greatest Int. int() takes no more than 4,300."""
+"""The digits of the greatest Int. int() raises ValueError for more than 4,300 digits."""
 
 Coerced: TypeAlias = Mapping[str, Any]
 """The coerced variables of one request."""
@@ -69,7 +69,7 @@ def list_size(node: FieldNode, declared: ListSize | int) -> Size | int:
             is_number = argument in declared.numbers
             variables.append(SizeVariable(value.name.value, tuple(path), is_number))
         elif value is not None:
-            count = _number if argument in declared.numbers else _items
+            count = _number if argument in declared.numbers else _item_count
             literal = max(literal, count(value, declared.maximum))
     size = Size(literal, tuple(variables), declared)
     return size if variables else size.of({})
@@ -81,7 +81,7 @@ def _number(value: ValueNode, maximum: int) -> int:
     return -1
 
 
-def _items(value: ValueNode, _: int) -> int:
+def _item_count(value: ValueNode, _: int) -> int:
     if isinstance(value, ListValueNode):
         return len(value.values)
     return -1 if isinstance(value, NullValueNode) else 1

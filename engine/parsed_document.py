@@ -39,13 +39,13 @@ class ParsedDocument:
 
     def cost(self, operation_name: str | None, variables: Mapping[str, Any]) -> int | None:
         """The cost of an operation, before the document is validated and the variables are
-        coerced: it is exact if both are valid. None if it is not known."""
+        coerced: it is exact if both are valid. None if it cannot be computed."""
         try:
             return self._costs(operation_name).of(self._variables(operation_name, variables))
-        except Exception:  # of an invalid document anything: validation reports why
+        except Exception:  # an invalid document may cause any: validation reports why
             return None
 
-    def is_weighed(self, operation_name: str | None, variables: Mapping[str, Any]) -> bool:
+    def is_cost_compiled(self, operation_name: str | None, variables: Mapping[str, Any]) -> bool:
         """Whether the cost is compiled for these values of the conditions."""
         try:
             given = self._variables(operation_name, variables)
@@ -104,13 +104,13 @@ def parsed_document(
 def _condition_variables(node: DocumentNode) -> set[str]:
     if node.loc is not None and "@" not in node.loc.source.body:
         return set()  # the usual case
-    directives = _Directives()
+    directives = _DirectiveVariables()
     visit(node, directives)
-    directives.enter_leave_map.clear()  # otherwise a cycle, for the garbage collector
+    directives.enter_leave_map.clear()  # breaks a reference cycle
     return directives.variables
 
 
-class _Directives(Visitor):
+class _DirectiveVariables(Visitor):
     """Collects the variables in arguments of directives."""
 
     def __init__(self) -> None:

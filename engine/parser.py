@@ -23,7 +23,8 @@ from graphql import (
 )
 from graphql.language.parser import Parser, nested_too_deeply_error
 
-# A string without escapes, of printable ASCII, which does not begin a block string.
+# A name, a punctuator, an integer, or a string of printable ASCII without escapes, which does not
+# begin a block string.
 _USUAL = re.compile(
     r"[ \t\n\r,\ufeff]*+(?:([_A-Za-z][_0-9A-Za-z]*+)|([!$&()\[\]{}:=@|])"
     r'|"([ !#-\[\]-~]*+)"(?!")'
@@ -52,26 +53,26 @@ class _Lexer(Lexer):
     """Finds most tokens by one regular expression."""
 
     def advance(self) -> Token:
-        before = self.last_token = self.token
-        usual = None if before.next else _USUAL.match(self.source.body, before.end)
-        if usual is None:
+        previous = self.last_token = self.token
+        match = None if previous.next else _USUAL.match(self.source.body, previous.end)
+        if match is None:
             token = self.lookahead()
         else:
-            group = usual.lastindex or 0
-            value, (start, end) = usual[group], usual.span(group)
+            group = match.lastindex or 0
+            value, (start, end) = match[group], match.span(group)
             if group == 2:
                 token = Token(_PUNCTUATORS[value], start, end, 0, 0)
             elif group == 3:
                 token = Token(TokenKind.STRING, start - 1, end + 1, 0, 0, value)
             else:
                 token = Token(_NAME if group == 1 else TokenKind.INT, start, end, 0, 0, value)
-            before.next = token
+            previous.next = token
         self.token = token
         return token
 
 
 class _Parser(Parser):
-    """Does not count tokens, which the scan has done."""
+    """Does not count tokens: `engine.document_scan` has counted them."""
 
     def advance_lexer(self) -> None:
         self._lexer.advance()
@@ -116,7 +117,7 @@ class _Parser(Parser):
 
 
 def _node(node_class: type[NodeT], **attributes: Any) -> NodeT:
-    """A node. The constructor of a frozen dataclass takes three times as long."""
+    """Make a node. The constructor of a frozen dataclass takes three times as long."""
     node = object.__new__(node_class)
     node.__dict__.update(attributes)
     return node

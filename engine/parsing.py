@@ -101,7 +101,7 @@ def _document(parsed: ParsedDocument, schema: GraphQLSchema, settings: EngineSet
 def _unlink_tokens(node: DocumentNode) -> None:
     """Remove the links between tokens, which only the parser needs.
 
-    They are cycles, and keep the tokens to which no node refers.
+    The links are reference cycles, and keep tokens in memory to which no node refers.
     """
     token = node.loc.start_token if node.loc else None
     while token is not None:

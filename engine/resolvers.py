@@ -114,8 +114,8 @@ class MethodResolver(AsyncResolver):
             value = value_or_error(self._call, rows[0], run)
             if type(value) is CoroutineType:
                 return ColumnOfOne(value)
-            return _partial([value])
-        return _partial([value_or_error(self._call, row, run) for row in rows])
+            return _column_or_awaitable([value])
+        return _column_or_awaitable([value_or_error(self._call, row, run) for row in rows])
 
     def _call(self, parent: Any, run: Run) -> Any:
         keywords = self.keywords.build(run)  # new for each parent: resolvers may change arguments
@@ -134,7 +134,9 @@ class GraphQLCoreResolver(AsyncResolver):
     def resolve(self, rows: Rows, run: Run) -> Column | Awaitable[Column]:
         resolve: Any = self.field.definition.resolve or default_field_resolver
         info, arguments = FieldInfo(self.field, run), self.arguments.coerced(run.values)
-        return _partial([value_or_error(resolve, row, info, **arguments) for row in rows])
+        return _column_or_awaitable(
+            [value_or_error(resolve, row, info, **arguments) for row in rows]
+        )
 
 
 def compile_batch(
@@ -182,8 +184,8 @@ def value_or_error(function: Callable[..., Any], /, *arguments: Any, **named: An
         return error
 
 
-def _partial(column: list[Any]) -> Column | Awaitable[Column]:
+def _column_or_awaitable(column: list[Any]) -> Column | Awaitable[Column]:
     """The column, or an awaitable of it if it contains awaitables."""
-    if awaitables := [i for i, value in enumerate(column) if optimized_is_awaitable(value)]:
-        return PartialColumn(column, awaitables)
+    if positions := [i for i, value in enumerate(column) if optimized_is_awaitable(value)]:
+        return PartialColumn(column, positions)
     return column

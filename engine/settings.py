@@ -15,7 +15,7 @@ class EngineSettings:
 
     max_characters: int = 100_000
     max_tokens: int = 4_000
-    """A token takes 3.5 µs to parse, at once."""
+    """A token takes 3.5 µs to parse, without a pause."""
     max_comments: int = 1_000
     max_literal_characters: int = 20_000
     """The total length of strings and comments, whose characters take 0.1 to 0.3 µs to parse."""
@@ -37,18 +37,19 @@ class EngineSettings:
     max_merge_steps: int = 20_000
     """The steps in which validation checks whether fields can be merged; 0.1 to 0.5 µs each."""
     max_coerced_values: int = 4_000
-    """List items and object keys of the variables that graphql-core coerces; 4 to 8 µs each, at
-    once. Values that already have their coerced form do not count, except in a list of more than
-    1,000 input objects."""
+    """List items and object keys of the variables that graphql-core coerces; 4 to 8 µs each,
+    without a pause. Values that already have their coerced form do not count, except in a list of
+    more than 1,000 input objects."""
     max_errors: int = 5
     """The number of errors after which validation, and the coercion of variables, stop. An error of
     coercion takes 0.1 ms."""
     max_error_characters: int = 4_000
-    """The length of their messages after which it stops too. A message may print a literal of 4,000
-    tokens, which takes 12 ms."""
+    """The total length of the messages of validation errors after which validation stops. A message
+    may print a literal of 4,000 tokens, which takes 12 ms."""
 
     document_weight: float = 0
-    """The cost of preparing any document, to which those of its tokens and characters are added."""
+    """The cost of preparing any document, besides `token_weight` for each token and
+    `character_weight` for each character."""
     token_weight: float = 0
     character_weight: float = 0
     request_weight: float = 0
@@ -72,7 +73,7 @@ class EngineSettings:
     """Also the number of rejected documents whose errors are cached."""
     cached_characters: int = 1_000_000
     """The total text of all cached documents. A parsed document takes about a hundred times as
-    much, without what is compiled of it."""
+    much memory, besides its plans and costs."""
     cached_fields: int = 50_000
     """The fields of all cached plans and costs: each counts at every spread of its fragment, and
     for every combination of conditions. A field takes 1.6 to 2.6 KB, all of them up to 130 MB."""

@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 class SharedWork(Generic[K, T]):
-    """Runs work in turns of the event loop, once for all who ask for the same key meanwhile."""
+    """Runs work in turns of the event loop. Concurrent callers with the same key share one run."""
 
     def __init__(self) -> None:
         self._running: dict[K, Task[T]] = {}
 
     async def run(self, key: K, turns: Turns, begin: Callable[[], Generator[None, None, T]]) -> T:
-        """The result of the work, or its exception. If the caller is cancelled, it continues."""
+        """The result of the work, or its exception. The work continues if a caller is cancelled."""
         # Without a variable for the task: it would be a reference cycle with its exception.
         return await asyncio.shield(self._task(key, turns, begin))
 

@@ -75,7 +75,7 @@ class Turns:
         self._begun = 0.0
 
     def _give(self) -> None:
-        """Give a turn to the first one who still waits."""
+        """Give a turn to the first waiter that was not cancelled."""
         waiting = self._waiting
         while waiting:
             turn = waiting.popleft()

@@ -135,6 +135,7 @@ def _has_one_type(row_class: type[Any]) -> bool:
     return row_class.__dictoffset__ == 0 or has_object_definition(row_class)
 
 
-def _not_awaitable(answer: Any) -> Any:
-    bail_out_of_awaitables([answer])
-    return answer
+def _not_awaitable(value: Any) -> Any:
+    """Return `value`. Raises BailOut if it is awaitable."""
+    bail_out_of_awaitables([value])
+    return value

@@ -93,11 +93,11 @@ RULES: tuple[type[ASTValidationRule], ...] = (
 
 Container: TypeAlias = Node | tuple[Node, ...]
 Child: TypeAlias = tuple[Node, Container, tuple[str | int, ...]]
-"""A node, what contains it (a node, or a tuple of nodes), and the keys that lead to it from the
-node around it."""
+"""A node, what contains it (a node, or a tuple of nodes), and the keys that lead to it from its
+parent node."""
 
 _Methods: TypeAlias = tuple[int, Callable[..., Any] | None, Callable[..., Any] | None]
-"""The place of a rule, and its methods that enter and leave a kind of node."""
+"""The index of a rule, and its methods that enter and leave a kind of node."""
 
 _TOO_MUCH_WORK = (
     "The document repeats fields or fragments too often to be validated. Request less at once."
@@ -114,11 +114,11 @@ def validation(
     """
     errors: list[GraphQLError] = []
 
-    def are_too_long() -> bool:
+    def are_messages_too_long() -> bool:
         return sum(len(error.message) for error in errors) > settings.max_error_characters
 
     def on_error(error: GraphQLError) -> None:
-        if len(errors) >= settings.max_errors or are_too_long():
+        if len(errors) >= settings.max_errors or are_messages_too_long():
             raise ValidationAbortedError(_TOO_MANY_ERRORS)
         errors.append(error)
 
@@ -129,7 +129,7 @@ def validation(
     try:
         yield from _Walk(visitor).visit(document)
     except ValidationAbortedError as aborted:
-        if len(errors) < settings.max_errors and not are_too_long():
+        if len(errors) < settings.max_errors and not are_messages_too_long():
             raise _too_much_work() from None
         errors.append(aborted.with_traceback(None))
     except RecursionError:
@@ -137,7 +137,7 @@ def validation(
     except Exception as error:  # raised by a custom scalar for a literal
         errors = [locate_error(error)]
     finally:
-        # Cycles of a visitor and its methods, which would wait for the garbage collector.
+        # Breaks the reference cycles of a visitor and its methods.
         rules.enter_leave_map.clear()
         visitor.enter_leave_map.clear()
     if errors:
@@ -168,11 +168,11 @@ def _visitors(
 
 
 class _Context(ValidationContext):
-    """graphql-core's context, which halves the time of a validation.
+    """Replaces graphql-core's context, with which validation takes twice as long.
 
-    Its maps compare nodes by identity: the hash of an operation is that of its whole tree, and was
-    computed for each look-up. Variables are looked for where the text has dollar signs. And its
-    visitors leave no cycles.
+    Its maps compare nodes by identity: graphql-core hashes the whole tree of an operation at each
+    look-up. It looks for variables only where the text has dollar signs, and its visitors leave no
+    reference cycles.
     """
 
     def __init__(
@@ -194,12 +194,12 @@ class _Context(ValidationContext):
         usages = self._variable_usages.get(node)
         if usages is None:
             fragment = node if isinstance(node, FragmentDefinitionNode) else None
-            found = _VariableUsages(self._type_info, fragment, self._dollars)
-            visitor = TypeInfoVisitor(self._type_info, found)
+            collector = _VariableUsages(self._type_info, fragment, self._dollars)
+            visitor = TypeInfoVisitor(self._type_info, collector)
             visit(node, visitor)
-            found.enter_leave_map.clear()
+            collector.enter_leave_map.clear()
             visitor.enter_leave_map.clear()
-            usages = self._variable_usages[node] = found.usages
+            usages = self._variable_usages[node] = collector.usages
         return usages
 
 
@@ -241,45 +241,47 @@ class _Rules(ParallelVisitor):
         return found
 
     def _methods(self, kind: str) -> Iterator[_Methods]:
-        for place, rule in enumerate(self.visitors):
+        for index, rule in enumerate(self.visitors):
             rule_class: Any = type(rule)  # mypy takes the hash of its instances for its own
-            enter, leave = _names(rule_class, kind)
+            enter, leave = _method_names(rule_class, kind)
             if enter or leave:
                 yield (
-                    place,
+                    index,
                     getattr(rule, enter) if enter else None,
                     getattr(rule, leave) if leave else None,
                 )
 
 
 @cache
-def _names(rule: type[Visitor], kind: str) -> tuple[str | None, str | None]:
+def _method_names(rule: type[Visitor], kind: str) -> tuple[str | None, str | None]:
     """The methods of a class of rules that handle a kind of node."""
     enter = [name for name in (f"enter_{kind}", "enter") if hasattr(rule, name)]
     leave = [name for name in (f"leave_{kind}", "leave") if hasattr(rule, name)]
     return next(iter(enter), None), next(iter(leave), None)
 
 
-def _enter(methods: Sequence[_Methods], skipping: list[Any], node: Node, *around: Any) -> None:
-    """Enter a node. A rule that returns SKIP ignores what is inside it, after BREAK all others."""
-    for place, enter, _ in methods:
-        if enter is not None and skipping[place] is None:
-            result = enter(node, *around)
+def _enter(methods: Sequence[_Methods], skipping: list[Any], node: Node, *context: Any) -> None:
+    """Call the methods that enter a node. A rule that returns SKIP ignores everything inside the
+    node; a rule that returns BREAK ignores all further nodes."""
+    for index, enter, _ in methods:
+        if enter is not None and skipping[index] is None:
+            result = enter(node, *context)
             if result is SKIP or result is False:
-                skipping[place] = node
+                skipping[index] = node
             elif result is BREAK or result is True:
-                skipping[place] = BREAK
+                skipping[index] = BREAK
 
 
-def _leave(methods: Sequence[_Methods], skipping: list[Any], node: Node, *around: Any) -> None:
-    """Leave a node, with the rules that do not ignore it. A rule that skipped it goes on."""
-    for place, _, leave in methods:
-        if skipping[place] is node:
-            skipping[place] = None
+def _leave(methods: Sequence[_Methods], skipping: list[Any], node: Node, *context: Any) -> None:
+    """Call the methods that leave a node, except those of rules that ignore it. A rule that skipped
+    the node handles the nodes after it again."""
+    for index, _, leave in methods:
+        if skipping[index] is node:
+            skipping[index] = None
         elif (
-            leave is not None and skipping[place] is None and leave(node, *around) in (BREAK, True)
+            leave is not None and skipping[index] is None and leave(node, *context) in (BREAK, True)
         ):
-            skipping[place] = BREAK
+            skipping[index] = BREAK
 
 
 class _Walk:

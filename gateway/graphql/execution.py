@@ -98,7 +98,9 @@ class EngineExecutor:
         if operation is not None:
             return operation
         parsed = self._engine.parsed(request.query)
-        if parsed is not None and parsed.is_weighed(request.operation_name, request.variables):
+        if parsed is not None and parsed.is_cost_compiled(
+            request.operation_name, request.variables
+        ):
             self._require_affordable(parsed, request, context)
         await self._charge_document(request, context)
         try:
