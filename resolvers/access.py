@@ -50,14 +50,13 @@ def is_plain(scope: Scope, owners: Sequence[UserId], facts: AccessFacts) -> bool
     """
     if facts.blocks or not facts.are_open or scope.sees_everything:
         return False
-    # An anonymous viewer is compared with no owner.
     return scope.viewer is None or scope.viewer not in owners
 
 
 async def accesses_of(
     scope: Scope, kind: AnyList, owners: Sequence[UserId], facts: AccessFacts
 ) -> Sequence[Access]:
-    """The viewer's access to that list of each owner. `facts` are those of the owners."""
+    """The viewer's access to the list of this kind of each owner. `facts`: the owners' facts."""
     is_open = facts.are_open and not facts.blocks
     if is_open or scope.sees_everything or isinstance(kind, OwnListKind):
         return [Access.VISIBLE] * len(owners)
@@ -74,7 +73,7 @@ async def accesses_of(
 
 
 def shows_whispers(scope: Scope, kind: ListKind, owner: UserId) -> bool:
-    """Whether the viewer may see the whispers in that list of the owner."""
+    """Whether the viewer may see the whispers in the owner's list of this kind."""
     if scope.sees_everything:
         return True
     is_hidden = kind is ListKind.FOLLOWERS and scope.policy.whispers_hidden
@@ -93,15 +92,17 @@ def stored_kind(scope: Scope, kind: AnyList, owner: UserId, counts: Counts) -> A
 
 
 async def load_totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
-    """The length of each list, also for a viewer with blocks between them and its users."""
+    """The length of each list, including users with a block between them and the viewer."""
     await load_access_facts(scope, owners)
     found = loaded_totals(scope, kind, owners)
     return found if isinstance(found, list) else await found
 
 
 async def load_stored_totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
-    """The length of each list by its counts, for what is not shown: they need not agree with the
-    lists that the response shows."""
+    """The stored count of each list, which may differ from a list in the response.
+
+    For values that are not shown, such as ranks.
+    """
     loaded = scope.profiles.request(deciding_users(scope, owners))
     if loaded is not None:
         await loaded
@@ -139,7 +140,7 @@ async def _counts_as_listed(
         if length is None or count is None:
             return count
         if has_blocks and owner != scope.viewer:
-            return max(length, count)  # blocks leave out entries, but none of the viewer's own
+            return max(length, count)  # a list of another user leaves out users with blocks
         return length
 
     return list(map(agreed, owners, found))
@@ -161,14 +162,14 @@ def plain_totals(scope: Scope, kind: AnyList, facts: AccessFacts) -> Totals:
     """The totals of the owners' lists where nothing is hidden from the viewer but absent users."""
     counts = facts.counts
     if any(map(_ABSENT_OF, counts)):
-        counts = _shown(scope, counts)
+        counts = _without_absent(scope, counts)
     return list(map(LISTS[kind].total, counts))
 
 
 async def count_unavailable(scope: Scope, viewer: UserId, kinds: Iterable[AnyList]) -> list[int]:
     """How many entries each of the viewer's own lists leaves out because their accounts are absent.
 
-    No other entries are left out of one's own lists.
+    The viewer's own lists leave out no other entries.
     """
     (counts,) = (await load_access_facts(scope, [viewer])).counts
     totals = [LISTS[stored_kind(scope, kind, viewer, counts)].total for kind in kinds]
@@ -183,12 +184,14 @@ async def _visible_counts(
         LISTS[stored_kind(scope, kind, owner, counts)].total(counts)
         if seen is Access.VISIBLE
         else None
-        for owner, seen, counts in zip(owners, accesses, _shown(scope, facts.counts), strict=True)
+        for owner, seen, counts in zip(
+            owners, accesses, _without_absent(scope, facts.counts), strict=True
+        )
     ]
 
 
-def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
-    """The counts without absent users, unless the viewer may see these."""
+def _without_absent(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
+    """The counts without absent users, unless the viewer may see absent users."""
     return counts if scope.sees_everything else [count.without_absent for count in counts]
 
 

@@ -46,12 +46,12 @@ class Part(NamedTuple):
     entries: Sequence[Entry]
 
 
-class _ByOther(Protocol):
+class _HasOther(Protocol):
     @property
     def other(self) -> UserId: ...
 
 
-E = TypeVar("E", bound=_ByOther)
+E = TypeVar("E", bound=_HasOther)
 
 RANGE = 500
 """The entries that are read at once. Making and filtering them takes 2 to 4 ms, for which the event
@@ -86,8 +86,8 @@ async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None
     yield Part("groups", await stored.groups(user))
     async for members in _ranges(stored.group_members, user):
         yield Part("groupMembers", [entry for entry in members if entry.other not in absent])
-    async for ranks in _ranges(stored.affinities, user):
-        yield Part("affinities", ranks)
+    async for affinities in _ranges(stored.affinities, user):
+        yield Part("affinities", affinities)
     after = 0
     found: Sequence[ReceiptEntry] = ()
     while after == 0 or len(found) == RANGE:
@@ -101,7 +101,7 @@ async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None
 async def _ranges(
     read: Callable[[UserId, UserId, int], Awaitable[Sequence[E]]], user: UserId
 ) -> AsyncGenerator[Sequence[E], None]:
-    """All entries of a section that is ordered by the other users' ids."""
+    """All entries of a section that is ordered by the other users' ids, in ranges."""
     found = await read(user, UserId(0), RANGE)
     yield found
     while len(found) == RANGE:
@@ -110,7 +110,7 @@ async def _ranges(
 
 
 async def _incoming(subject: Scope, kind: Kind) -> AsyncGenerator[Sequence[IncomingEntry], None]:
-    """All edges of one kind to the subject, newest first."""
+    """All edges of one kind to the subject, newest first, in ranges."""
     stores, user = subject.stores, subject.must_have_viewer()
     position: Position | None = NEWEST
     while position is not None:
@@ -133,15 +133,17 @@ def _incoming_kinds(subject: Scope) -> list[Kind]:
     return [
         kind
         for kind in Kind
-        if kind and _seen(subject, NO_EDGE, _edge(kind), is_absent=False).reverse_kind is kind
+        if kind
+        and _relation_seen(subject, NO_EDGE, _edge_of_kind(kind), is_absent=False).reverse_kind
+        is kind
     ]
 
 
-def _edge(kind: Kind) -> Edge:
+def _edge_of_kind(kind: Kind) -> Edge:
     return Edge(kind, Flags.PLAIN, Millis(1), Version(1))
 
 
-def _seen(subject: Scope, edge: Edge, reverse: Edge, *, is_absent: bool) -> Relation:
+def _relation_seen(subject: Scope, edge: Edge, reverse: Edge, *, is_absent: bool) -> Relation:
     """The relation of the subject to another user, as far as the subject may see it."""
     other = UserId(0)
     absent = {other} if is_absent else NOBODY
@@ -151,7 +153,7 @@ def _seen(subject: Scope, edge: Edge, reverse: Edge, *, is_absent: bool) -> Rela
 def _seen_outgoing(subject: Scope, entry: OutgoingEntry, is_absent: bool) -> OutgoingEntry | None:
     """An edge of the subject's as the subject may see it; None: not at all."""
     edge = entry.edge
-    seen = _seen(subject, edge, NO_EDGE, is_absent=is_absent)
+    seen = _relation_seen(subject, edge, NO_EDGE, is_absent=is_absent)
     if seen.kind is edge.kind and seen.flags == edge.flags:
         return entry
     if not seen.kinds:
@@ -165,7 +167,7 @@ def _seen_receipt(subject: Scope, entry: ReceiptEntry, is_absent: bool) -> Recei
     undo = entry.undo
     if undo is None:
         return entry
-    seen = _seen(subject, undo.edge, undo.reverse, is_absent=is_absent)
+    seen = _relation_seen(subject, undo.edge, undo.reverse, is_absent=is_absent)
     shown = replace(
         undo,
         edge=Edge(seen.kind, seen.flags, seen.since, Version(0)),

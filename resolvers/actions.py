@@ -68,7 +68,7 @@ class Action:
 
 
 def conditions(if_version: str | None) -> tuple[str, ...]:
-    """The part of a request's digest that is about the condition of its action."""
+    """What the condition of an action adds to the digest of its request."""
     return () if if_version is None else (if_version,)
 
 
@@ -90,9 +90,11 @@ def follow(
         message=message,
         mutual=mutual,
     )
-    # Without a value that an input lacks, its digest is the same in all releases.
-    added = ("notify",) if notify else ()
-    return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, close_follow, message, *added))
+    # An omitted argument is not in the digest, as in releases that do not have the argument.
+    new_arguments = ("notify",) if notify else ()
+    return Action(
+        "follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, close_follow, message, *new_arguments)
+    )
 
 
 def unfollow(policy: Policy) -> Action:
@@ -106,8 +108,8 @@ def update_follow(
 ) -> Action:
     """Make a follow public or a whisper, close or not, with notifications or not."""
     rule = rules.update_follow(kind, close_follow, notify)
-    added = () if notify is None else (notify,)
-    return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow, *added))
+    new_arguments = () if notify is None else (notify,)
+    return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow, *new_arguments))
 
 
 def remove_follower(policy: Policy) -> Action:

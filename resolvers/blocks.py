@@ -19,32 +19,32 @@ CACHED_MAX = 1_000
 of them."""
 
 FOLLOWERS_CACHED_MAX = 5_000
-"""The same for followers. The cache does not hold the reverse edges of a user with more."""
+"""The same for followers: the cache does not hold the reverse edges of a user with more."""
 
 
 async def kinds_of_blocks(scope: Scope, viewer: Counts, users: Sequence[UserId]) -> Sequence[int]:
-    """The kinds of the viewer's relation to each user, exact as far as they are blocks.
+    """The kinds of the viewer's relation to each user. Only blocks are sure to be included.
 
     `viewer`: the viewer's counts.
     """
-    if is_cached(viewer):
+    if are_blocks_cached(viewer):
         return [relation.kinds for relation in await scope.viewer_relations.get_many(users)]
     if scope.viewer_blocks is None:
         scope.viewer_blocks = ColumnLoader(
-            partial(_read, scope.stores.reads.blocks, scope.must_have_viewer(), viewer)
+            partial(_read_blocks, scope.stores.reads.blocks, scope.must_have_viewer(), viewer)
         )
     return await scope.viewer_blocks.get_many(users)
 
 
-def is_cached(viewer: Counts) -> bool:
-    """Whether the cached relations of a viewer with these counts answer for blocks."""
+def are_blocks_cached(viewer: Counts) -> bool:
+    """Whether the blocks of a viewer with these counts are read from the cached relations."""
     return (
         viewer.blocks + viewer.blocked <= CACHED_MAX
         and viewer.followers + viewer.whispered <= FOLLOWERS_CACHED_MAX
     )
 
 
-async def _read(
+async def _read_blocks(
     blocks: Blocks, viewer: UserId, counts: Counts, users: Sequence[UserId]
 ) -> Mapping[UserId, int]:
     blocking = users if counts.blocks else ()

@@ -37,8 +37,8 @@ def key_of(scope: Scope, argument: str, text: str) -> BulkKey:
 
 
 class Upload:
-    """Collects the lines of an operation, and starts it. Use it as a context: lines that no
-    operation uses are deleted at its end."""
+    """Collects the lines of an operation, and starts it. Use it as a context: at its end,
+    it deletes lines that no operation uses."""
 
     def __init__(self, scope: Scope, key: BulkKey, options: BulkOptions) -> None:
         self._store: BulkOperations = scope.stores.writes.bulk
@@ -81,7 +81,7 @@ class Upload:
         """Start the operation. Returns it, and whether it is new.
 
         Raises:
-            BadInput: there are no lines, or the id was used with others.
+            BadInput: there are no lines, or the id was used for other lines.
         """
         if not self._count:
             raise BadInput("changes", "must have at least 1 line.")
@@ -159,8 +159,8 @@ async def apply(
     changes: Mapping[int, Parsed],
 ) -> dict[int, Result | None]:
     """Apply the changes of a slice by the numbers of their lines, each once. Those of the same two
-    users are applied in order, others in parallel. Returns the results; None: it failed, and the
-    log says why.
+    users are applied in order, others in parallel. Returns the result of each line; None: its
+    change failed, and the error is in the log.
 
     Raises:
         Unavailable: a server cannot be reached. Apply the slice again, as a repeated one.

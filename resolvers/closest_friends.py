@@ -18,55 +18,60 @@ from resolvers.pages import pages_of
 from resolvers.scope import Scope
 
 ORDERED_MAX = 5_000
-"""The number of cached friends. Older friendships follow these, ordered by date."""
+"""The number of friends who are ordered by rank: as many as are cached. Older friendships follow,
+ordered by date."""
 
 
 async def closest_friends(scope: Scope, window: Window) -> Page:
     """A window of the viewer's friends, closest first, and newest first at the same rank.
 
-    A cursor holds a date and an id. Its place is looked up on each read, even if the user is no
-    longer a friend.
+    A cursor holds a date and an id. Each read finds its place in the current order, even if the
+    user is no longer a friend.
 
     Raises:
         Unauthenticated: the request has no viewer.
     """
     viewer = scope.must_have_viewer()
     head, ranks = await asyncio.gather(
-        _friends(scope, Window(ORDERED_MAX)), scope.stores.own_data.affinities.closest(viewer)
+        _friends_page(scope, Window(ORDERED_MAX)), scope.stores.own_data.affinities.closest(viewer)
     )
     oldest = head.entries[-1] if head.more else OLDEST
 
-    def place(entry: Position) -> tuple[bool, float, Position]:
+    def sort_key(entry: Position) -> tuple[bool, float, Position]:
         _, user = entry
         ordered = entry >= oldest
         return ordered, ranks.get(user, NEVER) if ordered else NEVER, entry
 
-    inside = sorted(head.entries, key=place, reverse=True)
+    inside = sorted(head.entries, key=sort_key, reverse=True)
     if window.has_after:
-        inside = [entry for entry in inside if place(entry) < place(window.after)]
+        inside = [entry for entry in inside if sort_key(entry) < sort_key(window.after)]
     if window.has_before:
-        inside = [entry for entry in inside if place(entry) > place(window.before)]
+        inside = [entry for entry in inside if sort_key(entry) > sort_key(window.before)]
     ends_before = not head.more or window.before >= oldest
     older = None if ends_before else window._replace(after=min(oldest, window.after))
-    joined = _last if window.backward else _first
-    return await joined(scope, inside, older, window.size)
+    cut = _last_entries if window.backward else _first_entries
+    return await cut(scope, inside, older, window.size)
 
 
-async def _first(scope: Scope, inside: list[Position], older: Window | None, size: int) -> Page:
+async def _first_entries(
+    scope: Scope, inside: list[Position], older: Window | None, size: int
+) -> Page:
     kept = inside[:size]
     if older is None or len(inside) > size:
         return Page(tuple(kept), len(inside) > size)
-    rest = await _friends(scope, older._replace(size=size - len(kept)))
+    rest = await _friends_page(scope, older._replace(size=size - len(kept)))
     return Page((*kept, *rest.entries), rest.more)
 
 
-async def _last(scope: Scope, inside: list[Position], older: Window | None, size: int) -> Page:
-    rest = EMPTY_PAGE if older is None else await _friends(scope, older)
+async def _last_entries(
+    scope: Scope, inside: list[Position], older: Window | None, size: int
+) -> Page:
+    rest = EMPTY_PAGE if older is None else await _friends_page(scope, older)
     room = size - len(rest.entries)
     kept = inside[max(len(inside) - room, 0) :]
     return Page((*kept, *rest.entries), rest.more or len(inside) > room)
 
 
-async def _friends(scope: Scope, window: Window) -> Page:
+async def _friends_page(scope: Scope, window: Window) -> Page:
     opened = await pages_of(scope, ListKind.FRIENDS, [scope.must_have_viewer()], window)
     return opened.pages[0]

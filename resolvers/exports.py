@@ -18,7 +18,7 @@ CHANGES = 100
 """The number of changes of each group of lanes that are read at once."""
 
 IDLE_S = 15.0
-"""How long a stream of changes is silent: proxies close silent connections."""
+"""The longest silence of a stream of changes: proxies close silent connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,10 @@ async def end_of_changes(scope: Scope) -> str:
 
 
 async def changes(
-    scope: Scope, after: str | None, *, follow: bool
+    scope: Scope, after: str | None, *, waits_for_more: bool
 ) -> AsyncGenerator[ChangeBatch, None]:
-    """All changes of the space after a cursor, or from now on; forever, or up to now.
+    """All changes of the space after a cursor, or from now on. With `waits_for_more`, the stream
+    does not end at the newest change.
 
     The first batch may be empty. While nothing changes, an empty one follows every `IDLE_S`.
 
@@ -91,7 +92,7 @@ async def changes(
         await subscription.wait_for_change()
         batch = await feed.after(await feed.end() if after is None else after, CHANGES)
         yield batch
-        while batch.more or follow:
+        while batch.more or waits_for_more:
             is_idle = not batch.more and not await subscription.wait_for_change(IDLE_S)
             batch = await when_available(partial(feed.after, batch.cursor, CHANGES))
             if batch.changes or batch.bulk_ends or is_idle:

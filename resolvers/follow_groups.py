@@ -63,7 +63,7 @@ async def viewers_groups(scope: Scope) -> Sequence[FollowGroup]:
 async def member_counts(scope: Scope, groups: Sequence[FollowGroup]) -> list[int]:
     """The number of members of each of the viewer's groups: one statement."""
     ids = [group.id for group in groups]
-    found = await _counted(scope, ids)
+    found = await _count_members(scope, ids)
     return [found[group] for group in ids]
 
 
@@ -81,11 +81,11 @@ async def members(scope: Scope, window: Window, chosen: GroupFilter) -> VisibleP
 
 
 async def member_total(scope: Scope, chosen: GroupFilter) -> int:
-    """How many members of one of their groups the viewer can page through."""
-    return (await _counted(scope, [chosen.group]))[chosen.group]
+    """How many members of this group the viewer can page through."""
+    return (await _count_members(scope, [chosen.group]))[chosen.group]
 
 
-async def _counted(scope: Scope, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
+async def _count_members(scope: Scope, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
     """Count the members of the viewer's groups, and charge those of large groups."""
     found = await scope.stores.own_data.follow_groups.counts(scope.must_have_viewer(), groups)
     more = sum([max(0, members - MEMBERS_INCLUDED) for members in found.values()])
@@ -120,7 +120,7 @@ async def groups_of(
 async def change_groups(
     scope: Scope, name: str, change: GroupChange, idempotency_key: str | None = None
 ) -> Result:
-    """Change the viewer's groups. `name` is the mutation's.
+    """Change the viewer's groups. `name`: the name of the mutation.
 
     With a key that was used before, it returns the first outcome.
 
@@ -144,18 +144,18 @@ async def _change(
     )
     groups = await viewers_groups(scope)
     if isinstance(saved, Receipt):
-        return Result(saved.outcome, groups, _group(groups, change, None, request))
+        return Result(saved.outcome, groups, _changed_group(groups, change, None, request))
     return Result(
         saved.outcome,
         groups,
-        _group(groups, change, saved.created, request),
+        _changed_group(groups, change, saved.created, request),
         saved.not_followed,
         limit=saved.limit,
         retry_at=saved.retry_at,
     )
 
 
-def _group(
+def _changed_group(
     groups: Sequence[FollowGroup],
     change: GroupChange,
     created: GroupId | None,

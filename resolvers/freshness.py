@@ -14,7 +14,8 @@ from resolvers.scope import Scope, WatermarkReading
 from storage.ports.reader import Consistency
 
 _UNCACHED_US = (ACCOUNTS_CACHED_S + 15) * 1_000_000
-"""A reader that began before the change may fill a cache some seconds after it."""
+"""How long caches can lack a change of an account: their time to live, and some seconds, because a
+reader that began before the change may fill a cache after it."""
 
 
 class Freshness(NamedTuple):

@@ -91,8 +91,9 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
     async def load_with(self, keys: Sequence[K], read: Awaitable[tuple[T, Mapping[K, V]]]) -> T:
         """Await `read`, keep the values that it returns for these keys, and return its result.
 
-        It saves the batch where one read can fetch both. Batches wait for its keys; if it fails,
-        they read the keys themselves. It has no time limit: the request that awaits it has one.
+        It saves a batch where `read` fetches these values together with its result. Batches wait
+        for these keys; if `read` fails, they read the keys themselves. There is no time limit: the
+        request that awaits this has one.
         """
         self._batches.observe(len(keys))
         waiters: list[asyncio.Future[None]] = []

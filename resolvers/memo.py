@@ -14,12 +14,12 @@ class Memo(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-        self._found: tuple[T] | None = None
+        self._lock = asyncio.Lock()
+        self._value: tuple[T] | None = None
 
     async def get(self, compute: Callable[[], Awaitable[T]]) -> T:
         """The value, computed by `compute` if it is not known yet."""
-        async with self._turn:
-            if self._found is None:
-                self._found = (await compute(),)
-            return self._found[0]
+        async with self._lock:
+            if self._value is None:
+                self._value = (await compute(),)
+            return self._value[0]

@@ -7,7 +7,7 @@ from graph.page import Window
 from graph.receipt import Receipt
 from resolvers.audit import audited
 from resolvers.idempotency import request_of, run_idempotently
-from resolvers.overlap import Filter, filtered_followers
+from resolvers.overlap import FollowerFilter, filtered_followers
 from resolvers.pages import pages_of
 from resolvers.result import Result
 from resolvers.scope import Scope
@@ -19,14 +19,14 @@ COUNTED_MAX = 1_000
 
 
 async def seen_by(scope: Scope, user: UserId) -> Millis:
-    """Up to which moment a user has seen their followers. One statement."""
+    """The moment up to which a user has seen their followers. Takes one statement."""
     return (await scope.stores.own_data.seen_followers.get_many([user]))[user]
 
 
 async def count_new_followers(scope: Scope, viewer: UserId) -> int:
     """How many followers the viewer has not seen, of those that the viewer's list shows. At most
     `COUNTED_MAX`."""
-    unseen = Filter(since=Millis(await seen_by(scope, viewer) + 1))
+    unseen = FollowerFilter(since=Millis(await seen_by(scope, viewer) + 1))
     found = await filtered_followers(scope, [viewer], Window(COUNTED_MAX), unseen)
     return len(found.pages[0].entries)
 
@@ -54,7 +54,7 @@ async def _mark(
     scope: Scope, viewer: UserId, until: Millis | None, idempotency_key: str | None
 ) -> Result:
     request = request_of(viewer, idempotency_key, MARK_FOLLOWERS_SEEN, until)
-    scope.reread_fresh()  # a copy in this process may lack what another gateway has shown
+    scope.reread_fresh()  # the local cache may lack what another gateway has shown
     # A follow that is on its way to the list has an earlier date than now. It must stay new, so
     # nothing is marked beyond the newest entry.
     newest = await _newest_follow(scope, viewer)

@@ -49,7 +49,7 @@ COUNTED_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class FollowerFilter:
     """A filter of a user's followers."""
 
     viewer_follows: bool | None = None
@@ -96,29 +96,31 @@ async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overla
 
 async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId) -> list[Overlap]:
     """The users whom both each owner and `other` follow. Whispers count only for their owners."""
-    (theirs,) = await _accesses(scope, ListKind.FOLLOWING, [other])
-    if theirs is not Access.VISIBLE:
-        return [Overlap(theirs, ())] * len(owners)
+    (other_access,) = await _accesses(scope, ListKind.FOLLOWING, [other])
+    if other_access is not Access.VISIBLE:
+        return [Overlap(other_access, ())] * len(owners)
     overlaps = await _overlaps(scope, ListKind.FOLLOWING, owners, other)
     if scope.viewer is None or other == scope.viewer:
         return overlaps
-    return await asyncio.gather(*(_unblocked(scope, overlap) for overlap in overlaps))
+    return await asyncio.gather(*(_without_blocked(scope, overlap) for overlap in overlaps))
 
 
 async def filtered_followers(
-    scope: Scope, owners: Sequence[UserId], window: Window, chosen: Filter
+    scope: Scope, owners: Sequence[UserId], window: Window, chosen: FollowerFilter
 ) -> VisiblePages:
     """A window of each owner's followers that match the filter."""
     narrow = chosen.narrowed(window)
     if chosen.viewer_follows:
         return await pages_of_overlaps(await known_followers(scope, owners), narrow)
-    unfollowed = chosen.viewer_follows is False and scope.viewer is not None
-    found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow, only_not_followed=unfollowed)
-    return found._replace(totals=[None] * len(owners))  # these count the unfiltered lists
+    only_not_followed = chosen.viewer_follows is False and scope.viewer is not None
+    found = await pages_of(
+        scope, ListKind.FOLLOWERS, owners, narrow, only_not_followed=only_not_followed
+    )
+    return found._replace(totals=[None] * len(owners))  # the totals of the unfiltered lists
 
 
 async def filtered_totals(
-    scope: Scope, owners: Sequence[UserId], chosen: Filter
+    scope: Scope, owners: Sequence[UserId], chosen: FollowerFilter
 ) -> list[int | None]:
     """How many entries the viewer can page through. With a date, at most `COUNTED_MAX`."""
     if chosen.viewer_follows is False and chosen.since is None:
@@ -131,8 +133,8 @@ async def filtered_totals(
         ]
     totals: list[int | None] = []
     for first in range(0, len(owners), COUNTED_AT_ONCE):
-        some = owners[first : first + COUNTED_AT_ONCE]
-        found = await filtered_followers(scope, some, Window(COUNTED_MAX), chosen)
+        part = owners[first : first + COUNTED_AT_ONCE]
+        found = await filtered_followers(scope, part, Window(COUNTED_MAX), chosen)
         counted = [max(0, len(page.entries) - COUNTED_INCLUDED) for page in found.pages]
         scope.debit(ceil(sum(counted) * COUNTED_COST))
         totals += [
@@ -149,15 +151,15 @@ async def _overlaps(
     accesses = await _accesses(scope, kind, owners)
     absent = await scope.absent()
     entries: dict[UserId, Sequence[Position]] = {}
-    for listed in (False, True):
+    for with_whispers in (False, True):
         group = [
             owner
             for owner, access in zip(owners, accesses, strict=True)
-            if access is Access.VISIBLE and shows_whispers(scope, kind, owner) is listed
+            if access is Access.VISIBLE and shows_whispers(scope, kind, owner) is with_whispers
         ]
         if group:
             await _charge_lookups(scope, kind, group, other)
-            whispers = Whispers(listed, shows_whispers(scope, ListKind.FOLLOWING, other))
+            whispers = Whispers(with_whispers, shows_whispers(scope, ListKind.FOLLOWING, other))
             entries |= await scope.stores.reads.overlaps.followed_by(kind, group, other, whispers)
     return [
         Overlap(access, present_only(entries.get(owner, ()), absent))
@@ -188,7 +190,7 @@ async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> S
     return await accesses_of(scope, kind, owners, await load_access_facts(scope, owners))
 
 
-async def _unblocked(scope: Scope, overlap: Overlap) -> Overlap:
+async def _without_blocked(scope: Scope, overlap: Overlap) -> Overlap:
     """The overlap without users with a block between them and the viewer."""
     facts = await load_access_facts(scope, ())
     if not facts.blocks:

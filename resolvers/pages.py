@@ -129,7 +129,7 @@ async def _visible_pages(
     # 4. Cut the extra entry off.
     shown = list(map(pages.get, owners, repeat(EMPTY_PAGE)))
     if absent:
-        shown = [_cut(page, window) for page in shown]
+        shown = [_without_extra(page, window) for page in shown]
     totals = plain_totals(scope, kind, facts) if plain else [None] * count
     return VisiblePages(accesses, shown, totals)
 
@@ -144,11 +144,13 @@ def _fetch(
     """Read stored pages, before anything is hidden from the viewer, and, for public lists, the
     profiles of `users`."""
     if isinstance(kind, OwnListKind):
-        return _stored(scope, kind, owners, window)
+        return _read_stored(scope, kind, owners, window)
     profiles = scope.profiles
     if profiles.may_load_with(users):
         return profiles.load_with(users, scope.profiled_pages(kind, owners, window, users))
-    return _await_pages_and_profiles(_stored(scope, kind, owners, window), profiles.request(users))
+    return _await_pages_and_profiles(
+        _read_stored(scope, kind, owners, window), profiles.request(users)
+    )
 
 
 async def _await_pages_and_profiles(
@@ -220,20 +222,20 @@ async def _filtered(
         if entry_filter.stored is not kind or pages[owner].more:
             again.setdefault(entry_filter.stored, []).append(owner)
     found = await asyncio.gather(
-        *(_stored(scope, stored, some, wide) for stored, some in again.items())
+        *(_read_stored(scope, stored, users, wide) for stored, users in again.items())
     )
     read = {owner: page for pages in (pages, *found) for owner, page in pages.items()}
     chunks_max = max(CHUNKS_MIN, CHUNKS_MAX // max(1, len(hiding)))
     kept = await asyncio.gather(
         *(
-            _kept(scope, owner, entry_filter, read[owner], wide, window, chunks_max)
+            _read_until_full(scope, owner, entry_filter, read[owner], wide, window, chunks_max)
             for owner, entry_filter in hiding.items()
         )
     )
     return {owner: pages[owner] for owner in filters} | dict(zip(hiding, kept, strict=True))
 
 
-async def _kept(
+async def _read_until_full(
     scope: Scope,
     owner: UserId,
     entry_filter: EntryFilter,
@@ -242,20 +244,21 @@ async def _kept(
     window: Window,
     chunks_max: int,
 ) -> Page:
-    """The window of one list without the entries that the filter leaves out."""
+    """The window of one list without the entries that the filter leaves out. Reads further pages
+    until the window is full."""
     kept: list[Position] = []
     for _ in range(chunks_max):
-        kept += await _visible(scope, entry_filter, page.entries)
+        kept += await _visible_entries(scope, entry_filter, page.entries)
         if len(kept) > window.size or not page.more:
             break
         extra = min(CHUNK, 2 * (wide.size - window.size))
-        wide = _beyond(wide._replace(size=window.size + extra), page)
-        page = (await _stored(scope, entry_filter.stored, [owner], wide))[owner]
+        wide = _window_after(wide._replace(size=window.size + extra), page)
+        page = (await _read_stored(scope, entry_filter.stored, [owner], wide))[owner]
     found = cut(kept, window)
     return Page(found.entries, found.more or page.more)
 
 
-async def _visible(
+async def _visible_entries(
     scope: Scope, entry_filter: EntryFilter, entries: Sequence[Position]
 ) -> Sequence[Position]:
     """Return the entries that the filter does not leave out, in order."""
@@ -282,17 +285,17 @@ def _is_followed_or_blocked(kinds: int) -> bool:
     return follows(kinds) or has_block(kinds)
 
 
-def _beyond(window: Window, page: Page) -> Window:
+def _window_after(window: Window, page: Page) -> Window:
     """The window after a full page."""
     if window.backward:
         return window._replace(before=page.entries[0])
     return window._replace(after=page.entries[-1])
 
 
-def _stored(
+def _read_stored(
     scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window
 ) -> Awaitable[Mapping[UserId, Page]]:
-    """Pages of a stored list, with nothing left out."""
+    """Read pages of stored lists, with nothing left out."""
     if isinstance(kind, OwnListKind):
         return scope.stores.reads.own_lists.pages(kind, owners, window)
     return scope.stores.reads.reader.read(
@@ -300,7 +303,7 @@ def _stored(
     )
 
 
-def _cut(page: Page, window: Window) -> Page:
+def _without_extra(page: Page, window: Window) -> Page:
     """The page without its extra entry, if it has one."""
     if len(page.entries) <= window.size:
         return page

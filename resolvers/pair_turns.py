@@ -15,10 +15,10 @@ class PairTurns:
     def __init__(self) -> None:
         self._pairs = 0
 
-    def is_over(self, check: Check) -> bool:
+    def needs_pause(self, check: Check) -> bool:
         """Whether a pause is due before the pairs of this check are processed. If so, the next turn
         begins with them."""
         pairs = len(check.others) + PAIRS_PER_CHECK
-        is_over = self._pairs > 0 and self._pairs + pairs > PAIRS_PER_TURN
-        self._pairs = pairs if is_over else self._pairs + pairs
-        return is_over
+        needs_pause = self._pairs > 0 and self._pairs + pairs > PAIRS_PER_TURN
+        self._pairs = pairs if needs_pause else self._pairs + pairs
+        return needs_pause

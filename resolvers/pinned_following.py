@@ -34,13 +34,13 @@ async def set_pinned_following(
             the request is safe.
     """
     viewer = scope.must_have_viewer()
-    made = _set(scope, viewer, users, idempotency_key)
+    made = _replace(scope, viewer, users, idempotency_key)
     if scope.is_service:
         return await audited(scope, SET_PINNED_FOLLOWING, viewer, made)
     return await made
 
 
-async def _set(
+async def _replace(
     scope: Scope, viewer: UserId, users: Sequence[UserId], idempotency_key: str | None
 ) -> Result:
     request = request_of(viewer, idempotency_key, SET_PINNED_FOLLOWING, *users)

@@ -37,16 +37,16 @@ class Policy:
     pairs_max: int = 500
     interactions_max: int = 500
     live_relations_max: int = 100
-    """How many relations one subscription may follow."""
+    """How many relations one subscription may watch."""
     counts_every_s: float = 1.0
     """The minimum interval between two reports of counts that change constantly."""
 
     def account(self, account: Account) -> Account:
-        """The account as it applies here: protected if all follows need mutual approval."""
+        """The account, protected if all follows need mutual approval."""
         if not self.mutual_approval or account.privacy.protected:
             return account
         return replace(account, privacy=replace(account.privacy, protected=True))
 
     def applied_to(self, state: PairState) -> PairState:
-        """The input of a rule as it applies here."""
+        """The input of a rule, with a protected target if all follows need mutual approval."""
         return replace(state, protected=True) if self.mutual_approval else state

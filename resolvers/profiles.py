@@ -56,7 +56,7 @@ class ProfileLoader(ColumnLoader[UserId, Profile]):
     def plain_totals(
         self, kind: ListKind, users: Sequence[UserId], owners: int
     ) -> list[int | None]:
-        """The length of that list of each of the first `owners` users, if the profiles were read
+        """The length of this list of the first `owners` users, if the profiles were read
         for exactly these users and nothing about them hides anything. Empty: use `access_facts`.
         """
         known = self._values

@@ -40,9 +40,11 @@ async def versions_to(
 def if_unchanged(
     scope: Scope, absent: Set[UserId], target: UserId, version: str, rule: Rule
 ) -> Rule:
-    """The same rule, if the actor's relation to `target` still has this version.
+    """A rule that applies `rule` if the actor's relation to `target` still has this version, and
+    otherwise decides CONFLICT.
 
-    The store writes only if both edges are as the rule has read them, so nothing comes between.
+    The store writes only if both edges are as the rule has read them, so the version is still the
+    current one at the write.
     """
 
     def decide(state: PairState) -> Decision:

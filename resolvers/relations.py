@@ -33,13 +33,13 @@ async def visible_between(
             visibility.own_relations(scope, await scope.absent(), checks[0].others, stored)
         ]
     else:
-        found = await visibility.visible_relations(scope, checks, await _stored(scope, checks))
+        found = await visibility.visible_relations(scope, checks, await _read_stored(scope, checks))
     if scope.shown_pages is None:
         return found
     agreed: list[RelationColumn] = []
     turns = PairTurns()
     for check, column in zip(checks, found, strict=True):
-        if turns.is_over(check):
+        if turns.needs_pause(check):
             await asyncio.sleep(0)
         agreed.append(
             await as_listed(
@@ -72,7 +72,7 @@ async def viewer_relations_to(scope: Scope, users: Sequence[UserId]) -> Relation
     return await as_listed(scope, scope.viewer, users, found, prefer_others_lists=True)
 
 
-async def _stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:
+async def _read_stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:
     """The stored relations, exact for the viewer's own pairs."""
     reader, viewer, consistency = scope.stores.reads.reader, scope.viewer, scope.consistency
     if len(checks) == 1 and _is_plain(checks[0], viewer):
@@ -85,7 +85,7 @@ async def _stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]
     known: dict[UserId | None, dict[UserId, Relation]] = {}
     turns = PairTurns()
     for check, relations in zip(distinct, answers, strict=True):
-        if turns.is_over(check):
+        if turns.needs_pause(check):
             await asyncio.sleep(0)
         known[check.user] = dict(zip(check.others, relations, strict=True))
 
@@ -96,7 +96,7 @@ async def _stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]
 
     columns: list[RelationColumn] = []
     for check in checks:
-        if turns.is_over(check):
+        if turns.needs_pause(check):
             await asyncio.sleep(0)
         columns.append(column_of([relation(check.user, other) for other in check.others]))
     return columns
@@ -108,7 +108,7 @@ def _parts(checks: Sequence[Check]) -> Iterator[list[Check]]:
     part: list[Check] = []
     turns = PairTurns()
     for check in checks:
-        if turns.is_over(check):
+        if turns.needs_pause(check):
             yield part
             part = []
         part.append(check)
@@ -129,12 +129,12 @@ async def _distinct_pairs(
     distinct_pairs: dict[UserId, dict[UserId, None]] = {}
     turns = PairTurns()
     for check in checks:
-        if turns.is_over(check):
+        if turns.needs_pause(check):
             await asyncio.sleep(0)
         user, others, _ = check
         for other in others:
             if user == other:
                 continue
-            side, far = (other, user) if other == viewer else (user, other)
-            distinct_pairs.setdefault(side, {})[far] = None
+            near, far = (other, user) if other == viewer else (user, other)
+            distinct_pairs.setdefault(near, {})[far] = None
     return distinct_pairs

@@ -47,7 +47,7 @@ class Change(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Result(result.Result):
     """The result of a change, and the relation of viewer and target after it, as the viewer may see
-    it. Without a target if the viewer may not know that either.
+    it. `target` is None if the undo token is unknown.
     """
 
     target: UserId | None = None

@@ -51,7 +51,8 @@ async def set_following_limit(
 
     Raises:
         Forbidden: the request is not from a service.
-        Unavailable: PostgreSQL cannot be reached, as above.
+        Unavailable: PostgreSQL cannot be reached. The change may or may not be applied; repeating
+            it is safe.
     """
     require_service(scope, "setFollowingLimit", user)
     request = request_of(SERVICE_ACTOR, idempotency_key, "setFollowingLimit", user, limit)

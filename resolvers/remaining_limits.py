@@ -1,4 +1,5 @@
-"""Remaining limits: how many users a user may still follow and block, and how many changes make."""
+"""Remaining limits: how many users a user may still follow and block, and how many changes the
+user may still make."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -44,8 +44,9 @@ class RankedCandidates(NamedTuple):
 
     candidates: Candidates
     left_out: Set[UserId]
-    """The viewer, whom the viewer follows, and with whom the viewer has ended a relation. Those
-    among the candidates keep their places, for cursors that name them."""
+    """Users who are not suggested: the viewer, the users whom the viewer follows, and the users
+    with whom the viewer has ended a relation. They can be candidates, so that cursors can name
+    them."""
 
 
 class Scope:
@@ -68,7 +69,7 @@ class Scope:
     _all_suggestions: Memo[Sequence[UserId]] | None = None
     absences_as_of_us: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
-    0: as of the last notification of this process. None: some moments old is enough."""
+    0: as of the last notification of this process. None: they may be some moments old."""
     client: str | None = None
     """The client that got the caller's token, if the token names it. For the audit log."""
     rejected_actions: frozenset[str] = frozenset()
@@ -77,7 +78,7 @@ class Scope:
     rate_limit: Callable[[], RateLimit | None] = staticmethod(lambda: None)
     """Returns the cost of the request's operation, if it asks for it, and the caller's budget."""
     debit: Callable[[int], None] = staticmethod(lambda _: None)
-    """Charges the caller for work that was found while the operation runs, beside its static
+    """Charges the caller for work that was found while the operation runs, besides its static
     cost."""
     watermark_reading: WatermarkReading | None = None
     """The watermarks before anything was read, if the request asks for freshness."""

@@ -44,7 +44,7 @@ class ShownPages:
         self.reads_in_progress = 0
         """Reads of pages that have not ended. A reader adds 1, and at its end calls `end_read`."""
         self.friend_reads_waiting = 0
-        """Those of pages of friends that are in `wait_for_others`."""
+        """Reads of pages of friends that are in `wait_for_others`."""
         self.lengths: dict[tuple[ListKind | OwnListKind, UserId], int] = {}
         """The lengths of the lists that were read whole and whose length differs from the count."""
         self._ungrouped: list[
@@ -75,10 +75,10 @@ class ShownPages:
         if not unbounded:
             return totals
         corrected = list(totals)
-        for place, (entries, more) in enumerate(pages):
+        for index, (entries, more) in enumerate(pages):
             length = len(entries)
-            if not more and length != totals[place] and accesses[place] is Access.VISIBLE:
-                self.lengths[kind, owners[place]] = corrected[place] = length
+            if not more and length != totals[index] and accesses[index] is Access.VISIBLE:
+                self.lengths[kind, owners[index]] = corrected[index] = length
         return corrected
 
     def end_read(self) -> None:
@@ -90,7 +90,7 @@ class ShownPages:
     async def wait(self) -> None:
         """Wait until no page is being read."""
         while self.reads_in_progress:
-            await self._next()
+            await self._next_wake()
 
     async def wait_for_others(self) -> None:
         """Wait until every other read has ended or waits here too."""
@@ -98,11 +98,11 @@ class ShownPages:
         self._wake()
         try:
             while self.reads_in_progress > self.friend_reads_waiting:
-                await self._next()
+                await self._next_wake()
         finally:
             self.friend_reads_waiting -= 1
 
-    def _next(self) -> "asyncio.Future[None]":
+    def _next_wake(self) -> "asyncio.Future[None]":
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         return waiter

@@ -37,21 +37,21 @@ FOLLOWINGS_MAX = 5_000
 FOLLOWERS_MAX = 500
 """The newest followers are candidates: older ones are unlikely to be followed back."""
 EXAMINED_MAX = 300
-"""Users followed by the viewer whose numbers of follows are read: the closest ones, then the
-newest. On some networks half of them follow nobody."""
+"""How many users followed by the viewer are examined: their numbers of follows are read. The
+closest ones come first, then the newest. On some networks half of them follow nobody."""
 MIDDLES_MAX = 75
-"""Those of them whose follows are read: the first who follow anybody, as far as the viewer may
-see."""
+"""How many examined users become middles, whose follows are read: the first ones who follow
+anybody, as far as the viewer may see."""
 CIRCLE_MAX = 200
-"""Follows that are read of each of these users, the newest: 15,000 entries in all, a few
+"""The number of follows that are read of each middle, the newest: 15,000 entries in all, a few
 milliseconds of work."""
 SHARED_MAX = 20
-"""The viewer's newest follows whose followers are read, for a viewer whose follows show no follows
-of their own."""
+"""How many of the viewer's newest follows have their followers read, if there are no middles."""
 SHARING_MAX = 50
-"""Followers that are read of each of these, the newest."""
+"""The number of followers that are read of each of these follows, the newest."""
 PEERS_MAX = 50
-"""Those of them whose follows are read: the ones who follow most of the same users."""
+"""How many of these followers have their follows read: those who follow most of the same users as
+the viewer."""
 ENDED_MAX = 1_000
 """Users with whom the viewer has ended a relation, the latest: they are not suggested."""
 ENDED_FOR_MS = 90 * DAY_MS
@@ -86,8 +86,8 @@ async def suggested(scope: Scope, window: Window) -> SuggestionPage:
     viewer = scope.must_have_viewer()
     ranked = await _ranked(scope)
     order = ranked.candidates.best_first
-    start = _place("after", window.after.id, order) + 1 if window.has_after else 0
-    end = _place("before", window.before.id, order) if window.has_before else len(order)
+    start = _index_of("after", window.after.id, order) + 1 if window.has_after else 0
+    end = _index_of("before", window.before.id, order) if window.has_before else len(order)
     inside = order[start:end]
     ordered = reversed(inside) if window.backward else iter(inside)
     if (end if window.backward else start + window.size + 1) > SUGGESTED_MAX:
@@ -133,8 +133,8 @@ async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
     now = Millis(int(time() * 1000))
     stores = scope.stores
     followings, followers, ranks, ended = await asyncio.gather(
-        _own(scope, viewer, ListKind.FOLLOWING, FOLLOWINGS_MAX),
-        _own(scope, viewer, ListKind.FOLLOWERS, FOLLOWERS_MAX),
+        _own_entries(scope, viewer, ListKind.FOLLOWING, FOLLOWINGS_MAX),
+        _own_entries(scope, viewer, ListKind.FOLLOWERS, FOLLOWERS_MAX),
         stores.own_data.affinities.closest(viewer),
         stores.reads.edge_notes.ended(viewer, Millis(now - ENDED_FOR_MS), ENDED_MAX),
     )
@@ -153,7 +153,9 @@ async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
     return RankedCandidates(found, left_out)
 
 
-async def _own(scope: Scope, viewer: UserId, kind: ListKind, limit: int) -> Sequence[Position]:
+async def _own_entries(
+    scope: Scope, viewer: UserId, kind: ListKind, limit: int
+) -> Sequence[Position]:
     (page,) = (await pages_of(scope, kind, [viewer], Window(limit))).pages
     return page.entries
 
@@ -192,11 +194,11 @@ async def _circles_of_peers(
 
 async def _popular(scope: Scope, viewer: UserId) -> Candidates:
     """Users whom several of a sample of users follow, if the viewer may see their lists."""
-    some = [user for user in await scope.stores.reads.sampled_users.now() if user != viewer]
-    return popular((await _circles(scope, some)).values())
+    sample = [user for user in await scope.stores.reads.sampled_users.now() if user != viewer]
+    return popular((await _circles(scope, sample)).values())
 
 
-def _place(argument: str, user: UserId, order: Sequence[UserId]) -> int:
+def _index_of(argument: str, user: UserId, order: Sequence[UserId]) -> int:
     try:
         return order.index(user)
     except ValueError:
@@ -210,17 +212,17 @@ async def _allowed(
 ) -> list[UserId]:
     """The first `limit` whose accounts are present and whom the rules allow to suggest."""
     left_out = ranked.left_out
-    left = (user for user in users if user not in left_out)
+    remaining = (user for user in users if user not in left_out)
     found: list[UserId] = []
     at_once = limit + CHECKED_FIRST
-    while len(found) < limit and (some := list(islice(left, at_once))):
+    while len(found) < limit and (batch := list(islice(remaining, at_once))):
         at_once = max(limit, CHECKED_AT_ONCE)
         viewer_relations, accounts = await asyncio.gather(
-            scope.viewer_relations.get_many(some), scope.accounts.get_many(some)
+            scope.viewer_relations.get_many(batch), scope.accounts.get_many(batch)
         )
         found += [
             user
-            for user, relation, account in zip(some, viewer_relations, accounts, strict=True)
+            for user, relation, account in zip(batch, viewer_relations, accounts, strict=True)
             if account.privacy.present and may_suggest(relation.kinds)
         ]
     return found[:limit]

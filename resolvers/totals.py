@@ -31,8 +31,8 @@ ENTRIES_MAX = 5_000
 """The maximum number of entries of one list that are looked up: as many as are cached."""
 
 LOOKUPS_MAX = 10_000
-"""The maximum number of lookups for one kind of list in a request. The lists for which none are
-left have the totals that everybody sees."""
+"""The maximum number of lookups for one kind of list in a request. Lists that would exceed it
+get the totals that everybody sees."""
 
 
 async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> Totals:
@@ -73,12 +73,12 @@ async def _blocked_counts(
     many lookups."""
     short: list[UserId] = []
     long: list[UserId] = []
-    left = LOOKUPS_MAX
+    lookups_left = LOOKUPS_MAX
     for owner, length in lengths.items():
         is_short = length <= min(facts.blocks, ENTRIES_MAX) or facts.blocks > BLOCKS_LOOKED_UP_MAX
         needed = length if is_short else facts.blocks
-        if needed <= min(left, ENTRIES_MAX):
-            left -= needed
+        if needed <= min(lookups_left, ENTRIES_MAX):
+            lookups_left -= needed
             (short if is_short else long).append(owner)
     found = await asyncio.gather(
         _blocked_in_short(scope, kind, short, facts.viewer_counts),

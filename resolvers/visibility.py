@@ -26,20 +26,22 @@ from resolvers.pair_turns import PairTurns
 from resolvers.scope import Scope
 from storage.ports.reader import Check
 
-Found = Sequence[RelationColumn]
-"""One column for each check, as stored."""
+RelationColumns = Sequence[RelationColumn]
+"""One column for each check."""
 
 
-async def visible_relations(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
+async def visible_relations(
+    scope: Scope, checks: Sequence[Check], stored: RelationColumns
+) -> RelationColumns:
     """The same relations, as far as the viewer may see them."""
     if scope.sees_everything:
-        return found
-    access = await list_access_of(scope, _public_ends(scope, checks, found))
+        return stored
+    access = await list_access_of(scope, _public_ends(scope, checks, stored))
     absent = await scope.absent()
     visible: list[RelationColumn] = []
     turns = PairTurns()
-    for check, relations in zip(checks, found, strict=True):
-        if turns.is_over(check):
+    for check, relations in zip(checks, stored, strict=True):
+        if turns.needs_pause(check):
             await asyncio.sleep(0)
         visible.append(_visible_column(scope, check, relations, access, absent))
     return visible
@@ -83,8 +85,8 @@ async def list_access_of(
         scope.accounts.get_many(users), viewer_roles_to(scope, users)
     )
     return {
-        user: list_access(account.privacy, viewer)
-        for user, account, viewer in zip(users, accounts, viewer_roles, strict=True)
+        user: list_access(account.privacy, role)
+        for user, account, role in zip(users, accounts, viewer_roles, strict=True)
     }
 
 
@@ -101,11 +103,11 @@ async def viewer_roles_to(scope: Scope, users: Sequence[UserId]) -> list[ViewerR
     ]
 
 
-def _public_ends(scope: Scope, checks: Sequence[Check], found: Found) -> list[UserId]:
+def _public_ends(scope: Scope, checks: Sequence[Check], stored: RelationColumns) -> list[UserId]:
     """Both ends of all relations between other users that may be visible."""
     ends = {
         end: None
-        for check, relations in zip(checks, found, strict=True)
+        for check, relations in zip(checks, stored, strict=True)
         if check.user != scope.viewer and not PUBLIC.isdisjoint(relations.kinds)
         for other, kinds in zip(check.others, relations.kinds, strict=True)
         if kinds in PUBLIC and other != scope.viewer
@@ -125,7 +127,7 @@ def _visible_column(
     user, viewer = check.user, scope.viewer
     if user == viewer:
         return own_relations(scope, absent, check.others, relations)
-    whispers, first = not scope.policy.whispers_hidden, access.get(user)
+    whispers, user_access = not scope.policy.whispers_hidden, access.get(user)
 
     def shown(other: UserId, relation: Relation) -> Relation:
         if other == user:
@@ -134,7 +136,7 @@ def _visible_column(
             if user in absent:
                 return seen_of_absent(relation.reversed).reversed
             return seen_by_second(relation, whispers=whispers)
-        return seen_through(relation, first, access[other])
+        return seen_through(relation, user_access, access[other])
 
     ends = {user, viewer}
     return column_of(

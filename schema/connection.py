@@ -29,7 +29,7 @@ from resolvers.access import count_unavailable
 from resolvers.follow_groups import GroupFilter, member_total
 from resolvers.freshness import freshness_of
 from resolvers.new_followers import seen_by
-from resolvers.overlap import Filter, filtered_totals
+from resolvers.overlap import FollowerFilter, filtered_totals
 from resolvers.scope import Scope
 from resolvers.totals import load_totals
 from schema.context import Info, scope_of
@@ -295,7 +295,7 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     ]
 
 
-_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | GroupFilter | None]
+_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, FollowerFilter | GroupFilter | None]
 
 
 async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:

@@ -24,7 +24,7 @@ from graph.visibility import Access
 from resolvers import closest_friends as closest
 from resolvers import follow_groups, overlap
 from resolvers.follow_groups import GroupFilter
-from resolvers.overlap import Filter
+from resolvers.overlap import FollowerFilter
 from resolvers.pages import VisiblePages, pages_of
 from resolvers.policy import Policy
 from schema.arguments import Paging, window, without_traceback
@@ -55,7 +55,7 @@ def filtered(
     users: Parents[UserRow],
     paging: Paging,
     order: ListOrder | None,
-    follower_filter: Filter,
+    follower_filter: FollowerFilter,
 ) -> Awaitable[Rows]:
     """Return a page of each user's followers that match the filter."""
     scope = scope_of(info)
@@ -174,7 +174,7 @@ async def _connection_rows(
     lists: Sequence[ListOf],
     paging: Paging,
     read: Read,
-    chosen: Filter | GroupFilter | None = None,
+    chosen: FollowerFilter | GroupFilter | None = None,
     *,
     is_part: bool = False,
 ) -> Rows:
@@ -221,7 +221,7 @@ def _rows_of_pages(
     lists: Sequence[ListOf],
     paging: Paging,
     visible: VisiblePages,
-    chosen: Filter | GroupFilter | None,
+    chosen: FollowerFilter | GroupFilter | None,
     is_part: bool,
 ) -> list[ConnectionRow]:
     """Return the connections of lists that are all read in one order."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import enum_value
 
-from resolvers.overlap import Filter
+from resolvers import overlap
 from schema.arguments import moment
 
 
@@ -76,9 +76,9 @@ class FollowerFilter:
     )
 
     @property
-    def chosen(self) -> Filter:
+    def chosen(self) -> overlap.FollowerFilter:
         """The filter as the use cases take it."""
-        return Filter(
+        return overlap.FollowerFilter(
             self.viewer_follows, None if self.since is None else moment("filter.since", self.since)
         )
 

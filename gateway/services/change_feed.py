@@ -30,7 +30,7 @@ async def begin_changes(request: StreamRequest) -> Stream:
     # A browser's EventSource that reconnects repeats its URL, and adds the last event's id.
     if (last_event_id := request.headers.get(b"last-event-id")) is not None:
         after = last_event_id.decode("latin-1")
-    batches = changes(request.scope, after, follow=follow == "true")
+    batches = changes(request.scope, after, waits_for_more=follow == "true")
     first = await anext(batches)  # errors of the cursor come before the response begins
     as_events = EVENT_STREAM.encode() in request.headers.get(b"accept", b"")
     media_type = f"{EVENT_STREAM}; charset=utf-8" if as_events else NDJSON
