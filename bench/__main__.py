@@ -43,14 +43,16 @@ def main(
     """Compare Kith with other servers on one graph, in interleaved rounds."""
     if users is None and edges is None:
         users = USERS_QUICK if quick else USERS
-    usual = DURATIONS_QUICK if quick else DURATIONS
+    default = DURATIONS_QUICK if quick else DURATIONS
     try:
         plan = Plan(
             graph=community(users, edges),
             contestants=_contestants(only, quick),
             shapes=[BY_NAME[name] for name in shape or _usual_shapes(quick)],
             cold=[] if shape or quick else [BY_NAME[name] for name in COLD],
-            durations=Durations(rounds or usual.rounds, seconds or usual.seconds, usual.warm_up_s),
+            durations=Durations(
+                rounds or default.rounds, seconds or default.seconds, default.warm_up_s
+            ),
             folder=state,
         )
         must_have_wrk()
@@ -58,12 +60,12 @@ def main(
     except (DevstackError, WrongAnswer, NotFilled, ValueError, KeyError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
-    found = goals.verdicts(outcomes)
-    report.show(outcomes, found)
-    results = report.save("reads", outcomes, found, plan.described())
+    verdicts = goals.verdicts(outcomes)
+    report.show(outcomes, verdicts)
+    results = report.save("reads", outcomes, verdicts, plan.described())
     typer.echo(f"written to {results}, drawn in {plot.draw(results)}")
-    if fallen := goals.left_to_graphql_core(outcomes):
-        typer.echo(f"bench: left to graphql-core: {', '.join(fallen)}", err=True)
+    if fallbacks := goals.left_to_graphql_core(outcomes):
+        typer.echo(f"bench: left to graphql-core: {', '.join(fallbacks)}", err=True)
         raise typer.Exit(1)
 
 

@@ -14,56 +14,58 @@ from bench.processes import ServerProcess
 from bench.questions import Question
 
 COMPARED = 50
+"""The number of requests whose answers are compared."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT")
 
 
-async def _as_they_are() -> None:
+async def _unchanged() -> None:
     return
 
 
 async def agree(
     shape: str,
-    entered: Sequence[tuple[Contestant, ServerProcess]],
+    contestants: Sequence[tuple[Contestant, ServerProcess]],
     questions: Mapping[str, Sequence[Question]],
-    caches: Callable[[], Awaitable[None]] = _as_they_are,
+    caches: Callable[[], Awaitable[None]] = _unchanged,
 ) -> None:
-    """Send the same requests to all contestants; `caches` prepares the caches before each.
+    """Send the same requests to all contestants; `caches` prepares the caches for each
+    contestant.
 
     Raises WrongAnswer if an answer differs from that of the first contestant.
     """
-    truth: list[bytes] = []
-    for contestant, server in entered:
+    expected: list[bytes] = []
+    for contestant, server in contestants:
         await caches()
-        received = await _asked(server, questions[contestant.name])
-        truth = truth or received
-        for turn, (right, given) in enumerate(zip(truth, received, strict=True)):
-            if _differs(contestant, right, given):
+        received = await _answers_of(server, questions[contestant.name])
+        expected = expected or received
+        for number, (correct, given) in enumerate(zip(expected, received, strict=True)):
+            if _differs(contestant, correct, given):
                 raise WrongAnswer(
-                    f"{shape}, request {turn}: {contestant.name} does not agree.\n"
-                    f"{entered[0][0].name}: {_shown(_data(right))}\n"
-                    f"{contestant.name}: {_shown(contestant.normalise(_data(given)))}"
+                    f"{shape}, request {number}: {contestant.name} does not agree.\n"
+                    f"{contestants[0][0].name}: {_shortened(_data(correct))}\n"
+                    f"{contestant.name}: {_shortened(contestant.normalise(_data(given)))}"
                 )
 
 
-async def _asked(server: ServerProcess, questions: Sequence[Question]) -> list[bytes]:
+async def _answers_of(server: ServerProcess, questions: Sequence[Question]) -> list[bytes]:
     return await asyncio.to_thread(lambda: list(answers(server.url, questions[:COMPARED])))
 
 
-def _differs(contestant: Contestant, right: bytes, given: bytes) -> bool:
+def _differs(contestant: Contestant, correct: bytes, given: bytes) -> bool:
     if contestant.same_bytes:
-        return given != right
-    ours, theirs = (contestant.normalise(_data(answer)) for answer in (right, given))
-    return bool(_moments(ours) != _moments(theirs))
+        return given != correct
+    ours, theirs = (contestant.normalise(_data(answer)) for answer in (correct, given))
+    return bool(_with_parsed_dates(ours) != _with_parsed_dates(theirs))
 
 
-def _moments(data: Any) -> Any:
+def _with_parsed_dates(data: Any) -> Any:
     """The data with dates parsed, because servers format them differently."""
     match data:
         case dict():
-            return {key: _moments(value) for key, value in data.items()}
+            return {key: _with_parsed_dates(value) for key, value in data.items()}
         case list():
-            return list(map(_moments, data))
+            return list(map(_with_parsed_dates, data))
         case str() if _DATE.match(data):
             return datetime.fromisoformat(data)
         case _:
@@ -74,5 +76,5 @@ def _data(answer: bytes) -> Any:
     return orjson.loads(answer)["data"]
 
 
-def _shown(data: Any) -> str:
+def _shortened(data: Any) -> str:
     return orjson.dumps(data).decode()[:1_500]

@@ -34,9 +34,11 @@ from storage.postgres.migrate import migrate
 FOLLOW = "mutation F($id: ID!) { followUser(input: { userId: $id }) { outcome } }"
 AS_SERVICE = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
 EVERY_S = 0.02
+"""The pause between two follows of the other client."""
 ALONE_S = 10.0
+"""How long the other client is measured alone, before the operation."""
 BULK_USERS_FROM = 10_000_000
-"""The users of the lines have other ids than those of the other client."""
+"""The first user id of the lines. The other client uses lower ids."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -75,20 +77,20 @@ async def _run(lines: int, users: int, state: Path) -> None:
             alone = await _latencies(http, asyncio.create_task(asyncio.sleep(ALONE_S)))
             before = {name: meter.cpu_s() for name, meter in meters.items()}
             lag_before = lag(f"{worker.url}/metrics")
-            begun = time.perf_counter()
+            start = time.perf_counter()
             applied = asyncio.create_task(_apply(http, connection, lines, users))
             meanwhile = await _latencies(http, applied)
             applied_s = await applied
             await _drained(connection)
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - start
             used = {name: meter.cpu_s() - before[name] for name, meter in meters.items()}
-            behind = lag(f"{worker.url}/metrics").since(lag_before)
+            apply_lag = lag(f"{worker.url}/metrics").since(lag_before)
         table = Table(
             "lines", "lines/s", "with drains", *(f"{n} µs/line" for n in used), "lag p99 s"
         )
         cpu = [f"{spent / lines * 1e6:,.0f}" for spent in used.values()]
         rates = [f"{lines / applied_s:,.0f}", f"{lines / seconds:,.0f}"]
-        table.add_row(f"{lines:,}", *rates, *cpu, f"{behind.quantile_s(0.99):.2f}")
+        table.add_row(f"{lines:,}", *rates, *cpu, f"{apply_lag.quantile_s(0.99):.2f}")
         console = Console(width=140)
         console.print(table)
         for name, found in (("alone", alone), ("meanwhile", meanwhile)):
@@ -102,7 +104,7 @@ async def _run(lines: int, users: int, state: Path) -> None:
 async def _connected(
     running: Services, space: str
 ) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    """A connection to the space, for a block."""
+    """A connection to the space, closed at the end of the `with` statement."""
     connection = await asyncpg.connect(running.database_url, server_settings={"search_path": space})
     try:
         yield connection
@@ -117,8 +119,8 @@ async def _apply(
     users: int,
 ) -> float:
     """Upload the lines, and wait until a worker has applied them. Returns how long that took."""
-    chosen = random.Random(7)
-    body = b"".join(_line(chosen, users) for _ in range(lines))
+    chance = random.Random(7)
+    body = b"".join(_line(chance, users) for _ in range(lines))
     query = {"id": "bench", "ignoresRateLimit": "true"}
     started = await http.post("/bulk", params=query, content=body, headers=AS_SERVICE)
     started.raise_for_status()
@@ -132,8 +134,8 @@ async def _apply(
     return float(took)
 
 
-def _line(chosen: random.Random, users: int) -> bytes:
-    viewer, user = (BULK_USERS_FROM + number for number in chosen.sample(range(users), 2))
+def _line(chance: random.Random, users: int) -> bytes:
+    viewer, user = (BULK_USERS_FROM + number for number in chance.sample(range(users), 2))
     fields = {"viewerId": str(viewer), "action": "FOLLOW", "userId": str(user)}
     return orjson.dumps(fields) + b"\n"
 
@@ -149,9 +151,9 @@ async def _latencies(http: httpx.AsyncClient, until: "asyncio.Task[object]") -> 
     while not until.done():
         viewer, user = random.sample(range(1, 1_000_000), 2)
         body = {"query": FOLLOW, "variables": {"id": str(user)}}
-        begun = time.perf_counter()
+        start = time.perf_counter()
         answer = await http.post("/graphql", json=body, headers={"x-viewer": str(viewer)})
-        found.append((time.perf_counter() - begun) * 1_000)
+        found.append((time.perf_counter() - start) * 1_000)
         assert answer.json()["data"]["followUser"]["outcome"] == "FOLLOWED", answer.text
         await asyncio.sleep(EVERY_S)
     return found

@@ -45,7 +45,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The calls of each application for one shape. Raw does not write."""
+    """The calls of each application for one shape. `bench.raw` cannot write."""
 
     title: str
     calls: dict[str, Calls]
@@ -85,40 +85,40 @@ async def _run(shapes: Sequence[Shape], users: int, state: Path) -> list[Counted
         config = gateway_config(running, space_of(graph))
         await caches.fill(config.storage, people)
         # uvloop, as in a gateway: the calls of asyncio's own loop, in Python, would be counted.
-        return await asyncio.to_thread(uvloop.run, _counted(shapes, people, config))
+        return await asyncio.to_thread(uvloop.run, _count_all(shapes, people, config))
 
 
-async def _counted(shapes: Sequence[Shape], people: Population, config: Config) -> list[Counted]:
+async def _count_all(shapes: Sequence[Shape], people: Population, config: Config) -> list[Counted]:
     found: list[Counted] = []
-    async with applications(config) as both:
+    async with applications(config) as apps:
         for shape in shapes:
             if shape.writes:
-                found += await _of_write(shape, people, both[KITH])
+                found += await _count_write(shape, people, apps[KITH])
                 await drain(config)
             else:
-                found.append(await _of_read(shape, people, both))
+                found.append(await _count_read(shape, people, apps))
     return found
 
 
-async def _of_read(shape: Shape, people: Population, both: dict[str, ASGIApp]) -> Counted:
+async def _count_read(shape: Shape, people: Population, apps: dict[str, ASGIApp]) -> Counted:
     questions = shape.questions(people)[:REQUESTS]
     calls: dict[str, Calls] = {}
-    for name, application in both.items():
+    for name, application in apps.items():
         await send_all(application, questions)
         calls[name] = await counted(application, questions)
     return Counted(shape.title, calls)
 
 
 async def drain(config: Config) -> None:
-    """Apply the pending changes, without which the next run would read rows instead of caches."""
+    """Apply the pending changes. While there are any, reads use the tables and not the caches."""
     async with open_stores(config.storage) as stores:
         while lanes := await stores.jobs.lanes.progress.dirty():
             for lane in lanes:
                 await stores.jobs.lanes.drain.lane(lane)
 
 
-async def _of_write(shape: Shape, people: Population, kith: ASGIApp) -> list[Counted]:
-    """The same mutations twice: the first ones change something, the second ones do not."""
+async def _count_write(shape: Shape, people: Population, kith: ASGIApp) -> list[Counted]:
+    """Count the calls of mutations that change something, and of the same mutations repeated."""
     questions = shape.questions(people)[:REQUESTS]
     undoing = shape.questions(people, UNFOLLOW)[:REQUESTS]
     for warm_up in (undoing, questions, undoing):

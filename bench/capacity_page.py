@@ -61,8 +61,13 @@ _COMPARED = (
     ("gateways", "connections to PostgreSQL, at most"),
     ("workers", "cores"),
 )
-"""The quantities of all sizes."""
-_WHO = {"gateway": "gateway", "worker": "worker", "valkey": "Valkey", "postgres": "PostgreSQL"}
+"""The rows of the table that compares the three sizes."""
+_PROCESSES = {
+    "gateway": "gateway",
+    "worker": "worker",
+    "valkey": "Valkey",
+    "postgres": "PostgreSQL",
+}
 _CACHED = {
     "relations": "relation hash",
     "following": "following list",
@@ -75,9 +80,9 @@ def page() -> str:
     """The whole page."""
     measured = read_measured()
     inputs = measured_inputs(measured)
-    made = plan(Demand(), inputs, assumptions())
+    capacity_plan = plan(Demand(), inputs, assumptions())
     parts = (
-        _machines(made),
+        _machines(capacity_plan),
         _sizes(inputs),
         _assumed(),
         _bytes(measured["sizes"]),
@@ -87,13 +92,13 @@ def page() -> str:
     return "".join([_HEAD, *chain(*parts)])
 
 
-def _machines(made: Plan) -> Iterator[str]:
+def _machines(capacity_plan: Plan) -> Iterator[str]:
     demand = Demand()
     yield f"\n## Machines for {demand.edges / 1e9:g} billion edges\n\n"
     yield f"{demand.writes:,} writes, {demand.lists:,} pages and {demand.checks:,} checks a second:"
     yield "\n\n"
     yield row(["part", "", "", "unit"]) + row(["---", "---", "---:", "---"])
-    for part, group in groupby(made.planned, lambda one: one.part):
+    for part, group in groupby(capacity_plan.planned, lambda one: one.part):
         for index, one in enumerate(group):
             yield row(["" if index else part, one.title, number(one.value), one.unit])
     yield _TAIL
@@ -108,7 +113,7 @@ def _sizes(inputs: tuple[Input, ...]) -> Iterator[str]:
         yield row([name, *values, unit])
     units = {(one.part, one.title): one.unit for one in plans[0].planned}
     for key in _COMPARED:
-        values = (number(made.value(*key)) for made in plans)
+        values = (number(capacity_plan.value(*key)) for capacity_plan in plans)
         yield row([": ".join(key), *values, units[key]])
     yield "\nA small graph fits into memory: `--assume memory_share=1` if it does.\n"
 
@@ -142,14 +147,14 @@ def _millions(edges: int) -> str:
 def _cpu(costs: Inputs, edges: int) -> Iterator[str]:
     known = {one.name for one in costs}
     yield f"\n## CPU\n\nReads of a graph of {_millions(edges)} million edges:\n\n"
-    yield row(["microseconds", *_WHO.values()]) + row(["---", *["---:"] * len(_WHO)])
+    yield row(["microseconds", *_PROCESSES.values()]) + row(["---", *["---:"] * len(_PROCESSES)])
     for kind, title in (
         ("page", "page of 20, cached"),
         ("check", "20 checks, cached"),
         ("miss", "a read with nothing cached"),
         ("write", "a follow"),
     ):
-        names = [f"{kind}_{who}_us" for who in _WHO]
+        names = [f"{kind}_{process}_us" for process in _PROCESSES]
         yield row([title, *(f"{costs[name]:.0f}" if name in known else "" for name in names)])
     page, check, write = (costs[f"{kind}_cluster_ratio"] for kind in ("page", "check", "write"))
     yield "\nWith the caches in a cluster of 3 + 3 servers, a gateway takes "

@@ -5,7 +5,8 @@ python -m bench.citus PREFIX [--users 20000] [--rounds 5] [--shards 32]
 `PREFIX` is a PostgreSQL with the extension, as for `make citus-test`. Both sides run its server
 with the same options. The gateway runs in this process, connects to the coordinator, and sends one
 request after another: a page and 20 checks with nothing cached, a follow, and the drain of this
-follow. The figures are CPU time and counts, for each. The counts are read from the servers' logs.
+follow. The figures are CPU time and counts of each operation. The counts are read from the logs of
+the servers.
 """
 
 import asyncio
@@ -81,38 +82,38 @@ class Cost:
 
     gateway_us: float
     postgres_us: float
-    """Of all machines."""
+    """CPU of the PostgreSQL servers on all machines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Of one operation."""
+    """The statements of one operation."""
 
     statements: float
     """From the gateway to PostgreSQL: a round trip each."""
     commands: float
-    """From the coordinator to other machines, those that begin and end transactions included."""
+    """From the coordinator to other machines, including those that begin and end transactions."""
 
 
 @dataclass(slots=True)
-class Found:
+class Measurements:
     """What was measured of one operation on one side."""
 
     costs: list[Cost] = field(default_factory=list)
     count: Count = Count(0, 0)
 
-    def part(self, name: str) -> float:
+    def median_of(self, name: str) -> float:
         middle: float = median(getattr(cost, name) for cost in self.costs)
         return middle
 
 
-Results = dict[str, dict[str, Found]]
-"""Of each operation and each side."""
+Results = dict[str, dict[str, Measurements]]
+"""The measurements by operation and side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A gateway, and the servers of its rows. The first one is connected to."""
+    """A gateway, and its PostgreSQL servers. The gateway connects to the first one."""
 
     config: Config
     gateway: ASGIApp
@@ -195,14 +196,16 @@ async def _compared(
     async with AsyncExitStack() as stack:
         sides: dict[str, Side] = {}
         for name, (config, nodes, people) in configs.items():
-            both = await stack.enter_async_context(applications(config))
+            apps = await stack.enter_async_context(applications(config))
             stores = await stack.enter_async_context(open_stores(config.storage))
-            sides[name] = Side(config, both[KITH], stores, nodes, people)
-        found: Results = {operation: {name: Found() for name in sides} for operation in TITLES}
-        for turn in range(-1, rounds):  # the first one is a warm-up
+            sides[name] = Side(config, apps[KITH], stores, nodes, people)
+        found: Results = {
+            operation: {name: Measurements() for name in sides} for operation in TITLES
+        }
+        for number in range(-1, rounds):  # the first round is a warm-up
             for name, side in sides.items():
                 for operation, cost in (await _costs(side, REQUESTS)).items():
-                    if turn >= 0:
+                    if number >= 0:
                         found[operation][name].costs.append(cost)
         for name, side in sides.items():
             for operation, count in (await _counts(side)).items():
@@ -214,18 +217,18 @@ async def _costs(side: Side, requests: int) -> dict[str, Cost]:
     found: dict[str, Cost] = {}
     for kind, shape in READS.items():
         await caches.empty(side.config.storage.redis_url)
-        use = _Use(side)
+        cpu = _CpuMeter(side)
         await send_all(side.gateway, _distinct(side, shape, requests))
-        found[kind] = use.of(requests)
-    use = _Use(side)
+        found[kind] = cpu.per_request(requests)
+    cpu = _CpuMeter(side)
     await send_all(side.gateway, _follows(side, requests))
-    found[WRITE] = written = use.of(requests)
+    found[WRITE] = written = cpu.per_request(requests)
     await drain(side.config)
-    use = _Use(side)
+    cpu = _CpuMeter(side)
     for follow in _follows(side, requests):
         await send_all(side.gateway, [follow])
         await side.stores.jobs.lanes.drain.lane(_lane(follow))
-    both = use.of(requests)
+    both = cpu.per_request(requests)
     found[DRAIN] = Cost(
         both.gateway_us - written.gateway_us, both.postgres_us - written.postgres_us
     )
@@ -247,16 +250,16 @@ def _distinct(side: Side, shape: str, requests: int) -> Sequence[Question]:
     return BY_NAME[shape].questions(side.people)[:requests]
 
 
-class _Use:
-    """The CPU time that this process and the servers use from now on."""
+class _CpuMeter:
+    """Measures the CPU time that this process and the servers use after its construction."""
 
     def __init__(self, side: Side) -> None:
         self._meters = side.meters
         self._postgres_s = self._read()
         self._gateway_s = time.process_time()
 
-    def of(self, requests: int) -> Cost:
-        """The mean of so many operations."""
+    def per_request(self, requests: int) -> Cost:
+        """The mean cost of this number of operations."""
         gateway_s = time.process_time() - self._gateway_s
         postgres_s = self._read() - self._postgres_s
         return Cost(gateway_s / requests * 1e6, postgres_s / requests * 1e6)
@@ -352,8 +355,8 @@ def _content(found: Results) -> dict[str, Any]:
         "operations": {
             kind: {
                 name: {
-                    "gateway_us": round(side.part("gateway_us"), 1),
-                    "postgres_us": round(side.part("postgres_us"), 1),
+                    "gateway_us": round(side.median_of("gateway_us"), 1),
+                    "postgres_us": round(side.median_of("postgres_us"), 1),
                     "statements": round(side.count.statements, 2),
                     "commands": round(side.count.commands, 2),
                 }
@@ -364,9 +367,11 @@ def _content(found: Results) -> dict[str, Any]:
     }
 
 
-def _ratio(*operations: Mapping[str, Found]) -> float:
+def _ratio(*operations: Mapping[str, Measurements]) -> float:
     """How many times as much CPU PostgreSQL uses on Citus."""
-    one, many = (sum(one[side].part("postgres_us") for one in operations) for side in (ONE, MANY))
+    one, many = (
+        sum(one[side].median_of("postgres_us") for one in operations) for side in (ONE, MANY)
+    )
     return many / one
 
 
@@ -378,8 +383,8 @@ def _table(found: Results) -> Table:
         one, many = sides[ONE], sides[MANY]
         table.add_row(
             TITLES[kind],
-            f"{one.part('gateway_us'):,.0f} / {many.part('gateway_us'):,.0f}",
-            f"{one.part('postgres_us'):,.0f} / {many.part('postgres_us'):,.0f}",
+            f"{one.median_of('gateway_us'):,.0f} / {many.median_of('gateway_us'):,.0f}",
+            f"{one.median_of('postgres_us'):,.0f} / {many.median_of('postgres_us'):,.0f}",
             f"{_ratio(sides):.2f}",
             f"{one.count.statements:.1f} / {many.count.statements:.1f}",
             f"{one.count.commands:.1f} / {many.count.commands:.1f}",

@@ -51,17 +51,17 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one request."""
+    """The cost of one request."""
 
     gateway_us: float
     valkey_us: float
-    """Of all primaries."""
+    """CPU of all primaries."""
     commands: float
     bytes: float
 
 
 Costs = dict[str, dict[str, list[Cost]]]
-"""Of each shape, each side and each round."""
+"""The costs by shape, side and round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ async def _shapes(
     async with AsyncExitStack() as stack:
         sides: dict[str, Side] = {}
         for name, (config, servers) in configs.items():
-            both = await stack.enter_async_context(applications(config))
-            sides[name] = Side(config, both[KITH], servers)
+            apps = await stack.enter_async_context(applications(config))
+            sides[name] = Side(config, apps[KITH], servers)
             await drain(config)
             await caches.fill(config.storage, people)
         return {shape: await _shape(shape, people, sides, rounds) for shape in SHAPES}
@@ -133,7 +133,7 @@ async def _shape(
     name: str, people: Population, sides: dict[str, Side], rounds: int
 ) -> dict[str, list[Cost]]:
     shape, found = BY_NAME[name], {side: list[Cost]() for side in sides}
-    for turn in range(-1, rounds):  # the first one is a warm-up
+    for number in range(-1, rounds):  # the first round is a warm-up
         for side_name, side in sides.items():
             # A follow must not be repeated: not on the other side, nor in the next run.
             seed = time.time_ns() if shape.writes else 1
@@ -141,25 +141,25 @@ async def _shape(
             cost = await _cost(side, questions)
             if shape.writes:
                 await drain(side.config)
-            if turn >= 0:
+            if number >= 0:
                 found[side_name].append(cost)
     return found
 
 
 async def _cost(side: Side, questions: Sequence[Question]) -> Cost:
-    before, used = await _used(side.ports), time.process_time()
+    before, used = await _resources_used(side.ports), time.process_time()
     await asyncio.gather(
         *(send_all(side.gateway, questions[first::AT_ONCE]) for first in range(AT_ONCE))
     )
     used = time.process_time() - used
     cpu_s, commands, transferred = (
-        now - then for now, then in zip(await _used(side.ports), before, strict=True)
+        now - then for now, then in zip(await _resources_used(side.ports), before, strict=True)
     )
     count = len(questions)
     return Cost(used / count * 1e6, cpu_s / count * 1e6, commands / count, transferred / count)
 
 
-async def _used(urls: Sequence[str]) -> tuple[float, float, float]:
+async def _resources_used(urls: Sequence[str]) -> tuple[float, float, float]:
     """CPU seconds, commands and bytes of the network of these servers so far."""
     totals = [0.0, 0.0, 0.0]
     for url in urls:

@@ -48,15 +48,16 @@ class Comparison:
 
     async def fill_caches(self, people: Population) -> None:
         """Fill the caches of these users for all shapes."""
-        where = self.services
-        await caches.fill(StorageSettings(where.database_url, where.redis_url, self.space), people)
+        servers = self.services
+        settings = StorageSettings(servers.database_url, servers.redis_url, self.space)
+        await caches.fill(settings, people)
 
     async def warm(self, shape: Shape) -> Outcome:
         """Measure a shape with full caches, after all answers agree. Raises WrongAnswer."""
         questions = self.questions(shape, self.people)
         names, before = list(questions), await self._fallbacks()
         if not shape.writes:
-            await agree(shape.name, self._those(names), questions)
+            await agree(shape.name, self._servers_of(names), questions)
         sent = dict.fromkeys(names, 0)
 
         async def run(name: str, seconds: int = self.durations.seconds) -> Sample:
@@ -84,7 +85,7 @@ class Comparison:
             return await self.sample(shape, name, self.durations.seconds)
 
         outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
-        await agree(outcome.shape, self._those(names), questions, empty)
+        await agree(outcome.shape, self._servers_of(names), questions, empty)
         await interleaved(outcome, names, self.durations.rounds, run)
         outcome.fallbacks = await self._fallbacks() - before
         return outcome
@@ -99,16 +100,16 @@ class Comparison:
     ) -> Mapping[str, Sequence[Question]]:
         """The requests of each contestant that supports this shape, also written to files."""
         requests: dict[str, Sequence[Question]] = {}
-        for turn, (contestant, _) in enumerate(self._entered.values()):
+        for number, (contestant, _) in enumerate(self._entered.values()):
             document = contestant.document(shape)
             if document is None or (cold and not contestant.reads_cold):
                 continue
-            seed = turn if shape.writes else 0
+            seed = number if shape.writes else 0
             requests[contestant.name] = shape.questions(people, document, seed)
             write_questions(requests[contestant.name], self._file(shape, contestant.name))
         return requests
 
-    def _those(self, names: Sequence[str]) -> list[tuple[Contestant, ServerProcess]]:
+    def _servers_of(self, names: Sequence[str]) -> list[tuple[Contestant, ServerProcess]]:
         return [self._entered[name] for name in names]
 
     async def _fallbacks(self) -> int:

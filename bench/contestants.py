@@ -12,19 +12,19 @@ from bench.shapes import Shape
 PEERS = Path(__file__).with_name("peers")
 
 
-def _as_asked(shape: Shape) -> str | None:
+def _own_document(shape: Shape) -> str | None:
     return shape.document
 
 
-def _from_caches(shape: Shape) -> str | None:
+def _document_of_cached_read(shape: Shape) -> str | None:
     return None if shape.writes or shape.beyond_cache else shape.document
 
 
-def _as_it_is(data: Any) -> Any:
+def _unchanged(data: Any) -> Any:
     return data
 
 
-async def _nothing(database_url: str, space: str) -> None:
+async def _no_preparation(database_url: str, space: str) -> None:
     return
 
 
@@ -39,14 +39,16 @@ class Contestant:
     name: str
     argv: tuple[str, ...]
     ready: str = "/readyz"
-    document: Callable[[Shape], str | None] = _as_asked
-    normalise: Callable[[Any], Any] = _as_it_is
-    prepare: Callable[[str, str], Awaitable[None]] = _nothing
+    document: Callable[[Shape], str | None] = _own_document
+    normalise: Callable[[Any], Any] = _unchanged
+    prepare: Callable[[str, str], Awaitable[None]] = _no_preparation
     """Called before the start with the database's URL and the space."""
     same_bytes: bool = False
+    """Whether its answers must equal Kith's byte for byte."""
     reads_cold: bool = False
     """Whether it can answer on a cache miss."""
     node: bool = False
+    """Whether it runs on Node.js."""
 
 
 def _python(*arguments: str) -> tuple[str, ...]:
@@ -68,19 +70,24 @@ KITH = Contestant(
     reads_cold=True,
 )
 RAW = Contestant(
-    "raw", _python("bench.raw", "{port}", "{space}"), document=_from_caches, same_bytes=True
+    "raw",
+    _python("bench.raw", "{port}", "{space}"),
+    document=_document_of_cached_read,
+    same_bytes=True,
 )
 RAW_REDIS_PY = Contestant(
     "raw-redis-py",
     _python("bench.raw", "{port}", "{space}", "redis-py"),
-    document=_from_caches,
+    document=_document_of_cached_read,
     same_bytes=True,
 )
 """For information: no goal refers to it."""
 STRAWBERRY = Contestant(
     "strawberry", _python("bench.stock_strawberry", "{port}", "{space}"), reads_cold=True
 )
-MERCURIUS = Contestant("mercurius", _node("mercurius.js"), document=_from_caches, node=True)
+MERCURIUS = Contestant(
+    "mercurius", _node("mercurius.js"), document=_document_of_cached_read, node=True
+)
 POSTGRAPHILE = Contestant(
     "postgraphile",
     _node("postgraphile.js"),

@@ -42,7 +42,7 @@ def cores() -> Cores:
 
 @contextmanager
 def pinned(to: frozenset[int]) -> Iterator[None]:
-    """Processes that are started inside the block run on these cores for their whole life."""
+    """Processes that are started inside the `with` statement always run on these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, to)
     try:
@@ -52,5 +52,5 @@ def pinned(to: frozenset[int]) -> Iterator[None]:
 
 
 def pinned_argv(argv: tuple[str, ...], *core: int) -> tuple[str, ...]:
-    """A command line that pins itself."""
+    """A command line that runs `argv` on these cores."""
     return ("taskset", "-c", ",".join(map(str, core)), *argv)

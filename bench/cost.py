@@ -37,6 +37,7 @@ from storage.settings import StorageSettings
 WARM_UP = 100
 """Requests before an operation is measured: they compile its plan and fill caches."""
 OWN_ENTRIES = 25
+"""The blocks, mutes and close follows that each owner gets."""
 VIEWERS = 20
 POPULAR = 30
 
@@ -157,18 +158,18 @@ class _Client:
                 for action, user in zip(actions, users, strict=True)
             ]
             for first in range(0, len(changes), 50):
-                some = {"changes": changes[first : first + 50]}
-                body = orjson.dumps({"query": _PREPARE, "variables": some})
+                variables = {"changes": changes[first : first + 50]}
+                body = orjson.dumps({"query": _PREPARE, "variables": variables})
                 self.send(body, {"X-Viewer": str(viewer)})
 
     def requests(self, query: CostQuery) -> Iterator[tuple[bytes, dict[str, str]]]:
         """Different requests of one operation, without end."""
         chance = Random(query.name)
-        for turn in count():
+        for number in count():
             variables = query.draw(self._people, chance)
             document = query.document
             if not query.is_cached:
-                document = document.replace("Name", f"Name{turn}", 1)
+                document = document.replace("Name", f"Name{number}", 1)
             body = orjson.dumps({"query": document, "variables": variables})
             yield body, self._headers(query.sender, variables, chance)
 

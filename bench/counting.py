@@ -29,7 +29,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls per request by function: ours, other Python and C."""
+    """Calls per request, by the name of the Python or C function."""
 
     python: Mapping[str, float]
     c: Mapping[str, float]
@@ -61,10 +61,10 @@ async def counted(app: ASGIApp, questions: Sequence[Question]) -> Calls:
         finally:
             sys.setprofile(None)
 
-    # A task of its own, as in a server: otherwise the callers' coroutines, which are resumed
-    # with each request's own, would be counted too.
+    # In a separate task, as in a server: otherwise the resumed coroutines of the callers would
+    # be counted too.
     await create_task(ask())
-    return tally.each(len(questions))
+    return tally.per_request(len(questions))
 
 
 async def send_all(app: ASGIApp, questions: Sequence[Question]) -> int:
@@ -89,8 +89,8 @@ class _Tally:
         elif event == "c_call":
             self._c[called.__qualname__] += 1
 
-    def each(self, requests: int) -> Calls:
-        """The mean of so many requests."""
+    def per_request(self, requests: int) -> Calls:
+        """The mean of this number of requests."""
         python: Counter[str] = Counter()
         for code, times in self._python.items():
             python[_name(code)] += times
@@ -100,7 +100,7 @@ class _Tally:
 async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> int:
     transferred = 0
     for scope, body in requests:
-        answer = _Answer(body)
+        answer = _Exchange(body)
         await app(scope, answer.receive, answer.send)
         if answer.status != 200 or "errors" in orjson.loads(answer.body):
             raise NoAnswer(answer.body.decode())
@@ -108,7 +108,7 @@ async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> int:
     return transferred
 
 
-class _Answer:
+class _Exchange:
     """The ASGI callables of one request: they deliver its body and collect the answer."""
 
     def __init__(self, body: bytes) -> None:

@@ -3,7 +3,9 @@
 import re
 import urllib.request
 
-_LEFT = re.compile(r"^kith_engine_(?:delegated|bailed_out)_total\{.*\} ([0-9.e+]+)$", re.MULTILINE)
+_FALLBACKS = re.compile(
+    r"^kith_engine_(?:delegated|bailed_out)_total\{.*\} ([0-9.e+]+)$", re.MULTILINE
+)
 
 
 def fallbacks(server_url: str) -> int:
@@ -14,4 +16,4 @@ def fallbacks(server_url: str) -> int:
 
 def counted(metrics: str) -> int:
     """The sum in the text of /metrics."""
-    return round(sum(map(float, _LEFT.findall(metrics))))
+    return round(sum(map(float, _FALLBACKS.findall(metrics))))

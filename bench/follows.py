@@ -51,8 +51,8 @@ class _Connections:
 
     async def __aenter__(self) -> "_Connections":
         for _, url in itertools.product(range(CONNECTIONS), self._urls):
-            where = urlsplit(url)
-            reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            address = urlsplit(url)
+            reader, writer = await asyncio.open_connection(address.hostname, address.port)
             self._stack.callback(writer.close)
             self._free.put_nowait(_Connection(reader, writer))
         return self
@@ -98,7 +98,7 @@ async def offered(urls: Sequence[str], streams: Sequence[Stream], seconds: float
     answered: list[Answered] = []
     start = 0.0
 
-    async def one(
+    async def send_when_due(
         connections: _Connections, stream: Stream, question: Question, due: float
     ) -> None:
         await asyncio.sleep(due - time.monotonic())
@@ -109,7 +109,7 @@ async def offered(urls: Sequence[str], streams: Sequence[Stream], seconds: float
     async with _Connections(urls) as connections, asyncio.TaskGroup() as group:
         start = time.monotonic() + 0.1
         for stream in streams:
-            for turn in range(int(stream.per_s * seconds)):
-                due = start + turn / stream.per_s
-                group.create_task(one(connections, stream, next(stream.questions), due))
+            for number in range(int(stream.per_s * seconds)):
+                due = start + number / stream.per_s
+                group.create_task(send_when_due(connections, stream, next(stream.questions), due))
     return answered

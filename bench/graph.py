@@ -67,14 +67,14 @@ class Community:
             yield from self._circle(members, chance)
 
     def _circle(self, members: range, chance: Random) -> Iterator[str]:
-        user_id, born = self.user_id, chance.random
-        active = [member for member in members if born() < _ACTIVE]
+        user_id, draw = self.user_id, chance.random
+        active = [member for member in members if draw() < _ACTIVE]
         wanted = {member: self._wanted(chance) for member in active}
         friends = _friendships(wanted, chance)
         for member in active:
             source = user_id(member)
             for target in self._targets(member, wanted[member], friends[member], chance):
-                since = _OLDEST_MS + int(born() * (_NEWEST_MS - _OLDEST_MS))
+                since = _OLDEST_MS + int(draw() * (_NEWEST_MS - _OLDEST_MS))
                 yield f"{source},{user_id(target)},{since}\n"
 
     def _wanted(self, chance: Random) -> int:
@@ -84,12 +84,12 @@ class Community:
 
     def _targets(self, member: int, wanted: int, friends: set[int], chance: Random) -> set[int]:
         """The users whom one user follows: friends, then stars, then popular users."""
-        born = chance.random
-        targets = friends | {star for star, part in enumerate(_STARS) if born() < part}
+        draw = chance.random
+        targets = friends | {star for star, part in enumerate(_STARS) if draw() < part}
         for _ in range(3 * wanted):  # popular users are drawn repeatedly
             if len(targets) >= wanted:
                 break
-            targets.add(int(self.users * born() ** _SKEW))
+            targets.add(int(self.users * draw() ** _SKEW))
         targets.discard(member)
         return set(sorted(targets)[-FOLLOWING_MAX:]) if len(targets) > FOLLOWING_MAX else targets
 

@@ -50,9 +50,9 @@ def main(
     except (DevstackError, WrongAnswer, NotFilled, ValueError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
-    found = [_verdict(outcome) for outcome in outcomes]
-    report.show(outcomes, found)
-    typer.echo(f"written to {report.save('growth', outcomes, found, {'edges': sizes})}")
+    verdicts = [_verdict(outcome) for outcome in outcomes]
+    report.show(outcomes, verdicts)
+    typer.echo(f"written to {report.save('growth', outcomes, verdicts, {'edges': sizes})}")
 
 
 async def _run(sizes: dict[str, int], durations: Durations, state: Path) -> list[Outcome]:

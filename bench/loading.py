@@ -1,4 +1,4 @@
-"""Speed of `load` and `verify`, and of the statements that nothing can be faster than.
+"""Speed of `load` and `verify`, and of the statements that bound their speed.
 
 python -m bench.loading [--edges 1000000]
 
@@ -88,6 +88,8 @@ async def _run(graph: Community, state: Path) -> None:
 
 
 class _Measure:
+    """Measures work, and adds a row to the table for each call of `run`."""
+
     def __init__(self, table: Table, postgres: Meter) -> None:
         self._table = table
         self._postgres = postgres

@@ -25,13 +25,15 @@ def costs(shapes: dict[str, Any]) -> Iterator[str]:
 
 
 def whole_costs(shapes: dict[str, Any]) -> Iterator[str]:
-    """The same, including the CPU time of PostgreSQL and Valkey."""
+    """The same as `costs`, including the CPU time of PostgreSQL and Valkey."""
     names = [name for name in ORDER if any(name in s["contestants"] for s in shapes.values())]
     yield row(["µs of CPU a request, stores included", *names])
     yield row(["---", *["---:" for _ in names]])
     for shape in shapes.values():
-        of = {name: _whole(numbers) for name, numbers in shape["contestants"].items()}
-        cells = [_times(of[name], of[US], name) if name in of else "-" for name in names]
+        whole = {name: _whole(numbers) for name, numbers in shape["contestants"].items()}
+        cells = [
+            _with_ratio(whole[name], whole[US], name) if name in whole else "-" for name in names
+        ]
         yield row([shape["title"], *cells])
 
 
@@ -58,7 +60,7 @@ def _whole(numbers: dict[str, Any]) -> float:
     return float(sum(numbers[part] for part in parts))
 
 
-def _times(cost: float, ours: float, name: str) -> str:
+def _with_ratio(cost: float, ours: float, name: str) -> str:
     return f"{cost:,.0f}" if name == US else f"{cost:,.0f} ({cost / ours:.2f})"
 
 

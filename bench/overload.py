@@ -160,7 +160,7 @@ def _dearest(users: list[int]) -> tuple[Question, int]:
 
 
 def _references(users: list[int]) -> tuple[Question, int]:
-    """Counts of many references, and their cost."""
+    """A query of the follower counts of many references, and its cost."""
     among = itertools.islice(itertools.cycle(users), REFERENCES_MAX)
     references = [{"__typename": "User", "id": str(user)} for user in among]
     question = Question(REFERENCES, {"r": references})
@@ -191,13 +191,13 @@ async def _flood(client: Client, latencies: Latencies, end: float) -> None:
 
 async def _recovery(client: Client, before: Latencies, stopped: float) -> float | None:
     """The seconds until the latency has recovered. None: not within RECOVERY_S."""
-    usual = quantiles(before.seconds, n=2)[0]
+    median_before = quantiles(before.seconds, n=2)[0]
     recent: list[float] = []
     while time.perf_counter() < stopped + RECOVERY_S:
         begun = time.perf_counter()
         _, latency = await client.ask()
         recent = [*recent, latency][-SAMPLE:]
-        if len(recent) == SAMPLE and quantiles(recent, n=2)[0] < usual * RECOVERED:
+        if len(recent) == SAMPLE and quantiles(recent, n=2)[0] < median_before * RECOVERED:
             return max(0.0, begun - stopped)
         await asyncio.sleep(EVERY_S)
     return None

@@ -1,4 +1,4 @@
-"""redis-py's connection pool as a wire: what the contestants without a multiplexed connection use.
+"""redis-py's connection pool as a wire, for the contestants without a multiplexed connection.
 
 A cluster's server may reject commands with keys of several slots, so these are split into single
 keys. Scripts are sent whole, because redis-py rejects EVALSHA in a pipeline to a cluster.
@@ -32,7 +32,7 @@ class PooledWire:
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
         self.round_trips += 1
-        return rejoined(commands, await self._send(list(map(_whole, singly(commands)))))
+        return rejoined(commands, await self._send(list(map(_with_script_text, singly(commands)))))
 
     async def _send(self, commands: Sequence[Command]) -> list[Reply]:
         try:
@@ -51,6 +51,6 @@ class PooledWire:
         await self._client.aclose()
 
 
-def _whole(command: Command) -> Command:
+def _with_script_text(command: Command) -> Command:
     """The command with the script's text, for a server that may not have loaded it."""
     return ("EVAL", TEXTS[str(command[1])], *command[2:]) if command[0] == CALL else command

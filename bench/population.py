@@ -12,6 +12,7 @@ from graph.page import Position
 from graph.space import running_in
 
 Deep = tuple[int, str]
+"""A whale, and a cursor of their followers."""
 
 WORKING_SET = 2_000
 """Ordinary users with warm caches: few enough for a small Redis."""
@@ -60,9 +61,9 @@ class Population:
 
     def others(self, user: int, count: int, chance: Random) -> list[str]:
         """`count` ids to check `user` with: some neighbours, mostly strangers, all different."""
-        around = self.neighbours[user]
-        known = chance.sample(around, min(len(around), max(1, int(count * NEIGHBOUR_SHARE))))
-        chosen = dict.fromkeys(known)
+        neighbours = self.neighbours[user]
+        limit = max(1, int(count * NEIGHBOUR_SHARE))
+        chosen = dict.fromkeys(chance.sample(neighbours, min(len(neighbours), limit)))
         while len(chosen) < count:
             chosen[chance.randint(1, self.highest_id)] = None
         chosen.pop(user, None)

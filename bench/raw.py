@@ -39,7 +39,7 @@ def app(answers: RawAnswers) -> ASGIApp:
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            return await _live(receive, send)
+            return await _lifespan(receive, send)
         if scope["path"] != "/graphql":
             return await _respond(send, b"ready")
         message = await receive()
@@ -55,7 +55,7 @@ def app(answers: RawAnswers) -> ASGIApp:
     return application
 
 
-async def _live(receive: Receive, send: Send) -> None:
+async def _lifespan(receive: Receive, send: Send) -> None:
     for event in ("startup", "shutdown"):
         await receive()
         await send({"type": f"lifespan.{event}.complete"})

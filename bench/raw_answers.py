@@ -26,11 +26,11 @@ ONLY_STATES: list[Row] = [{"state": state} for state in STATES]
 SELF: Row = {"state": "SELF"}
 
 _FOLLOW = int(Kind.FOLLOW)
-_both = Struct(">BQ8xBQ8x").unpack
-_entries = Struct(">qq").iter_unpack
-_totals = Struct(">xqqq").unpack_from
-_position = Struct(">Bqq").pack
-_list = Struct(">Bq").pack
+_unpack_relation = Struct(">BQ8xBQ8x").unpack
+_unpack_entries = Struct(">qq").iter_unpack
+_unpack_totals = Struct(">xqqq").unpack_from
+_pack_position = Struct(">Bqq").pack
+_pack_list = Struct(">Bq").pack
 
 
 class RawAnswers:
@@ -58,25 +58,25 @@ class RawAnswers:
         return {"user": {"followers": page}}
 
     async def nested(self, variables: Variables, viewer: bytes) -> Row:
-        asker, ids = UserId(int(viewer)), variables["ids"]
+        viewer_id, ids = UserId(int(viewer)), variables["ids"]
         end = bytes_of_entries(11) - 1
         keys = [self._keys.head(ListKind.FOLLOWING, id_) for id_ in ids]
         pages = (
             await self._send(
                 [
-                    ("GET", self._keys.pending(asker)),
+                    ("GET", self._keys.pending(viewer_id)),
                     *(("GETRANGE", key, 0, end) for key in keys),
                 ]
             )
         )[1:]
-        found = [[other for _, other in _entries(page[1:])][:10] for page in pages]
+        found = [[other for _, other in _unpack_entries(page[1:])][:10] for page in pages]
         others = [other for page in found for other in page]
-        (replies,) = await self._send([("HMGET", self._keys.relations(asker), MARKER, *others)])
+        (replies,) = await self._send([("HMGET", self._keys.relations(viewer_id), MARKER, *others)])
         values = iter(replies[1:])
         users = [
             {
                 "id": id_,
-                "following": {"edges": [_seen(other, next(values), asker) for other in page]},
+                "following": {"edges": [_seen(other, next(values), viewer_id) for other in page]},
             }
             for id_, page in zip(ids, found, strict=True)
         ]
@@ -102,11 +102,11 @@ class RawAnswers:
                 ("GET", self._keys.profile(UserId(int(user)))),
             ]
         )
-        entries = list(_entries(page[1:]))
-        seed = crc32(_list(kind, int(user)), self._tag)
+        entries = list(_unpack_entries(page[1:]))
+        seed = crc32(_pack_list(kind, int(user)), self._tag)
         edges = [_edge(since, other, seed) for since, other in entries[:20]]
         return {
-            "totalCount": _totals(profile)[total],
+            "totalCount": _unpack_totals(profile)[total],
             "edges": edges,
             "pageInfo": {
                 "hasNextPage": len(entries) > 20,
@@ -124,16 +124,16 @@ def _state(value: bytes | None) -> int:
 
 
 def _relation(other: str, value: bytes | None) -> Row:
-    kind, since, reverse_kind, back = _both(value) if value else (0, 0, 0, 0)
-    ahead, behind = kind & 15 == _FOLLOW, reverse_kind & 15 == _FOLLOW
+    kind, since, reverse_kind, reverse_since = _unpack_relation(value) if value else (0, 0, 0, 0)
+    follows, is_followed = kind & 15 == _FOLLOW, reverse_kind & 15 == _FOLLOW
     return {
         "to": {"id": other},
-        "state": STATES[ahead + 2 * behind],
-        "following": ahead,
-        "followedBy": behind,
-        "followedAt": _date(since) if ahead else None,
-        "followedByAt": _date(back) if behind else None,
-        "friendsSince": _date(max(since, back)) if ahead and behind else None,
+        "state": STATES[follows + 2 * is_followed],
+        "following": follows,
+        "followedBy": is_followed,
+        "followedAt": _date(since) if follows else None,
+        "followedByAt": _date(reverse_since) if is_followed else None,
+        "friendsSince": _date(max(since, reverse_since)) if follows and is_followed else None,
     }
 
 
@@ -143,13 +143,13 @@ def _seen(other: int, value: bytes | None, viewer: int) -> Row:
 
 
 def _edge(since: int, other: int, seed: int) -> Row:
-    body = _position(VERSION, since, other)
+    body = _pack_position(VERSION, since, other)
     cursor = urlsafe_b64encode(body + crc32(body, seed).to_bytes(4, "big")).decode()
     return {"cursor": cursor, "followedAt": _date(since), "node": {"id": str(other)}}
 
 
 def _counts(id_: str, value: bytes) -> Row:
-    following, followers, friends = _totals(value)
+    following, followers, friends = _unpack_totals(value)
     return {
         "id": id_,
         "followingCount": following,

@@ -47,7 +47,7 @@ class Plan:
 async def run(plan: Plan) -> list[Outcome]:
     """Run the plan: warm reads, cold reads, and writes last, because they change the graph.
 
-    Raises EmbeddedError, NotFilled, WrongAnswer, or ValueError if the graph is too small.
+    Raises DevstackError, NotFilled, WrongAnswer, or ValueError if the graph is too small.
     """
     async with services(plan.folder, cores()) as running:
         graph, space = plan.graph, space_of(plan.graph)

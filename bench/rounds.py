@@ -57,7 +57,7 @@ class Outcome:
 
 async def interleaved(outcome: Outcome, names: Sequence[str], rounds: int, run: Run) -> None:
     """Fill `outcome`. Each round begins with another contestant."""
-    for turn in range(rounds):
-        begin = turn % len(names)
+    for number in range(rounds):
+        begin = number % len(names)
         for name in (*names[begin:], *names[:begin]):
             outcome.samples.setdefault(name, []).append(await run(name))

@@ -22,7 +22,7 @@ WITHOUT_BUDGETS = {
     "KITH_ANONYMOUS_BUDGET": "0",
     "KITH_SERVICE_BUDGET": "0",
 }
-"""A load generator sends more than one viewer or address may."""
+"""Turns budgets off, because a load generator exceeds those of one viewer or address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +70,20 @@ class Services:
         )
 
 
-def _into_nothing(name: str, line: str) -> None:
+def _discard(name: str, line: str) -> None:
     """Discards progress messages: every server has its own log."""
 
 
 @asynccontextmanager
 async def services(folder: Path, division: Cores) -> AsyncIterator[Services]:
-    """Run PostgreSQL and Valkey on the cores of the stores while the block runs.
+    """Run PostgreSQL and Valkey on the cores of the stores, until the `with` statement ends.
 
     Raises DevstackError, whose text can be shown.
     """
     state = State(folder)
     async with AsyncExitStack() as stack:
         with pinned(division.stores):
-            started = running_servers(state, postgres_settings=POSTGRES_SETTINGS, say=_into_nothing)
+            started = running_servers(state, postgres_settings=POSTGRES_SETTINGS, say=_discard)
             servers = await stack.enter_async_context(started)
         data = (await find_directories(state)).data
         yield Services(

@@ -38,6 +38,7 @@ class Shape:
     checks: int = 0
     """Relation checks in one answer."""
     turns: int = QUESTIONS
+    """The number of different requests."""
     connections: int = CONNECTIONS
     signed_in: bool = False
     beyond_cache: bool = False
@@ -63,18 +64,18 @@ class Shape:
         return [
             question(
                 document or self.document,
-                self.draw(people, turn, chance),
-                users[turn % len(users)] if self.signed_in else None,
+                self.draw(people, index, chance),
+                users[index % len(users)] if self.signed_in else None,
             )
-            for turn in range(self.turns)
+            for index in range(self.turns)
         ]
 
 
 def _relations(count: int, fields: str, *, quick: bool) -> Shape:
     kind = "states" if fields == STATE else "relations"
 
-    def draw(people: Population, turn: int, chance: Random) -> Variables:
-        user = people.ordinary[turn % len(people.ordinary)]
+    def draw(people: Population, index: int, chance: Random) -> Variables:
+        user = people.ordinary[index % len(people.ordinary)]
         return {"user": str(user), "ids": people.others(user, count, chance)}
 
     return Shape(
@@ -92,8 +93,8 @@ def _relations(count: int, fields: str, *, quick: bool) -> Shape:
 
 
 def _page(field: str, *, quick: bool) -> Shape:
-    def draw(people: Population, turn: int, chance: Random) -> Variables:
-        return {"user": str(people.ordinary[turn % len(people.ordinary)])}
+    def draw(people: Population, index: int, chance: Random) -> Variables:
+        return {"user": str(people.ordinary[index % len(people.ordinary)])}
 
     return Shape(
         f"{field}-20",
@@ -106,8 +107,8 @@ def _page(field: str, *, quick: bool) -> Shape:
 
 
 def _whale_page() -> Shape:
-    def draw(people: Population, turn: int, chance: Random) -> Variables:
-        return {"user": str(people.whales[turn % len(people.whales)])}
+    def draw(people: Population, index: int, chance: Random) -> Variables:
+        return {"user": str(people.whales[index % len(people.whales)])}
 
     return Shape(
         "whale-20",
@@ -118,8 +119,8 @@ def _whale_page() -> Shape:
 
 
 def _deep_page() -> Shape:
-    def draw(people: Population, turn: int, chance: Random) -> Variables:
-        whale, after = people.deep[turn % len(people.deep)]
+    def draw(people: Population, index: int, chance: Random) -> Variables:
+        whale, after = people.deep[index % len(people.deep)]
         return {"user": str(whale), "after": after}
 
     return Shape(
@@ -133,7 +134,7 @@ def _deep_page() -> Shape:
 
 
 def _nested() -> Shape:
-    def draw(people: Population, turn: int, chance: Random) -> Variables:
+    def draw(people: Population, index: int, chance: Random) -> Variables:
         return {"ids": [str(other) for other in chance.sample(people.ordinary, 20)]}
 
     return Shape(
@@ -150,7 +151,7 @@ def _nested() -> Shape:
 
 
 def _counts() -> Shape:
-    def draw(people: Population, turn: int, chance: Random) -> Variables:
+    def draw(people: Population, index: int, chance: Random) -> Variables:
         return {"ids": [str(other) for other in chance.sample(people.ordinary, 100)]}
 
     return Shape(
@@ -165,7 +166,7 @@ def _counts() -> Shape:
 
 
 def _follow() -> Shape:
-    def draw(people: Population, turn: int, chance: Random) -> Variables:
+    def draw(people: Population, index: int, chance: Random) -> Variables:
         return {"input": {"userId": str(chance.randint(1, people.highest_id))}}
 
     return Shape(

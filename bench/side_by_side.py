@@ -24,12 +24,12 @@ async def measure(title: str, contestants: Mapping[str, Call], calls: int, concu
     CPU is that of all threads. `concurrent` callers make `calls` calls together.
     """
     rounds: dict[str, list[float]] = {name: [] for name in contestants}
-    for turn in range(ROUNDS + 1):
+    for number in range(ROUNDS + 1):
         names = list(contestants)
-        random.Random(turn).shuffle(names)
+        random.Random(number).shuffle(names)
         for name in names:
             cost = await _cpu_us(contestants[name], calls, concurrent)
-            if turn:  # the first round only warms up
+            if number:  # the first round only warms up
                 rounds[name].append(cost)
     print(f"\n{title}, {concurrent} at a time (Python {platform.python_version()}, {sys.platform})")
     for name, costs in rounds.items():

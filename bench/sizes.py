@@ -46,9 +46,9 @@ async def _measure(graph: Community, state: Path) -> None:
         await filled(graph, running.database_url, running.redis_url, running.folder)
         space = space_of(graph)
         people = await population(running.database_url, space)
-        where = StorageSettings(running.database_url, running.redis_url, space)
+        settings = StorageSettings(running.database_url, running.redis_url, space)
         await caches.empty(running.redis_url)
-        await caches.fill(where, people)
+        await caches.fill(settings, people)
         _save(
             await graph_size(running.database_url, space),
             await cache_sizes(running.redis_url, space, people.ordinary),
@@ -57,7 +57,7 @@ async def _measure(graph: Community, state: Path) -> None:
 
 def _save(graph: GraphSize, cached: list[CacheSize]) -> None:
     RESULTS.mkdir(exist_ok=True)
-    content = {"graph": asdict(graph), "caches": [asdict(weight) for weight in cached]}
+    content = {"graph": asdict(graph), "caches": [asdict(size) for size in cached]}
     SIZES.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
 
 

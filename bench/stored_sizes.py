@@ -58,7 +58,7 @@ class GraphSize:
 
     def bytes_per_edge(self, table: str) -> float:
         """Bytes per edge of one table with its indexes."""
-        return sum(w.all_bytes for w in self.tables if w.table == table) / self.edges
+        return sum(size.all_bytes for size in self.tables if size.table == table) / self.edges
 
 
 @dataclass(frozen=True, slots=True)

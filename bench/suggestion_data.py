@@ -1,4 +1,4 @@
-"""Follow graphs of which a part is hidden, to measure who finds the hidden follows."""
+"""Follow graphs with hidden follows, to measure which methods find them."""
 
 import csv
 import gzip
@@ -11,10 +11,10 @@ from random import Random
 from graph.edge import UserId
 
 HIDDEN = 0.1
-"""The part of the follows that is hidden."""
+"""The share of the follows that are hidden."""
 
 FOLLOWS_MIN = 9
-"""The fewest visible follows of a user who is asked: nine tenths of ten."""
+"""The minimum number of visible follows of a user in a sample: nine tenths of ten."""
 
 NONE: Sequence[UserId] = ()
 
@@ -71,15 +71,15 @@ def read_split(path: Path) -> Split:
         edges.sort(reverse=True)
         if dated:
             cut = int(len(edges) * HIDDEN)
-            gone, kept = edges[:cut], edges[cut:]
+            hidden_edges, visible_edges = edges[:cut], edges[cut:]
         else:
-            gone = [edge for edge in edges if chance.random() < HIDDEN]
-            left = {target for _, _, target in gone}
-            kept = [edge for edge in edges if edge[2] not in left]
-        following[user] = [target for _, _, target in kept]
-        if gone:
-            hidden[user] = {target for _, _, target in gone}
-        for since, _, target in kept:
+            hidden_edges = [edge for edge in edges if chance.random() < HIDDEN]
+            targets = {target for _, _, target in hidden_edges}
+            visible_edges = [edge for edge in edges if edge[2] not in targets]
+        following[user] = [target for _, _, target in visible_edges]
+        if hidden_edges:
+            hidden[user] = {target for _, _, target in hidden_edges}
+        for since, _, target in visible_edges:
             reverse[target].append((since, chance.random(), user))
     followers = {
         user: [source for _, _, source in sorted(edges, reverse=True)]

@@ -33,8 +33,8 @@ class Interval:
 def run(
     split: Split, scores: Callable[[UserId], Scores], users: Sequence[UserId]
 ) -> tuple[list[UserFigures], Counter[UserId]]:
-    """Suggest to each of these users. Returns the figures of each, and how often each other user is
-    suggested."""
+    """Rank suggestions for each of these users. Returns the figures of each list, and how often
+    each user is suggested."""
     figures, shown = [], Counter[UserId]()
     for user in users:
         found = best(split, user, scores(user))

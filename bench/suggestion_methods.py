@@ -2,8 +2,8 @@
 
 D. Liben-Nowell and J. Kleinberg, "The Link-Prediction Problem for Social Networks", 2003, describe
 common neighbours, L. Adamic's and E. Adar's measure and rooted PageRank; T. Zhou, L. Lü and Y.-C.
-Zhang, "Predicting Missing Links via Local Information", 2009, resource allocation. Here a neighbour
-of a user is one whom the user follows.
+Zhang, "Predicting Missing Links via Local Information", 2009, resource allocation. Here the
+neighbours of a user are the users whom the user follows.
 """
 
 from collections import Counter, defaultdict, deque
@@ -24,7 +24,8 @@ POPULAR = 10_000
 """The most followed users, among whom popularity looks for users who are not followed yet."""
 
 PUSHED = 1e-5
-"""The rest of a walk that is not continued, for each follow of the user where it is."""
+"""The walk continues from a user only while the probability of being there is at least this number
+times the number of their follows."""
 
 Scores = Mapping[UserId, float]
 
@@ -89,21 +90,21 @@ def _popularity(split: Split, _: float) -> Callable[[UserId], Scores]:
 
 
 def _page_rank(split: Split, restart: float) -> Callable[[UserId], Scores]:
-    """Pushes the walk on only where enough of it has arrived (R. Andersen, F. Chung and K. Lang,
-    "Local Graph Partitioning using PageRank Vectors", 2006)."""
+    """PageRank rooted at a user, by local pushes (R. Andersen, F. Chung and K. Lang, "Local Graph
+    Partitioning using PageRank Vectors", 2006)."""
 
     def scores(user: UserId) -> Scores:
         found: dict[UserId, float] = defaultdict(float)
         rest: dict[UserId, float] = defaultdict(float, {user: 1.0})
         waiting = deque([user])
         while waiting:
-            at = waiting.popleft()
-            here = rest.pop(at, 0.0)
-            found[at] += restart * here
-            follows = split.follows(at)
+            current = waiting.popleft()
+            probability = rest.pop(current, 0.0)
+            found[current] += restart * probability
+            follows = split.follows(current)
             if not follows:
                 continue
-            share = (1 - restart) * here / len(follows)
+            share = (1 - restart) * probability / len(follows)
             for other in follows:
                 before = rest[other]
                 rest[other] = before + share

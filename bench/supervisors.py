@@ -64,6 +64,8 @@ def supervisor(binaries: Path, folder: Path, lines: list[str]) -> list[str]:
 
 
 Start = Callable[[Path, Path, list[str]], list[str]]
+"""Writes a configuration into a folder, and returns the command line of the supervisor. Takes the
+folder of the binaries, that folder, and the command lines of the children."""
 CONTESTANTS: Mapping[str, Start] = {
     "ours": ours,
     "honcho": honcho,
@@ -98,10 +100,10 @@ def sleepers(mark: str) -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], most_s: float) -> float | None:
-    """The seconds until the condition holds; None if it does not within `most_s`."""
+def wait_for(condition: Callable[[], bool], timeout_s: float) -> float | None:
+    """The seconds until the condition holds; None if it does not within `timeout_s`."""
     began = time.monotonic()
-    while time.monotonic() - began < most_s:
+    while time.monotonic() - began < timeout_s:
         if condition():
             return time.monotonic() - began
         time.sleep(0.01)
@@ -109,7 +111,7 @@ def wait_for(condition: Callable[[], bool], most_s: float) -> float | None:
 
 
 def trial(start: Start, binaries: Path, *, of_child: bool) -> str:
-    """Kill a child, or the supervisor itself."""
+    """Kill a child, or the supervisor itself, and report what happens to the children."""
     mark = f"10{os.getpid()}{time.monotonic_ns() % 10_000}"
     with tempfile.TemporaryDirectory() as name:
         folder, line = Path(name), f"sleep {mark}"
@@ -134,6 +136,7 @@ def trial(start: Start, binaries: Path, *, of_child: bool) -> str:
 
 
 def failing(start: Start, binaries: Path) -> str:
+    """Run a child that always fails, and report how often it is started."""
     with tempfile.TemporaryDirectory() as name:
         folder, starts = Path(name), Path(name) / "starts"
         line = f"/bin/sh -c {shlex.quote(f'echo x >> {starts}; exit 3')}"

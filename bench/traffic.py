@@ -60,7 +60,7 @@ class Transferred:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A follow, its drain included."""
+    """The bytes of WAL for a follow and its drain."""
 
     wal_bytes: float
     """Without the images of pages."""
@@ -111,12 +111,12 @@ async def _run(graph: Community, state: Path) -> dict[str, Any]:
     }
 
 
-async def _blocks(shape: Shape, people: Population, config: Config, which: slice) -> float:
+async def _blocks(shape: Shape, people: Population, config: Config, requests: slice) -> float:
     """Blocks that are read from disk for one request with nothing cached."""
     before = await _value(config, _BLOCKS, config.storage.space)
-    async with applications(config) as both:
-        await send_all(both[KITH], shape.questions(people)[which])
-    # The gateway's connections are closed, and so have reported what they read.
+    async with applications(config) as apps:
+        await send_all(apps[KITH], shape.questions(people)[requests])
+    # PostgreSQL counts the reads of a connection at the latest when it closes.
     found = float(await _value(config, _BLOCKS, config.storage.space) - before)
     return round(found / REQUESTS, 1)
 
@@ -125,10 +125,10 @@ async def _transferred(
     shape: Shape, people: Population, config: Config, running: Services
 ) -> Transferred:
     questions = shape.questions(people)[:REQUESTS]
-    async with applications(config) as both, Redis.from_url(running.redis_url) as redis:
-        await send_all(both[KITH], questions)
+    async with applications(config) as apps, Redis.from_url(running.redis_url) as redis:
+        await send_all(apps[KITH], questions)
         before = await _network_bytes(redis)
-        client = await send_all(both[KITH], questions)
+        client = await send_all(apps[KITH], questions)
         used = await _network_bytes(redis) - before
     return Transferred(round(client / REQUESTS), round(used / REQUESTS))
 
@@ -143,8 +143,8 @@ async def _logged(people: Population, config: Config, state: Path) -> Logged:
     questions = FOLLOW.questions(people, seed=time.time_ns())  # others than in the last run
     await _value(config, "CHECKPOINT")
     begin = await _value(config, _WAL_END)
-    async with applications(config) as both:
-        await send_all(both[KITH], questions[:REQUESTS])
+    async with applications(config) as apps:
+        await send_all(apps[KITH], questions[:REQUESTS])
     await drain(config)
     end = await _value(config, _WAL_END)
     records, images = await _wal_bytes(state, begin, end)

@@ -14,7 +14,8 @@ EVEN, STAR, OTHERS = "even", "star", "others"
 LAG_MS_MOST = 250.0
 STAR_COSTS_MOST = 1.5
 KEPT_UP = 0.98
-"""Less than 1: some random follows already exist, and the last are answered too late."""
+"""The share of the offered follows that must be acknowledged. Less than 1, because some random
+follows already exist, and the last ones are answered after the end of the round."""
 
 
 @dataclass(slots=True)

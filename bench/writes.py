@@ -3,8 +3,8 @@
 python -m bench.writes [--rate 1000] [--others 300]
 
 Two gateway processes and a worker run over a filled graph, with fsync. Rounds with and without a
-star alternate. Both have the same number of follows, and a few follows of "others", whose
-times are compared.
+star alternate. Both kinds of rounds have the same number of follows, and a few follows of
+"others", whose times are compared.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from devstack.errors import DevstackError
 WARM_UP_S = 3
 DRAINED_S_MAX = 60
 
-_WAITING = "SELECT EXISTS (SELECT FROM outbox)"
+_HAS_PENDING = "SELECT EXISTS (SELECT FROM outbox)"
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -62,7 +62,7 @@ def main(
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class _Setup:
     """The running processes, and the source of follows."""
 
     running: Services
@@ -87,7 +87,7 @@ class _Scene:
         )
         try:
             async with asyncio.timeout(DRAINED_S_MAX):
-                while await connection.fetchval(_WAITING):  # noqa: ASYNC110 - another process
+                while await connection.fetchval(_HAS_PENDING):  # noqa: ASYNC110 - another process
                     await asyncio.sleep(0.1)
         finally:
             await connection.close()
@@ -99,7 +99,7 @@ async def _run(
     division, space = cores(), space_of(graph)
     async with services(state, division) as running:
         await filled(graph, running.database_url, running.redis_url, running.folder)
-        scene = _Scene(
+        setup = _Setup(
             running,
             space,
             RandomFollows(graph.users),
@@ -110,32 +110,32 @@ async def _run(
             ),
         )
         with pinned(frozenset({division.load})):
-            await _measured(figures, others, rounds, scene)
+            await _measured(figures, others, rounds, setup)
 
 
-async def _measured(figures: WriteFigures, others_per_s: int, rounds: int, scene: _Scene) -> None:
-    follows, rate = scene.follows, figures.rate
-    urls = [gateway.url for gateway in scene.gateways]
+async def _measured(figures: WriteFigures, others_per_s: int, rounds: int, setup: _Setup) -> None:
+    follows, rate = setup.follows, figures.rate
+    urls = [gateway.url for gateway in setup.gateways]
     even = Stream(EVEN, rate, follows.evenly())
     others = Stream(OTHERS, others_per_s, follows.evenly())
     await offered(urls, [even, others], WARM_UP_S)
-    await scene.drained()
-    metrics = f"{scene.worker.url}/metrics"
-    lag_before, used = lag(metrics), _cpu_s(scene)
+    await setup.drained()
+    metrics = f"{setup.worker.url}/metrics"
+    lag_before, used = lag(metrics), _cpu_s(setup)
     for _ in range(rounds):
         for kind in (EVEN, STAR):
             star = Stream(STAR, rate, follows.towards_a_star())
             streams = [even if kind == EVEN else star, others]
             figures.rounds[kind].append(await offered(urls, streams, figures.seconds))
-            await scene.drained()
+            await setup.drained()
     figures.lag = lag(metrics).since(lag_before)
     figures.cpu_us = {
-        name: (now - used[name]) / figures.follows * 1e6 for name, now in _cpu_s(scene).items()
+        name: (now - used[name]) / figures.follows * 1e6 for name, now in _cpu_s(setup).items()
     }
 
 
-def _cpu_s(scene: _Scene) -> dict[str, float]:
-    return {name: sum(meter.cpu_s() for meter in meters) for name, meters in scene.meters.items()}
+def _cpu_s(setup: _Setup) -> dict[str, float]:
+    return {name: sum(meter.cpu_s() for meter in meters) for name, meters in setup.meters.items()}
 
 
 if __name__ == "__main__":

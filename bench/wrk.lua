@@ -1,6 +1,6 @@
 -- Sends the lines of a file in turn, and ends with one line of numbers. Arguments: the file, and
 -- the line to begin with. A line is the viewer (or a hyphen), a tab and the body of a request.
-local requests, turn = {}, 0
+local requests, index = {}, 0
 
 function init(args)
     for line in io.lines(args[1]) do
@@ -11,12 +11,12 @@ function init(args)
         end
         requests[#requests + 1] = wrk.format("POST", "/graphql", headers, body)
     end
-    turn = tonumber(args[2])
+    index = tonumber(args[2])
 end
 
 function request()
-    turn = turn % #requests + 1
-    return requests[turn]
+    index = index % #requests + 1
+    return requests[index]
 end
 
 function done(summary, latency)

@@ -67,22 +67,22 @@ async def member_counts(scope: Scope, groups: Sequence[FollowGroup]) -> list[int
     return [found[group] for group in ids]
 
 
-async def members(scope: Scope, window: Window, chosen: GroupFilter) -> VisiblePages:
+async def members(scope: Scope, window: Window, group_filter: GroupFilter) -> VisiblePages:
     """A window of the members of one of the viewer's groups.
 
     Raises:
         BadInput: the viewer has no such group.
     """
     viewer = scope.must_have_viewer()
-    page = await scope.stores.own_data.follow_groups.page(viewer, chosen.group, window)
+    page = await scope.stores.own_data.follow_groups.page(viewer, group_filter.group, window)
     if page is None:
         raise BadInput("filter.groupId", "is not the id of one of the viewer's groups.")
     return VisiblePages([Access.VISIBLE], [page], [None])
 
 
-async def member_total(scope: Scope, chosen: GroupFilter) -> int:
+async def member_total(scope: Scope, group_filter: GroupFilter) -> int:
     """How many members of this group the viewer can page through."""
-    return (await _count_members(scope, [chosen.group]))[chosen.group]
+    return (await _count_members(scope, [group_filter.group]))[group_filter.group]
 
 
 async def _count_members(scope: Scope, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:

@@ -7,7 +7,7 @@ from graph.page import Window
 from graph.receipt import Receipt
 from resolvers.audit import audited
 from resolvers.idempotency import request_of, run_idempotently
-from resolvers.overlap import FollowerFilter, filtered_followers
+from resolvers.overlap import FollowerCriteria, filtered_followers
 from resolvers.pages import pages_of
 from resolvers.result import Result
 from resolvers.scope import Scope
@@ -26,7 +26,7 @@ async def seen_by(scope: Scope, user: UserId) -> Millis:
 async def count_new_followers(scope: Scope, viewer: UserId) -> int:
     """How many followers the viewer has not seen, of those that the viewer's list shows. At most
     `COUNTED_MAX`."""
-    unseen = FollowerFilter(since=Millis(await seen_by(scope, viewer) + 1))
+    unseen = FollowerCriteria(since=Millis(await seen_by(scope, viewer) + 1))
     found = await filtered_followers(scope, [viewer], Window(COUNTED_MAX), unseen)
     return len(found.pages[0].entries)
 

@@ -49,8 +49,8 @@ COUNTED_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class FollowerFilter:
-    """A filter of a user's followers."""
+class FollowerCriteria:
+    """The criteria of a filter of a user's followers. All that are not None apply."""
 
     viewer_follows: bool | None = None
     since: Millis | None = None
@@ -106,13 +106,13 @@ async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId
 
 
 async def filtered_followers(
-    scope: Scope, owners: Sequence[UserId], window: Window, chosen: FollowerFilter
+    scope: Scope, owners: Sequence[UserId], window: Window, criteria: FollowerCriteria
 ) -> VisiblePages:
     """A window of each owner's followers that match the filter."""
-    narrow = chosen.narrowed(window)
-    if chosen.viewer_follows:
+    narrow = criteria.narrowed(window)
+    if criteria.viewer_follows:
         return await pages_of_overlaps(await known_followers(scope, owners), narrow)
-    only_not_followed = chosen.viewer_follows is False and scope.viewer is not None
+    only_not_followed = criteria.viewer_follows is False and scope.viewer is not None
     found = await pages_of(
         scope, ListKind.FOLLOWERS, owners, narrow, only_not_followed=only_not_followed
     )
@@ -120,10 +120,10 @@ async def filtered_followers(
 
 
 async def filtered_totals(
-    scope: Scope, owners: Sequence[UserId], chosen: FollowerFilter
+    scope: Scope, owners: Sequence[UserId], criteria: FollowerCriteria
 ) -> list[int | None]:
     """How many entries the viewer can page through. With a date, at most `COUNTED_MAX`."""
-    if chosen.viewer_follows is False and chosen.since is None:
+    if criteria.viewer_follows is False and criteria.since is None:
         wholes, overlaps = await asyncio.gather(
             load_totals(scope, ListKind.FOLLOWERS, owners), known_followers(scope, owners)
         )
@@ -134,7 +134,7 @@ async def filtered_totals(
     totals: list[int | None] = []
     for first in range(0, len(owners), COUNTED_AT_ONCE):
         part = owners[first : first + COUNTED_AT_ONCE]
-        found = await filtered_followers(scope, part, Window(COUNTED_MAX), chosen)
+        found = await filtered_followers(scope, part, Window(COUNTED_MAX), criteria)
         counted = [max(0, len(page.entries) - COUNTED_INCLUDED) for page in found.pages]
         scope.debit(ceil(sum(counted) * COUNTED_COST))
         totals += [

@@ -29,7 +29,7 @@ from resolvers.access import count_unavailable
 from resolvers.follow_groups import GroupFilter, member_total
 from resolvers.freshness import freshness_of
 from resolvers.new_followers import seen_by
-from resolvers.overlap import FollowerFilter, filtered_totals
+from resolvers.overlap import FollowerCriteria, filtered_totals
 from resolvers.scope import Scope
 from resolvers.totals import load_totals
 from schema.context import Info, scope_of
@@ -279,14 +279,14 @@ def dates(rows: Iterable[EntryRow]) -> list[datetime]:
 
 async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     """Return the totals of lists. Lists of one kind with one filter are read together."""
-    asked: dict[_Counted, dict[UserId, None]] = {}
+    owners_by_key: dict[_CountKey, dict[UserId, None]] = {}
     for list_of, *_, total_or_filter, _ in rows:
         if not isinstance(total_or_filter, int):
-            asked.setdefault((list_of.kind, total_or_filter), {})[list_of.owner] = None
-    reads = [_read(scope, counted, list(owners)) for counted, owners in asked.items()]
+            owners_by_key.setdefault((list_of.kind, total_or_filter), {})[list_of.owner] = None
+    reads = [_read_totals(scope, key, list(owners)) for key, owners in owners_by_key.items()]
     # A single read needs no task, which costs as much as a small column.
     columns = [await reads[0]] if len(reads) == 1 else await asyncio.gather(*reads)
-    found = dict(zip(asked, columns, strict=True))
+    found = dict(zip(owners_by_key, columns, strict=True))
     return [
         total_or_filter
         if isinstance(total_or_filter, int)
@@ -295,16 +295,18 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     ]
 
 
-_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, FollowerFilter | GroupFilter | None]
+_CountKey: TypeAlias = tuple[
+    ListKind | OwnListKind | Ranking, FollowerCriteria | GroupFilter | None
+]
 
 
-async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:
-    kind, chosen = ranked_list(counted[0]), counted[1]
+async def _read_totals(scope: Scope, key: _CountKey, owners: list[UserId]) -> dict[UserId, int]:
+    kind, list_filter = ranked_list(key[0]), key[1]
     found: Sequence[int | None]
-    if chosen is None:
+    if list_filter is None:
         found = await load_totals(scope, kind, owners)
-    elif isinstance(chosen, GroupFilter):
-        found = [await member_total(scope, chosen)]  # only the viewer has groups
+    elif isinstance(list_filter, GroupFilter):
+        found = [await member_total(scope, list_filter)]  # only the viewer has groups
     else:
-        found = await filtered_totals(scope, owners, chosen)
+        found = await filtered_totals(scope, owners, list_filter)
     return {owner: length or 0 for owner, length in zip(owners, found, strict=True)}

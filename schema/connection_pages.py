@@ -24,7 +24,7 @@ from graph.visibility import Access
 from resolvers import closest_friends as closest
 from resolvers import follow_groups, overlap
 from resolvers.follow_groups import GroupFilter
-from resolvers.overlap import FollowerFilter
+from resolvers.overlap import FollowerCriteria
 from resolvers.pages import VisiblePages, pages_of
 from resolvers.policy import Policy
 from schema.arguments import Paging, window, without_traceback
@@ -33,7 +33,7 @@ from schema.order import FriendOrder, ListOrder, is_oldest_first
 from schema.rows import ConnectionRow, UserRow, ViewerRow
 
 Rows: TypeAlias = Sequence[ItemOrError[ConnectionRow]]
-Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[VisiblePages]]
+ReadPages: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[VisiblePages]]
 """Reads one window of several owners' lists."""
 
 
@@ -55,13 +55,13 @@ def filtered(
     users: Parents[UserRow],
     paging: Paging,
     order: ListOrder | None,
-    follower_filter: FollowerFilter,
+    criteria: FollowerCriteria,
 ) -> Awaitable[Rows]:
     """Return a page of each user's followers that match the filter."""
     scope = scope_of(info)
     lists = _lists(ListKind.FOLLOWERS, users, order)
-    read = partial(overlap.filtered_followers, scope, chosen=follower_filter)
-    return _connection_rows(scope.policy, lists, paging, read, follower_filter, is_part=True)
+    read = partial(overlap.filtered_followers, scope, criteria=criteria)
+    return _connection_rows(scope.policy, lists, paging, read, criteria, is_part=True)
 
 
 def own_pages(
@@ -110,7 +110,9 @@ def closest_friends(
 ) -> Awaitable[Rows]:
     """Return a page of the viewer's friends, closest first. An error for other users."""
     scope = scope_of(info)
-    not_own = BadInput("orderBy", "can be AFFINITY only for the viewer's own friends. Use DATE.")
+    not_own_list = BadInput(
+        "orderBy", "can be AFFINITY only for the viewer's own friends. Use DATE."
+    )
 
     async def read(_: Sequence[UserId], window: Window) -> VisiblePages:
         return VisiblePages(
@@ -118,7 +120,7 @@ def closest_friends(
         )
 
     list_of = ListOf(Ranking.FRIENDS, scope.must_have_viewer(), is_oldest_first(order))
-    return _viewers_list(scope.policy, users, list_of, paging, read, not_own)
+    return _viewers_list(scope.policy, users, list_of, paging, read, not_own_list)
 
 
 def group_pages(
@@ -126,17 +128,17 @@ def group_pages(
     users: Parents[UserRow],
     paging: Paging,
     order: ListOrder | None,
-    chosen: GroupFilter,
+    list_filter: GroupFilter,
 ) -> Awaitable[Rows]:
     """Return a page of the members of a group of the viewer's. An error for other users."""
     scope = scope_of(info)
-    not_own = BadInput("filter.groupId", "can be used only for the viewer's own list.")
+    not_own_list = BadInput("filter.groupId", "can be used only for the viewer's own list.")
 
     async def read(_: Sequence[UserId], window: Window) -> VisiblePages:
-        return await follow_groups.members(scope, window, chosen)
+        return await follow_groups.members(scope, window, list_filter)
 
     (list_of,) = _lists(ListKind.FOLLOWING, [scope.must_have_viewer()], order)
-    return _viewers_list(scope.policy, users, list_of, paging, read, not_own, chosen)
+    return _viewers_list(scope.policy, users, list_of, paging, read, not_own_list, list_filter)
 
 
 async def _viewers_list(
@@ -144,17 +146,18 @@ async def _viewers_list(
     users: Parents[UserRow],
     list_of: ListOf,
     paging: Paging,
-    read: Read,
-    not_own: BadInput,
-    chosen: GroupFilter | None = None,
+    read: ReadPages,
+    not_own_list: BadInput,
+    list_filter: GroupFilter | None = None,
 ) -> Rows:
-    """Return a page of a list of the viewer's, its owner. `not_own` for other users."""
+    """Return a page of `list_of`, whose owner is the viewer. Other users get the error
+    `not_own_list`."""
     viewer = list_of.owner
     if viewer not in users:
-        return [not_own] * len(users)
-    is_part = chosen is not None
-    (row,) = await _connection_rows(policy, [list_of], paging, read, chosen, is_part=is_part)
-    return [row if user == viewer else not_own for user in users]
+        return [not_own_list] * len(users)
+    is_part = list_filter is not None
+    (row,) = await _connection_rows(policy, [list_of], paging, read, list_filter, is_part=is_part)
+    return [row if user == viewer else not_own_list for user in users]
 
 
 def _lists(
@@ -173,8 +176,8 @@ async def _connection_rows(
     policy: Policy,
     lists: Sequence[ListOf],
     paging: Paging,
-    read: Read,
-    chosen: FollowerFilter | GroupFilter | None = None,
+    read: ReadPages,
+    list_filter: FollowerCriteria | GroupFilter | None = None,
     *,
     is_part: bool = False,
 ) -> Rows:
@@ -188,7 +191,7 @@ async def _connection_rows(
         except BadCursor as error:
             return [error]  # there is one list
         visible = await read(list(map(_OWNER, lists)), shared_window)
-        return _rows_of_pages(lists, paging, visible, chosen, is_part)
+        return _rows_of_pages(lists, paging, visible, list_filter, is_part)
     windows = [_window_or_error(list_of, policy, paging) for list_of in lists]
     valid = [
         (list_of, window_or_error)
@@ -200,7 +203,7 @@ async def _connection_rows(
         lists = [list_of for list_of, _ in valid]
         (_, shared_window), *_ = valid  # the cursor matches one list only
         visible = await read(list(map(_OWNER, lists)), shared_window)
-        rows = iter(_rows_of_pages(lists, paging, visible, chosen, is_part))
+        rows = iter(_rows_of_pages(lists, paging, visible, list_filter, is_part))
     return [
         next(rows) if isinstance(window_or_error, Window) else window_or_error
         for window_or_error in windows
@@ -221,7 +224,7 @@ def _rows_of_pages(
     lists: Sequence[ListOf],
     paging: Paging,
     visible: VisiblePages,
-    chosen: FollowerFilter | GroupFilter | None,
+    list_filter: FollowerCriteria | GroupFilter | None,
     is_part: bool,
 ) -> list[ConnectionRow]:
     """Return the connections of lists that are all read in one order."""
@@ -229,7 +232,7 @@ def _rows_of_pages(
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
-    totals_or_filters = totals if chosen is None else repeat(chosen)
+    totals_or_filters = totals if list_filter is None else repeat(list_filter)
     from_start, bounds = repeat(last is None), repeat((after, before))
     rows = zip(lists, pages, from_start, bounds, accesses, totals_or_filters, repeat(is_part))
     return list(map(_connection_row, rows))

@@ -61,7 +61,7 @@ class Service:
 async def users_of(
     representations: Sequence[Representation], maximum: int
 ) -> list[ItemOrError[UserId]]:
-    """Return one user id, or one BadInput, for each reference. Pauses between 2,500 of them.
+    """Return one user id, or one BadInput, for each reference. Pauses after each 2,500 references.
 
     Raises:
         BadInput: there are more than `maximum`.
@@ -95,23 +95,24 @@ extend schema @link(
   url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"]
 )
 """
-_MARKED = """
+_WITH_DIRECTIVES = """
 type User @key(fields: "id")
 type PageInfo @shareable
 """
-_MARKS = {
+_DIRECTIVES = {
     one.name.value: one.directives
-    for one in parse(_MARKED).definitions
+    for one in parse(_WITH_DIRECTIVES).definitions
     if isinstance(one, ObjectTypeDefinitionNode)
 }
 SCHEMA_TEXTS = frozenset({"sdl"})
 """The fields that return the whole schema."""
 
-_ROUTERS_OWN = {"_Any", "_Entity", "_Service", "_entities", "_service"}
+_DEFINED_BY_ROUTERS = {"_Any", "_Entity", "_Service", "_entities", "_service"}
+"""Types and fields that a router adds to each subgraph itself."""
 
 
 _NOT_FOR_ROUTERS = {"node", "nodes", "rateLimit"}
-"""Root fields that several subgraphs have, each for its own objects and requests."""
+"""Root fields that other subgraphs have too, each for its own objects and requests."""
 
 
 class _ForRouters(Visitor):
@@ -129,10 +130,10 @@ class _ForRouters(Visitor):
         name = (
             node.name.value if isinstance(node, TypeDefinitionNode | FieldDefinitionNode) else None
         )
-        if name in _ROUTERS_OWN:
+        if name in _DEFINED_BY_ROUTERS:
             return REMOVE
-        if name in _MARKS and isinstance(node, ObjectTypeDefinitionNode):
-            return replace(node, directives=_MARKS[name])
+        if name in _DIRECTIVES and isinstance(node, ObjectTypeDefinitionNode):
+            return replace(node, directives=_DIRECTIVES[name])
         return None
 
 

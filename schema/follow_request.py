@@ -45,7 +45,7 @@ class FollowRequest(Node):
 
 
 async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | None]:
-    """Return the requests among `pairs` that exist and that the viewer may see, in order.
+    """Return the request of each pair; None if there is none or the viewer may not see it.
 
     Users see the requests that they sent or received, services see all.
     """
@@ -64,13 +64,14 @@ async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | 
     )
     rows: dict[Pair, RequestRow] = {}
     for pair, check, (relation,) in zip(seen, checks, found, strict=True):
-        ahead = relation if check.user == pair.source else relation.reversed
-        if ahead.kind is Kind.REQUEST:
-            rows[pair] = RequestRow(*pair, ahead.since)
+        forward = relation if check.user == pair.source else relation.reversed
+        if forward.kind is Kind.REQUEST:
+            rows[pair] = RequestRow(*pair, forward.since)
     return [rows.get(pair) for pair in pairs]
 
 
 def _check(pair: Pair, viewer: UserId | None) -> Check:
-    """Check from the viewer's side, which is written first; without a viewer, from the sender's."""
+    """The check of a request: from the viewer's side, whose rows are written first. In pairs without
+    the viewer, from the sender's side."""
     user, other = pair.reversed if pair.target == viewer else pair
     return Check(user, [other])

@@ -1,5 +1,4 @@
-"""Fetches objects by their ids: users, relations, follow requests, groups, suggestions and the
-viewer."""
+"""Fetches objects of all types by their ids."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -56,19 +55,19 @@ async def nodes_of(
     It is None if there is no such object or the viewer may not see it, and a BadInput if the text
     is not an id.
     """
-    asked: dict[str, dict[str, Users]] = {}
+    users_by_prefix: dict[str, dict[str, Users]] = {}
     for text in ids:
         if found := parsed_id(text):
             prefix, users = found
-            asked.setdefault(prefix, {})[text] = users
+            users_by_prefix.setdefault(prefix, {})[text] = users
     rows: dict[str, NodeRow | None] = {}
-    for prefix, objects in asked.items():
+    for prefix, objects in users_by_prefix.items():
         fetched = await _FETCHERS[prefix](scope, list(objects.values()))
         rows.update(zip(objects, fetched, strict=True))
-    return [rows[text] if text in rows else _user(argument, text) for text in ids]
+    return [rows[text] if text in rows else _user_or_error(argument, text) for text in ids]
 
 
-def _user(argument: str, text: str) -> ItemOrError[UserId]:
+def _user_or_error(argument: str, text: str) -> ItemOrError[UserId]:
     if (user := user_id_of(text)) is not None:
         return user
     prefixes = ", ".join(f"`{prefix}:`" for prefix in _FETCHERS)

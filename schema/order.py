@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import enum_value
 
-from resolvers import overlap
+from resolvers.overlap import FollowerCriteria
 from schema.arguments import moment
 
 
@@ -76,9 +76,9 @@ class FollowerFilter:
     )
 
     @property
-    def chosen(self) -> overlap.FollowerFilter:
+    def criteria(self) -> FollowerCriteria:
         """The filter as the use cases take it."""
-        return overlap.FollowerFilter(
+        return FollowerCriteria(
             self.viewer_follows, None if self.since is None else moment("filter.since", self.since)
         )
 

@@ -56,7 +56,7 @@ DryRun = Annotated[
     ),
 ]
 
-_NEVER = "Null only beside an error, because every valid id is a user."
+_NEVER_NULL = "Null only beside an error, because every valid id is a user."
 
 
 @strawberry.input(description="An ordered pair of users.")
@@ -80,9 +80,8 @@ class Query:
     @batched(
         graphql_type=Node | None,
         metadata=weighed(call=200),
-        description="The object with this id: a `User`, `Relation`, `FollowRequest`, "
-        "`FollowSuggestion` or `Viewer`. Null if there is no such object, or the viewer may not "
-        "see it.",
+        description="The object with this id. Null if there is no such object, or the viewer may "
+        "not see it.",
     )
     async def node(
         roots: Parents[None], info: Info, id: NodeId
@@ -103,7 +102,7 @@ class Query:
         found = await nodes_of(scope, "ids", arguments.at_most("ids", ids, scope.policy.users_max))
         return [found] * len(roots)
 
-    @batched(graphql_type=User | None, description=f"The user with this id. {_NEVER}")
+    @batched(graphql_type=User | None, description=f"The user with this id. {_NEVER_NULL}")
     def user(
         roots: Parents[None], id: UserIdArgument, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[UserRow]:

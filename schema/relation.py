@@ -216,8 +216,12 @@ class Relation(Node):
     async def version(rows: Parents[RelationRow], info: Info) -> list[str | None]:
         scope = scope_of(info)
         viewer = scope.viewer
-        mine = {target: relation for source, target, _, relation in rows if source == viewer}
-        versions = await versions_to(scope, viewer, mine) if viewer and mine else {}
+        own_relations = {
+            target: relation for source, target, _, relation in rows if source == viewer
+        }
+        versions = (
+            await versions_to(scope, viewer, own_relations) if viewer and own_relations else {}
+        )
         return [versions.get(target) if source == viewer else None for source, target, *_ in rows]
 
 

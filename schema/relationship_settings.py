@@ -65,9 +65,9 @@ class RelationshipSettings(Node):
 
     @batched(description="The maximum number of users that this user can follow.")
     def following_limit(rows: Parents[SettingsRow], info: Info) -> list[int]:
-        most = scope_of(info).policy.following_max
+        default = scope_of(info).policy.following_max
         limits = [row.account.following_limit for row in rows]
-        return [most if limit is None else limit for limit in limits]
+        return [default if limit is None else limit for limit in limits]
 
 
 async def settings_rows(scope: Scope, users: Sequence[UserId]) -> list[SettingsRow]:

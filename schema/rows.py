@@ -15,7 +15,7 @@ from graph.page import Page, Position
 from graph.relation import Relation, RelationColumn
 from graph.visibility import Access
 from resolvers.follow_groups import GroupFilter
-from resolvers.overlap import FollowerFilter
+from resolvers.overlap import FollowerCriteria
 
 UserRow: TypeAlias = UserId
 
@@ -37,7 +37,7 @@ class ConnectionRow(NamedTuple):
     bounds: tuple[str | None, str | None]
     """The arguments `after` and `before`."""
     access: Access = Access.VISIBLE
-    total: int | FollowerFilter | GroupFilter | None = None
+    total: int | FollowerCriteria | GroupFilter | None = None
     """The number of entries, or the filter to count them by; None: the total of the whole list."""
     is_part: bool = False
     """Whether the list is a part of `list_of`: it is filtered, or an overlap with another list."""

@@ -27,7 +27,7 @@ from schema.rows import ConnectionRow, EntryRow, UserRow, ViewerRow
 from schema.weights import ENTRIES, QUERY
 
 KNOWN_MAX = 50
-"""The largest page of known followers. Some more followed users are examined."""
+"""The maximum of `first`. A suggestion can have more known followers: up to MIDDLES_MAX."""
 
 KnownFirst = Annotated[
     int,
@@ -176,8 +176,8 @@ def _list_of(viewer: UserId) -> ListOf:
 
 def _connection_row(page: SuggestionPage) -> ConnectionRow:
     """The connection of a page. A cursor holds the user, not the ranking."""
-    places = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
+    positions = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
     list_of, window = _list_of(page.viewer), page.window
     after = write_cursor(window.after, list_of) if window.has_after else None
     before = write_cursor(window.before, list_of) if window.has_before else None
-    return ConnectionRow(list_of, Page(places, page.more), not window.backward, (after, before))
+    return ConnectionRow(list_of, Page(positions, page.more), not window.backward, (after, before))

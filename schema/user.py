@@ -115,7 +115,7 @@ class User(Related, Node):
         filter: FilterArgument = None,
     ) -> MaybeAwaitable[connection_pages.Rows]:
         if filter:
-            return connection_pages.filtered(info, users, paging, order_by, filter.chosen)
+            return connection_pages.filtered(info, users, paging, order_by, filter.criteria)
         return connection_pages.pages(info, ListKind.FOLLOWERS, users, paging, order_by)
 
     @batched(

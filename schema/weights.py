@@ -1,7 +1,7 @@
 """The weights of fields: microseconds of CPU time of the gateway, PostgreSQL and Valkey together.
 
 They are measured with full caches, by `python -m bench.cost`: see docs/cost.md. The weights
-of single fields stand where the fields are declared; these are shared.
+of single fields are declared with the fields; these are shared.
 """
 
 from engine import PAGE, ListSize, weighed

@@ -1,5 +1,5 @@
 // Kith's cached values, read by ioredis: in batches, without GraphQL.
-// storage/redis/keys.py and storage/redis/packing.py describe what lies where.
+// storage/redis/keys.py has the keys, storage/cache/codec/ the formats of the values.
 
 import { crc32 } from 'node:zlib'
 import Redis from 'ioredis'
@@ -57,8 +57,8 @@ class Connection {
   constructor (kind, owner, value, first, tag) {
     this.kind = kind
     this.owner = owner
-    const held = (value.length - 1) / ENTRY
-    this.more = held > first
+    const count = (value.length - 1) / ENTRY
+    this.more = count > first
     this.edges = []
     const seed = listSeed(kind, owner, tag)
     for (let at = 1; at < value.length && this.edges.length < first; at += ENTRY) {
@@ -89,13 +89,13 @@ export function graph (url, space) {
   return {
     async relations (user, others) {
       const values = await redis.hmgetBuffer(key('rel', user), '*', ...others)
-      return others.map((other, turn) => new Relation(user, other, values[turn + 1]))
+      return others.map((other, index) => new Relation(user, other, values[index + 1]))
     },
 
     async pages (kind, owners, first) {
       const end = ENTRY * (first + 1)
       const values = await Promise.all(owners.map((owner) => redis.getrangeBuffer(key(kind, owner), 0, end)))
-      return values.map((value, turn) => new Connection(kind, owners[turn], value, first, tag))
+      return values.map((value, index) => new Connection(kind, owners[index], value, first, tag))
     },
 
     async counts (users) {

@@ -1,5 +1,5 @@
-// Fastify and Mercurius with its JIT over Kith's own Redis keys: a part of the contract, in the
-// same bytes as far as JSON has them. Loaders batch; Redis commands of one tick leave together.
+// A part of Kith's schema on Fastify and Mercurius with its JIT, over Kith's own Redis keys. The
+// answers are the same JSON. Loaders batch; Redis commands of one tick are sent together.
 // node mercurius.js PORT SPACE      (REDIS_URL is in the environment)
 
 import fastify from 'fastify'
@@ -68,7 +68,7 @@ const loaders = {
   Connection: {
     totalCount: uncached(async (asked) => {
       const found = await counts(asked.map(({ obj }) => obj.owner))
-      return found.map((totals, turn) => totals[asked[turn].obj.kind])
+      return found.map((totals, index) => totals[asked[index].obj.kind])
     })
   }
 }

@@ -1,4 +1,4 @@
-// PostGraphile 5 as its production guide has it, over the schema that postgraphile.sql makes.
+// PostGraphile 5 as its production guide configures it, over the schema of postgraphile.sql.
 // node postgraphile.js PORT SPACE      (DATABASE_URL is in the environment)
 
 import { createServer } from 'node:http'
@@ -8,7 +8,7 @@ import { makePgService } from 'postgraphile/adaptors/pg'
 import { PostGraphileAmberPreset } from 'postgraphile/presets/amber'
 
 const [port] = process.argv.slice(2)
-// pg takes a socket's folder as the host, but not as asyncpg writes it.
+// pg accepts the folder of a socket as the host, but not in the URL format of asyncpg.
 const { searchParams, pathname, username } = new URL(process.env.DATABASE_URL.replace('@/', '@localhost/'))
 const local = searchParams.get('host')
 const poolConfig = { max: 10 }

@@ -1,5 +1,5 @@
--- The graph of one space as PostGraphile likes it: a table of accounts, views with smart tags, and
--- functions where a shape of Kith's is no table. {space} is filled in. All rows are the same rows.
+-- The graph of one space in the form that PostGraphile's guides recommend: a table of accounts,
+-- views with smart tags over Kith's rows, and functions. {space} is replaced by the space's schema.
 DROP SCHEMA IF EXISTS peer CASCADE;
 CREATE SCHEMA peer;
 
@@ -42,7 +42,7 @@ CREATE TYPE peer.relation AS (
     friends_since timestamptz
 );
 
--- How one account stands to others: two probes of primary keys each.
+-- The relations of one account to others: two probes of primary keys for each.
 CREATE FUNCTION peer.relations(of_id bigint, ids bigint[]) RETURNS SETOF peer.relation
 LANGUAGE sql STABLE AS $$
     SELECT ROW(o.id)::peer.other,

@@ -27,10 +27,10 @@ FIELDS = (
     *("visibility", "closeFollow", "notify", "message", "until", "ifVersion"),
 )
 REQUIRED = FIELDS[:3]
-"""The fields of a line, and those that each line needs."""
+"""The fields that a line can have, and those that it must have."""
 
 FAILED = "FAILED"
-"""The code of a line that has failed for a reason which only the log says."""
+"""The code of a line whose change failed with an unexpected error, which is only in the log."""
 
 _BOOLEANS = {"true": True, "false": False}
 
@@ -71,7 +71,7 @@ def write_line(viewer: str, change: RelationshipChangeInput) -> str:
 
 
 class SliceLines:
-    """The lines of a slice: the changes that they ask for, and why others are invalid."""
+    """The lines of a slice: the changes of valid lines, and the errors of invalid ones."""
 
     def __init__(self, policy: Policy, bulk_slice: BulkSlice) -> None:
         self._columns = bulk_slice.operation.options.columns
@@ -79,15 +79,15 @@ class SliceLines:
         self._fields: dict[int, Fields] = {}
         self._invalid: dict[int, Result] = {}
         self.changes: dict[int, Parsed] = {}
-        """Those that are valid, by the numbers of their lines."""
+        """The changes of the valid lines, by line number."""
         for line in bulk_slice.lines:
             try:
-                fields = self._fields[line.number] = self._read(line)
-                self.changes[line.number] = _parsed(policy, fields)
+                fields = self._fields[line.number] = self._read_fields(line)
+                self.changes[line.number] = _parse_change(policy, fields)
             except BadInput as bad:
                 self._invalid[line.number] = Result(Outcome.INVALID_INPUT, invalid=bad)
 
-    def _read(self, line: BulkLine) -> Fields:
+    def _read_fields(self, line: BulkLine) -> Fields:
         if len(line.text.encode()) > LINE_BYTES_MAX:
             raise BadInput("line", f"must have at most {LINE_BYTES_MAX} bytes.")
         if self._columns is None:
@@ -103,9 +103,9 @@ class SliceLines:
 
     def results(self, applied: Mapping[int, Result | None]) -> SliceResults:
         """The results of all lines, in order."""
-        found = {**applied, **self._invalid}
-        lines = [self._result(line.number, found[line.number]) for line in self._lines]
-        return SliceResults(b"".join(lines), _counts(found.values()))
+        results_by_line = {**applied, **self._invalid}
+        lines = [self._result(line.number, results_by_line[line.number]) for line in self._lines]
+        return SliceResults(b"".join(lines), _counts(results_by_line.values()))
 
     def _result(self, number: int, result: Result | None) -> bytes:
         fields = self._fields.get(number, {})
@@ -123,9 +123,9 @@ class SliceLines:
         return orjson.dumps(answer) + b"\n"
 
 
-def _parsed(policy: Policy, fields: Fields) -> Parsed:
+def _parse_change(policy: Policy, fields: Fields) -> Parsed:
     viewer = arguments.user_id(VIEWER, _text(fields, VIEWER))
-    action = _member(RelationshipAction, fields, "action")
+    action = _enum_member(RelationshipAction, fields, "action")
     visibility, until = fields.get("visibility"), fields.get("until")
     close_follow, notify = fields.get("closeFollow"), fields.get("notify")
     if close_follow is not None and not isinstance(close_follow, bool):
@@ -133,9 +133,11 @@ def _parsed(policy: Policy, fields: Fields) -> Parsed:
     given = RelationshipChangeInput(
         action=action,
         user_id=_text(fields, "userId"),  # type: ignore[arg-type]
-        visibility=None if visibility is None else _member(FollowVisibility, fields, "visibility"),
+        visibility=None
+        if visibility is None
+        else _enum_member(FollowVisibility, fields, "visibility"),
         close_follow=close_follow,
-        notify=None if notify is None else _member(FollowNotifications, fields, "notify"),
+        notify=None if notify is None else _enum_member(FollowNotifications, fields, "notify"),
         message=_optional_text(fields, "message"),
         until=None if until is None else _date(_text(fields, "until")),
         if_version=_optional_text(fields, "ifVersion"),
@@ -176,7 +178,7 @@ def _optional_text(fields: Fields, name: str) -> str | None:
     return None if fields.get(name) is None else _text(fields, name)
 
 
-def _member(members: type[EnumT], fields: Fields, name: str) -> EnumT:
+def _enum_member(members: type[EnumT], fields: Fields, name: str) -> EnumT:
     value = fields.get(name)
     if not isinstance(value, str) or value not in members.__members__:
         raise BadInput(name, f"must be {', '.join(members.__members__)}.")

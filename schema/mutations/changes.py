@@ -248,7 +248,9 @@ class ChangeManyMutations:
         return ChangeRelationshipsPayload(
             outcome=_outcome_of_all(results, errors),
             changed=any(result.is_changed for result in made),
-            changes=[_change(viewer, place, result) for place, result in enumerate(results)],
+            changes=[
+                _change_payload(viewer, place, result) for place, result in enumerate(results)
+            ],
             viewer=ViewerRow(viewer),
             user_errors=errors,
             consistency_token=consistency_token(made),
@@ -286,7 +288,7 @@ def _outcome_of_all(
     return ChangeRelationshipsOutcome.PARTIALLY_COMPLETED
 
 
-def _change(
+def _change_payload(
     viewer: UserId, place: int, result: Result | KithError
 ) -> RelationshipChange | KithError:
     if isinstance(result, KithError):

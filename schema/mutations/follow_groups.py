@@ -211,15 +211,15 @@ class FollowGroupMutations:
     async def create_follow_group(
         self, info: Info, input: Annotated[CreateFollowGroupInput, _NEW_GROUP]
     ) -> CreateFollowGroupPayload | None:
-        made = follow_groups.CREATE, CreateFollowGroupPayload, CreateFollowGroupOutcome
-        return await _change(info, input, *made)
+        mutation = follow_groups.CREATE, CreateFollowGroupPayload, CreateFollowGroupOutcome
+        return await _change(info, input, *mutation)
 
     @strawberry.mutation(description="Renames a group of the viewer's.")
     async def rename_follow_group(
         self, info: Info, input: Annotated[RenameFollowGroupInput, _INPUT]
     ) -> RenameFollowGroupPayload | None:
-        made = follow_groups.RENAME, RenameFollowGroupPayload, UpdateFollowGroupOutcome
-        return await _change(info, input, *made)
+        mutation = follow_groups.RENAME, RenameFollowGroupPayload, UpdateFollowGroupOutcome
+        return await _change(info, input, *mutation)
 
     @strawberry.mutation(
         description="Changes the order of the viewer's groups. `viewer` in the payload returns "
@@ -228,8 +228,8 @@ class FollowGroupMutations:
     async def reorder_follow_groups(
         self, info: Info, input: Annotated[ReorderFollowGroupsInput, _ORDER]
     ) -> ReorderFollowGroupsPayload | None:
-        made = follow_groups.REORDER, ReorderFollowGroupsPayload, UpdateFollowGroupOutcome
-        return await _change(info, input, *made)
+        mutation = follow_groups.REORDER, ReorderFollowGroupsPayload, UpdateFollowGroupOutcome
+        return await _change(info, input, *mutation)
 
     @strawberry.mutation(
         description="Deletes a group of the viewer's. The viewer still follows its members. Cannot "
@@ -238,8 +238,8 @@ class FollowGroupMutations:
     async def delete_follow_group(
         self, info: Info, input: Annotated[DeleteFollowGroupInput, _INPUT]
     ) -> DeleteFollowGroupPayload | None:
-        made = follow_groups.DELETE, DeleteFollowGroupPayload, DeleteFollowGroupOutcome
-        return await _change(info, input, *made)
+        mutation = follow_groups.DELETE, DeleteFollowGroupPayload, DeleteFollowGroupOutcome
+        return await _change(info, input, *mutation)
 
     @strawberry.mutation(
         metadata=_MEMBERS,
@@ -250,8 +250,8 @@ class FollowGroupMutations:
     async def add_to_follow_group(
         self, info: Info, input: Annotated[AddToFollowGroupInput, _USERS]
     ) -> AddToFollowGroupPayload | None:
-        made = follow_groups.ADD, AddToFollowGroupPayload, UpdateFollowGroupOutcome
-        return await _change(info, input, *made)
+        mutation = follow_groups.ADD, AddToFollowGroupPayload, UpdateFollowGroupOutcome
+        return await _change(info, input, *mutation)
 
     @strawberry.mutation(
         metadata=_MEMBERS,
@@ -260,8 +260,8 @@ class FollowGroupMutations:
     async def remove_from_follow_group(
         self, info: Info, input: Annotated[RemoveFromFollowGroupInput, _USERS]
     ) -> RemoveFromFollowGroupPayload | None:
-        made = follow_groups.REMOVE, RemoveFromFollowGroupPayload, UpdateFollowGroupOutcome
-        return await _change(info, input, *made)
+        mutation = follow_groups.REMOVE, RemoveFromFollowGroupPayload, UpdateFollowGroupOutcome
+        return await _change(info, input, *mutation)
 
 
 async def _change(

@@ -75,8 +75,8 @@ class NewFollowerMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
             result = await mark_followers_seen(scope, until, key)
-        made = MarkFollowersSeenPayload, MarkFollowersSeenOutcome
-        return own_payload(*made, viewer, result, input.echo)
+        types = MarkFollowersSeenPayload, MarkFollowersSeenOutcome
+        return own_payload(*types, viewer, result, input.echo)
 
 
 def _moment(viewer: UserId, given: MarkFollowersSeenInput) -> Millis | None:

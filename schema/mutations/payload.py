@@ -124,7 +124,7 @@ class UserInput(RepeatableInput):
     if_version: str | None = strawberry.field(default=UNSET, description=IF_VERSION)
 
     def action(self, policy: Policy) -> Action:
-        """Return what the viewer asks to do with the other user. Raises BadInput."""
+        """Return the action of the viewer on the other user. Raises BadInput."""
         raise NotImplementedError
 
 
@@ -197,7 +197,7 @@ def own_payload(
 async def change_relationship(
     info: Info, given: UserInput, payload: type[PayloadT], outcomes: type[Enum]
 ) -> PayloadT:
-    """Do what the input asks for and return the payload. `outcomes` is the type of its outcome."""
+    """Apply the action of the input, and return the payload. `outcomes`: the type of its outcome."""
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
     try:
@@ -221,7 +221,7 @@ def relationship_payload(
     result: Result,
     client_mutation_id: str | None,
 ) -> PayloadT:
-    """Return the payload of a change."""
+    """Return the payload of a change of a relationship."""
     return payload(
         outcome=outcome_of(result, outcomes),
         changed=result.is_changed,

@@ -65,8 +65,8 @@ class PinnedFollowingMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
             result = await set_pinned_following(scope, users, key)
-        made = SetPinnedFollowingPayload, SetPinnedFollowingOutcome
-        return own_payload(*made, viewer, result, input.echo)
+        types = SetPinnedFollowingPayload, SetPinnedFollowingOutcome
+        return own_payload(*types, viewer, result, input.echo)
 
 
 def _distinct(users: Sequence[UserId]) -> Sequence[UserId]:

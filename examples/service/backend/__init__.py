@@ -1,1 +1,1 @@
-"""A back end beside Kith: checks relations, keeps an inbox by the change feed, exports lists."""
+"""A back end with Kith: checks relations, fills an inbox from the change feed, exports lists."""

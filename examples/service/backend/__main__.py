@@ -24,24 +24,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asyncio.run(consume(feed_settings()))
             return 0
         if given.command == "inbox":
-            unread, newest = Inbox(inbox_file()).of(given.user)
+            unread, newest = Inbox(inbox_file()).summary(given.user)
             print(f"{unread} unread")
             for topic, about in newest:
                 print(topic, about)
             return 0
-        return asyncio.run(_ask(given, kith_settings()))
+        return asyncio.run(_call_kith(given, kith_settings()))
     except SettingsError as error:
         print(error, file=sys.stderr)
         return 2
 
 
-async def _ask(given: argparse.Namespace, settings: KithSettings) -> int:
-    # Here and not above: `consume` needs no generated client.
+async def _call_kith(given: argparse.Namespace, settings: KithSettings) -> int:
+    # Imported here, because `consume` runs without the generated client.
     import httpx
 
-    from backend.checks import relations, screen
+    from backend.checks import relation_masks, relations
     from backend.export import ExportError, export_followers
-    from backend.kith import open_client, sentence
+    from backend.kith import error_text, open_client
     from kith_client import GraphQLClientError
 
     try:
@@ -51,7 +51,9 @@ async def _ask(given: argparse.Namespace, settings: KithSettings) -> int:
                     async for relation in relations(client, given.pairs):
                         print(json.dumps(asdict(relation), default=str))
                 case "mask":
-                    for user, bits in (await screen(client, given.user, given.others)).items():
+                    for user, bits in (
+                        await relation_masks(client, given.user, given.others)
+                    ).items():
                         print(user, *bits.names)
                 case "export":
                     size = await export_followers(client, given.user, given.file)
@@ -60,7 +62,7 @@ async def _ask(given: argparse.Namespace, settings: KithSettings) -> int:
         print(error, file=sys.stderr)
         return 1
     except (GraphQLClientError, httpx.TransportError) as error:
-        print(sentence(error), file=sys.stderr)
+        print(error_text(error), file=sys.stderr)
         return 1
     return 0
 
@@ -70,10 +72,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("check", help="print how each pair of users is related")
     check.add_argument("pairs", nargs="+", type=_pair, metavar="FROM:TO")
-    mask = commands.add_parser("mask", help="print what one user is to many, as flags")
+    mask = commands.add_parser("mask", help="print the relations of one user to many, as flags")
     mask.add_argument("user", type=int)
     mask.add_argument("others", nargs="+", type=int)
-    commands.add_parser("consume", help="keep the inbox by the change feed until a signal")
+    commands.add_parser("consume", help="apply the change feed to the inbox, until a signal")
     inbox = commands.add_parser("inbox", help="print a user's notifications")
     inbox.add_argument("user", type=int)
     export = commands.add_parser("export", help="write a user's followers to a file")

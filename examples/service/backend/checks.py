@@ -1,4 +1,4 @@
-"""Batch checks: how many users are related, with as few calls as possible."""
+"""Checks the relations of many users with as few calls as possible."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -8,15 +8,15 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from backend.kith import PARALLEL, repeated
+from backend.kith import PARALLEL, with_retries
 from backend.relation_mask import RelationBits
 from kith_client import KithClient
 from kith_client.input_types import UserPair
 
 PAIRS_MAX = 500
-"""Pairs a call of `relationsBetween`."""
+"""The maximum number of pairs in one call of `relationsBetween`."""
 MASK_MAX = 1_000
-"""Ids a call of `relationMask`."""
+"""The maximum number of ids in one call of `relationMask`."""
 
 Pair = tuple[int, int]
 Item = TypeVar("Item")
@@ -37,28 +37,31 @@ class Relation:
 async def relations(client: KithClient, pairs: Iterable[Pair]) -> AsyncIterator[Relation]:
     """Yield the relation of each pair, in the order of `pairs`.
 
-    Takes any number of pairs: four calls of 500 pairs are under way at once, and no more is held
-    in memory.
+    Takes any number of pairs: four calls of 500 pairs run at once, and only their pairs and
+    answers are in memory.
     """
-    for wave in _chunks(_chunks(pairs, PAIRS_MAX), PARALLEL):
-        answers = await asyncio.gather(*(_between(client, chunk) for chunk in wave))
+    for batch in _chunks(_chunks(pairs, PAIRS_MAX), PARALLEL):
+        answers = await asyncio.gather(*(_relations_between(client, chunk) for chunk in batch))
         for relation in (relation for answer in answers for relation in answer):
             yield relation
 
 
-async def screen(client: KithClient, user: int, others: Sequence[int]) -> dict[int, RelationBits]:
-    """Return what `user` is to each of `others`: up to 1,000 users in 2,668 characters a call."""
+async def relation_masks(
+    client: KithClient, user: int, others: Sequence[int]
+) -> dict[int, RelationBits]:
+    """Return the relation of `user` to each of `others`. A call returns up to 1,000 relations in
+    2,668 characters."""
     found: dict[int, RelationBits] = {}
     for chunk in _chunks(others, MASK_MAX):
-        answer = await repeated(partial(client.relation_mask, str(user), [*map(str, chunk)]))
+        answer = await with_retries(partial(client.relation_mask, str(user), [*map(str, chunk)]))
         assert answer is not None  # every id is a user's: null comes with an error only
         found |= dict(zip(chunk, answer.relation_mask, strict=True))
     return found
 
 
-async def _between(client: KithClient, pairs: Sequence[Pair]) -> list[Relation]:
+async def _relations_between(client: KithClient, pairs: Sequence[Pair]) -> list[Relation]:
     asked = [UserPair.model_validate({"from": str(a), "to": str(b)}) for a, b in pairs]
-    answer = await repeated(lambda: client.relations_between(asked))
+    answer = await with_retries(lambda: client.relations_between(asked))
     return [
         Relation(
             source=int(one.from_.id),

@@ -1,4 +1,4 @@
-"""Consume the change feed into the inbox until a signal says stop."""
+"""Applies the change feed to the inbox, until a signal."""
 
 import asyncio
 import contextlib
@@ -8,9 +8,9 @@ import signal
 import time
 
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as RedisAway
+from redis.exceptions import ConnectionError as RedisUnavailable
 from redis.exceptions import ResponseError
-from redis.exceptions import TimeoutError as RedisSilent
+from redis.exceptions import TimeoutError as RedisTimeout
 
 from backend.feed import Entry, Feed
 from backend.inbox import Inbox
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 async def consume(settings: FeedSettings) -> None:
-    """Run until SIGTERM or SIGINT, which finish the batch in hand."""
+    """Run until SIGTERM or SIGINT. The current batch is finished first."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -38,25 +38,25 @@ async def consume(settings: FeedSettings) -> None:
             try:
                 await feed.join()
                 pause_s = 0.1
-                await _follow(feed, inbox, settings.idle_ms / 1000, stop)
-            except (RedisAway, RedisSilent, ResponseError) as error:
+                await _apply_entries(feed, inbox, settings.idle_ms / 1000, stop)
+            except (RedisUnavailable, RedisTimeout, ResponseError) as error:
                 if isinstance(error, ResponseError) and "NOGROUP" not in str(error):
                     raise
-                # Without its data Redis has lost the group: it is made anew, and begins with
-                # what the streams hold. Nothing was acknowledged that was not applied.
+                # A Redis that has lost its data has lost the group. It is created again, and begins
+                # with the oldest stored entries. All acknowledged entries were applied before.
                 log.warning("the feed broke off: %s", error)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stop.wait(), random.uniform(0.1, pause_s))
                 pause_s = min(pause_s * 2, PAUSE_MAX_S)
 
 
-async def _follow(feed: Feed, inbox: Inbox, idle_s: float, stop: asyncio.Event) -> None:
+async def _apply_entries(feed: Feed, inbox: Inbox, idle_s: float, stop: asyncio.Event) -> None:
     next_reclaim = 0.0
     while not stop.is_set():
         entries: list[Entry] = []
         if time.monotonic() >= next_reclaim:
             entries = await feed.reclaim()
-            # While there is more to take over, look again after the next batch.
+            # If there may be more to take over, look again after this batch.
             next_reclaim = 0.0 if entries else time.monotonic() + idle_s / 2
         entries = entries or await feed.read()
         if entries:

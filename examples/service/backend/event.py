@@ -20,9 +20,9 @@ class Event:
     """The edge from `source` to `target` was `before` and is `after`."""
 
     id: str
-    """The same however often the event comes."""
+    """Equal in repeated deliveries of the event."""
     version: int
-    """Microseconds since 1970; a newer change of the same edge has a greater one."""
+    """Microseconds since 1970; a newer change of the same edge has a greater version."""
     actor: int
     source: int
     target: int
@@ -34,7 +34,7 @@ def event_of(fields: Mapping[str, str]) -> Event:
     """Return the event in a stream entry's fields.
 
     Raises:
-        KeyError, ValueError: a field is missing or is not what it should be.
+        KeyError, ValueError: a field is missing or has an invalid value.
     """
     return Event(
         id=fields["id"],

@@ -1,4 +1,4 @@
-"""Export a user's followers to a file, page by page; a killed export goes on where it was."""
+"""Exports a user's followers to a file, page by page. A killed export can be continued."""
 
 import csv
 import io
@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from backend.kith import repeated
+from backend.kith import with_retries
 from kith_client import KithClient
 from kith_client.followers_page import FollowersPageUserFollowersEdges as Edge
 
 PAGE = 100
-"""Entries a page: the most that Kith gives."""
+"""The entries of a page: Kith's maximum."""
 COLUMNS = ("user_id", "follower_id", "followed_at")
 
 
@@ -23,7 +23,7 @@ class ExportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How much of the part file is whole, and the cursor to go on after."""
+    """How many bytes of the part file are complete, and the cursor to continue after."""
 
     user: int
     cursor: str | None
@@ -33,16 +33,17 @@ class Progress:
 async def export_followers(client: KithClient, user: int, target: Path) -> int:
     """Write all followers of `user` to `target`, a .csv or .ndjson file; return its bytes.
 
-    Rows go to `target`.part, and the position to `target`.progress after every page. Both are
-    gone when `target` is there.
+    Rows are written to `target`.part, and the position to `target`.progress after every page. Both
+    files are removed when the export is complete.
 
     Raises:
-        ExportError: the file's name, an earlier export in its place, or the list's owner forbid it.
+        ExportError: the file's name is invalid, another export uses the files, or the owner does
+            not show the list.
     """
     if target.suffix not in (".csv", ".ndjson"):
         raise ExportError(f"{target.name} must end with .csv or .ndjson.")
-    part, progress_file = _beside(target, ".part"), _beside(target, ".progress")
-    progress = _read(progress_file, part, user)
+    part, progress_file = _with_suffix(target, ".part"), _with_suffix(target, ".progress")
+    progress = _read_progress(progress_file, part, user)
     with part.open("ab") as file:
         # A page that was written, but whose position was not, is cut off and written again.
         file.truncate(progress.bytes)
@@ -55,18 +56,20 @@ async def export_followers(client: KithClient, user: int, target: Path) -> int:
             file.flush()
             os.fsync(file.fileno())
             progress = Progress(user, cursor or progress.cursor, file.tell())
-            _write(progress_file, progress)
+            _write_progress(progress_file, progress)
     part.replace(target)
     progress_file.unlink()
     return progress.bytes
 
 
-async def _page(client: KithClient, at: Progress) -> tuple[list[Edge], str | None, bool]:
-    answer = await repeated(lambda: client.followers_page(str(at.user), PAGE, at.cursor))
+async def _page(client: KithClient, progress: Progress) -> tuple[list[Edge], str | None, bool]:
+    answer = await with_retries(
+        lambda: client.followers_page(str(progress.user), PAGE, progress.cursor)
+    )
     assert answer is not None  # every id is a user's: null comes with an error only
     followers = answer.followers
     if followers.access.value != "VISIBLE":
-        raise ExportError(f"The followers of {at.user} are closed: {followers.access.value}.")
+        raise ExportError(f"The followers of {progress.user} are closed: {followers.access.value}.")
     return followers.edges, followers.page_info.end_cursor, followers.page_info.has_next_page
 
 
@@ -84,11 +87,11 @@ def _csv(rows: Iterable[tuple[object, ...]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _beside(target: Path, suffix: str) -> Path:
+def _with_suffix(target: Path, suffix: str) -> Path:
     return target.with_name(target.name + suffix)
 
 
-def _read(file: Path, part: Path, user: int) -> Progress:
+def _read_progress(file: Path, part: Path, user: int) -> Progress:
     if not file.exists():
         return Progress(user, None, 0)
     try:
@@ -102,9 +105,9 @@ def _read(file: Path, part: Path, user: int) -> Progress:
     return progress
 
 
-def _write(file: Path, progress: Progress) -> None:
-    # By renaming: a crash leaves the old position or the new one, and never half of one.
-    new = _beside(file, ".new")
+def _write_progress(file: Path, progress: Progress) -> None:
+    # By renaming: after a crash the file has the old position or the new one, both complete.
+    new = _with_suffix(file, ".new")
     with new.open("w", encoding="utf-8") as opened:
         json.dump(asdict(progress), opened)
         opened.flush()

@@ -13,11 +13,11 @@ from backend.event import Event, event_of
 from backend.settings import FeedSettings
 
 LANES = 8
-"""Streams a space; all changes towards one user are in one of them."""
+"""The streams of a space. All changes towards one user are in the same stream."""
 BATCH_MAX = 100
-"""Entries a stream that one call reads or takes over."""
+"""The maximum number of entries of each stream that one call reads or takes over."""
 BLOCK_MS = 1_000
-"""The longest wait of a read for new events, and so of a stop."""
+"""The longest wait for new events, and so the longest delay of a stop."""
 
 RawEntries: TypeAlias = Sequence[tuple[str, dict[str, str]]]
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A delivered entry; `event` is None if it cannot be read."""
+    """A delivered entry; `event` is None if it has no event that can be read."""
 
     stream: str
     id: str
@@ -34,7 +34,7 @@ class Entry:
 
 
 class Feed:
-    """One consumer. Whatever it was given stays pending until `acknowledge`."""
+    """One consumer of the group. Delivered entries stay pending until `acknowledge`."""
 
     def __init__(self, redis: Redis, settings: FeedSettings) -> None:
         self._redis = redis
@@ -44,14 +44,14 @@ class Feed:
         self._streams = [f"kith:{settings.space}:events:{lane}" for lane in range(LANES)]
 
     async def join(self) -> None:
-        """Make the group on every stream where it is missing; it begins with whatever is kept."""
+        """Create the group on each stream without it. It begins with the oldest stored entry."""
         for stream in self._streams:
             try:
                 await self._redis.xgroup_create(stream, self._group, id="0", mkstream=True)
             except ResponseError as error:
-                if "BUSYGROUP" not in str(error):  # the group is there
+                if "BUSYGROUP" not in str(error):  # the group exists
                     raise
-            if await self._has_lost(stream):
+            if await self._was_trimmed(stream):
                 log.error("%s was trimmed beyond what this group has read: export anew", stream)
 
     async def read(self) -> list[Entry]:
@@ -63,7 +63,7 @@ class Feed:
             count=BATCH_MAX,
             block=BLOCK_MS,
         )
-        # redis-py declares the answers of all its protocols; ours is that of RESP2.
+        # redis-py declares the replies of all its protocols; this client uses RESP2.
         streams = cast("Sequence[tuple[str, RawEntries]]", delivered)
         return [entry for stream, raw in streams for entry in _entries(stream, raw)]
 
@@ -73,15 +73,15 @@ class Feed:
         return [entry for entries in taken for entry in entries]
 
     async def acknowledge(self, entries: Iterable[Entry]) -> None:
-        """Tell Redis that these are done: nobody is given them again."""
+        """Acknowledge entries, so that Redis does not deliver them again."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for entry in entries:
                 pipe.xack(entry.stream, self._group, entry.id)
             await pipe.execute()
 
     async def _reclaim(self, stream: str) -> list[Entry]:
-        # Always from the stream's beginning: what was taken is no longer idle, so the next call
-        # finds the next entries.
+        # Always from the start of the stream: entries that were taken over are no longer idle, so
+        # the next call finds the next entries.
         _, raw, trimmed = await self._redis.xautoclaim(
             stream, self._group, self._consumer, min_idle_time=self._idle_ms, count=BATCH_MAX
         )
@@ -89,23 +89,24 @@ class Feed:
             log.error("%d pending entries of %s were trimmed: export anew", len(trimmed), stream)
         return _entries(stream, raw)
 
-    async def _has_lost(self, stream: str) -> bool:
-        """Whether the entry that this group was given last is gone, and newer ones with it."""
+    async def _was_trimmed(self, stream: str) -> bool:
+        """Whether the entry that was last delivered to this group was trimmed, perhaps with newer
+        ones."""
         groups = await self._redis.xinfo_groups(stream)
         (last,) = (g["last-delivered-id"] for g in groups if g["name"] == self._group)
         return last != "0-0" and not await self._redis.xrange(stream, last, last)
 
 
 def _entries(stream: str, raw: RawEntries) -> list[Entry]:
-    return [Entry(stream, at, _readable(stream, at, fields)) for at, fields in raw]
+    return [Entry(stream, id_, _event_or_none(stream, id_, fields)) for id_, fields in raw]
 
 
-def _readable(stream: str, at: str, fields: dict[str, str]) -> Event | None:
+def _event_or_none(stream: str, id_: str, fields: dict[str, str]) -> Event | None:
     if "type" in fields:
         return None  # about a bulk operation, not an edge
     # One entry of a newer Kith must not stop the feed: it is logged, acknowledged and left out.
     try:
         return event_of(fields)
     except (KeyError, ValueError) as error:
-        log.error("entry %s of %s cannot be read: %r", at, stream, error)
+        log.error("entry %s of %s cannot be read: %r", id_, stream, error)
         return None

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from backend.event import Event, Kind
 
-REMEMBERED_S = 2 * 86_400
-"""How long applied ids are kept: longer than Kith keeps events (KITH_EVENTS_KEPT_S, a day)."""
+APPLIED_KEPT_S = 2 * 86_400
+"""How long the ids of applied events are kept: longer than Kith keeps events (KITH_EVENTS_KEPT_S, a
+day)."""
 LOCK_WAIT_S = 60
 
 _SCHEMA = """
@@ -26,7 +27,7 @@ CREATE TABLE IF NOT EXISTS unread (user_id INTEGER PRIMARY KEY, count INTEGER NO
 
 
 class Topic(StrEnum):
-    """The event that a notification reports about the other user."""
+    """What a notification says about the other user."""
 
     NEW_FOLLOWER = "NEW_FOLLOWER"
     FOLLOW_REQUEST = "FOLLOW_REQUEST"
@@ -35,7 +36,7 @@ class Topic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """News for `user_id` about `about_id`."""
+    """A notification for `user_id` about another user."""
 
     user_id: int
     topic: Topic
@@ -55,7 +56,7 @@ def notification_of(event: Event) -> Notification | None:
 
 
 class Inbox:
-    """The file. An event that was applied once changes nothing when it comes again."""
+    """The inbox, in an SQLite file. An event that is applied again changes nothing."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -65,21 +66,21 @@ class Inbox:
     def apply(self, events: Iterable[Event]) -> int:
         """Apply events in one transaction; return how many were new.
 
-        The id is remembered in the transaction of its effect. So a crash leaves either both or
-        neither, and the events that Redis delivers again are known.
+        An event's id and its effect are stored in one transaction. A crash therefore leaves both
+        or neither, and an event that Redis delivers again is recognised.
         """
         now = int(time.time())
         with closing(self._open()) as database:
             database.execute("BEGIN IMMEDIATE")
             new = sum(self._apply(database, event, now) for event in events)
-            database.execute("DELETE FROM applied WHERE at_s < ?", (now - REMEMBERED_S,))
+            database.execute("DELETE FROM applied WHERE at_s < ?", (now - APPLIED_KEPT_S,))
             database.execute("COMMIT")
         return new
 
-    def of(self, user: int, limit: int = 20) -> tuple[int, list[tuple[Topic, int]]]:
+    def summary(self, user: int, limit: int = 20) -> tuple[int, list[tuple[Topic, int]]]:
         """Return how many notifications a user has not read, and the newest `limit`.
 
-        Each is what it says and whom it is about.
+        Each notification is its topic and the user it is about.
         """
         with closing(self._open()) as database:
             unread = database.execute("SELECT count FROM unread WHERE user_id = ?", (user,))
@@ -92,10 +93,10 @@ class Inbox:
             return (count[0] if count else 0), [(Topic(topic), about) for topic, about in rows]
 
     def _apply(self, database: sqlite3.Connection, event: Event, now: int) -> bool:
-        known = database.execute(
+        inserted = database.execute(
             "INSERT INTO applied VALUES (?, ?) ON CONFLICT DO NOTHING", (event.id, now)
         )
-        if not known.rowcount:
+        if not inserted.rowcount:
             return False
         if notification := notification_of(event):
             database.execute(

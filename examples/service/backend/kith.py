@@ -1,4 +1,4 @@
-"""Open the generated client, and repeat calls that failed for a passing reason."""
+"""Opens the generated client, and repeats calls that failed with a temporary error."""
 
 import asyncio
 import random
@@ -17,21 +17,21 @@ from kith_client import (
 )
 
 ATTEMPTS = 5
-TIMEOUT_S = 15  # longer than Kith's own deadline of 10 s, whose error says more
+TIMEOUT_S = 15  # longer than Kith's deadline of 10 s, whose error is more precise
 PARALLEL = 4
-"""Calls in flight: more would only wait in Kith."""
+"""Concurrent calls. More would only wait in Kith."""
 
 MESSAGE_MAX = 500
 
-PASSING_CODES = {"STALE", "UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED"}
-PASSING_STATUSES = {429, 502, 503, 504}
+TEMPORARY_CODES = {"STALE", "UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED"}
+TEMPORARY_STATUSES = {429, 502, 503, 504}
 
 Answer = TypeVar("Answer")
 
 
 @asynccontextmanager
 async def open_client(settings: KithSettings) -> AsyncIterator[KithClient]:
-    """A client that asks as this service."""
+    """A client with this service's token."""
     async with httpx.AsyncClient(
         headers={"authorization": f"Bearer {settings.token}"},
         timeout=TIMEOUT_S,
@@ -41,7 +41,7 @@ async def open_client(settings: KithSettings) -> AsyncIterator[KithClient]:
         yield KithClient(url=settings.url, http_client=http)  # type: ignore[arg-type]
 
 
-async def repeated(call: Callable[[], Awaitable[Answer]]) -> Answer:
+async def with_retries(call: Callable[[], Awaitable[Answer]]) -> Answer:
     """Return the answer of `call`, which may be tried `ATTEMPTS` times.
 
     For reads. A mutation needs an `idempotencyKey` to be repeated safely.
@@ -50,25 +50,25 @@ async def repeated(call: Callable[[], Awaitable[Answer]]) -> Answer:
         try:
             return await call()
         except (httpx.TransportError, GraphQLClientError) as error:
-            if not _is_passing(error):
+            if not _is_temporary(error):
                 raise
         await asyncio.sleep(random.uniform(0.1, 0.2 * 2**attempt))
     return await call()
 
 
-def sentence(error: Exception) -> str:
-    """Return what is wrong, for a person: an HTTP error's answer says more than its status."""
+def error_text(error: Exception) -> str:
+    """Return the error as text, with the body of an HTTP error, which says more than its status."""
     if isinstance(error, GraphQLClientHttpError) and isinstance(error.response, httpx.Response):
         return f"{error}: {error.response.text[:MESSAGE_MAX]}"
     return f"{type(error).__name__}: {error}"
 
 
-def _is_passing(error: Exception) -> bool:
+def _is_temporary(error: Exception) -> bool:
     match error:
         case httpx.TransportError():
             return True
         case GraphQLClientHttpError(status_code=status):
-            return status in PASSING_STATUSES
+            return status in TEMPORARY_STATUSES
         case GraphQLClientGraphQLMultiError(errors=errors):
-            return all((e.extensions or {}).get("code") in PASSING_CODES for e in errors)
+            return all((e.extensions or {}).get("code") in TEMPORARY_CODES for e in errors)
     return False

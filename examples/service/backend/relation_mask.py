@@ -6,7 +6,7 @@ from struct import unpack
 
 
 class RelationBits(IntFlag, boundary=KEEP):
-    """The relation of one user to another. Bits that a newer Kith adds are kept without a name."""
+    """The relation of one user to another. Bits that a newer Kith adds have no name here."""
 
     FOLLOWING = 1
     FOLLOWED_BY = 2

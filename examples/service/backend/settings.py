@@ -30,19 +30,19 @@ class FeedSettings:
     group: str
     consumer: str
     idle_ms: int
-    """How long a batch may lie with a consumer before another one takes it over."""
+    """How long an entry can be pending before another consumer takes it over."""
 
 
 def kith_settings(environ: Mapping[str, str] = os.environ) -> KithSettings:
     """Return the settings of `check`, `mask` and `export`. Raises SettingsError."""
-    token = _needed(environ, "KITH_TOKEN", "a token with the scope `service`")
+    token = _required(environ, "KITH_TOKEN", "a token with the scope `service`")
     return KithSettings(environ.get("KITH_URL") or "http://127.0.0.1:8000/graphql", token)
 
 
 def feed_settings(environ: Mapping[str, str] = os.environ) -> FeedSettings:
     """Return the settings of `consume`. Raises SettingsError."""
     return FeedSettings(
-        redis_url=_redis_url(_needed(environ, "REDIS_URL", "the Redis that Kith uses")),
+        redis_url=_redis_url(_required(environ, "REDIS_URL", "the Redis that Kith uses")),
         database=inbox_file(environ),
         space=environ.get("KITH_SPACE") or "public",
         group=environ.get("FEED_GROUP") or "inbox",
@@ -56,7 +56,7 @@ def inbox_file(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(environ.get("INBOX_FILE") or "inbox.sqlite")
 
 
-def _needed(environ: Mapping[str, str], name: str, what: str) -> str:
+def _required(environ: Mapping[str, str], name: str, what: str) -> str:
     if value := environ.get(name):
         return value
     raise SettingsError(f"{name} is not set: {what}. README.md says how to get it.")
