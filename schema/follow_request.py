@@ -71,7 +71,7 @@ async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | 
 
 
 def _check(pair: Pair, viewer: UserId | None) -> Check:
-    """The check of a request: from the viewer's side, whose rows are written first. In pairs without
-    the viewer, from the sender's side."""
+    """The check of a request: from the side of the viewer, whose rows are written first. In pairs
+    without the viewer, from the side of the sender."""
     user, other = pair.reversed if pair.target == viewer else pair
     return Check(user, [other])

@@ -197,7 +197,7 @@ def own_payload(
 async def change_relationship(
     info: Info, given: UserInput, payload: type[PayloadT], outcomes: type[Enum]
 ) -> PayloadT:
-    """Apply the action of the input, and return the payload. `outcomes`: the type of its outcome."""
+    """Apply the action of the input, and return the payload, with an outcome of type `outcomes`."""
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
     try:
