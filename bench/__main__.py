@@ -71,7 +71,7 @@ def main(
 
 def _contestants(only: list[str] | None, quick: bool) -> list[Contestant]:
     if only is not None:
-        return [c for c in ALL if c.name in (goals.US, *only)]
+        return [c for c in ALL if c.name in (goals.KITH_NAME, *only)]
     if not quick and node_binary() is None:
         typer.echo("Without `npm ci` in bench/peers, only Python takes part.", err=True)
     return [c for c in ALL if not c.node or (not quick and node_binary() is not None)]

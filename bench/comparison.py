@@ -74,7 +74,7 @@ class Comparison:
 
     async def cold(self, shape: Shape) -> Outcome:
         """Measure a shape with empty caches, each user once. Raises WrongAnswer."""
-        questions = self.questions(shape, self.people.strangers(), cold=True)
+        questions = self.questions(shape, self.people.with_fresh_users(), cold=True)
         names, before = list(questions), await self._fallbacks()
 
         async def empty() -> None:

@@ -131,7 +131,7 @@ def _entities(count: int) -> Draw:
     return draw
 
 
-def _stranger(people: People, chance: Random) -> Mapping[str, Any]:
+def _random_user(people: People, chance: Random) -> Mapping[str, Any]:
     return {"id": str(chance.randint(1, people.population.highest_id))}
 
 
@@ -176,7 +176,7 @@ def _of_service(name: str, document: str, draw: Draw) -> CostQuery:
     return CostQuery(name, document, draw, sender=Sender.SERVICE)
 
 
-def _mutation(name: str, field: str, fields: str, draw: Draw = _stranger) -> CostQuery:
+def _mutation(name: str, field: str, fields: str, draw: Draw = _random_user) -> CostQuery:
     document = f"mutation ($id: ID!) {{ {field}(input: {{ userId: $id }}) {{ {fields} }} }}"
     return CostQuery(name, document, draw)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bench.rounds import Outcome
 
-US = "kith"
+KITH_NAME = "kith"
 
 SHAPES = ("states-1", "states-20", "states-100", "states-500", "followers-20", "nested-20x10")
 """The shapes of the plot."""
@@ -81,22 +81,26 @@ def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
     """The verdicts on all goals that these outcomes cover."""
     by_shape = {outcome.shape: outcome for outcome in outcomes}
     found = [
-        Verdict(f"{by_shape[shape].title}: kith / {other}", goal, by_shape[shape].ratio(US, other))
+        Verdict(
+            f"{by_shape[shape].title}: kith / {other}",
+            goal,
+            by_shape[shape].ratio(KITH_NAME, other),
+        )
         for other, goals in RATIOS.items()
         for shape, goal in goals.items()
-        if shape in by_shape and {US, other} <= by_shape[shape].samples.keys()
+        if shape in by_shape and {KITH_NAME, other} <= by_shape[shape].samples.keys()
     ]
     if follow := by_shape.get("follow"):
-        cost = follow.cpu_us(US)
+        cost = follow.cpu_us(KITH_NAME)
         found.append(Verdict("followUser, µs of CPU", FOLLOW_US, cost, False))
-        cost += follow.postgres_cpu_us(US) + follow.valkey_cpu_us(US)
+        cost += follow.postgres_cpu_us(KITH_NAME) + follow.valkey_cpu_us(KITH_NAME)
         title = "followUser, µs of CPU, stores included"
         found.append(Verdict(title, FOLLOW_WITH_STORES_US, cost, False))
     if many := by_shape.get("states-100"):
-        checks = many.checks_per_cpu_s(US)
+        checks = many.checks_per_cpu_s(KITH_NAME)
         found.append(Verdict("checks a second from one core", CHECKS_PER_CORE_S, checks))
     first, deep = by_shape.get("whale-20"), by_shape.get("whale-20-deep")
     if first and deep:
-        cost = deep.p50_us(US) / first.p50_us(US)
+        cost = deep.p50_us(KITH_NAME) / first.p50_us(KITH_NAME)
         found.append(Verdict("1,000th page / first page, p50", DEEP_PAGE_MOST, cost, False))
     return found

@@ -63,7 +63,7 @@ async def _run(sizes: dict[str, int], durations: Durations, state: Path) -> list
         warm = [await _warm(BY_NAME[name], comparisons, durations) for name in WARM]
         for comparison in comparisons.values():
             # Measure cold caches, not cold disks: read the rows once before.
-            await comparison.fill_caches(comparison.people.strangers())
+            await comparison.fill_caches(comparison.people.with_fresh_users())
         cold = [await _cold(BY_NAME[name], comparisons, durations) for name in COLD]
         return [*warm, *cold]
 
@@ -97,7 +97,7 @@ async def _warm(shape: Shape, comparisons: dict[str, Comparison], durations: Dur
 async def _cold(shape: Shape, comparisons: dict[str, Comparison], durations: Durations) -> Outcome:
     typer.echo(f"{shape.title}, nothing cached", err=True)
     for comparison in comparisons.values():
-        comparison.questions(shape, comparison.people.strangers())
+        comparison.questions(shape, comparison.people.with_fresh_users())
 
     async def run(name: str) -> Sample:
         comparison = comparisons[name]

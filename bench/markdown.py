@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from bench.goals import US, formatted
+from bench.goals import KITH_NAME, formatted
 from bench.report import RESULTS
 
 ORDER = ("kith", "raw", "raw-redis-py", "mercurius", "postgraphile", "strawberry")
@@ -32,7 +32,8 @@ def whole_costs(shapes: dict[str, Any]) -> Iterator[str]:
     for shape in shapes.values():
         whole = {name: _whole(numbers) for name, numbers in shape["contestants"].items()}
         cells = [
-            _with_ratio(whole[name], whole[US], name) if name in whole else "-" for name in names
+            _with_ratio(whole[name], whole[KITH_NAME], name) if name in whole else "-"
+            for name in names
         ]
         yield row([shape["title"], *cells])
 
@@ -52,7 +53,7 @@ def _cell(contestants: dict[str, Any], name: str) -> str:
         return "-"
     numbers = contestants[name]
     cost = f"{numbers['cpu_us_per_request']:,.0f}"
-    return cost if name == US else f"{cost} ({numbers.get('kith_is_times', 0):.2f})"
+    return cost if name == KITH_NAME else f"{cost} ({numbers.get('kith_is_times', 0):.2f})"
 
 
 def _whole(numbers: dict[str, Any]) -> float:
@@ -61,7 +62,7 @@ def _whole(numbers: dict[str, Any]) -> float:
 
 
 def _with_ratio(cost: float, ours: float, name: str) -> str:
-    return f"{cost:,.0f}" if name == US else f"{cost:,.0f} ({cost / ours:.2f})"
+    return f"{cost:,.0f}" if name == KITH_NAME else f"{cost:,.0f} ({cost / ours:.2f})"
 
 
 def row(cells: Sequence[str]) -> str:

@@ -55,12 +55,12 @@ class Population:
     deep: list[Deep]
     """A whale, and a cursor of their followers after about 999 pages."""
 
-    def strangers(self) -> "Population":
+    def with_fresh_users(self) -> "Population":
         """The same, with the users without cached values as the ordinary users."""
         return replace(self, ordinary=self.fresh)
 
     def others(self, user: int, count: int, chance: Random) -> list[str]:
-        """`count` ids to check `user` with: some neighbours, mostly strangers, all different."""
+        """`count` ids to check `user` with: some followed users, mostly others, all different."""
         neighbours = self.neighbours[user]
         limit = max(1, int(count * NEIGHBOUR_SHARE))
         chosen = dict.fromkeys(chance.sample(neighbours, min(len(neighbours), limit)))

@@ -10,7 +10,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from bench.goals import US, Verdict, formatted
+from bench.goals import KITH_NAME, Verdict, formatted
 from bench.rounds import Outcome
 
 RESULTS = Path(__file__).with_name("results")
@@ -66,8 +66,8 @@ def _numbers(outcome: Outcome, name: str) -> dict[str, Any]:
     }
     if outcome.checks:
         numbers["checks_per_cpu_s"] = round(outcome.checks_per_cpu_s(name))
-    if name != US and US in outcome.samples:
-        numbers["kith_is_times"] = round(outcome.ratio(US, name), 3)
+    if name != KITH_NAME and KITH_NAME in outcome.samples:
+        numbers["kith_is_times"] = round(outcome.ratio(KITH_NAME, name), 3)
     return numbers
 
 
@@ -92,8 +92,10 @@ def _row(outcome: Outcome, name: str) -> tuple[str, ...]:
         f"{outcome.checks_per_cpu_s(name):,.0f}" if outcome.checks else "",
         f"{outcome.p50_us(name) / 1000:.2f}",
         f"{outcome.p99_us(name) / 1000:.2f}",
-        f"{outcome.ratio(US, name):.2f}" if name != US and US in outcome.samples else "",
-        f"{outcome.fallbacks:,}" if name == US else "",
+        f"{outcome.ratio(KITH_NAME, name):.2f}"
+        if name != KITH_NAME and KITH_NAME in outcome.samples
+        else "",
+        f"{outcome.fallbacks:,}" if name == KITH_NAME else "",
     )
 
 

@@ -39,7 +39,7 @@ class ItemAnnotation(StrawberryAnnotation):
         arguments = get_args(column)
         if len(arguments) != 1 or is_union(column):
             raise TypeError(
-                "A batched resolver returns list[Item], one a parent, or"
+                "A batched resolver returns list[Item], with one item for each parent, or"
                 f" MaybeAwaitable[list[Item]], not {column}."
             )
         item = without_exception(arguments[0])

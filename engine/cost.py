@@ -13,15 +13,15 @@ class Cost(NamedTuple):
     constant: float
     terms: tuple["Term", ...] = ()
 
-    def of(self, coerced: Coerced) -> float:
+    def evaluate(self, coerced: Coerced) -> float:
         """The cost for these variables."""
         total = self.constant
         for size, options in self.terms:
             greatest = 0.0
             for option in options:  # a loop, because a generator is resumed for each
-                cost = option.of(coerced) if option.terms else option.constant
+                cost = option.evaluate(coerced) if option.terms else option.constant
                 greatest = max(greatest, cost)
-            total += greatest * (size if isinstance(size, int) else size.of(coerced))
+            total += greatest * (size if isinstance(size, int) else size.evaluate(coerced))
         return total
 
 

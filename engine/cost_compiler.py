@@ -44,7 +44,7 @@ SHORT_KEY = 50
 
 
 class SelectionCost(NamedTuple):
-    """The cost of a selection: once for each place in the document, and for each row."""
+    """The cost of a selection: `fixed` for each place in the document, and `each` for every row."""
 
     fixed: float
     each: Cost
@@ -52,7 +52,7 @@ class SelectionCost(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class OperationCost:
-    """The cost of one operation. Compiled when it is first asked for."""
+    """The cost of one operation. It is compiled when it is first evaluated."""
 
     schema: GraphQLSchema
     settings: EngineSettings
@@ -63,15 +63,15 @@ class OperationCost:
     """The variables in @skip and @include."""
 
     constant: int | None = None
-    """The cost, once it is known that it does not depend on variables."""
+    """The cost, after the first evaluation, if it does not depend on variables."""
     compiled: Compiled[Cost] = field(default_factory=Compiled)
-    """By the values of the conditions."""
+    """The compiled costs, by the values of `conditions`."""
 
     def is_compiled(self, coerced: Coerced) -> bool:
         """Whether the cost is compiled for these values of the conditions."""
         return tuple(map(coerced.get, self.conditions)) in self.compiled
 
-    def of(self, coerced: Coerced) -> int:
+    def evaluate(self, coerced: Coerced) -> int:
         """The cost for these variables."""
         key = tuple(map(coerced.get, self.conditions))
         cost = self.compiled.get(key)
@@ -79,7 +79,7 @@ class OperationCost:
             cost = self.compile(key)
         else:
             self.compiled.is_used = True
-        total = ceil(cost.of(coerced))
+        total = ceil(cost.evaluate(coerced))
         if not (cost.terms or self.conditions):
             self.constant = total
         return total
@@ -198,7 +198,7 @@ class _Compilation:
         if name.startswith("__"):
             introspects = name != "__typename"
             return SelectionCost(self._settings.introspection_weight * introspects, NOTHING)
-        field_weight = self._weights.of(parent, name)
+        field_weight = self._weights.get(parent, name)
         is_mutation_root = parent is self._mutation
         if field_weight.constant is not None and not is_mutation_root:
             return field_weight.constant
@@ -249,7 +249,7 @@ class _FieldWeights:
         self._possible_types = schema.get_possible_types
         self._field_weights: dict[tuple[str, str], _FieldWeight] = {}
 
-    def of(self, parent: GraphQLObjectType, name: str) -> _FieldWeight:
+    def get(self, parent: GraphQLObjectType, name: str) -> _FieldWeight:
         key = (parent.name, name)
         field_weight = self._field_weights.get(key)
         if field_weight is None:
@@ -276,7 +276,7 @@ class _FieldWeights:
         for one in types:
             for name, definition in one.fields.items():
                 is_leaf = is_leaf_type(get_named_type(definition.type))
-                cost = self.of(one, name).constant if is_leaf else None
+                cost = self.get(one, name).constant if is_leaf else None
                 costs.setdefault(name, set()).add(cost)
         shared = frozenset.intersection(*[frozenset(one.fields) for one in types])
         return {name for name in shared if len(costs[name]) == 1 and None not in costs[name]}

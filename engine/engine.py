@@ -111,7 +111,7 @@ class Engine:
         turn of the event loop, if it is not compiled."""
         if not operation.costs.is_compiled(coerced):
             await self.turns.wait()
-            operation.costs.of(coerced)
+            operation.costs.evaluate(coerced)
 
     async def execute(
         self,

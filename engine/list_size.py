@@ -39,7 +39,7 @@ class Size(NamedTuple):
     variables: tuple[SizeVariable, ...]
     limits: ListSize
 
-    def of(self, coerced: Coerced) -> int:
+    def evaluate(self, coerced: Coerced) -> int:
         """The number of items for these variables."""
         size = self.literal
         for name, path, is_number in self.variables:
@@ -72,7 +72,7 @@ def list_size(node: FieldNode, declared: ListSize | int) -> Size | int:
             count = _number if argument in declared.numbers else _item_count
             literal = max(literal, count(value, declared.maximum))
     size = Size(literal, tuple(variables), declared)
-    return size if variables else size.of({})
+    return size if variables else size.evaluate({})
 
 
 def _number(value: ValueNode, maximum: int) -> int:

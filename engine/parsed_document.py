@@ -41,7 +41,7 @@ class ParsedDocument:
         """The cost of an operation, before the document is validated and the variables are
         coerced: it is exact if both are valid. None if it cannot be computed."""
         try:
-            return self._costs(operation_name).of(self._variables(operation_name, variables))
+            return self._costs(operation_name).evaluate(self._variables(operation_name, variables))
         except Exception:  # an invalid document may cause any: validation reports why
             return None
 

@@ -145,4 +145,4 @@ class Operation(OperationDefinition):
     def cost(self, values: Values) -> int:
         """The static cost for these variables: what running it can cost at most."""
         constant = self.costs.constant
-        return self.costs.of(values.coerced) if constant is None else constant
+        return self.costs.evaluate(values.coerced) if constant is None else constant

@@ -28,9 +28,9 @@ def formatted(error: GraphQLError) -> dict[str, Any]:
         answer["extensions"] = {"code": "BAD_USER_INPUT", **(error.extensions or {})}
     else:
         answer["message"] = "Internal error"
-        answer["extensions"] = {"code": "INTERNAL", "id": _logged(error, cause)}
-        if (asked := request_id.get()) is not None:
-            answer["extensions"]["requestId"] = asked
+        answer["extensions"] = {"code": "INTERNAL", "id": _log_once(error, cause)}
+        if (current_request := request_id.get()) is not None:
+            answer["extensions"]["requestId"] = current_request
     return answer
 
 
@@ -54,7 +54,7 @@ def _extensions(cause: KithError) -> dict[str, Any]:
     return extensions
 
 
-def _logged(error: GraphQLError, cause: Exception) -> str:
+def _log_once(error: GraphQLError, cause: Exception) -> str:
     """Log the cause and return the id of the log entry.
 
     A failed batch raises the same exception in all its fields: it is logged once.

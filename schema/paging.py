@@ -59,9 +59,9 @@ def paged(resolver: Callable[..., T]) -> Callable[..., T]:
     ) -> T:
         return resolver(*parents, paging=_paging((first, after, last, before)), **others)
 
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    four = [
-        inspect.Parameter(name, kinds, default=UNSET, annotation=declared)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    paging_parameters = [
+        inspect.Parameter(name, kind, default=UNSET, annotation=declared)
         for name, declared in _ARGUMENTS.items()
     ]
     declared = [
@@ -69,6 +69,6 @@ def paged(resolver: Callable[..., T]) -> Callable[..., T]:
         for parameter in signature.parameters.values()
     ]
     place = [parameter.name for parameter in declared].index("paging")
-    parameters = [*declared[:place], *four, *declared[place + 1 :]]
+    parameters = [*declared[:place], *paging_parameters, *declared[place + 1 :]]
     resolved.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return resolved

@@ -66,10 +66,10 @@ def rejection(
     """Declare a class as a reason. Its code is its name in capitals."""
 
     def declare(cls: type[ErrorT]) -> type[ErrorT]:
-        made = strawberry.type(cls, description=description)
+        error_type = strawberry.type(cls, description=description)
         code = re.sub(r"\B(?=[A-Z])", "_", cls.__name__).upper()
-        USER_ERRORS.append(Rejection(made, code, description, messages, field))
-        return made
+        USER_ERRORS.append(Rejection(error_type, code, description, messages, field))
+        return error_type
 
     return declare
 

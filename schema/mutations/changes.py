@@ -244,17 +244,17 @@ class ChangeManyMutations:
             errors = user_errors(Result(Outcome.INVALID_INPUT, invalid=bad))
         except KeyReused:
             errors = user_errors(Result(Outcome.IDEMPOTENCY_KEY_REUSED))
-        made = [result for result in results if isinstance(result, Result)]
+        completed = [result for result in results if isinstance(result, Result)]
         return ChangeRelationshipsPayload(
             outcome=_outcome_of_all(results, errors),
-            changed=any(result.is_changed for result in made),
+            changed=any(result.is_changed for result in completed),
             changes=[
                 _change_payload(viewer, place, result) for place, result in enumerate(results)
             ],
             viewer=ViewerRow(viewer),
             user_errors=errors,
-            consistency_token=consistency_token(made),
-            consistency=write_consistency(made),
+            consistency_token=consistency_token(completed),
+            consistency=write_consistency(completed),
             client_mutation_id=input.echo,
         )
 
