@@ -1,6 +1,6 @@
 """Measures writes under load: acknowledged follows per second, the lag, and the effect of a star.
 
-python -m bench.writes [--rate 1000] [--others 300]
+python -m bench.writes [--rate 1000] [--others 100]
 
 Two gateway processes and a worker run over a filled graph, with fsync. Rounds with and without a
 star alternate. Both kinds of rounds have the same number of follows, and a few follows of
