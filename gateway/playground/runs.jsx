@@ -20,7 +20,7 @@ export function AutomaticRuns() {
   const viewer = useObservable(identity);
   const asked = useRef(null);
   const restart = useRestart();
-  const { introspect } = useGraphiQLActions();
+  const { introspect, stop } = useGraphiQLActions();
   const { queryEditor, responseEditor, operationName, subscription, schema } = useGraphiQL(
     ({ queryEditor, responseEditor, operationName, subscription, schema }) => ({
       queryEditor,
@@ -36,12 +36,11 @@ export function AutomaticRuns() {
     asked.current = viewer;
     if (before && viewer.quiet) return;
     if (before && !schema) introspect();
-    if (subscription || changesNothing(queryEditor.getValue(), operationName)) restart();
+    const kind = operationIn(queryEditor.getValue(), operationName)?.operation;
+    const { QUERY, SUBSCRIPTION } = OperationTypeNode;
+    // A mutation must not run before the user starts it.
+    if (kind === QUERY || (subscription && kind === SUBSCRIPTION)) restart();
+    else if (subscription) stop();
   });
   return null;
-}
-
-// Whether the operation is a query. A mutation must not run before the user starts it.
-function changesNothing(query, operationName) {
-  return operationIn(query, operationName)?.operation === OperationTypeNode.QUERY;
 }

@@ -19,6 +19,7 @@ from engine import Turns
 from gateway.authentication.identify import Identity
 from gateway.http.headers import Headers
 from gateway.http.rejection import ClientGone, HttpRejection, body_late
+from gateway.http.rejection_response import rejection_response
 from gateway.http.request_ids import begin_request
 from gateway.services.access import logged_access, require_method
 from gateway.services.change_feed import NDJSON
@@ -30,7 +31,6 @@ from gateway.services.streams import (
     no_others,
     one_of,
     query_of,
-    rejection_response,
     respond,
 )
 from graph.bulk import LINE_BYTES_MAX, BulkOperation, BulkOptions

@@ -31,6 +31,7 @@ from gateway.graphql.client_connections import Connection, OpensConnections, nev
 from gateway.graphql.costs import service_caller
 from gateway.http.headers import Headers, RawHeaders
 from gateway.http.rejection import HttpRejection
+from gateway.http.rejection_response import rejection_response
 from gateway.http.request_ids import HEADER as REQUEST_ID
 from gateway.http.request_ids import begin_request
 from gateway.services.access import RETRY_AFTER_S, logged_access, require_method
@@ -171,12 +172,6 @@ async def respond(
     """Send a response with the id of its request."""
     response.raw_headers.append((REQUEST_ID, own_id))
     await response(http, receive, send)
-
-
-def rejection_response(rejection: HttpRejection) -> Response:
-    """The response of a rejection."""
-    fields = {"cache-control": "no-store", **rejection.headers}
-    return Response(rejection.body, rejection.status, fields, "application/json")
 
 
 def _start(stream: Stream, own_id: bytes, *, packed: bool) -> Message:
