@@ -39,7 +39,7 @@ async def _fill(stores: Stores, keys: Keys, users: Sequence[UserId]) -> None:
     await stores.reads.reader.read(None, RelationsOf([Check(user, [user]) for user in users]))
     await asyncio.gather(*(stores.reads.reader.read(user, ProfilesOf([user])) for user in users))
     # Their TTL would end within the run, and `bench.raw` fails on a cache miss.
-    await stores.servers.redis.pipe([("PERSIST", key) for key in keys.all_profiles(users)])
+    await stores.servers.redis.pipe([("PERSIST", key) for key in keys.profiles(users)])
     for kind in (ListKind.FOLLOWING, ListKind.FOLLOWERS):
         await stores.reads.reader.read(None, PagesOf(kind, users, Window(20)))
 

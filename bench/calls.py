@@ -112,7 +112,7 @@ async def _count_read(shape: Shape, people: Population, apps: dict[str, ASGIApp]
 async def drain(config: Config) -> None:
     """Apply the pending changes. While there are any, reads use the tables and not the caches."""
     async with open_stores(config.storage) as stores:
-        while lanes := await stores.jobs.lanes.progress.dirty():
+        while lanes := await stores.jobs.lanes.progress.lanes_with_changes():
             for lane in lanes:
                 await stores.jobs.lanes.drain.lane(lane)
 

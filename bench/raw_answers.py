@@ -84,7 +84,7 @@ class RawAnswers:
 
     async def counts(self, variables: Variables, _: bytes) -> Row:
         ids = variables["ids"]
-        (values,) = await self._send([Preformatted(("MGET", *self._keys.all_profiles(ids)))])
+        (values,) = await self._send([Preformatted(("MGET", *self._keys.profiles(ids)))])
         return {"users": list(map(_counts, ids, values))}
 
     async def _values(self, variables: Variables) -> list[bytes | None]:

@@ -91,7 +91,7 @@ async def cache_sizes(redis_url: str, space: str, users: Sequence[int]) -> list[
             await _hashes(redis, [keys.relations(user) for user in sample]),
             await _lists(redis, "following", [keys.head(ListKind.FOLLOWING, u) for u in sample]),
             await _lists(redis, "followers", [keys.head(ListKind.FOLLOWERS, u) for u in sample]),
-            await _plain(redis, "profile", keys.all_profiles(sample)),
+            await _plain(redis, "profile", keys.profiles(sample)),
         ]
 
 

@@ -299,7 +299,7 @@ class _Walk:
         """The nodes that were entered and not left, with their containers and further children."""
 
     def visit(self, document: DocumentNode) -> Generator[None, None, None]:
-        """Enter and leave all nodes."""
+        """Enter and leave all nodes. Yields after every `NODES_PER_SLICE` nodes."""
         self._enter(document, None, ())
         visited = 1
         while self._open:

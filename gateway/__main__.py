@@ -7,7 +7,8 @@ import signal
 def main(name: str = "kith") -> None:
     """Run the command line. Ctrl-C during its import ends the process without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gc.disable()  # until the command has imported what it runs: collections took a fifth of that
+    # `collect_after_imports` enables it again. Collections took a fifth of the time of the imports.
+    gc.disable()
     from gateway.commands.cli import app
 
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -61,6 +61,6 @@ async def load_sample(config: Config, folder: Path) -> None:
         await bulk_load(config.storage, csv_file)
         await stores.delete_caches()
         await sample_cast.create_relationships(stores, config.policy, config.affinity)
-        for lane in await stores.jobs.lanes.progress.dirty():
+        for lane in await stores.jobs.lanes.progress.lanes_with_changes():
             await stores.jobs.lanes.drain.lane(lane)
     csv_file.rename(loaded_file)

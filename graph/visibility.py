@@ -26,8 +26,9 @@ class Access(Enum):
 
 
 class ViewerRole(Enum):
-    """The viewer's role towards the owner of a list. A whisper counts as a follow: both were
-    approved where approval is required."""
+    """The viewer's role towards the owner of a list. A viewer who follows by a whisper is a
+    FOLLOWER: both kinds were approved where approval is required. A FRIEND needs two public
+    follows."""
 
     OWNER = "OWNER"
     FRIEND = "FRIEND"
@@ -39,8 +40,9 @@ class ViewerRole(Enum):
 
 
 def viewer_role_of(kinds: int) -> ViewerRole:
-    """The role of the first user towards the second, by the full stored relation.
+    """The role of the first user, who is neither OWNER nor SERVICE, towards the second.
 
+    `kinds`: those of the full stored relation.
     If both block each other, the first is a BLOCKER: a blocker must not see the other's block.
     """
     kind, reverse_kind = kinds & 15, kinds >> 4 & 15
@@ -126,14 +128,15 @@ _ONLY_PUBLIC_FOLLOWS = {kinds_of(Kind.FOLLOW, Kind.NONE), kinds_of(Kind.NONE, Ki
 """The values of `Relation.kinds` in which nothing is hidden from third users."""
 
 
-def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
+def seen_by_third(relation: Relation, *, shows_edge: bool, shows_reverse: bool) -> Relation:
     """The relation as a third user may see it: only public follows in a list that this user may
-    open. `ahead`: the first user's edge is in such a list. `behind`: the second user's edge is.
+    open. `shows_edge`: whether the first user's edge is in such a list. `shows_reverse`: whether
+    the second user's edge is.
     """
-    if ahead and behind and relation.kinds in _ONLY_PUBLIC_FOLLOWS:
+    if shows_edge and shows_reverse and relation.kinds in _ONLY_PUBLIC_FOLLOWS:
         return relation  # the usual case
-    kind = _only_public(relation.kind) if ahead else Kind.NONE
-    reverse_kind = _only_public(relation.reverse_kind) if behind else Kind.NONE
+    kind = _only_public(relation.kind) if shows_edge else Kind.NONE
+    reverse_kind = _only_public(relation.reverse_kind) if shows_reverse else Kind.NONE
     return Relation(
         kinds_of(kind, reverse_kind),
         relation.since if kind else Millis(0),
@@ -150,8 +153,8 @@ def seen_through(
         return STRANGERS
     return seen_by_third(
         relation,
-        ahead=first.following or second.followers,
-        behind=second.following or first.followers,
+        shows_edge=first.following or second.followers,
+        shows_reverse=second.following or first.followers,
     )
 
 
@@ -177,7 +180,7 @@ def _every_relation() -> list[Relation]:
 
 # Derived from the rules, so that a whole column of relations needs one lookup of its kinds.
 
-HIDING = {
+KINDS_WITH_A_HIDDEN_PART = {
     whispers: frozenset(
         relation.kinds
         for relation in _every_relation()
@@ -187,9 +190,9 @@ HIDING = {
 }
 """By `whispers`: the values of `Relation.kinds` from which `seen_by_first` hides something."""
 
-PUBLIC = frozenset(
+KINDS_WITH_A_PUBLIC_PART = frozenset(
     relation.kinds
     for relation in _every_relation()
-    if seen_by_third(relation, ahead=True, behind=True) != STRANGERS
+    if seen_by_third(relation, shows_edge=True, shows_reverse=True) != STRANGERS
 )
 """The values of `Relation.kinds` of which a third user may see something."""

@@ -15,9 +15,9 @@ from resolvers.policy import Policy
 
 UNDO = "undo"
 
-RETRIED_IN_LISTS = frozenset({Outcome.RATE_LIMITED, Outcome.ACCOUNT_NOT_ACTIVE})
-"""The rejections of one of many changes that have no receipt. The rate limit bounds how many
-receipts a user can write, and the erasure of a deleted account deletes its receipts only once."""
+WITHOUT_RECEIPT_IN_LISTS = frozenset({Outcome.RATE_LIMITED, Outcome.ACCOUNT_NOT_ACTIVE})
+"""For a change in a list: the rejections for which no receipt is written. The rate limit bounds how
+many receipts a user can write, and an erasure deletes the receipts of an account only once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Action:
     """The actor's receipt that an undo consumes."""
     if_version: str | None = None
     """The version that the relation must have: see `graph.relation_version`."""
-    retried: frozenset[Outcome] = REJECTIONS
+    without_receipt: frozenset[Outcome] = REJECTIONS
     """The outcomes that have no receipt: a repeat of the request tries the action again."""
 
     def in_list(self) -> "Action":
@@ -45,21 +45,22 @@ class Action:
         A repeat of the request must not try a rejected one again, because the later changes of the
         same request have been made since.
         """
-        return replace(self, retried=RETRIED_IN_LISTS)
+        return replace(self, without_receipt=WITHOUT_RECEIPT_IN_LISTS)
 
     def digest(self, target: UserId) -> bytes:
         """A digest of the request to apply the action to `target`."""
-        return digest_of(self.name, target, *self.arguments, *conditions(self.if_version))
+        return digest_of(self.name, target, *self.arguments, *digest_part_of(self.if_version))
 
     def with_receipt(
         self, target: UserId, key: UUID | None, state: PairState, decision: Decision
     ) -> Decision:
-        """The decision with the receipt to write: for changes that can be undone, and for requests
-        with a `key`, except after the outcomes in `retried`.
+        """The decision with the receipt to write, if the change can be undone or the request has a
+        `key`, and with the receipt that an undo consumes. Neither after an outcome in
+        `without_receipt`.
         """
         record = undo_record(state, decision) if self.can_undo and decision.steps else None
         consumes = self.consumes if decision.steps else None
-        if decision.outcome in self.retried or not (record or key or consumes):
+        if decision.outcome in self.without_receipt or not (record or key or consumes):
             return decision
         receipt = None
         if record or key:
@@ -67,8 +68,8 @@ class Action:
         return replace(decision, receipt=receipt, consumes=consumes)
 
 
-def conditions(if_version: str | None) -> tuple[str, ...]:
-    """What the condition of an action adds to the digest of its request."""
+def digest_part_of(if_version: str | None) -> tuple[str, ...]:
+    """The part of a request's digest that stands for `if_version`."""
     return () if if_version is None else (if_version,)
 
 

@@ -60,7 +60,8 @@ async def accounts_now(scope: Scope, *, is_uncached: bool) -> Moment | None:
 
 
 async def read_watermarks(scope: Scope) -> None:
-    """Read the lanes' watermarks, for `freshness_of` pages that are read after this.
+    """Read the lanes' watermarks, so that `freshness_of` can tell the age of pages that are read
+    afterwards.
 
     Does nothing if PostgreSQL is unavailable: the rest of the response does not need it.
     """

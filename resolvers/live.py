@@ -36,12 +36,12 @@ READ_COST = 150
 change caused it. A charge for a change by others would reveal that they made one. Reads that find a
 change are charged as events."""
 NEW_FOLLOWERS_COST = 1_000
-"""The cost of counting the viewer's new followers, besides: a page of up to 1,000 entries."""
+"""The additional cost of counting the viewer's new followers, which reads up to 1,000 entries."""
 
 READS_WHILE_KEPT = 3
 """How often an idle subscriber reads their feed during the time that it is kept after a read."""
 RETRY_S = 1.0
-"""The pause before an unavailable part is asked again, plus or minus a half."""
+"""Seconds before a failed read is tried again, 50 % more or less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,9 @@ async def _relations_seen(
 async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, None]:
     """Yield `user` at first and whenever the counts that the viewer can see have changed.
 
-    At most once in `scope.policy.counts_every_s`; the last change is always reported. Reads that
-    find no change are as rare, or charged. Raises as `relationship_events` does, but does not
+    At most once in `scope.policy.counts_every_s`; the last change is always reported. After a
+    read that finds no change it waits as long, or charges the viewer if the viewer's own change
+    caused the read. Raises as `relationship_events` does, but does not
     require a viewer.
     """
     scope.require_notified_absences()

@@ -126,7 +126,7 @@ async def _write_once(
         return result
     with suppress(ReceiptExists):  # two copies of the request run concurrently
         result = await _write(scope, pair, action, key, is_paced=is_paced)
-    if result is None or (is_repeated and result.outcome in action.retried):
+    if result is None or (is_repeated and result.outcome in action.without_receipt):
         result = await _first_result(scope, pair, action, key) or result
     assert result is not None
     return result
@@ -146,7 +146,7 @@ async def change_many(
 ) -> dict[int, Result | KithError]:
     """Apply each of `changes` independently, those with the same target in order of their places.
     Return a result or error for each place. The key applies to each change with its place. With a
-    key, rejections are stored too, except those in `actions.RETRIED_IN_LISTS`.
+    key, rejections are stored too, except those in `actions.WITHOUT_RECEIPT_IN_LISTS`.
 
     Raises:
         Unauthenticated: the request has no viewer.
@@ -207,7 +207,7 @@ async def undo(
         actor, [one for one in (named, key) if one is not None]
     )
     if key is not None and (first := stored.get(key)) is not None:
-        digest = digest_of(actions.UNDO, first.other, token, *actions.conditions(if_version))
+        digest = digest_of(actions.UNDO, first.other, token, *actions.digest_part_of(if_version))
         return await _repeated(scope, Pair(actor, first.other), first.receipt, digest)
     found = stored.get(named) if named else None
     if named is None or found is None or found.receipt.undo is None:

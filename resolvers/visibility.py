@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence, Set
 from graph.edge import UserId
 from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
 from graph.visibility import (
-    HIDING,
-    PUBLIC,
+    KINDS_WITH_A_HIDDEN_PART,
+    KINDS_WITH_A_PUBLIC_PART,
     ListAccess,
     ViewerRole,
     list_access,
@@ -51,7 +51,7 @@ def own_relations(
     scope: Scope, absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
 ) -> RelationColumn:
     """The viewer's relations to others, as far as the viewer may see them."""
-    hiding = HIDING[not scope.policy.whispers_hidden]
+    hiding = KINDS_WITH_A_HIDDEN_PART[not scope.policy.whispers_hidden]
     has_absent = bool(absent) and not absent.isdisjoint(others)
     # Most users are strangers, whose kinds are 0.
     if not has_absent and hiding.isdisjoint(filter(None, relations.kinds)):
@@ -70,7 +70,7 @@ def own_relation(scope: Scope, absent: Set[UserId], other: UserId, relation: Rel
     if other in absent and relation is not SELF:
         relation = seen_of_absent(relation)
     whispers = not scope.policy.whispers_hidden
-    if relation.kinds in HIDING[whispers]:
+    if relation.kinds in KINDS_WITH_A_HIDDEN_PART[whispers]:
         return seen_by_first(relation, whispers=whispers)
     return relation
 
@@ -108,9 +108,9 @@ def _public_ends(scope: Scope, checks: Sequence[Check], stored: RelationColumns)
     ends = {
         end: None
         for check, relations in zip(checks, stored, strict=True)
-        if check.user != scope.viewer and not PUBLIC.isdisjoint(relations.kinds)
+        if check.user != scope.viewer and not KINDS_WITH_A_PUBLIC_PART.isdisjoint(relations.kinds)
         for other, kinds in zip(check.others, relations.kinds, strict=True)
-        if kinds in PUBLIC and other != scope.viewer
+        if kinds in KINDS_WITH_A_PUBLIC_PART and other != scope.viewer
         for end in (check.user, other)
     }
     return list(ends)
@@ -141,7 +141,9 @@ def _visible_column(
     ends = {user, viewer}
     return column_of(
         [
-            shown(other, relation) if kinds in PUBLIC or other in ends else STRANGERS
+            shown(other, relation)
+            if kinds in KINDS_WITH_A_PUBLIC_PART or other in ends
+            else STRANGERS
             for other, kinds, relation in zip(check.others, relations.kinds, relations, strict=True)
         ]
     )

@@ -1,4 +1,4 @@
-"""A user: counts, lists and the fields of `Related`."""
+"""A user: counts, lists and the fields of `UserRelationFields`."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,8 +19,8 @@ from schema.follow_group import group_id
 from schema.node import Node
 from schema.order import FollowerFilter, FollowingFilter, FriendOrder, FriendOrderField, Order
 from schema.paging import paged
+from schema.relation_fields import UserRelationFields
 from schema.rows import ConnectionRow, UserRow
-from schema.user_relations import Related
 
 With = Annotated[
     strawberry.ID, strawberry.argument(name="with", description="The id of the other user.")
@@ -44,7 +44,7 @@ FilterArgument = Annotated[
     "a user, and a user without relationships has zero counts and empty lists."
 )
 @row_classes(int)
-class User(Related, Node):
+class User(UserRelationFields, Node):
     @batched(
         metadata=weighed(call=120, row=1.2),
         description="The number of users whom this user follows, the same for all viewers who can "

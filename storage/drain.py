@@ -35,7 +35,8 @@ BATCH = 1000
 """Changes in one transaction: enough to be efficient, few enough to take about 50 ms."""
 
 SHARE = 100
-"""Changes of each target in the second half of a batch, while one target has most of a lane."""
+"""Changes of each target in the second half of a batch, while one target has more than this number
+in each full batch."""
 
 TRIES = 3
 """How often a change that cannot be applied is tried before it is moved to the failed changes."""
@@ -73,7 +74,8 @@ class Drain:
         self._parked_read_up_to: dict[Lane, int] = {}
         """For each lane, the outbox id of the parked change read last."""
         self._shared_after: dict[Lane, UserId] = {}
-        """For each lane that one target has most of, the target whose share was taken last."""
+        """The target whose share was taken last, for each lane in which one target has more than
+        `SHARE` changes of a full batch."""
 
     async def lane(self, lane: Lane, *, waits: bool = True) -> None:
         """Apply and publish the lane's changes, up to `BATCHES_MAX` batches.
@@ -90,8 +92,9 @@ class Drain:
     async def batch(self, lane: Lane, *, waits: bool = True) -> bool:
         """Apply and publish one batch of the lane. Returns whether more may be waiting.
 
-        The batch has the oldest changes. After one target has filled a batch, half of the next ones
-        is shared among all targets, so that the changes towards others do not wait behind it.
+        The batch has the oldest changes. If a full batch has more than `SHARE` changes of one
+        target, half of each next batch goes to all targets in turn, at most `SHARE` changes each,
+        until a batch is not full: so changes towards others do not wait behind those of one target.
 
         Raises:
             LaneTaken: another process is draining the lane, and `waits` is false.
@@ -187,8 +190,8 @@ class Drain:
             found = _select(waiting, [all(map(is_reachable, one.pair)) for one in waiting.changes])
             if found.ids:
                 published, _ = _split(found, await self._caches.update_after_drain(found.changes))
-                # The log has these events already. A subscriber they woke may have read a stale
-                # cache.
+                # The log has these events already. They woke subscribers before the caches were
+                # updated.
                 await self._events.notify_again(published.changes)
                 await self._outbox.acknowledge_parked(lane, published.ids)
                 await self._after_acknowledgement(published)

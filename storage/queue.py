@@ -52,8 +52,8 @@ def queue_name(space: str) -> str:
 
 
 def job_id(space: str, lane: Lane) -> str:
-    """One job for each dirty lane, however often it is woken: arq drops a job that is already
-    queued."""
+    """The id of a lane's job. A lane has one job, however often it is woken: arq drops a job whose
+    id is queued already."""
     return f"kith:{space}:lane:{lane}"
 
 
@@ -105,14 +105,14 @@ class ArqLanes:
     def __init__(self, redis: Redis, space: str) -> None:
         self._redis = redis
         self._space = space
-        self._dirty: set[Lane] = set()
+        self._to_wake: set[Lane] = set()
         self._flush: asyncio.Task[None] | None = None
         self._failed = False
         """Whether the last flush has failed."""
 
     def wake(self, lanes: Iterable[Lane]) -> None:
-        self._dirty.update(lanes)
-        if self._dirty and (self._flush is None or self._flush.done()):
+        self._to_wake.update(lanes)
+        if self._to_wake and (self._flush is None or self._flush.done()):
             self._flush = asyncio.create_task(self._enqueue_all())
 
     async def queued(self) -> int:
@@ -130,9 +130,9 @@ class ArqLanes:
             await self._flush
 
     async def _enqueue_all(self) -> None:
-        while self._dirty:
+        while self._to_wake:
             await asyncio.sleep(GATHER_S)
-            lanes, self._dirty = self._dirty, set()
+            lanes, self._to_wake = self._to_wake, set()
             try:
                 await self._redis.pipe([enqueue(self._space, lanes)])
             except Unavailable:

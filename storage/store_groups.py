@@ -5,9 +5,9 @@
 
 from dataclasses import dataclass
 
-from storage.cache.audit import CacheAudit
 from storage.cache.local import LocalCache
 from storage.cache.updates import RedisCaches
+from storage.cache.verification import CacheVerifier
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
@@ -104,10 +104,11 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """The stores on the cache servers, without the reader of cached values."""
+    """The caches of a space, on the cache servers and in the process, without the reader of cached
+    values."""
 
     updates: RedisCaches
-    audit: CacheAudit
+    verifier: CacheVerifier
     documents: DocumentStore
     budgets: Budgets
     local: LocalCache | None

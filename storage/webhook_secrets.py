@@ -12,7 +12,7 @@ KEY_BYTES_MIN = 32
 
 
 class SecretUnreadable(ValueError):
-    """None of the keys has encrypted the secret."""
+    """No key can decrypt the stored secret."""
 
 
 def new_secret() -> str:

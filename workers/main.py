@@ -178,7 +178,9 @@ async def _rearm(ctx: dict[str, Any]) -> None:
     if not is_lane:
         return
     try:
-        stores.broker.lanes.wake(await stores.jobs.lanes.progress.dirty([Lane(int(number))]))
+        stores.broker.lanes.wake(
+            await stores.jobs.lanes.progress.lanes_with_changes([Lane(int(number))])
+        )
     except Unavailable:
         return  # the sweep will try again
 

@@ -59,18 +59,18 @@ class RestartedWorker:
         Raises:
             Unavailable: Redis was unavailable from the start.
         """
-        began_at, has_worked, pause_s = time.monotonic(), False, PAUSE_S
+        first_started_at, has_reached_redis, pause_s = time.monotonic(), False, PAUSE_S
         while not self._stopping.is_set():
-            started = time.monotonic()
+            attempt_started_at = time.monotonic()
             try:
                 await self._run_once()
                 continue
             except QUEUE_ERRORS as error:
-                has_worked = has_worked or self._has_started
-                if not has_worked and time.monotonic() - began_at > self._start_s:
+                has_reached_redis = has_reached_redis or self._has_started
+                if not has_reached_redis and time.monotonic() - first_started_at > self._start_s:
                     raise Unavailable(REDIS) from error
                 log.warning("the worker starts again, because Redis failed: %s", error)
-            if time.monotonic() - started > STEADY_S:
+            if time.monotonic() - attempt_started_at > STEADY_S:
                 pause_s = PAUSE_S
             restarts.inc()
             await self._pause(pause_s * (1 - random.random() / 2))

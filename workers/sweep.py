@@ -17,7 +17,7 @@ drains a lane whose changes are this much newer than the clock, because the cloc
 async def sweep(stores: Stores) -> None:
     """Wake every dirty lane, drain those that have waited too long, and publish parked changes
     whose caches are available again."""
-    dirty = await stores.jobs.lanes.progress.dirty()
+    dirty = await stores.jobs.lanes.progress.lanes_with_changes()
     stores.broker.lanes.wake(lane for lane, waited in dirty.items() if abs(waited) < OVERDUE_S)
     for lane, waited in dirty.items():
         if abs(waited) >= OVERDUE_S:

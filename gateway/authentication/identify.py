@@ -132,7 +132,7 @@ class Authentication:
 
     def _identity_of_token(self, credentials: bytes) -> Identity:
         cached = self._cached.get(credentials)
-        # As in PyJWT, a valid token stays valid until it expires.
+        # The same bound as that of PyJWT: the time `exp` of the token, plus the leeway.
         if cached is not None and time.time() < cached[1]:
             return cached[0]
         try:

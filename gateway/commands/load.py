@@ -88,7 +88,11 @@ async def _delete_caches(config: Config) -> None:
         try:
             await stores.delete_caches()
         except Unavailable:
-            typer.echo("Redis is down: if it comes back with old data, flush the space.", err=True)
+            message = (
+                "The caches were not deleted, because Redis is unavailable. When it is back, run "
+                "`kith verify --repair`."
+            )
+            typer.echo(message, err=True)
 
 
 def _print_report(report: LoadReport) -> None:

@@ -78,13 +78,13 @@ async def _compare_caches(
     compared, wrong = 0, 0
     shown: list[str] = []
     try:
-        async for batch in stores.caches.audit.batches():
+        async for batch in stores.caches.verifier.batches():
             compared += batch.compared
             wrong += len(batch.wrong)
             shown += batch.wrong[: examples - len(shown)]
             status.update(f"comparing caches: {compared:,} values, {wrong:,} drifts")
             if repair:
-                await stores.caches.audit.delete(batch.wrong)
+                await stores.caches.verifier.delete(batch.wrong)
     except Unavailable:
         typer.echo("Redis is down: the caches could not all be compared.", err=True)
         return wrong or None

@@ -23,7 +23,7 @@ CALLERS_MAX = 20_000
 
 
 class Exhausted(Exception):
-    """The budget does not suffice. It will after `wait_ms`."""
+    """The budget is too low for the cost, until `wait_ms` milliseconds have passed."""
 
     def __init__(self, wait_ms: int) -> None:
         super().__init__(wait_ms)

@@ -44,7 +44,7 @@ class RequestDeadlines:
 
 
 class RequestDeadline:
-    """The deadline of one request, whose block is cancelled then, or when the client disconnects.
+    """Cancels its block at the deadline of a request, or when the client disconnects.
 
     `body_received` records that the next message can only be the disconnect. The block then raises
     BodyLate, DeadlineExceeded or ClientGone.

@@ -21,7 +21,7 @@ _BLOCKED_SIGNALS = (*_STOP, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
-class Lifeline:
+class ParentPipe:
     """A pipe that only the parent can write to. It closes when the parent ends, even by SIGKILL."""
 
     reading: int
@@ -36,12 +36,12 @@ class Forked:
     report: int
 
 
-def lifeline() -> Lifeline:
+def parent_pipe() -> ParentPipe:
     """A new pipe, for all children of this process."""
-    return Lifeline(*os.pipe())
+    return ParentPipe(*os.pipe())
 
 
-def fork(work: Work, index: int, line: Lifeline, not_for_child: Iterable[int]) -> Forked:
+def fork(work: Work, index: int, line: ParentPipe, not_for_child: Iterable[int]) -> Forked:
     """Start a child that does `work`. It closes the descriptors in `not_for_child`."""
     reading, writing = os.pipe()
     # Blocks signals until the child has its own handlers: the parent's would lose them.
@@ -61,7 +61,7 @@ def fork(work: Work, index: int, line: Lifeline, not_for_child: Iterable[int]) -
 def _run_child(
     work: Work,
     index: int,
-    line: Lifeline,
+    line: ParentPipe,
     to_close: list[int],
     report: int,
     mask: Iterable[int],

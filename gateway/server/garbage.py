@@ -18,12 +18,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 ALLOCATIONS_PER_COLLECTION = 10_000
-"""A request creates thousands of objects and few cycles. A collection of so many takes 2 to 5 ms,
-and one of the middle generation up to four times as long, if all objects stay in use: as while
-many subscriptions are opened."""
+"""A request creates thousands of objects and few cycles. If all objects stay in use, as while many
+subscriptions are opened, a collection of this many young objects takes 2 to 5 ms, and one of the
+middle generation up to four times as long."""
 
 YOUNG_PER_MIDDLE = 3
-"""A collection of the middle generation visits what so many of the young one have left."""
+"""Collections of the young generation after which the middle one is collected, which holds their
+survivors."""
 
 NEVER = 1_000_000_000
 
@@ -31,8 +32,9 @@ MIDDLE_PER_FULL = 1_500
 """Collections of the middle generation after which a full one is due."""
 
 YOUNG_S = 0.1
-"""How often a busy process collects its young objects. Automatic collections come too late for
-caches: an old object that is freed counts against a new one, so the young ones become many."""
+"""How often a busy process collects its young objects. CPython starts a collection by the number of
+allocations minus that of deallocations. So a cache that evicts old objects delays collections,
+while young objects accumulate."""
 
 BUSY_CPU_S = 0.005
 """A process that uses less CPU time in `YOUNG_S` has few young objects."""
@@ -74,8 +76,11 @@ class FullCollections:
         self._memory_mb = memory_mb
 
     def is_due(self, cpu_s: float, middle: int, memory_mb: int) -> bool:
-        """Called in each interval, with the CPU time, the collections of the middle generation and
-        the greatest memory of the process so far."""
+        """Whether a full collection is due.
+
+        Called in each interval, with the CPU time, the collections of the middle generation and the
+        greatest memory of the process so far.
+        """
         used_s, self._cpu_s = cpu_s - self._cpu_s, cpu_s
         is_idle = used_s < IDLE_CPU_S
         has_grown = memory_mb - self._memory_mb >= GROWTH_MB

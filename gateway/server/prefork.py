@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from devstack.restarts import RestartPolicy, Restarts
-from gateway.server.forked import FAILED, Forked, Work, fork, lifeline
+from gateway.server.forked import FAILED, Forked, Work, fork, parent_pipe
 from gateway.server.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
@@ -60,14 +60,14 @@ class Prefork:
         self._work = work
         self._settings = settings
         self._wakeup = Wakeup(_SIGNALS)
-        self._lifeline = lifeline()
+        self._parent_pipe = parent_pipe()
         self._children: dict[int, _Child] = {}
         self._due: dict[int, float] = {}  # when to start the child with this index again
         self._restarts = [Restarts(settings.policy) for _ in range(settings.count)]
         self._to_renew: list[int] = []
-        self._one_was_ready = False
+        self._any_child_was_ready = False
         self._is_stopping = False
-        self._code = 0
+        self._exit_code = 0
 
     def run(self) -> int:
         """Return the exit code: 0 after a signal, else that of the child that kept failing."""
@@ -83,12 +83,12 @@ class Prefork:
                     self._take_signal(signum)
                 self._reap()
                 self._run_due_tasks(monotonic())
-        return self._code
+        return self._exit_code
 
     def _start(self, index: int, replaces: int | None = None) -> None:
         reports = [child.forked.report for child in self._children.values() if child.is_reporting]
         not_for_child = [*reports, *self._wakeup.descriptors]
-        forked = fork(self._work, index, self._lifeline, not_for_child)
+        forked = fork(self._work, index, self._parent_pipe, not_for_child)
         self._children[forked.pid] = _Child(index, forked, replaces)
 
     def _read_report(self, child: _Child) -> None:
@@ -96,7 +96,7 @@ class Prefork:
             os.close(child.forked.report)
             child.is_reporting = False
             return
-        child.is_ready = self._one_was_ready = True
+        child.is_ready = self._any_child_was_ready = True
         if child.replaces is not None and child.replaces in self._children:
             self._ask_to_stop(child.replaces)
         child.replaces = None
@@ -112,7 +112,7 @@ class Prefork:
     def _stop(self, code: int) -> None:
         if self._is_stopping:
             return
-        self._is_stopping, self._code = True, code
+        self._is_stopping, self._exit_code = True, code
         self._due.clear()
         self._to_renew.clear()
         for pid in self._children:
@@ -142,7 +142,7 @@ class Prefork:
         if child.replaces is not None:
             log.error("the new gateway process %s; the old processes keep running", how)
             self._to_renew.clear()
-        elif code > 0 and not self._one_was_ready:
+        elif code > 0 and not self._any_child_was_ready:
             self._stop(code)  # it has logged the reason, and others would fail too
         else:
             self._start_later(child, code, how)
@@ -167,7 +167,7 @@ class Prefork:
             self._to_renew = [pid for pid, c in self._children.items() if not c.is_stopping]
 
     def _run_due_tasks(self, now: float) -> None:
-        """Start and kill the children whose time has come, and replace the next one to renew."""
+        """Start and kill the children that are due, and replace the next one to renew."""
         for index in [index for index, at in self._due.items() if at <= now]:
             del self._due[index]
             self._start(index)

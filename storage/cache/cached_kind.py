@@ -43,7 +43,7 @@ class CachedKind(Generic[V]):
     load: Load[V]
     """Reads the values to cache from the tables, the same for every viewer."""
     staleness: Staleness
-    at_once: int = 1_000
+    batch_size: int = 1_000
     """How many values are loaded and cached together: few enough to end before the lease, and for
     the event loop to do other work meanwhile."""
     closed_with: str | None = None

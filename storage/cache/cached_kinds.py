@@ -55,7 +55,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
             lambda _: ttl_s,
             partial(tables.relations.get_many, limit=settings.cache.relations_max),
             Staleness.UPDATED,
-            at_once=50,
+            batch_size=50,
             closed_with=keys.prefix("own"),
         ),
         lists={
@@ -65,7 +65,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
                 lambda _: ttl_s,
                 partial(tables.lists.pages, kind, window=head, viewer=None),
                 Staleness.DELETED,
-                at_once=20,
+                batch_size=20,
             )
             for kind in ListKind
         },

@@ -54,7 +54,7 @@ class Part(Generic[V, A]):
     def batches(self) -> Iterator[Mapping[UserId, str]]:
         """The keys to fill, in batches."""
         keys = iter(self.keys.items())
-        while batch := dict(islice(keys, self.lookup.cached_kind.at_once)):
+        while batch := dict(islice(keys, self.lookup.cached_kind.batch_size)):
             yield batch
 
     async def load(self, keys: Mapping[UserId, str], tokens: Mapping[str, str]) -> list[Command]:

@@ -223,7 +223,7 @@ class LocalCache:
         some, because their key is missing or Redis is unavailable."""
         # An anonymous reader has no writes.
         pending_read: Command = ("PING",) if viewer is None else ("GET", self._keys.pending(viewer))
-        reads = [Preformatted((MGET, *self._keys.all_profiles(others)))] if others else []
+        reads = [Preformatted((MGET, *self._keys.profiles(others)))] if others else []
         try:
             pending, *values = await self.redis.pipe([pending_read, *reads])
         except Unavailable:

@@ -40,7 +40,7 @@ async def _tracked(redis: Redis, reads: Sequence[Command]) -> Sequence[Reply]:
 
 def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
-        replies = await _tracked(redis, [("GET", key) for key in keys.all_profiles(users)])
+        replies = await _tracked(redis, [("GET", key) for key in keys.profiles(users)])
         profiles = profiles_by_user(users, replies)
         return {user: Sized(profile, PROFILE_BYTES) for user, profile in profiles.items()}
 

@@ -12,7 +12,7 @@ from storage.cache.codec.lists import bytes_of_entries, entries_in, window_bound
 from storage.cache.read_counts import LIST_READS
 from storage.cache.value_lookup import Sources, ValueLookup
 from storage.ports.reader import PagesOf
-from storage.redis.keys import beyond
+from storage.redis.keys import page_ranges_key
 from storage.redis.scripts import CALL, READ_WINDOW
 from storage.redis.wire import Command, Reply
 
@@ -78,7 +78,7 @@ def window_reads(window: Window, keys: Sequence[str]) -> list[Command]:
         last = bytes_of_entries(wanted) - 1
         return [("GETRANGE", key, 0, last) for key in keys]
     arguments = (*window_bounds(window), wanted, int(window.backward))
-    return [(CALL, READ_WINDOW, 2, key, beyond(key), *arguments) for key in keys]
+    return [(CALL, READ_WINDOW, 2, key, page_ranges_key(key), *arguments) for key in keys]
 
 
 def pages_in(window: Window, values: Sequence[bytes]) -> list[Page | None]:

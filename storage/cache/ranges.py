@@ -12,7 +12,7 @@ from graph.page import Page, Window
 from storage.cache.codec.lists import page_range
 from storage.cache.lease import Leases, spread
 from storage.redis.connection import Redis
-from storage.redis.keys import beyond, lease
+from storage.redis.keys import lease, page_ranges_key
 from storage.redis.scripts import CALL, FILL_RANGE
 from storage.redis.wire import Command
 
@@ -39,13 +39,15 @@ class RangeCache:
         """Read a page of the list at `key` that neither its head nor a cached page range contains,
         and cache a page range that begins with it. `read`: reads a window from the tables."""
         is_worth_caching = 0 < 2 * window.size <= self._size
-        token = await self._take_lease(beyond(key)) if is_worth_caching else None
+        token = await self._take_lease(page_ranges_key(key)) if is_worth_caching else None
         if token is None:  # not to be cached, or another reader is loading a page range
             return await read(window)
         range_window = window._replace(size=self._size)
         page = await read(range_window)
         with suppress(Unavailable):
-            await self._redis.pipe([_fill(beyond(key), token, page_range(range_window, page))])
+            await self._redis.pipe(
+                [_fill(page_ranges_key(key), token, page_range(range_window, page))]
+            )
         return _beginning(page, window)
 
     async def _take_lease(self, key: str) -> str | None:

@@ -142,9 +142,9 @@ class RelationHashes:
         self, missing: Sequence[Check], viewer: UserId | None
     ) -> list[_HashAnswer | None]:
         held: list[_HashAnswer | None] = []
-        at_once = self._cached_kind.at_once
-        for first in range(0, len(missing), at_once):
-            held += await self._fill_batch(missing[first : first + at_once], viewer)
+        batch_size = self._cached_kind.batch_size
+        for first in range(0, len(missing), batch_size):
+            held += await self._fill_batch(missing[first : first + batch_size], viewer)
         return held
 
     async def _fill_batch(

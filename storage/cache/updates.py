@@ -16,7 +16,7 @@ from storage.cache.lease import delete_commands, invalidate
 from storage.cache.marks import Mark
 from storage.ports.edges import EdgeChange
 from storage.redis.connection import KeyKind, Redis, unlink_all
-from storage.redis.keys import Keys, beyond, lease
+from storage.redis.keys import Keys, lease, page_ranges_key
 from storage.redis.scripts import CALL, UPDATE_RELATIONS
 from storage.redis.wire import UNAVAILABLE, UNLINK, Command
 
@@ -117,12 +117,12 @@ class RedisCaches:
         Raises:
             Unavailable: Redis cannot be reached.
         """
-        await unlink_all(self._redis, self._keys.pattern)
+        await unlink_all(self._redis, self._keys.cache_pattern)
 
     async def invalidate_profiles(self, users: Sequence[UserId]) -> None:
         """Invalidate these users' profiles, after an account in their lists has become absent or
         active."""
-        await invalidate(self._redis, self._keys.all_profiles(users), KeyKind.TOTALS)
+        await invalidate(self._redis, self._keys.profiles(users), KeyKind.TOTALS)
 
     async def invalidate_user(self, user: UserId) -> None:
         """Delete all caches of an erased user."""
@@ -169,7 +169,7 @@ class RedisCaches:
         followers = self._keys.head(ListKind.FOLLOWERS, user)
         return [
             followers,
-            beyond(followers),
+            page_ranges_key(followers),
             self._keys.head(ListKind.FRIENDS, user),
             self._keys.profile(user),
         ]

@@ -32,7 +32,8 @@ UNLOCKED_TRIES = 5
 
 There is no pause between tries: the pair's lock is a queue, so a writer that has waited for it
 either succeeds or finds that another one has changed the pair. On Citus, comparing the versions
-takes a round trip between machines, so a user who makes change after change could win each time.
+takes a round trip between machines, so a user who makes many changes could always commit first. A
+writer that locks the pair before reading it prevents that.
 """
 
 

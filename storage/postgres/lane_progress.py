@@ -105,7 +105,7 @@ class PostgresLaneProgress:
         part at a moment of its own."""
         return not await self._postgres.is_citus()
 
-    async def dirty(self, lanes: Iterable[Lane] = POSSIBLE_LANES) -> dict[Lane, float]:
+    async def lanes_with_changes(self, lanes: Iterable[Lane] = POSSIBLE_LANES) -> dict[Lane, float]:
         """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
         seconds."""
         statement = await self._statement_for_server(_SQL.dirty_lanes, _SQL.dirty_lanes_on_citus)
@@ -114,8 +114,8 @@ class PostgresLaneProgress:
 
     async def lanes_with_parked(self) -> list[Lane]:
         """The lanes that have parked changes."""
-        dirty = await self.dirty(map(parked_lane, POSSIBLE_LANES))
-        return [lane for lane in POSSIBLE_LANES if parked_lane(lane) in dirty]
+        found = await self.lanes_with_changes(map(parked_lane, POSSIBLE_LANES))
+        return [lane for lane in POSSIBLE_LANES if parked_lane(lane) in found]
 
     async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> GroupWatermarks:
         """The watermarks of groups of lanes."""

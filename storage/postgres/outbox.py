@@ -34,16 +34,16 @@ class _Statements:
 
 
 @dataclass(frozen=True, slots=True)
-class _ApplyStatements:
+class _ReverseRowsStatements:
     oldest_on_citus: str
     given_on_citus: str
     hold_targets_on_citus: str
-    apply_changes: str
-    apply_changes_on_citus: str
+    write_reverse_rows: str
+    write_reverse_rows_on_citus: str
 
 
 _SQL = sql.load(_Statements, "outbox")
-_APPLY_SQL = sql.load(_ApplyStatements, "apply_changes")
+_REVERSE_ROWS_SQL = sql.load(_ReverseRowsStatements, "write_reverse_rows")
 
 ERROR_MAX = 500
 """Characters of an error that are kept."""
@@ -165,7 +165,7 @@ class Outbox:
         if connection.is_citus:
             return await _apply_on_citus(connection, lane, limit, after_id, ids)
         applied = _decode(
-            await connection.fetch(_APPLY_SQL.apply_changes, lane, limit, after_id, ids)
+            await connection.fetch(_REVERSE_ROWS_SQL.write_reverse_rows, lane, limit, after_id, ids)
         )
         return replace(applied, is_full=len(applied.ids) == limit)
 
@@ -223,16 +223,20 @@ async def _apply_on_citus(
     """Find the changes first, on all shards. The next statements then ask only the shards of the
     users of these changes, who may be few."""
     if ids is None:
-        change_rows = await connection.fetch(_APPLY_SQL.oldest_on_citus, lane, after_id, limit)
+        change_rows = await connection.fetch(
+            _REVERSE_ROWS_SQL.oldest_on_citus, lane, after_id, limit
+        )
     else:
-        change_rows = await connection.fetch(_APPLY_SQL.given_on_citus, lane, list(ids), limit)
+        change_rows = await connection.fetch(
+            _REVERSE_ROWS_SQL.given_on_citus, lane, list(ids), limit
+        )
     if not change_rows:
         return Applied((), ())
     sources = {row["from_user_id"] for row in change_rows}
     targets = {row["to_user_id"] for row in change_rows if row["to_user_id"] > 0}
-    await connection.fetch(_APPLY_SQL.hold_targets_on_citus, list(targets))
+    await connection.fetch(_REVERSE_ROWS_SQL.hold_targets_on_citus, list(targets))
     rows = await connection.fetch(
-        _APPLY_SQL.apply_changes_on_citus,
+        _REVERSE_ROWS_SQL.write_reverse_rows_on_citus,
         lane,
         limit,
         after_id,

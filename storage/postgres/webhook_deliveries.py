@@ -132,8 +132,9 @@ class WebhookDeliveries:
         return parked
 
     async def purge(self, endpoint: str, kept_s: float, limit: int, *, is_paused: bool) -> int:
-        """Delete deliveries that ended before `kept_s`. Those that have waited since then are
-        deleted if the endpoint is paused, and parked otherwise. Returns how many were deleted."""
+        """Delete deliveries that ended more than `kept_s` seconds ago, about `limit` of each state.
+        Those that have waited for longer are deleted if the endpoint is paused, and parked
+        otherwise. Returns how many were deleted."""
         deleted = 0
         if is_paused:
             deleted = await self._delete_found(_SQL.overdue, limit, endpoint, kept_s)

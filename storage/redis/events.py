@@ -174,7 +174,7 @@ class RedisEvents:
         Raises:
             Unavailable: Redis cannot be reached.
         """
-        await unlink_all(self._redis, self._keys.feeds)
+        await unlink_all(self._redis, self._keys.feed_pattern)
         await self._redis.pipe([notify_command(self._keys, Notification(everybody=True))])
 
     async def oldest_ms(self) -> dict[Lane, int]:

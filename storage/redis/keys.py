@@ -40,22 +40,22 @@ class Keys:
     def profile(self, user: UserId) -> str:
         return key_of(self.prefix("profile"), user)
 
-    def all_profiles(self, users: Iterable[UserId]) -> list[str]:
+    def profiles(self, users: Iterable[UserId]) -> list[str]:
         return keys_of(self.prefix("profile"), users)
 
     def pending(self, user: UserId) -> str:
-        """The targets of the pending writes of a user."""
+        """The targets of the pending writes of a user. Other versions use the same prefix."""
         return key_of(self.prefix("own"), user)
 
     def events(self, group: Lane) -> str:
-        """The change feed of a group of lanes. Not a cache key, so `pattern` does not match it."""
+        """The change feed of a group of lanes. `cache_pattern` does not match it."""
         return f"kith:{self.space}:events:{group}"
 
     def feed(self, user: UserId) -> str:
         return f"kith:{self.space}:feed:{user}"
 
     @property
-    def feeds(self) -> str:
+    def feed_pattern(self) -> str:
         """A pattern that matches all feeds."""
         return f"kith:{self.space}:feed:*"
 
@@ -74,15 +74,15 @@ class Keys:
         return f"kith:{self.space}:server"
 
     def document(self, digest: str) -> str:
-        """A persisted document, by 15 bits of its SHA-256. `pattern` does not match it."""
+        """A persisted document, by 15 bits of its SHA-256. `cache_pattern` does not match it."""
         return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
 
     def budget(self, caller: str) -> str:
-        """What remains of a caller's budget. Not a cache key, so `pattern` does not match it."""
+        """What remains of a caller's budget. `cache_pattern` does not match it."""
         return f"kith:{self.space}:budget:{caller}"
 
     @property
-    def pattern(self) -> str:
+    def cache_pattern(self) -> str:
         """A pattern that matches all cache keys of the space, and their leases."""
         return f"kith:{self.space}:*:{{*"
 
@@ -109,7 +109,7 @@ def parsed(key: str) -> tuple[str, UserId] | None:
     return (match[1] + (match[3] or ""), UserId(int(match[2]))) if match else None
 
 
-def beyond(key: str) -> str:
+def page_ranges_key(key: str) -> str:
     """The page ranges of the list at `key`, in the same slot."""
     return key + ":beyond"
 

@@ -1,9 +1,9 @@
 """The caches of a space, and the tables that they copy."""
 
-from storage.cache.audit import CacheAudit
 from storage.cache.local import local_cache_of
 from storage.cache.tables import Tables
 from storage.cache.updates import RedisCaches
+from storage.cache.verification import CacheVerifier
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.lane_progress import PostgresLaneProgress
@@ -19,10 +19,13 @@ from storage.store_groups import Caches, Servers
 
 
 def caches_of(settings: StorageSettings, servers: Servers) -> Caches:
+    """The caches of a space: on the cache servers, and the local one."""
     postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
     return Caches(
         updates=RedisCaches(redis, keys, settings.cache.relations_max),
-        audit=CacheAudit(redis, PostgresLaneProgress(postgres), tables_of(postgres), settings),
+        verifier=CacheVerifier(
+            redis, PostgresLaneProgress(postgres), tables_of(postgres), settings
+        ),
         documents=RedisDocuments(redis, keys),
         budgets=RedisBudgets(redis, keys),
         local=local_cache_of(settings),

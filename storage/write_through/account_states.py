@@ -93,5 +93,5 @@ class WriteThroughAccountStates:
         users = [user, *await self._neighbours.neighbours(user, NEIGHBOURS_MAX)]
         for first in range(0, len(users), USERS_AT_ONCE):
             slice_of_users = users[first : first + USERS_AT_ONCE]
-            await invalidate(self._redis, self._keys.all_profiles(slice_of_users), KeyKind.TOTALS)
+            await invalidate(self._redis, self._keys.profiles(slice_of_users), KeyKind.TOTALS)
             await self._events.notify(Notification(absences=slice_of_users))

@@ -31,7 +31,7 @@ from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
 from tests.support.relation_fields import RELATION, said_of
-from tests.support.relationships import change, say
+from tests.support.relationships import change, change_settings
 
 A, B, C, D = 1, 2, 3, 4
 NAMES = {"1": "A", "2": "B", "3": "C", "4": "D"}
@@ -300,7 +300,7 @@ async def test_each_viewer_sees_only_what_they_may_see(
     async with running_gateway(storage_settings, policy) as gateway:
         for step in (*COMMON_STEPS, *situation.steps):
             if isinstance(step, SettingsChange):
-                payload = await say(gateway, step.actor, **step.given)
+                payload = await change_settings(gateway, step.actor, **step.given)
             else:
                 payload = await change(
                     gateway, step.actor, step.mutation, step.target, **step.given

@@ -317,7 +317,7 @@ async def test_a_token_applies_after_a_drain_was_killed_between_its_steps(
     await stores.jobs.lanes.outbox.apply(lane_of(STAR), 1000)  # killed before it updates the caches
     assert await followers(other_gateway) == []
     assert await followers(other_gateway, token=token) == [str(FAN)]
-    assert lane_of(STAR) not in await stores.jobs.lanes.progress.dirty()
+    assert lane_of(STAR) not in await stores.jobs.lanes.progress.lanes_with_changes()
 
 
 @pytest.mark.parametrize("mutation", ["deactivateAccount", "deleteAccount"])
@@ -401,7 +401,9 @@ async def test_without_redis_a_token_reads_from_the_tables(
         assert await followers(reader, token=token) == [str(FAN)]
         token = await token_of(writer, 3, "followUser", STAR)
         assert await followers(reader, token=token) == ["3", str(FAN)]
-    assert await stores.jobs.lanes.progress.dirty(), "the cache updates are still pending"
+    assert await stores.jobs.lanes.progress.lanes_with_changes(), (
+        "the cache updates are still pending"
+    )
 
 
 async def test_a_reader_updates_the_caches_that_a_gateway_could_not_update(
@@ -466,7 +468,7 @@ async def test_every_reader_sees_the_change_of_their_token(
 
     async def drain_repeatedly() -> None:
         while True:
-            for lane in await stores.jobs.lanes.progress.dirty():
+            for lane in await stores.jobs.lanes.progress.lanes_with_changes():
                 await stores.jobs.lanes.drain.lane(lane)
             await asyncio.sleep(0.005)
 

@@ -14,7 +14,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
-from tests.support.relationships import change, deactivate, outcome, protect, say
+from tests.support.relationships import change, change_settings, deactivate, outcome, protect
 
 OWN_LISTS_AND_RELATIONS = """
 { viewer { user {
@@ -395,7 +395,7 @@ async def test_with_mutual_approval_every_account_is_protected(
         assert result["user"]["following"] == {"access": "PROTECTED"}
         assert result["user"]["followingCount"] is None
         assert result["viewer"]["relationshipSettings"] == {"protected": True}
-        payload = await say(gateway, 1, protected=False)
+        payload = await change_settings(gateway, 1, protected=False)
         assert payload["settings"]["protected"]
 
 
@@ -432,7 +432,7 @@ async def test_the_target_sees_an_accepted_whisper_request_although_whispers_are
     storage_settings: StorageSettings,
 ) -> None:
     async with running_gateway(storage_settings, Policy(whispers_hidden=True)) as gateway:
-        await say(gateway, 2, protected=True)
+        await change_settings(gateway, 2, protected=True)
         await change(gateway, 1, "followUser", 2, visibility="WHISPER")
         accepted = await outcome(gateway, 2, "acceptFollowRequest", 1)
         assert accepted == ("REQUEST_ACCEPTED", "FOLLOWED_BY")

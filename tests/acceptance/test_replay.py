@@ -148,4 +148,4 @@ async def _client(url: str, by_viewer: dict[int, list[Event]]) -> None:
 
 
 async def _is_drained(stores: Stores) -> bool:
-    return not await stores.jobs.lanes.progress.dirty()
+    return not await stores.jobs.lanes.progress.lanes_with_changes()

@@ -38,7 +38,7 @@ async def test_every_kind_and_flag_exists_between_user_1_and_another_user(stores
     )
     assert Kind.NONE in {kind for kind, _ in rows}
     assert {flag for _, flags in rows for flag in Flags(flags)} == {*Flags} - {Flags.PLAIN}
-    assert not await stores.jobs.lanes.progress.dirty()
+    assert not await stores.jobs.lanes.progress.lanes_with_changes()
 
 
 OWN_LISTS = """{ viewer {

@@ -14,7 +14,7 @@ from storage.stores import Stores
 from tests.support.edges import edges
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
-from tests.support.relationships import SAY, change, say
+from tests.support.relationships import CHANGE_SETTINGS, change, change_settings
 
 READ_SETTINGS = """
 { viewer { relationshipSettings {
@@ -43,7 +43,7 @@ DEFAULTS = {
 
 
 async def update(gateway: Gateway, viewer: int | None = 1, **given: Any) -> Any:
-    return await say(gateway, viewer, **given)
+    return await change_settings(gateway, viewer, **given)
 
 
 async def set_limit(gateway: Gateway, viewer: int | None = None, **given: Any) -> dict[str, Any]:
@@ -161,7 +161,7 @@ async def test_settings_of_a_deactivated_account_can_change_and_of_a_deleted_one
 
 async def test_changing_settings_requires_a_viewer(gateway: Gateway) -> None:
     for caller in (gateway, gateway.as_service):
-        error = await caller.error(SAY, input={"protected": True})
+        error = await caller.error(CHANGE_SETTINGS, input={"protected": True})
         assert error["extensions"] == {"code": "UNAUTHENTICATED"}
     payload = await update(gateway.as_service, 1, protected=True)
     assert payload["viewer"]["user"]["id"] == "1"

@@ -15,7 +15,7 @@ from storage.stores import Stores
 from tests.support.edge_files import execute
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
-from tests.support.relationships import change, deactivate, outcome, say
+from tests.support.relationships import change, change_settings, deactivate, outcome
 
 
 async def undo(gateway: Gateway, viewer: int, token: str, **given: Any) -> Any:
@@ -80,7 +80,7 @@ REQUESTS = """
 async def test_an_undo_restores_a_removed_request_with_its_date_and_message(
     gateway: Gateway, stores: Stores, mutation: str, actor: int, target: int
 ) -> None:
-    await say(gateway, 2, protected=True)
+    await change_settings(gateway, 2, protected=True)
     await change(gateway, 1, "followUser", 2, message="Please!")
     await drain_all(stores)
     before = [await gateway.data(REQUESTS, viewer) for viewer in (1, 2)]
@@ -99,13 +99,13 @@ async def test_an_undo_restores_a_removed_request_with_its_date_and_message(
 async def test_an_undo_of_a_removed_request_is_rejected_after_a_new_request_or_follow(
     gateway: Gateway,
 ) -> None:
-    await say(gateway, 2, protected=True)
+    await change_settings(gateway, 2, protected=True)
     await change(gateway, 1, "followUser", 2, message="Please!")
     declined = (await change(gateway, 2, "declineFollowRequest", 1))["undoToken"]
     await change(gateway, 1, "followUser", 2, message="Pretty please!")
     assert reason(await undo(gateway, 2, declined)) == "OVERTAKEN"
     cancelled = (await change(gateway, 1, "cancelFollowRequest", 2))["undoToken"]
-    await say(gateway, 2, protected=False)
+    await change_settings(gateway, 2, protected=False)
     await change(gateway, 1, "followUser", 2)
     assert reason(await undo(gateway, 1, cancelled)) == "OVERTAKEN"
 
@@ -239,7 +239,7 @@ CREATE TRIGGER broken BEFORE UPDATE ON receipt FOR EACH ROW EXECUTE FUNCTION bro
 async def test_an_undo_that_fails_restores_nothing_and_can_be_repeated(
     gateway: Gateway, storage_settings: StorageSettings, given: dict[str, str]
 ) -> None:
-    await say(gateway, 2, protected=True)
+    await change_settings(gateway, 2, protected=True)
     await change(gateway, 1, "followUser", 2, message="Please!")
     token = (await change(gateway, 2, "declineFollowRequest", 1))["undoToken"]
     await execute(storage_settings, FAILING_TRIGGER)
@@ -268,7 +268,7 @@ async def test_an_undo_of_an_unfollow_sends_a_request_if_the_account_is_protecte
     gateway: Gateway,
 ) -> None:
     token = await unfollow_token(gateway)
-    await say(gateway, 2, protected=True)
+    await change_settings(gateway, 2, protected=True)
     assert (await undo(gateway, 1, token))["relation"]["state"] == "NONE"
     assert await outcome(gateway, 2, "acceptFollowRequest", 1) == (
         "REQUEST_ACCEPTED",
@@ -289,10 +289,10 @@ async def test_a_hidden_whisper_and_a_reached_limit_give_the_same_result_of_an_u
             (1, 2, {"target": 1, "visibility": "WHISPER"}),
             (3, 4, {"target": 5}),
         ):
-            await say(gateway, viewer, protected=mutation == "declineFollowRequest")
+            await change_settings(gateway, viewer, protected=mutation == "declineFollowRequest")
             await change(gateway, other, "followUser", viewer)
             token = (await change(gateway, viewer, mutation, other))["undoToken"]
-            await say(gateway, viewer, protected=False)
+            await change_settings(gateway, viewer, protected=False)
             assert (await change(gateway, other, "followUser", **later))["outcome"] == "FOLLOWED"
             payload = await undo(gateway, viewer, token)
             assert (payload.pop("user")["id"], reason(payload)) == (str(other), "OVERTAKEN")

@@ -35,7 +35,7 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[Worker]:
 
 
 async def is_drained(stores: Stores) -> bool:
-    return not await stores.jobs.lanes.progress.dirty()
+    return not await stores.jobs.lanes.progress.lanes_with_changes()
 
 
 async def test_a_worker_drains_committed_changes(stores: Stores, worker: Worker) -> None:
@@ -174,7 +174,7 @@ async def test_a_deletion_continues_after_its_worker_is_killed(
         await worker.start()
 
     async def is_erased() -> bool:
-        return not await edges_left() and not await stores.jobs.lanes.progress.dirty()
+        return not await edges_left() and not await stores.jobs.lanes.progress.lanes_with_changes()
 
     await until(is_erased)
     report = await verify(storage_settings)

@@ -53,7 +53,7 @@ class Deployment:
 
         async def drain() -> None:
             while not stopping.is_set():
-                for lane in await self.traffic.stores.jobs.lanes.progress.dirty():
+                for lane in await self.traffic.stores.jobs.lanes.progress.lanes_with_changes():
                     await self.traffic.stores.jobs.lanes.drain.lane(lane)
 
         task = asyncio.create_task(drain())

@@ -178,7 +178,7 @@ async def test_changes_of_users_of_a_stopped_server_do_not_delay_others(
             "applied, and sent to the available servers"
         )
         assert await followers(stores, FOLLOWERS) == remaining
-        assert await stores.jobs.lanes.progress.dirty() == {}
+        assert await stores.jobs.lanes.progress.lanes_with_changes() == {}
         assert (await stores.jobs.lanes.progress.backlog()).waiting == len(users_of_dead)
         result = await stores.changes.catch_up.reach(
             {lane: (await stores.jobs.lanes.progress.watermarks()).now}, 5

@@ -25,7 +25,7 @@ async def test_a_worker_links_its_drain_to_the_request_of_a_gateway(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def is_drained() -> bool:
-        return not await stores.jobs.lanes.progress.dirty()
+        return not await stores.jobs.lanes.progress.lanes_with_changes()
 
     with receiving() as receiver:
         variables = {ENDPOINT: receiver.url, "OTEL_SERVICE_NAME": "social-graph"}

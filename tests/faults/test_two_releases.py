@@ -136,7 +136,7 @@ async def test_two_releases_serve_one_graph(
     async with open_stores(settings) as stores:
 
         async def drained() -> bool:
-            return not await stores.jobs.lanes.progress.dirty()
+            return not await stores.jobs.lanes.progress.lanes_with_changes()
 
         await until(drained, "the workers of both releases have applied all changes")
     report = await verify(settings)

@@ -39,14 +39,17 @@ async def worker(
 
 
 async def nothing_waits(stores: Stores) -> bool:
-    return not await stores.jobs.lanes.progress.dirty()
+    return not await stores.jobs.lanes.progress.lanes_with_changes()
 
 
 async def until_older(stores: Stores, age_s: float) -> None:
     """Wait until a change has waited for `age_s`: Redis was unavailable for that time."""
 
     async def is_older() -> bool:
-        return max((await stores.jobs.lanes.progress.dirty()).values(), default=0.0) >= age_s
+        return (
+            max((await stores.jobs.lanes.progress.lanes_with_changes()).values(), default=0.0)
+            >= age_s
+        )
 
     await until(is_older, f"a change has waited for {age_s} s")
 

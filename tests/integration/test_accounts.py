@@ -367,9 +367,9 @@ async def test_a_write_is_completed_and_visible_if_the_client_disconnects(
 async def test_the_audit_of_the_caches_finds_and_deletes_a_stale_account(stores: Stores) -> None:
     await stores.reads.reader.read(None, AccountsOf([ONE, TWO]))
     await stores.servers.postgres.fetch("INSERT INTO account (user_id, protected) VALUES (1, true)")
-    audited = [batch async for batch in stores.caches.audit.batches()]
+    audited = [batch async for batch in stores.caches.verifier.batches()]
     assert sum(batch.compared for batch in audited) == 2
     wrong = [key for batch in audited for key in batch.wrong]
     assert wrong == [KEYS.profile(ONE)]
-    await stores.caches.audit.delete(wrong)
+    await stores.caches.verifier.delete(wrong)
     assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: PROTECTED_ACCOUNT}

@@ -333,7 +333,7 @@ async def test_updates_in_any_order_and_twice_leave_the_newest_state(
     if filled_before:
         await kinds_between(relations, user, other)
     changes = [await write.follow(1, 2), await write.unfollow(1, 2), await write.follow(1, 2)]
-    for lane in await gated.stores.jobs.lanes.progress.dirty():
+    for lane in await gated.stores.jobs.lanes.progress.lanes_with_changes():
         await gated.stores.jobs.lanes.outbox.apply(lane, 100)
     if not filled_before:
         await kinds_between(relations, user, other)
@@ -371,7 +371,7 @@ async def test_a_late_update_by_a_follow_does_not_undo_a_newer_unfollow(
     relations, _ = gated.relations()
     write = UncachedWrites(gated.stores)
     made, _undone = await write.follow(1, 2), await write.unfollow(1, 2)
-    for lane in await gated.stores.jobs.lanes.progress.dirty():
+    for lane in await gated.stores.jobs.lanes.progress.lanes_with_changes():
         await gated.stores.jobs.lanes.outbox.apply(lane, 100)
     user, other = (1, 2) if side == "forward" else (2, 1)
     assert await kinds_between(relations, user, other) == [(0, 0)]

@@ -16,7 +16,9 @@ from workers.main import write_canaries
 
 async def test_each_lane_has_one_canary_and_its_lag_is_published(stores: Stores) -> None:
     await write_canaries(stores)
-    assert (await stores.jobs.lanes.progress.dirty()).keys() == set(map(Lane, range(LANES)))
+    assert (await stores.jobs.lanes.progress.lanes_with_changes()).keys() == set(
+        map(Lane, range(LANES))
+    )
 
     async def is_woken() -> bool:
         return await stores.broker.lanes.queued() == LANES

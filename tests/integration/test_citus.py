@@ -120,7 +120,7 @@ async def test_pending_changes_move_to_new_lanes(
     stores = gateways[0]
     await follows(stores, *((source, source + 100) for source in range(1, 40)))
     await set_lanes(storage_settings, 32)
-    assert len(await gateways[1].jobs.lanes.progress.dirty(POSSIBLE_LANES)) > 8
+    assert len(await gateways[1].jobs.lanes.progress.lanes_with_changes(POSSIBLE_LANES)) > 8
     await drain_all(gateways[2])
     (row,) = await stores.servers.postgres.fetch(SUMS)
     assert (row["followers"], row["waiting"]) == (39, 0)

@@ -167,7 +167,7 @@ async def test_a_drain_ends_after_some_batches_and_its_lane_stays_dirty(
     await follows(stores, *((fan, STARS[0]) for fan in range(3000, 3010)))
     await stores.jobs.lanes.drain.lane(LANE)
     assert (await stores.jobs.lanes.progress.backlog()).waiting == 4
-    assert list(await stores.jobs.lanes.progress.dirty()) == [LANE]
+    assert list(await stores.jobs.lanes.progress.lanes_with_changes()) == [LANE]
     await stores.jobs.lanes.drain.lane(LANE)
     await assert_drained(stores)
 
@@ -203,7 +203,7 @@ async def test_changes_that_a_killed_worker_applied_are_published_by_the_next(
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False), (
         "the caches are not updated yet"
     )
-    assert list(await stores.jobs.lanes.progress.dirty()) == [lane]
+    assert list(await stores.jobs.lanes.progress.lanes_with_changes()) == [lane]
     await stores.jobs.lanes.drain.lane(lane)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_drained(stores)
@@ -266,7 +266,7 @@ async def test_without_redis_changes_are_applied_and_wait_to_be_published(
         with pytest.raises(Unavailable):
             await without_redis.jobs.lanes.drain.lane(lane)
         assert await seen_by_others(without_redis, TWO, ONE) == ([1], 1, True)
-    assert list(await stores.jobs.lanes.progress.dirty()) == [lane]
+    assert list(await stores.jobs.lanes.progress.lanes_with_changes()) == [lane]
     await drain_all(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_drained(stores)
@@ -336,7 +336,7 @@ async def test_a_late_change_is_ignored_where_a_newer_one_was_applied(
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         *late,
     )
-    assert list(await stores.jobs.lanes.progress.dirty()) == [lane_of(TWO)]
+    assert list(await stores.jobs.lanes.progress.lanes_with_changes()) == [lane_of(TWO)]
     await drain_all(stores)
     await assert_drained(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
@@ -416,7 +416,7 @@ async def test_the_sweep_skips_a_lane_that_another_process_drains(
         async with connection.transaction():
             await connection.execute(LOCK_LANE, locks.LANE, LANE)
             await sweep(stores)
-            assert list(await stores.jobs.lanes.progress.dirty()) == [LANE]
+            assert list(await stores.jobs.lanes.progress.lanes_with_changes()) == [LANE]
     finally:
         await connection.close()
     assert "cannot be drained" not in caplog.text
@@ -457,6 +457,6 @@ async def test_a_backlog_has_the_age_of_its_oldest_change(stores: Stores) -> Non
     backlog = await stores.jobs.lanes.progress.backlog()
     assert backlog.waiting == 2
     assert 90 <= backlog.oldest_s < 90 + DEADLINE_S
-    ages = await stores.jobs.lanes.progress.dirty()
+    ages = await stores.jobs.lanes.progress.lanes_with_changes()
     assert 90 <= ages[lane_of(UserId(3))] < 90 + DEADLINE_S
     assert ages.keys() == {lane_of(TWO), lane_of(UserId(3))}

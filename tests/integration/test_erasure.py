@@ -296,7 +296,7 @@ async def test_a_follower_in_a_lane_that_is_not_drained_is_erased(
 ) -> None:
     await follows(stores, (1, DELETED))
     await delete(stores)
-    assert await stores.jobs.lanes.progress.dirty()
+    assert await stores.jobs.lanes.progress.lanes_with_changes()
     assert await immediate_eraser.erase_batch(DELETED) is BatchResult.MORE
     await erase_all(stores, immediate_eraser)
     await drain_all(stores)

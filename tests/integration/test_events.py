@@ -113,7 +113,7 @@ async def test_changes_that_could_not_be_published_are_not_acknowledged(
         patched.setattr(RedisEvents, "publish", fail)
         with pytest.raises(Unavailable):
             await stores.jobs.lanes.drain.publish(LANE, applied)
-    assert list(await stores.jobs.lanes.progress.dirty()) == [LANE]
+    assert list(await stores.jobs.lanes.progress.lanes_with_changes()) == [LANE]
     await drain_all(stores)
     assert len(await change_feed(stores)) == 1
 

@@ -64,7 +64,7 @@ async def test_a_change_that_cannot_be_applied_leaves_its_lane_and_no_other_chan
     assert (change.pair, change.tries) == ((9, FULL_USER), draining.TRIES)
     assert "out of range" in change.error
     assert change.kind_name == "FOLLOW"
-    assert not await stores.jobs.lanes.progress.dirty()
+    assert not await stores.jobs.lanes.progress.lanes_with_changes()
     await sweep(stores)
     assert await stores.jobs.lanes.failed_changes.count() == 1, "the sweep does not retry it"
 

@@ -64,10 +64,10 @@ async def test_one_sweep_at_a_time_runs_in_a_space(
         assert not first.done()
         may_go_on.set()
         await first
-        assert not await stores.jobs.lanes.progress.dirty()
+        assert not await stores.jobs.lanes.progress.lanes_with_changes()
         await follows(stores, (1, 3))
         await main._sweep({"metrics": JobMetrics(), "stores": other})
-        assert not await stores.jobs.lanes.progress.dirty(), "the lock was released"
+        assert not await stores.jobs.lanes.progress.lanes_with_changes(), "the lock was released"
 
 
 async def test_a_sweep_is_stopped_at_its_deadline(

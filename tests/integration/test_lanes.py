@@ -141,7 +141,7 @@ async def test_counts_are_exact_after_changes_of_the_number_under_load(
 
         async def drain() -> None:
             while not over.is_set():
-                for lane in await worker.jobs.lanes.progress.dirty():
+                for lane in await worker.jobs.lanes.progress.lanes_with_changes():
                     await worker.jobs.lanes.drain.lane(lane)
 
         async def write() -> None:
@@ -172,12 +172,12 @@ async def test_a_token_stays_valid_after_a_change_of_the_number(
     assert watermarks.oldest.keys() == {Lane(lane) for lane in range(LANES)}
     assert [lane for lane, oldest in watermarks.oldest.items() if oldest] == [group]
     assert await stores.changes.catch_up.reach(token, 30)
-    assert not await stores.jobs.lanes.progress.dirty()
+    assert not await stores.jobs.lanes.progress.lanes_with_changes()
     await follows(stores, (3, 2))
     token = {group: (await stores.jobs.lanes.progress.watermarks()).now}
     await set_lanes(storage_settings, 8)
     assert await stores.changes.catch_up.reach(token, 30)
-    assert not await stores.jobs.lanes.progress.dirty()
+    assert not await stores.jobs.lanes.progress.lanes_with_changes()
 
 
 async def test_a_waiting_reader_notices_a_change_of_the_number(
@@ -200,7 +200,7 @@ async def test_a_waiting_reader_notices_a_change_of_the_number(
             await until(has_tried)
             await set_lanes(storage_settings, 256)
         assert await reader
-        assert not await stores.jobs.lanes.progress.dirty()
+        assert not await stores.jobs.lanes.progress.lanes_with_changes()
     finally:
         await other.close()
 

@@ -21,7 +21,7 @@ from storage.cache.reader import CacheReader
 from storage.cache.tables import ListRows
 from storage.postgres.lists import PostgresLists
 from storage.redis.connection import GuardedRedis
-from storage.redis.keys import Keys, beyond
+from storage.redis.keys import Keys, page_ranges_key
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply
 from storage.settings import LeaseSettings, StorageSettings
@@ -168,8 +168,8 @@ async def test_a_page_of_a_long_list_reads_only_its_own_entries_from_redis(
     assert await page_of(lists, window, viewer=7) == cut(every_entry, window)
     assert cached.redis.round_trips - trips == 1
     assert cached.wire.received <= bytes_of_entries(21) + 1
-    beyond = index >= (MOST if backward else MOST - 20)
-    assert tables.windows == ([window] if beyond else [])
+    page_ranges_key = index >= (MOST if backward else MOST - 20)
+    assert tables.windows == ([window] if page_ranges_key else [])
 
 
 @pytest.mark.parametrize("size", [1, 3, 20])
@@ -206,7 +206,7 @@ async def test_cached_page_ranges_are_bounded_and_expire(cached: CachedLists) ->
     every_entry = entries(2000)
     lists = cached.lists(RecordingTables(every_entry), page_range=10)
     await cached.store_head(Page(tuple(every_entry[:20]), more=True))
-    key = beyond(KEYS.head(ListKind.FOLLOWERS, OWNER))
+    key = page_ranges_key(KEYS.head(ListKind.FOLLOWERS, OWNER))
     for place in range(20, 2000, 20):
         await page_of(lists, Window(5, after=every_entry[place]))
         ranges, ttl_ms = await cached.redis.pipe([("ZCARD", key), ("PTTL", key)])
@@ -226,10 +226,10 @@ async def test_the_audit_of_the_caches_finds_a_stale_page_range(
     lists = cached.lists(tables, most=3, page_range=8)
     ends = {"before": every_entry[-4]} if backward else {"after": every_entry[4]}
     await page_of(lists, Window(2, backward=backward, **ends))
-    key = beyond(KEYS.head(ListKind.FOLLOWERS, OWNER))
+    key = page_ranges_key(KEYS.head(ListKind.FOLLOWERS, OWNER))
 
     async def stale_keys() -> list[str]:
-        return [wrong async for batch in stores.caches.audit.batches() for wrong in batch.wrong]
+        return [wrong async for batch in stores.caches.verifier.batches() for wrong in batch.wrong]
 
     assert key not in await stale_keys()
     await stores.servers.postgres.fetch(

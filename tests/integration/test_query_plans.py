@@ -32,7 +32,7 @@ STATEMENTS = {
         "account_rows",
         "account_states",
         "accounts",
-        "apply_changes",
+        "write_reverse_rows",
         "affinity",
         "absent_follower_counts",
         "edges",
@@ -613,7 +613,7 @@ async def test_a_pending_change_towards_a_star_is_counted_by_a_probe(planner: Pl
 
 
 async def test_a_drain_towards_a_star_costs_one_probe_for_each_change(planner: Planner) -> None:
-    steps = await planner.steps("apply_changes", "apply_changes", STAR_LANE, 500, 0, None)
+    steps = await planner.steps("write_reverse_rows", "write_reverse_rows", STAR_LANE, 500, 0, None)
     assert_probed(steps, "follower", 500)
 
 
@@ -869,7 +869,7 @@ async def test_expired_mutes_are_one_index_range(planner: Planner) -> None:
 
 
 async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> None:
-    steps = await planner.steps("apply_changes", "apply_changes", 5, 500, 0, None)
+    steps = await planner.steps("write_reverse_rows", "write_reverse_rows", 5, 500, 0, None)
     assert_by_index(steps)
     assert rows_read(steps, "follower") <= 500
     # The head of the lane's own range, and each row once more.
@@ -877,7 +877,9 @@ async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> N
 
 
 async def test_a_drain_continues_after_the_applied_changes(planner: Planner) -> None:
-    steps = await planner.steps("apply_changes", "apply_changes", 5, 500, WAITING // 2, None)
+    steps = await planner.steps(
+        "write_reverse_rows", "write_reverse_rows", 5, 500, WAITING // 2, None
+    )
     assert_by_index(steps)
     assert rows_read(steps, "outbox") <= 2 * 500
     steps = await planner.steps("outbox", "oldest", 5, 500, WAITING // 2)
@@ -887,7 +889,7 @@ async def test_a_drain_continues_after_the_applied_changes(planner: Planner) -> 
 
 async def test_a_drain_of_given_changes_probes_them(planner: Planner) -> None:
     some = [change for change in range(1, WAITING) if change % LANES == 5][:500]
-    steps = await planner.steps("apply_changes", "apply_changes", 5, 500, 0, some)
+    steps = await planner.steps("write_reverse_rows", "write_reverse_rows", 5, 500, 0, some)
     assert_by_index(steps)
     assert rows_read(steps, "follower") <= 500
     assert rows_read(steps, "outbox") <= 2 * 500

@@ -28,7 +28,7 @@ from storage.cache.codec.lists import (
 )
 from storage.ports.reader import PagesOf
 from storage.redis.connection import GuardedRedis
-from storage.redis.keys import Keys, beyond
+from storage.redis.keys import Keys, page_ranges_key
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.scripts import CALL, FILL_VALUE, READ_WINDOW
 from storage.redis.wire import Command, WireError
@@ -53,9 +53,9 @@ class CachedList:
     def commands(self) -> list[Command]:
         values = [page_range(window, page) for window, page in self.ranges]
         return [
-            ("DEL", beyond(KEY)),
+            ("DEL", page_ranges_key(KEY)),
             ("SET", KEY, page_value(self.head)),
-            *(("ZADD", beyond(KEY), 0, value) for value in values),
+            *(("ZADD", page_ranges_key(KEY), 0, value) for value in values),
         ]
 
     def can_answer(self, window: Window) -> bool:
@@ -103,7 +103,7 @@ def random_window(every_entry: Sequence[Position], sizes: Sequence[int], chance:
 
 def read_command(window: Window) -> Command:
     arguments = (*window_bounds(window), window.size + 1, int(window.backward))
-    return (CALL, READ_WINDOW, 2, KEY, beyond(KEY), *arguments)
+    return (CALL, READ_WINDOW, 2, KEY, page_ranges_key(KEY), *arguments)
 
 
 @pytest.fixture

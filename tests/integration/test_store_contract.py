@@ -109,7 +109,7 @@ async def reads_of_fans(wired: Wired, fans_database: str) -> AsyncIterator[Reads
 
 async def drain(reads: Reads) -> None:
     """Apply and acknowledge all changes, also while the caches are unavailable."""
-    for lane in await reads.stores.jobs.lanes.progress.dirty():
+    for lane in await reads.stores.jobs.lanes.progress.lanes_with_changes():
         applied = await reads.stores.jobs.lanes.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):
             await reads.stores.caches.updates.update_after_drain(applied.changes)
@@ -212,7 +212,7 @@ async def test_the_writer_sees_a_write_in_all_reads_before_a_drain(
 async def test_an_own_follow_is_counted_once_when_applied_but_not_published(reads: Reads) -> None:
     await read_all(reads, 1, 2, viewer=1)
     await follows(reads.stores, (2, 1), (1, 2))
-    for lane in await reads.stores.jobs.lanes.progress.dirty():
+    for lane in await reads.stores.jobs.lanes.progress.lanes_with_changes():
         await reads.stores.jobs.lanes.outbox.apply(lane, 1000)  # applied, but no cache was updated
     lists, counts, _ = await read_all(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWERS][2] == [1]

@@ -665,7 +665,7 @@ async def test_events_survive_a_kill_of_the_worker_and_an_empty_redis(
     try:
         pairs = [(1, target) for target in range(2, 32)]
         await follows(stores, *pairs)
-        stores.broker.lanes.wake(await stores.jobs.lanes.progress.dirty())
+        stores.broker.lanes.wake(await stores.jobs.lanes.progress.lanes_with_changes())
         await until(has_received(receiver, 1))
         await first.end(signal.SIGKILL)
         await stores.servers.broker.pipe([("FLUSHDB",)])

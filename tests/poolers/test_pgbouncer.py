@@ -99,7 +99,7 @@ async def test_if_the_pooler_drops_the_search_path_nothing_is_written_to_another
     assert await rows_of(direct_url, "public") == 0
 
 
-async def test_a_gateway_of_two_spaces_never_reads_the_wrong_space(
+async def test_a_gateway_rejects_a_space_if_the_pooler_drops_its_search_path(
     pooled: Pooled, direct_url: str
 ) -> None:
     await set_for_role(direct_url, statement_timeout="5000")

@@ -38,13 +38,13 @@ class RandomLoad:
         await relationships.change(self.gateway, source, action, target, **given)
 
     async def drain(self) -> None:
-        for lane in await self.stores.jobs.lanes.progress.dirty():
+        for lane in await self.stores.jobs.lanes.progress.lanes_with_changes():
             if self.random.random() < 0.5:
                 await self.stores.jobs.lanes.drain.lane(lane)
 
     async def apply_without_publishing(self) -> None:
         """Apply changes without publishing them, as a worker that is killed in between."""
-        for lane in await self.stores.jobs.lanes.progress.dirty():
+        for lane in await self.stores.jobs.lanes.progress.lanes_with_changes():
             if self.random.random() < 0.5:
                 await self.stores.jobs.lanes.outbox.apply(lane, 1000)
 

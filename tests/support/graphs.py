@@ -44,7 +44,7 @@ def with_receipt(rule: Rule, receipt_id: UUID) -> Rule:
 async def drain_waiting(stores: Stores) -> None:
     """Apply and publish the changes that are pending now. Others may write meanwhile."""
     lanes = stores.jobs.lanes
-    for lane in await lanes.progress.dirty():
+    for lane in await lanes.progress.lanes_with_changes():
         await lanes.drain.lane(lane)
     await lanes.drain.publish_parked(await lanes.progress.lanes_with_parked())
 
@@ -52,7 +52,7 @@ async def drain_waiting(stores: Stores) -> None:
 async def drain_all(stores: Stores) -> None:
     """Apply and publish all changes. Nobody writes meanwhile."""
     await drain_waiting(stores)
-    assert not await stores.jobs.lanes.progress.dirty()
+    assert not await stores.jobs.lanes.progress.lanes_with_changes()
 
 
 def as_pair(source: int, target: int) -> Pair:

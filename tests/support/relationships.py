@@ -18,7 +18,7 @@ RESULT_FIELDS = (
     f"outcome changed relation {{ state followedAt followedByAt }} user {{ id }} undoToken {ERRORS}"
 )
 
-SAY = """
+CHANGE_SETTINGS = """
 mutation ($input: UpdateRelationshipSettingsInput!) {
   updateRelationshipSettings(input: $input) {
     outcome changed userErrors { __typename code field }
@@ -65,9 +65,11 @@ async def change_many(gateway: Gateway, viewer: int, *changes: Any, key: str | N
     ]
 
 
-async def say(gateway: Gateway, viewer: int | None, **said: Any) -> Any:
+async def change_settings(gateway: Gateway, viewer: int | None, **settings: Any) -> Any:
     """Change the relationship settings of a viewer. Returns the payload."""
-    return (await gateway.data(SAY, viewer, input=said))["updateRelationshipSettings"]
+    return (await gateway.data(CHANGE_SETTINGS, viewer, input=settings))[
+        "updateRelationshipSettings"
+    ]
 
 
 async def protect(stores: Stores, *users: int) -> None:

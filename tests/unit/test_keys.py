@@ -5,7 +5,7 @@ import pytest
 from graph.list_kind import ListKind
 from storage.cache.cached_kinds import cached_kinds_of
 from storage.postgres.connection.pool import Postgres
-from storage.redis.keys import Keys, beyond, lease, parsed
+from storage.redis.keys import Keys, lease, page_ranges_key, parsed
 from storage.settings import StorageSettings
 from storage.wiring.caches import tables_of
 from tests.support.graphs import users
@@ -16,7 +16,7 @@ CACHED_KINDS = cached_kinds_of(tables_of(Postgres(SETTINGS)), SETTINGS)
 
 
 def test_the_keys_of_many_users_are_the_keys_of_each_user() -> None:
-    assert KEYS.all_profiles(USERS) == list(map(KEYS.profile, USERS))
+    assert KEYS.profiles(USERS) == list(map(KEYS.profile, USERS))
     assert CACHED_KINDS.profile.keys(USERS) == list(map(KEYS.profile, USERS))
     assert CACHED_KINDS.pending.keys(USERS) == list(map(KEYS.pending, USERS))
     assert CACHED_KINDS.relations.keys(USERS) == list(map(KEYS.relations, USERS))
@@ -34,6 +34,6 @@ def test_readers_and_writers_of_a_list_use_the_same_key(kind: ListKind) -> None:
 
 
 def test_the_key_of_a_page_range_is_parsed_and_that_of_its_lease_is_not() -> None:
-    key = beyond(KEYS.head(ListKind.FOLLOWERS, USERS[1]))
+    key = page_ranges_key(KEYS.head(ListKind.FOLLOWERS, USERS[1]))
     assert parsed(key) == ("followers:beyond", 42)
     assert parsed(lease(key)) is None

@@ -9,8 +9,8 @@ from graph.list_kind import ListKind
 from graph.privacy import OPEN, Audience, Privacy
 from graph.relation import SELF, STRANGERS, Relation, kinds_of, relation
 from graph.visibility import (
-    HIDING,
-    PUBLIC,
+    KINDS_WITH_A_HIDDEN_PART,
+    KINDS_WITH_A_PUBLIC_PART,
     Access,
     ListAccess,
     ViewerRole,
@@ -106,17 +106,19 @@ def test_the_second_user_sees_what_the_first_would_see_of_the_reversed_relation(
 
 def test_other_users_see_follows_in_visible_lists() -> None:
     for kind, reverse_kind in product(Kind, Kind):
-        for ahead, behind in product((True, False), repeat=2):
-            seen = seen_by_third(_relation(kind, reverse_kind), ahead=ahead, behind=behind)
-            first = Kind.FOLLOW if ahead and kind is Kind.FOLLOW else Kind.NONE
-            second = Kind.FOLLOW if behind and reverse_kind is Kind.FOLLOW else Kind.NONE
+        for shows_edge, shows_reverse in product((True, False), repeat=2):
+            seen = seen_by_third(
+                _relation(kind, reverse_kind), shows_edge=shows_edge, shows_reverse=shows_reverse
+            )
+            first = Kind.FOLLOW if shows_edge and kind is Kind.FOLLOW else Kind.NONE
+            second = Kind.FOLLOW if shows_reverse and reverse_kind is Kind.FOLLOW else Kind.NONE
             expected = relation(first, SINCE, second, REVERSE_SINCE)
-            assert seen == expected, (kind, reverse_kind, ahead, behind)
+            assert seen == expected, (kind, reverse_kind, shows_edge, shows_reverse)
 
 
 @pytest.mark.parametrize("hidden", [kind for kind in Kind if kind is not Kind.FOLLOW])
 def test_other_users_see_no_edge_that_is_not_a_follow(hidden: Kind) -> None:
-    seen = seen_by_third(_relation(hidden, hidden), ahead=True, behind=True)
+    seen = seen_by_third(_relation(hidden, hidden), shows_edge=True, shows_reverse=True)
     assert seen == STRANGERS
 
 
@@ -135,10 +137,15 @@ def test_the_sets_of_hiding_and_public_kinds_match_the_visibility_rules() -> Non
         whole = relation(kind, SINCE, reverse_kind, REVERSE_SINCE, flags)
         for whispers in (True, False):
             shown = seen_by_first(whole, whispers=whispers)
-            assert (whole.kinds in HIDING[whispers]) == (shown != whole), whole
+            assert (whole.kinds in KINDS_WITH_A_HIDDEN_PART[whispers]) == (shown != whole), whole
         follow = Kind.FOLLOW in (kind, reverse_kind)
-        assert (whole.kinds in PUBLIC) == follow, whole
-    assert SELF.kinds not in PUBLIC | HIDING[True] | HIDING[False]
+        assert (whole.kinds in KINDS_WITH_A_PUBLIC_PART) == follow, whole
+    assert (
+        SELF.kinds
+        not in KINDS_WITH_A_PUBLIC_PART
+        | KINDS_WITH_A_HIDDEN_PART[True]
+        | KINDS_WITH_A_HIDDEN_PART[False]
+    )
 
 
 @pytest.mark.parametrize(("audience", "viewer"), [*product(Audience, ViewerRole)])

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION lock_slots(first integer, last integer) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     shards bigint[];
-    place bigint;
+    user_on_machine bigint;
 BEGIN
     IF NOT hold_shard(1) THEN
         PERFORM pg_advisory_xact_lock(1, slot) FROM generate_series(first, last) AS slot;
@@ -16,7 +16,7 @@ BEGIN
     );
     PERFORM lock_shard_metadata(5, shards);
     -- One user of each machine, found by trying ids: 40 ids for each shard miss no machine.
-    FOR place IN
+    FOR user_on_machine IN
         SELECT min(user_id)
         FROM generate_series(1, 40 * cardinality(shards)::bigint) AS user_id
         JOIN pg_catalog.pg_dist_placement p
@@ -26,7 +26,7 @@ BEGIN
         PERFORM pg_advisory_xact_lock(1, slot)
         FROM generate_series(first, last) AS slot
         LEFT JOIN (
-            SELECT 1 FROM following_count WHERE user_id = place AND follows < -1 FOR KEY SHARE
+            SELECT 1 FROM following_count WHERE user_id = user_on_machine AND follows < -1 FOR KEY SHARE
         ) c ON true;
     END LOOP;
 END $$;

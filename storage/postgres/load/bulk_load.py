@@ -70,7 +70,7 @@ async def bulk_load(
     on_progress: OnProgress | None = None,
     connections: int = CONNECTIONS,
 ) -> LoadReport:
-    """Load a `.csv`, `.csv.gz` or `.csv.zst` file. See `storage.files.edge_file` for its format.
+    """Load a `.csv`, `.csv.gz`, `.csv.zst` or `.parquet` file: see `storage.files.edge_file`.
 
     Raises:
         BadInput: it has another format or is damaged; lines before the damage may have been loaded.

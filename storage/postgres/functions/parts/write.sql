@@ -91,6 +91,7 @@ step.source, step.target, step.kind, step.flags, step.since, step.version, step.
 step.previous_kind + 16 * step.previous_flags, step.source <> step.actor, step.trace
 
 -- name: receipt_columns
+-- `asked` is the digest of the request, `taken` the undo record.
 actor_id, id, other_id, made_at, asked, outcome, taken, messages
 
 -- name: receipt_values

@@ -14,7 +14,7 @@ INSERT INTO follower_count AS c (user_id)
 SELECT t.user_id FROM unnest($1::bigint[]) AS t (user_id) ORDER BY t.user_id
 ON CONFLICT (user_id) DO UPDATE SET follows = c.follows
 
--- name: apply_changes{,_on_citus}
+-- name: write_reverse_rows{,_on_citus}
 -- Applies the oldest $2 changes of the lane $1 after the id $3, or the changes $4 if they are
 -- given, to the reverse rows and their counts, except those that an earlier drain has applied and
 -- not acknowledged. Returns all of them. Only the newest change of a pair is written, and only if

@@ -31,7 +31,7 @@ OTHERS = length_of("ids", maximum=1_000)
 
 
 @strawberry.type
-class Related:
+class UserRelationFields:
     """A part of `User`; not a type of the API."""
 
     @batched(

@@ -18,7 +18,7 @@ from storage.cache.codec.relations import relation_fields, relations_of_hash
 from storage.cache.tables import Tables
 from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.redis.connection import Redis
-from storage.redis.keys import Keys, beyond, parsed
+from storage.redis.keys import Keys, page_ranges_key, parsed
 from storage.redis.wire import UNLINK, Reply
 from storage.settings import StorageSettings
 
@@ -28,14 +28,14 @@ RECHECK_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class ComparedBatch:
     """One batch of keys: the number compared, and the keys with wrong values."""
 
     compared: int
     wrong: Sequence[str]
 
 
-class CacheAudit:
+class CacheVerifier:
     """Audits one space. Cached pending writes are not compared, because they expire in seconds."""
 
     def __init__(
@@ -52,15 +52,15 @@ class CacheAudit:
         self._relations_max = settings.cache.relations_max
         self._list_max = settings.cache.list_max
 
-    async def batches(self) -> AsyncIterator[Audited]:
+    async def batches(self) -> AsyncIterator[ComparedBatch]:
         """Compare all keys of the space, a batch at a time, in bounded memory."""
-        async for names in self._redis.scan(self._keys.pattern, BATCH):
+        async for names in self._redis.scan(self._keys.cache_pattern, BATCH):
             by_kind: dict[str, list[UserId]] = {}
             for name in names:
                 if (key := parsed(name.decode())) and key[0] in self._comparisons:
                     by_kind.setdefault(key[0], []).append(key[1])
             for what, users in by_kind.items():
-                yield Audited(len(users), await self._wrong_keys(what, users))
+                yield ComparedBatch(len(users), await self._wrong_keys(what, users))
 
     async def delete(self, keys: Sequence[str]) -> None:
         """Delete wrong values; the next reader fills them from the rows."""
@@ -118,7 +118,7 @@ class CacheAudit:
         return await self._differing(users, partial(self._keys.head, kind), "GET", differs)
 
     async def _ranges_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        keys = {user: beyond(self._keys.head(ListKind.FOLLOWERS, user)) for user in users}
+        keys = {user: page_ranges_key(self._keys.head(ListKind.FOLLOWERS, user)) for user in users}
         replies = await self._redis.pipe([("ZRANGE", key, 0, -1) for key in keys.values()])
         differing = {}
         for (user, key), values in zip(keys.items(), replies, strict=True):
