@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Seq
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
+from time import monotonic
 from typing import TypeAlias, TypeVar
 
 from graph.cursor import checked_feed_cursor
@@ -144,27 +145,31 @@ async def _relations_seen(
 async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, None]:
     """Yield `user` at first and whenever the counts that the viewer can see have changed.
 
-    At most once in `scope.policy.counts_every_s`; the last change is always reported. After a
-    read that finds no change it waits as long, or charges the viewer if the viewer's own change
-    caused the read. Raises as `relationship_events` does, but does not
+    After the first read, it reads only when a multiple of `scope.policy.counts_every_s` has passed
+    since then, however many changes there were. So the time of a message and of a charge depends on
+    no change that the viewer may not see. Raises as `relationship_events` does, but does not
     require a viewer.
     """
     scope.require_notified_absences()
-    shown: Sequence[int | None] | None = None
+    every_s = scope.policy.counts_every_s
     # Opened as the viewer too, whose access depends on their own relation to the user.
     with scope.stores.changes.subscriptions.open(
         user, viewer=scope.viewer, sees_everything=scope.sees_everything
     ) as subscription:
+        began_at = monotonic()
+        await subscription.wait_for_change()  # it starts woken
+        shown = await when_available(partial(_visible_counts, scope, user))
+        yield user
         while True:
             woken = await subscription.wait_for_change()
+            await asyncio.sleep(every_s - (monotonic() - began_at) % every_s)
+            woken = max(woken, await subscription.wait_for_change(0))
             now = await when_available(partial(_visible_counts, scope, user))
             if now != shown:
                 shown = now
                 yield user
             elif woken is Woken.BY_OWN:
                 scope.debit(READ_COST + NEW_FOLLOWERS_COST * (user == scope.viewer))
-                continue
-            await asyncio.sleep(scope.policy.counts_every_s)
 
 
 async def _visible_counts(scope: Scope, user: UserId) -> Sequence[int | None]:
