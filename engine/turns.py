@@ -4,24 +4,28 @@ A computation is cut into slices, and waits for a turn before each. There is one
 iteration of the loop, whatever the number of computations, so the loop is never busy with more than
 one slice before it looks at its sockets and timers again. Deadlines and cancellations therefore
 take effect between two slices.
+
+The callers take turns, too: one with many computations delays another by one slice at a time.
 """
 
 import asyncio
 from asyncio import AbstractEventLoop, Future
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Hashable
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
 class Turns:
-    """The turns of one event loop, in the order in which they were requested."""
+    """The turns of one event loop: those of each caller in the order in which they were requested,
+    and the callers in turn."""
 
     def __init__(self) -> None:
         self.taken = 0
         """The number of turns so far."""
-        self._waiting: deque[Future[None]] = deque()
+        self._waiting: dict[Hashable, deque[Future[None]]] = {}
+        """By caller, the next one first."""
         self._loop: AbstractEventLoop | None = None
         self._is_scheduled = False
         self._begun = 0.0
@@ -41,11 +45,14 @@ class Turns:
         self._begun += part
         return True
 
-    async def wait(self) -> None:
+    async def wait(self, caller: Hashable = None) -> None:
         """Wait for a turn. It lasts until the caller waits for anything."""
         loop = self._entered_loop()
         turn = loop.create_future()
-        self._waiting.append(turn)
+        waiting = self._waiting.get(caller)
+        if waiting is None:
+            waiting = self._waiting[caller] = deque()
+        waiting.append(turn)
         if not self._is_scheduled:
             self._is_scheduled = True
             loop.call_soon(self._give)
@@ -75,15 +82,20 @@ class Turns:
         self._begun = 0.0
 
     def _give(self) -> None:
-        """Give a turn to the first waiter that was not cancelled."""
-        waiting = self._waiting
-        while waiting:
-            turn = waiting.popleft()
-            if not turn.done():  # cancelled
-                turn.set_result(None)
-                break
-        self._is_scheduled = bool(waiting)
-        if waiting and self._loop is not None:
+        """Give a turn to the next caller's first waiter that was not cancelled."""
+        is_given = False
+        while self._waiting and not is_given:
+            caller = next(iter(self._waiting))
+            waiting = self._waiting.pop(caller)
+            while waiting and not is_given:
+                turn = waiting.popleft()
+                is_given = not turn.done()  # otherwise it was cancelled
+                if is_given:
+                    turn.set_result(None)
+            if waiting:
+                self._waiting[caller] = waiting  # behind the other callers
+        self._is_scheduled = bool(self._waiting)
+        if self._waiting and self._loop is not None:
             self._loop.call_soon(self._give)
 
 

@@ -3,7 +3,7 @@
 Follows the GraphQL-over-HTTP specification. An `Executor` runs the operations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from time import perf_counter
 from types import MappingProxyType
 from typing import Protocol
@@ -31,7 +31,7 @@ from gateway.graphql.settings import AdmissionSettings, HttpLimits
 from gateway.http.accept import ACCEPT, accepted, accepted_by
 from gateway.http.headers import Headers, RawHeaders
 from gateway.http.json_parts import LARGE_BYTES, dumps_in_turns
-from gateway.http.long_requests import AUTHORIZATION, LONG_BODY_BYTES, LONG_HEAD_BYTES, SLICE_BYTES
+from gateway.http.long_requests import AUTHORIZATION, LONG_BODY_BYTES, LONG_TOKEN_BYTES, SLICE_BYTES
 from gateway.http.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.http.rejection import BodyLate, ClientGone, DeadlineExceeded, HttpRejection, body_late
 from gateway.http.request_body import PartialBodies, read_body
@@ -157,15 +157,16 @@ class GraphQLEndpoint:
                     deadline.body_received()
                     if (size := len(body)) >= LARGE_BODY_BYTES:
                         reservation = await self._admission.reserve(self._context_of(headers))
-                        await self._turns.wait()
+                        await self._turns.wait(_caller(headers))
                     else:
                         token = len(headers.get(AUTHORIZATION, b""))
-                        is_long = size >= LONG_BODY_BYTES or token >= LONG_HEAD_BYTES
+                        is_long = size >= LONG_BODY_BYTES or token >= LONG_TOKEN_BYTES
                         if is_long and not self._turns.fits((size + token) / SLICE_BYTES):
-                            await self._turns.wait()
+                            await self._turns.wait(_caller(headers))
                     request = from_body(body)
                 else:
                     deadline.body_received()
+                    size = len(scope["query_string"])
                     request = self._request_of_get(scope)
                 if not accepts.prefers_streams:
                     context = self._context_of(headers)
@@ -174,6 +175,9 @@ class GraphQLEndpoint:
                     operation = self._executor.cached_operation(request)
                     if operation is None:
                         operation = await self._executor.prepare(request, context)
+                        # Copies of a new document are prepared once, and go on together.
+                        if not self._turns.fits(size / SLICE_BYTES):
+                            await self._turns.wait(_caller(headers))
                     if operation.kind is not _SUBSCRIPTION:
                         values = None
                         if operation.conditions:
@@ -273,6 +277,11 @@ class GraphQLEndpoint:
     def _late(self) -> HttpRejection:
         message = f"The request was stopped after {self._limits.request_deadline_ms} ms."
         return HttpRejection(503, "DEADLINE_EXCEEDED", message)
+
+
+def _caller(headers: Headers) -> Hashable:
+    """Whose turns of the event loop a request takes."""
+    return headers.get(AUTHORIZATION) or headers.client
 
 
 def _not_acceptable(readable: str) -> HttpRejection:

@@ -59,6 +59,10 @@ def _begin_at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
     return None
 
 
+REJECTED_VARIABLES_COST = 500
+"""The cost of reporting up to five errors of variables. Each item of a list adds 1."""
+
+
 class EngineExecutor:
     """Implements `gateway.graphql.request.Executor`.
 
@@ -165,7 +169,11 @@ class EngineExecutor:
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
             check_fields(self._exposure, operation.field_names, context)
         if values is None:
-            values = self._coerced(operation, request)
+            try:
+                values = self._coerced(operation, request)
+            except RequestRejected:
+                self._charges.debit(_rejection_cost(request), context)
+                raise
         cost = operation.cost(values)
         _cost_histogram.observe(cost)
         if RATE_LIMIT in operation.field_names:
@@ -289,3 +297,9 @@ def _require_no_mutation(operation: Operation) -> None:
 
 def _failed(error: KithError) -> Result:
     return Result(_EXECUTION, errors=[GraphQLError(str(error), original_error=error)])
+
+
+def _rejection_cost(request: GraphQLRequest) -> int:
+    """The cost of finding out that the variables are invalid."""
+    items = sum(len(value) for value in request.variables.values() if isinstance(value, list))
+    return REJECTED_VARIABLES_COST + items

@@ -166,7 +166,7 @@ class _Adapter(AsyncWebSocketAdapter):
             is_large = len(text) >= LARGE_BODY_BYTES
             reservation = await self._session.reserve() if is_large else None
             try:
-                await self._turns.wait()
+                await self._turns.wait(self._connection)
                 message = read_message(text, reservation)
                 if message is None:
                     self._connection.end(INVALID)

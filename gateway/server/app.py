@@ -1,6 +1,6 @@
 """The composition root of a gateway process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -34,7 +34,12 @@ from gateway.graphql.traced_requests import TracedApp
 from gateway.graphql.transports import Transports
 from gateway.http.client_address import ClientAddresses
 from gateway.http.health import Health, Probe
-from gateway.http.long_requests import AUTHORIZATION, LONG_HEAD_BYTES, SLICE_BYTES
+from gateway.http.long_requests import (
+    AUTHORIZATION,
+    LONG_QUERY_BYTES,
+    LONG_TOKEN_BYTES,
+    SLICE_BYTES,
+)
 from gateway.http.rejection import error_body
 from gateway.http.security_headers import with_security_headers
 from gateway.playground import Playground
@@ -114,18 +119,21 @@ class Gateway:
             if path == ENDPOINT or (self._reads_paths and name_in_path(path) is not None):
                 app = self._graphql
             # Inlined: a function would be called for each request.
-            size = len(scope["query_string"])
+            size, token = len(scope["query_string"]), b""
             for name, value in scope["headers"]:
                 if name == AUTHORIZATION:
-                    size += len(value)
-            if size >= LONG_HEAD_BYTES and not self._engine.turns.fits(size / SLICE_BYTES):
-                return self._in_turn(app, scope, receive, send)
+                    token = value
+            is_long = size >= LONG_QUERY_BYTES or len(token) >= LONG_TOKEN_BYTES
+            if is_long and not self._engine.turns.fits((size + len(token)) / SLICE_BYTES):
+                return self._in_turn(token or scope.get("client"), app, (scope, receive, send))
         return app(scope, receive, send)
 
-    async def _in_turn(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request with a long head in a turn of the event loop."""
-        await self._engine.turns.wait()
-        await app(scope, receive, send)
+    async def _in_turn(
+        self, caller: Hashable, app: ASGIApp, request: tuple[Scope, Receive, Send]
+    ) -> None:
+        """Handle a request with a long head in a turn of its caller."""
+        await self._engine.turns.wait(caller)
+        await app(*request)
 
     async def hang_up(self) -> None:
         """End all open streams, so that a stopping server does not wait for them."""

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 ALLOCATIONS_PER_COLLECTION = 10_000
 """A request creates thousands of objects and few cycles. If all objects stay in use, as while many
@@ -48,8 +49,10 @@ OLD_MAX = 10_000
 """Old objects that are not frozen. Collecting them takes up to 10 ms."""
 
 GROWTH_MB = 256
-"""A process that is never idle makes a full collection when its greatest memory has grown by this:
-cycles among frozen objects may have accumulated."""
+"""A process that is never idle makes a full collection when its memory has grown by this since the
+last one: cycles among frozen objects may have accumulated."""
+
+_STATM = Path("/proc/self/statm")
 
 
 def collect_after_imports() -> None:
@@ -79,15 +82,19 @@ class FullCollections:
         """Whether a full collection is due.
 
         Called in each interval, with the CPU time, the collections of the middle generation and the
-        greatest memory of the process so far.
+        memory that the process has now.
         """
         used_s, self._cpu_s = cpu_s - self._cpu_s, cpu_s
         is_idle = used_s < IDLE_CPU_S
         has_grown = memory_mb - self._memory_mb >= GROWTH_MB
         if not has_grown and not (is_idle and middle - self._middle >= MIDDLE_PER_FULL):
             return False
-        self._middle, self._memory_mb = middle, memory_mb
+        self._middle = middle
         return True
+
+    def collected(self, memory_mb: int) -> None:
+        """Record the memory after a full collection."""
+        self._memory_mb = memory_mb
 
 
 class YoungCollections:
@@ -138,13 +145,14 @@ async def _collect_young(collect: Callable[[int], object], interval_s: float) ->
 
 
 async def _collect_when_idle(collect: Callable[[int], object], interval_s: float) -> None:
-    full = FullCollections(time.process_time(), _middle_collections(), _greatest_memory_mb())
+    full = FullCollections(time.process_time(), _middle_collections(), _memory_mb())
     while True:
         await asyncio.sleep(interval_s)
-        if full.is_due(time.process_time(), _middle_collections(), _greatest_memory_mb()):
+        if full.is_due(time.process_time(), _middle_collections(), _memory_mb()):
             gc.unfreeze()
             collect(2)
             gc.freeze()
+            full.collected(_memory_mb())
 
 
 def _middle_collections() -> int:
@@ -152,6 +160,11 @@ def _middle_collections() -> int:
     return count
 
 
-def _greatest_memory_mb() -> int:
-    unit = 1_000_000 if sys.platform == "darwin" else 1_000
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+def _memory_mb() -> int:
+    """The resident memory, where the system tells it; otherwise the greatest so far."""
+    try:
+        pages = int(_STATM.read_text().split()[1])
+    except OSError:
+        unit = 1_000_000 if sys.platform == "darwin" else 1_000
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+    return pages * resource.getpagesize() // 1_000_000

@@ -18,6 +18,7 @@ from engine.cost_compiler import OperationCost
 from engine.lookup_tables import SharedObjects
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
+from engine.variables import Variables
 from gateway.authentication import identify
 from gateway.graphql import endpoint, event_stream, request, sockets
 from gateway.graphql.request import LARGE_BODY_BYTES
@@ -199,6 +200,26 @@ async def test_long_bodies_that_arrive_together_are_read_in_bounded_parts(
         _count_lengths(ticks, monkeypatch, "from_body")
         await asyncio.gather(*(_post(gateway, body) for _ in range(40)))
     assert ticks.total["bytes"] == 40 * len(body)
+    assert ticks.most["bytes"] <= 2 * SLICE_BYTES
+
+
+async def test_long_requests_with_one_new_document_are_coerced_in_bounded_parts(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The document is prepared once, for all of them."""
+    ids = [str(10**18 + number) for number in range(200)]
+    query = "query New($ids: [ID!]!) { user(id: 7) { relationWith(ids: $ids) { state } } }"
+    body = orjson.dumps({"query": query, "variables": {"ids": ids}})
+    coerce = Variables.coerce
+    async with loop_ticks() as ticks:
+
+        def counting_coerce(variables: Variables, raw: Any) -> Any:
+            ticks.add("bytes", len(body))
+            return coerce(variables, raw)
+
+        monkeypatch.setattr(Variables, "coerce", counting_coerce)
+        await asyncio.gather(*(_post(gateway, body) for _ in range(40)))
+    assert ticks.total["bytes"] >= 40 * len(body)
     assert ticks.most["bytes"] <= 2 * SLICE_BYTES
 
 

@@ -284,6 +284,21 @@ async def test_new_documents_are_charged_also_if_they_are_rejected(
             assert await code(first, "1") == expected
 
 
+async def test_requests_with_invalid_variables_are_charged(
+    storage_settings: StorageSettings,
+) -> None:
+    costs = replace(SMALL_BUDGETS, budget=10_000)
+    async with running_gateway(storage_settings, costs=costs) as gateway:
+        query = "query ($ids: [ID!]!) { users(ids: $ids) { id } }"
+        for _ in range(30):
+            answer = await gateway.answer(query, viewer=1, ids=[{}] * 10)
+            (*_, error) = answer["errors"]
+            assert error["extensions"]["code"] == "BAD_USER_INPUT"
+        (error,) = (await gateway.answer(query, viewer=1, ids=["1"]))["errors"]
+        assert error["extensions"]["code"] == "RATE_LIMITED"
+        assert "errors" not in await gateway.answer(query, viewer=2, ids=["1"])
+
+
 COSTLY_WITH_VARIABLES = """query ($n: Int = 100, $x: Boolean = true) {
     user(id: 1) { followers(first: $n) { nodes { followers(first: $n) { nodes {
         followers(first: $n) @include(if: $x) { nodes { id } } } } } } }

@@ -64,7 +64,9 @@ def test_a_process_that_is_never_idle_makes_a_full_collection_once_its_memory_ha
     full = FullCollections(cpu_s=0, middle=0, memory_mb=100)
     assert not full.is_due(1_000, 100 * MIDDLE_PER_FULL, 99 + GROWTH_MB)
     assert full.is_due(2_000, 200 * MIDDLE_PER_FULL, 100 + GROWTH_MB)
-    assert not full.is_due(3_000, 300 * MIDDLE_PER_FULL, 100 + GROWTH_MB)
+    full.collected(memory_mb=50)
+    assert not full.is_due(3_000, 300 * MIDDLE_PER_FULL, 49 + GROWTH_MB)
+    assert full.is_due(4_000, 400 * MIDDLE_PER_FULL, 50 + GROWTH_MB)
 
 
 def test_an_idle_process_without_new_objects_makes_no_full_collection() -> None:

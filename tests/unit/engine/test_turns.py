@@ -36,6 +36,18 @@ async def test_an_iteration_of_the_loop_has_at_most_one_turn() -> None:
     assert len(done) == 18
 
 
+async def test_a_caller_with_many_computations_delays_another_by_one_slice_at_a_time() -> None:
+    turns = Turns()
+    done: list[str] = []
+
+    async def take(caller: str) -> None:
+        await turns.wait(caller)
+        done.append(caller)
+
+    await asyncio.gather(*map(take, ["a"] * 5 + ["b"] * 2 + ["c"]))
+    assert done == ["a", "b", "c", "a", "b", "a", "a", "a"]
+
+
 async def test_a_computation_that_is_cancelled_takes_no_turn() -> None:
     turns = Turns()
     done: list[str] = []
