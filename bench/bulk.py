@@ -46,7 +46,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     lines: Annotated[int, typer.Option(help="The lines of the operation.", max=100_000)] = 20_000,
-    users: Annotated[int, typer.Option(help="Their users.", min=2)] = 100_000,
+    users: Annotated[int, typer.Option(help="The users in these lines.", min=2)] = 100_000,
     state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
 ) -> None:
     """Measure one bulk operation."""

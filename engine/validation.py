@@ -242,7 +242,7 @@ class _Rules(ParallelVisitor):
 
     def _methods(self, kind: str) -> Iterator[_Methods]:
         for index, rule in enumerate(self.visitors):
-            rule_class: Any = type(rule)  # mypy takes the hash of its instances for its own
+            rule_class: Any = type(rule)  # mypy checks `__hash__` of the instances instead
             enter, leave = _method_names(rule_class, kind)
             if enter or leave:
                 yield (

@@ -61,8 +61,8 @@ class PairState:
 
     @property
     def read_at(self) -> int:
-        """A time in microseconds by which all that was read was committed. The edge's version is
-        later than `now` only if the clock was set back."""
+        """Everything that was read was committed at or before this time, in microseconds. The
+        edge's version is later than `now` only if the clock was set back."""
         return max(self.now, self.edge.version)
 
 

@@ -1,6 +1,7 @@
 """Pages of many users' lists, as the viewer may see them.
 
-A page is read in four steps: fetch, load the facts, filter the entries, cut. Nearly always nothing
+A page is read in four steps: fetch, load the accounts and relations that
+decide what is hidden, filter the entries, cut. Nearly always nothing
 is hidden from the viewer, and the third step is skipped.
 """
 
@@ -32,7 +33,7 @@ from resolvers.shown_pages import ShownPages
 from storage.ports.reader import PagesOf
 
 EXTRA = 10
-"""How many entries more than shown are read first, because few or none are left out."""
+"""The most entries that the first read gets in addition, in place of those that are hidden."""
 
 CHUNK = 500
 """The maximum number of extra entries in one read. Each further read doubles their number."""

@@ -80,7 +80,7 @@ async def _save_idempotently(
     """Save the account, or return the first result of the same request."""
     saved = await run_idempotently(scope, request, save)
     if isinstance(saved, Receipt):
-        is_updated = await scope.stores.writes.accounts.announce_again(user)
+        is_updated = await scope.stores.writes.accounts.update_caches_again(user)
         account = await settings_of(scope, user)
         return Result(saved.outcome, account, is_delayed=not is_updated)
     account = scope.policy.account(saved.account)

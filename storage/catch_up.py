@@ -32,9 +32,9 @@ stale = Counter("kith_readers_stale", "Requests that failed with STALE after the
 
 
 @dataclass(frozen=True, slots=True)
-class _Watermarks:
-    """A lane's watermarks: the oldest version not published, and the oldest not applied. None: all
-    are."""
+class _OldestPending:
+    """The oldest version in a lane that is not published, and the oldest that is not applied. None:
+    all are."""
 
     unpublished: int | None
     unapplied: int | None
@@ -67,8 +67,8 @@ class CatchUp:
         self._outbox = outbox
         self._progress = progress
         self._drain = drain
-        self._current_rounds: dict[Lane, asyncio.Task[_Watermarks]] = {}
-        self._running: set[asyncio.Task[_Watermarks]] = set()
+        self._current_rounds: dict[Lane, asyncio.Task[_OldestPending]] = {}
+        self._running: set[asyncio.Task[_OldestPending]] = set()
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
         """Return when every group of lanes has passed the wanted version. True: rows and caches are
@@ -160,7 +160,7 @@ class CatchUp:
             if _has_reached(watermarks.unapplied, version):
                 return False
 
-    def _current_round(self, lane: Lane) -> "asyncio.Task[_Watermarks]":
+    def _current_round(self, lane: Lane) -> "asyncio.Task[_OldestPending]":
         """The current task for a lane, shared by all its readers: it drains one batch, then reads
         the watermarks."""
         if lane not in self._current_rounds:
@@ -170,7 +170,7 @@ class CatchUp:
             task.add_done_callback(self._running.discard)
         return self._current_rounds[lane]
 
-    async def _advance(self, lane: Lane) -> _Watermarks:
+    async def _advance(self, lane: Lane) -> _OldestPending:
         """Drain one batch, and return the lane's watermarks after it."""
         try:
             are_published = await self._drain_batch(lane)
@@ -181,10 +181,10 @@ class CatchUp:
         oldest, unparked = watermarks.oldest.get(lane), watermarks.oldest_unparked.get(lane)
         failed = watermarks.failed.get(lane, ())
         if are_published:
-            return _Watermarks(oldest, unparked, watermarks.lanes, failed)
+            return _OldestPending(oldest, unparked, watermarks.lanes, failed)
         unapplied = await self._progress.unapplied(lane)
         oldest_unapplied = None if unapplied is None else unapplied.oldest
-        return _Watermarks(oldest, oldest_unapplied, watermarks.lanes, failed)
+        return _OldestPending(oldest, oldest_unapplied, watermarks.lanes, failed)
 
     async def _drain_batch(self, lane: Lane) -> bool:
         """Drain one batch, unless another process does. Returns whether the caches could be

@@ -133,7 +133,7 @@ def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
 def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
     """Without the local cache: a test that has not waited for a notification would see old values.
 
-    The absent accounts are read once, because tests of costs count statements.
+    The set of absent accounts is kept for 60 s, because some tests count SQL statements.
     """
     return StorageSettings(
         database_url,

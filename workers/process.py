@@ -21,7 +21,7 @@ from workers.job_metrics import JobMetrics
 from workers.job_settings import JobSettings
 from workers.main import worker
 from workers.restarts import RestartedWorker
-from workers.spaces import SpaceWorkers, WorkerSpaces
+from workers.spaces import SpaceWorkers, SpaceWorkerSettings
 from workers.webhooks import delivering
 
 
@@ -29,7 +29,7 @@ def run(
     settings: JobSettings,
     metrics_port: int | None = None,
     *,
-    spaces: WorkerSpaces | None = None,
+    spaces: SpaceWorkerSettings | None = None,
     has_traces: bool = False,
 ) -> None:
     """Run until a stop signal. `spaces`: the other spaces, served beside the space of `settings`.
@@ -44,7 +44,7 @@ def run(
 async def _run(
     settings: JobSettings,
     metrics_port: int | None,
-    spaces: WorkerSpaces | None,
+    spaces: SpaceWorkerSettings | None,
     has_traces: bool,
 ) -> None:
     async with AsyncExitStack() as stack:

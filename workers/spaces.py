@@ -40,7 +40,7 @@ _unserved = Gauge(
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerSpaces:
+class SpaceWorkerSettings:
     """The spaces that a worker serves beside its default one."""
 
     allows: Callable[[str], bool]
@@ -96,7 +96,7 @@ class SpaceWorkers:
     def __init__(
         self,
         directory: SpaceDirectory,
-        settings: WorkerSpaces,
+        settings: SpaceWorkerSettings,
         shared: SharedServers,
         make: Callable[[JobSettings, Stores, JobMetrics], Worker],
     ) -> None:

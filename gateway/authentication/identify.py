@@ -115,10 +115,10 @@ class Authentication:
         return not (self._remote.keys if key_id is None else self._keys.has_key_id(key_id))
 
     def identify(self, headers: Headers) -> Identity:
-        """The identity of these headers.
+        """The identity of these headers. Fetches nothing: await `pending_key_fetch` before.
 
         Raises HttpRejection: 401 UNAUTHENTICATED for invalid credentials, 503
-        IDENTITY_PROVIDER_UNAVAILABLE if the token's key cannot be fetched at the moment.
+        IDENTITY_PROVIDER_UNAVAILABLE if the token's key is unknown, and could not be fetched.
         """
         credentials = headers.get(b"authorization")
         if credentials is not None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gateway.services.bulk_work import BulkWork
 from gateway.settings.config import Config
 from workers.job_settings import JobSettings
-from workers.spaces import WorkerSpaces
+from workers.spaces import SpaceWorkerSettings
 
 
 def job_settings(config: Config) -> JobSettings:
@@ -19,11 +19,11 @@ def job_settings(config: Config) -> JobSettings:
     )
 
 
-def worker_spaces(config: Config) -> WorkerSpaces:
+def worker_spaces(config: Config) -> SpaceWorkerSettings:
     """The other spaces that a worker serves."""
 
     def jobs_of(space: str, overrides: Mapping[str, str]) -> JobSettings:
         return job_settings(config.for_space(space, overrides))
 
     spaces = config.spaces
-    return WorkerSpaces(spaces.allows, jobs_of, spaces.open_max, spaces.connections_max)
+    return SpaceWorkerSettings(spaces.allows, jobs_of, spaces.open_max, spaces.connections_max)

@@ -26,7 +26,7 @@ class Charges(Protocol):
         """Raise RequestRejected for an operation that exceeds the limit of one operation."""
 
     def charge_document(self, cost: int, context: Any) -> Awaitable[None] | None:
-        """Charge the preparation of a document, as `charge`."""
+        """Charge the preparation of a document, as `charge`, but without a limit of the cost."""
 
     def debit(self, cost: int, context: Any) -> None:
         """Charge an event of a subscription, which is never rejected."""

@@ -122,8 +122,9 @@ class EngineExecutor:
     def _require_affordable(
         self, parsed: ParsedDocument, request: GraphQLRequest, context: Any
     ) -> None:
-        """Reject an operation above the cost limit before its document is validated, which takes
-        most of the time. One that selects `rateLimit` is not rejected here."""
+        """Reject an operation above the cost limit before its document is validated: validation
+        takes most of the time. One that selects `rateLimit` is checked in `charge`, because a dry
+        run is not charged for the other fields."""
         if RATE_LIMIT in parsed.field_names:
             return
         cost = parsed.cost(request.operation_name, request.variables)

@@ -120,8 +120,8 @@ async def invalidate(
 
 
 CLOSED_MS = 10_000
-"""How long a closing lasts: longer than any write takes. If the writer dies, the closing expires,
-and no stale value was filled before."""
+"""How long a closing lasts: longer than any write takes. If the writer dies, the closing expires;
+until then it prevents fills with stale values."""
 
 
 delayed_writes = Counter(

@@ -83,12 +83,14 @@ class LocalCache:
         for name, copies in self._all.items():
             self.invalidations.register(name, copies)
 
-    def held(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> list[Any] | None:
+    def answers_from_copies(
+        self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
+    ) -> list[Any] | None:
         """The answers in the copies; None if a part is missing, because reading the missing part
         from Redis takes as many round trips as reading everything.
 
         Exception: if there is a request for pages, profiles of users other than the pages' owners
-        may be missing. `confirmed` reads them.
+        may be missing. `confirm` reads them.
         """
         answers: list[Any] = []
         owners: Sequence[UserId] | None = None
@@ -112,11 +114,12 @@ class LocalCache:
             answers.append(answer)
         return answers
 
-    async def confirmed(
+    async def confirm(
         self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]], held: list[Any]
     ) -> list[Any] | None:
         """The answers, or None if the copies may lack the viewer's own writes. Takes a round trip
-        unless the requests allow older copies. `held`: the result of `held`."""
+        unless the requests allow older copies. `held`: the result of
+        `answers_from_copies`."""
         answers: list[Any] | None = held
         if _needs_confirmation(viewer, requests):
             count = self.invalidations.count
@@ -124,13 +127,15 @@ class LocalCache:
             if profiles is None:
                 return None
             if self.invalidations.count != count:
-                answers = self.held(viewer, requests)  # without copies invalidated meanwhile
+                answers = self.answers_from_copies(
+                    viewer, requests
+                )  # without copies invalidated meanwhile
             answers = None if answers is None else _merged(requests, answers, profiles)
         if answers is not None:
             self._count_hits(requests)
         return answers
 
-    def missed(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> None:
+    def count_misses(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> None:
         """Count requests that the copies did not answer, and begin to copy the values of users who
         have become hot. Redis holds these values now."""
         is_alone = len(requests) == 1
@@ -139,14 +144,14 @@ class LocalCache:
                 return
         for request in requests:
             if isinstance(request, RelationsOf):
-                if not _involves(request, viewer):
-                    self._relations.answered(0, [check.user for check in request.checks])
+                if not _concerns_viewer(request, viewer):
+                    self._relations.count_requests(0, [check.user for check in request.checks])
             elif isinstance(request, PagesOf):
                 # Beside other requests, heads are of use only if their owners' profiles are copied.
                 if is_alone or self._profiles.may_hold(request.owners):
-                    self._heads[request.kind].answered(0, request.owners)
+                    self._heads[request.kind].count_requests(0, request.owners)
             elif isinstance(request, ProfilesOf | AccountsOf):
-                self._profiles.answered(0, request.users)
+                self._profiles.count_requests(0, request.users)
 
     def statistics(self) -> Mapping[str, Statistics]:
         """The statistics of each kind of value."""
@@ -155,12 +160,12 @@ class LocalCache:
             for name, copies in self._all.items()
         }
 
-    async def copied(self) -> None:
+    async def wait_for_copies(self) -> None:
         """Wait for the copies in progress."""
         for copies in self._all.values():
-            await copies.copied()
+            await copies.wait()
 
-    async def caught_up(self) -> None:
+    async def wait_for_invalidations(self) -> None:
         """Return when every invalidation until now has been processed.
 
         Raises:
@@ -182,7 +187,7 @@ class LocalCache:
         self, request: RelationsOf, viewer: UserId | None
     ) -> list[RelationColumn] | None:
         copies = [self._relations.get(check.user) for check in request.checks]
-        if None in copies or _involves(request, viewer):
+        if None in copies or _concerns_viewer(request, viewer):
             return None
         return [
             column_of(list(map(relations.get, check.others, repeat(STRANGERS))))
@@ -260,7 +265,7 @@ def _needs_confirmation(viewer: UserId | None, requests: Sequence[ReadRequest[An
     return False
 
 
-def _involves(request: RelationsOf, viewer: UserId | None) -> bool:
+def _concerns_viewer(request: RelationsOf, viewer: UserId | None) -> bool:
     """Whether a check is about the viewer. Such a relation is not read from copies, because the
     viewer may have changed it through another process."""
     if viewer is None:

@@ -30,7 +30,7 @@ class Bounds:
     """The bounds of one kind of value."""
 
     ttl_s: float
-    often: int
+    requests_to_copy: int
     """Requests within `ttl_s` that make a user hot."""
     entries_max: int
     bytes_max: int
@@ -62,7 +62,9 @@ class LocalCopies(Generic[V]):
         self._read = read
         self._bounds = bounds
         self._clock = clock
-        self._hitters = HeavyHitters(bounds.often, bounds.entries_max, bounds.ttl_s, clock)
+        self._hitters = HeavyHitters(
+            bounds.requests_to_copy, bounds.entries_max, bounds.ttl_s, clock
+        )
         self._copies: dict[UserId, _Copy[V]] = {}
         self._copying: dict[UserId, object] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -95,7 +97,7 @@ class LocalCopies(Generic[V]):
         copy = self._copies.get(user)
         return copy.value if copy and copy.expires_at > self._clock() else None
 
-    def answered(self, hits: int, missed: Sequence[UserId]) -> None:
+    def count_requests(self, hits: int, missed: Sequence[UserId]) -> None:
         """Count `hits` answers from copies, and requests for `missed` users, and begin to copy the
         values of users who have become hot."""
         self.hits += hits
@@ -115,7 +117,7 @@ class LocalCopies(Generic[V]):
         self._copies.clear()
         self.size = 0
 
-    async def copied(self) -> None:
+    async def wait(self) -> None:
         """Wait for the copies in progress."""
         await asyncio.gather(*self._tasks)
 

@@ -102,13 +102,13 @@ class CacheReader:
     async def _local_first(
         self, local: LocalCache, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
     ) -> Any:
-        held = local.held(viewer, requests)
+        held = local.answers_from_copies(viewer, requests)
         if held is not None:
-            found = await local.confirmed(viewer, requests, held)
+            found = await local.confirm(viewer, requests, held)
             if found is not None:
                 return _unwrapped(found)
         answer = await self._cached(viewer, requests)
-        local.missed(viewer, requests)
+        local.count_misses(viewer, requests)
         return answer
 
     async def _cached(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> Any:

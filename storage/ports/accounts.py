@@ -40,7 +40,7 @@ class AccountWrites(Protocol):
 class Accounts(AccountWrites, Protocol):
     """Changes that are visible to all readers when they return, unless they are `is_delayed`."""
 
-    async def announce_again(self, user: UserId) -> bool:
+    async def update_caches_again(self, user: UserId) -> bool:
         """Update the caches again when a request is repeated, because the first request may have
         ended before it updated them. Returns whether they were updated."""
         ...

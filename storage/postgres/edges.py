@@ -25,7 +25,7 @@ from storage.postgres.receipts import receipt_parameter
 from telemetry import tracing
 
 TRIES = 20
-"""How often a change is tried if other writers always change the same pair first."""
+"""How often a change is tried while other writers keep changing the same pair."""
 
 UNLOCKED_TRIES = 5
 """How many of these tries read the pair without locking it. The later ones lock it first.
@@ -103,7 +103,7 @@ def unpublished_edges(state: PairState, decision: Decision) -> tuple[bool, ...]:
 
 
 def latest_commit_at(state: PairState, decision: Decision, took_us: int) -> int:
-    """The latest time, by the database's clock in microseconds, when the commit can have been."""
+    """An upper bound of the time of the commit, by the database's clock in microseconds."""
     return max(state.now + 1 + took_us, decision.edge.version, decision.reverse.version)
 
 

@@ -113,7 +113,7 @@ class WebhookEndpoints:
         await self._postgres.fetch(_SQL.release, process)
 
     async def succeeded(self, name: str) -> None:
-        """Forget the failures of an endpoint."""
+        """Clear the failures of an endpoint."""
         await self._postgres.fetch(_SQL.succeeded, name)
 
     async def failed(self, name: str, error: str, disabled_s: float) -> bool:

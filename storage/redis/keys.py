@@ -44,7 +44,7 @@ class Keys:
         return keys_of(self.prefix("profile"), users)
 
     def pending(self, user: UserId) -> str:
-        """The targets of the pending writes of a user. Other versions use the same prefix."""
+        """The targets of the pending writes of a user. Other releases use the prefix, too."""
         return key_of(self.prefix("own"), user)
 
     def events(self, group: Lane) -> str:

@@ -54,7 +54,7 @@ class WriteThroughAccounts:
         write = partial(self._inner.set_following_limit, user, limit, request)
         return await self._shielded.run(self._write(user, write))
 
-    async def announce_again(self, user: UserId) -> bool:
+    async def update_caches_again(self, user: UserId) -> bool:
         is_updated = await invalidate(self._redis, [self._keys.profile(user)], KeyKind.ACCOUNTS)
         await self._events.notify(Notification([user], own=[user]))
         return is_updated

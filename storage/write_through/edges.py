@@ -125,24 +125,25 @@ class WriteThroughEdges:
         """Wake the lanes of the changes, or drain them before the response: if the other user's
         edge has changed, so that the actor's lists show it, and for a block, so that it applies to
         the blocked user. Returns whether all drained changes were applied."""
-        urgent: dict[Lane, Version] = {}
+        required: dict[Lane, Version] = {}
         for is_reverse in decision.unpublished:
             edge = decision.reverse if is_reverse else decision.edge
             lane = lane_of(pair.source if is_reverse else pair.target, self._tables.lanes)
             if is_reverse or edge.kind is Kind.BLOCK:
-                urgent[lane] = edge.version
+                required[lane] = edge.version
             else:
                 self._lanes.wake([lane])
-        is_applied = not urgent or await self._drain(urgent)
+        is_applied = not required or await self._drain(required)
         if not is_applied:
-            self._lanes.wake(urgent)
+            self._lanes.wake(required)
         return is_applied
 
-    async def _drain(self, urgent: Mapping[Lane, int]) -> bool:
-        """Drain these lanes. Returns whether all changes were applied."""
+    async def _drain(self, required: Mapping[Lane, Version]) -> bool:
+        """Drain each lane up to the given version. Returns False if that fails or takes longer than
+        `DRAIN_S_MAX`, or if no response waits."""
         if self._catch_up is None:
             return False
         try:
-            return await self._catch_up.drain_until(urgent, self._tables.lanes, DRAIN_S_MAX)
+            return await self._catch_up.drain_until(required, self._tables.lanes, DRAIN_S_MAX)
         except (Unavailable, Stale, LanesChanged):
             return False

@@ -55,7 +55,7 @@ def kinds_by_user(entries: list[dict[str, Any]]) -> dict[str, str]:
 
 @pytest.fixture
 async def graph(stores: Stores) -> None:
-    """Edges of all kinds from and to the subject."""
+    """Edges of all kinds but requests from and to the subject, and an edge between two others."""
     await edges(
         stores,
         {

@@ -67,7 +67,7 @@ class WithLocalCache:
         for user in copied:
             await self.read_all(user, viewer)
             await self.read_all(user)
-            await self.local.copied()
+            await self.local.wait_for_copies()
 
     async def round_trips(self) -> tuple[int, int]:
         """Round trips of the reader and of its local cache, after all lanes have been woken."""
@@ -141,7 +141,7 @@ async def test_reads_of_copied_values_cost_one_ping(
     await follows(reader.stores, (1, 2), (3, 1))
     await drain_all(reader.stores)
     fresh = await reader.read_all(ONE)
-    await reader.local.copied()
+    await reader.local.wait_for_copies()
     before = await reader.round_trips()
     statements = reader.stores.servers.postgres.statements
     assert await reader.read_all(ONE) == fresh
@@ -195,7 +195,7 @@ async def test_a_viewer_is_answered_locally_only_if_all_values_are_copied(
     await reader.warm(ONE, viewer=THREE)
     hits, round_trips = reader.hits, reader.local.redis.round_trips
     assert await reader.reading.counts([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
-    await reader.local.copied()
+    await reader.local.wait_for_copies()
     assert reader.hits == hits
     assert reader.local.redis.round_trips - round_trips == 1, "only user 2 is copied"
     assert await reader.reading.counts([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
@@ -293,16 +293,16 @@ async def test_others_see_a_write_once_its_invalidation_arrives(
     await reader.warm(ONE, TWO)
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
-    await reader.local.caught_up()
+    await reader.local.wait_for_invalidations()
     assert reader.local.invalidations.received > 0
     for user, counts in ((ONE, Counts(1, 0, 0)), (TWO, Counts(0, 1, 0))):
         result = await reader.read_all(user)
-        await reader.local.copied()
+        await reader.local.wait_for_copies()
         assert result[3] == counts
         assert await reader.read_all(user) == result
     await unfollows(reader.stores, (1, 2))
     await drain_all(reader.stores)
-    await reader.local.caught_up()
+    await reader.local.wait_for_invalidations()
     assert (await reader.read_all(TWO))[3] == NO_COUNTS
 
 
@@ -336,7 +336,7 @@ async def test_a_lost_connection_drops_all_copies_at_once(reader: WithLocalCache
     await follows(reader.stores, (1, 2))
     result = await reader.read_all(ONE)
     assert (result[3], reader.hits) == (Counts(1, 0, 0), hits)
-    await reader.local.copied()
+    await reader.local.wait_for_copies()
     assert reader.entries == 0
     await reader.proxy.restore()
     await reader.warm(ONE)
@@ -363,7 +363,7 @@ async def test_a_local_copy_of_a_deleted_key_is_dropped(
             "expired": [("PEXPIRE", key, 0) for key in keys],
         }[removal]
     )
-    await reader.local.caught_up()
+    await reader.local.wait_for_invalidations()
     assert reader.entries == 0
 
 
@@ -381,10 +381,10 @@ async def test_local_answers_stay_correct_while_a_user_becomes_a_whale(
         for grown, fan in enumerate(fans, 1):
             await follows(stores, (fan, 1))
             await drain_all(stores)
-            await reader.local.caught_up()
+            await reader.local.wait_for_invalidations()
             for _ in range(2):
                 (result,) = await reader.reading.relations([Check(ONE, users(*fans))])
-                await reader.local.copied()
+                await reader.local.wait_for_copies()
                 assert [bool(relation.kinds) for relation in result] == [
                     index < grown for index in range(len(fans))
                 ]
@@ -404,9 +404,9 @@ async def test_without_permission_to_track_nothing_is_copied(
             assert muted.caches.local is not None
             for turn in range(3):
                 await muted.reads.reader.read(TWO if turn else None, ProfilesOf([ONE]))
-                await muted.caches.local.copied()
+                await muted.caches.local.wait_for_copies()
             with pytest.raises(Unavailable):
-                await muted.caches.local.caught_up()
+                await muted.caches.local.wait_for_invalidations()
             assert muted.caches.local.statistics()["profile"].entries == 0
     finally:
         await stores.servers.redis.pipe([("ACL", "DELUSER", "mute")])

@@ -36,7 +36,7 @@ class Reads:
         """Wait until the local cache has received all invalidations."""
         if self.stores.caches.local is not None:
             with contextlib.suppress(Unavailable):
-                await self.stores.caches.local.caught_up()
+                await self.stores.caches.local.wait_for_invalidations()
 
 
 WIRINGS: dict[str, dict[str, Any]] = {
@@ -134,7 +134,7 @@ async def read_all(reads: Reads, *ids: int, viewer: int | None = None) -> ReadRe
     """
     if reads.stores.caches.local is not None:
         await _read_once(reads, *ids, viewer=viewer)
-        await reads.stores.caches.local.copied()
+        await reads.stores.caches.local.wait_for_copies()
     return await _read_once(reads, *ids, viewer=viewer)
 
 

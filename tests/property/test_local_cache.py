@@ -73,7 +73,7 @@ def test_a_user_who_is_requested_twice_as_often_in_any_window_is_found(
     )
 )
 def test_local_copies_never_exceed_their_limits(steps: list[tuple[str, list[UserId], int]]) -> None:
-    bounds = Bounds(ttl_s=WINDOW_S, often=1, entries_max=5, bytes_max=5_000)
+    bounds = Bounds(ttl_s=WINDOW_S, requests_to_copy=1, entries_max=5, bytes_max=5_000)
     clock = Clock()
     sizes: dict[UserId, int] = {}
     taken: dict[UserId, float] = {}
@@ -88,8 +88,8 @@ def test_local_copies_never_exceed_their_limits(steps: list[tuple[str, list[User
             if action == "ask":
                 sizes.update(dict.fromkeys(chosen, number))
                 copies = values.held(chosen)
-                values.answered(len(copies), [user for user in chosen if user not in copies])
-                await values.copied()
+                values.count_requests(len(copies), [user for user in chosen if user not in copies])
+                await values.wait()
             elif action == "forget":
                 values.forget(chosen[0])
                 assert not values.held(chosen[:1])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from graph.edge import UserId
 from storage.cache.local_copies import Bounds, LocalCopies, Sized
 
-BOUNDS = Bounds(ttl_s=60, often=1, entries_max=10, bytes_max=10_000)
+BOUNDS = Bounds(ttl_s=60, requests_to_copy=1, entries_max=10, bytes_max=10_000)
 
 
 async def test_a_value_that_changes_while_it_is_read_is_not_copied() -> None:
@@ -21,12 +21,12 @@ async def test_a_value_that_changes_while_it_is_read_is_not_copied() -> None:
 
     values = LocalCopies(read, BOUNDS)
     one, two = UserId(1), UserId(2)
-    values.answered(0, [one, two])
+    values.count_requests(0, [one, two])
     await asyncio.sleep(0)
-    values.answered(0, [one, two])
+    values.count_requests(0, [one, two])
     values.forget(one)
     answer.set()
-    await values.copied()
+    await values.wait()
     assert (reads, values.held([one, two])) == (1, {two: 1})
 
 
@@ -41,7 +41,7 @@ async def test_a_read_from_before_a_change_does_not_replace_a_newer_copy() -> No
     values = LocalCopies(read, BOUNDS)
     one = UserId(1)
     for _ in range(2):
-        values.answered(0, [one])
+        values.count_requests(0, [one])
         await asyncio.sleep(0)
         if len(answers) == 1:
             values.forget(one)
@@ -50,7 +50,7 @@ async def test_a_read_from_before_a_change_does_not_replace_a_newer_copy() -> No
         await asyncio.sleep(0)
     assert values.held([one]) == {one: 2}
     answers[0].set_result(1)
-    await values.copied()
+    await values.wait()
     assert values.held([one]) == {one: 2}
 
 
@@ -60,8 +60,8 @@ async def test_closing_ends_the_copies_in_progress() -> None:
         return {}
 
     values = LocalCopies(read, BOUNDS)
-    values.answered(0, [UserId(1)])
+    values.count_requests(0, [UserId(1)])
     await asyncio.sleep(0)
     await values.close()
-    await values.copied()
+    await values.wait()
     assert len(values) == 0
