@@ -25,7 +25,7 @@ async def test_a_router_joins_the_users_of_two_subgraphs(
             "user": {"name": "User 2", "followers": {"totalCount": 7, "nodes": followers}},
             "viewer": {
                 "user": {"name": "User 1"},
-                "suggestions": {"nodes": [{"user": {"name": "User 75"}}]},
+                "suggestions": {"nodes": [{"user": {"name": "User 20"}}]},
             },
         },
         {"userNamed": {"id": "2", "followerCount": 7, "viewerRelation": {"state": "NONE"}}},
