@@ -1,0 +1,85 @@
+"""The times at which `countsChanged` sends messages, by a simulated clock."""
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from graph.edge import UserId
+from resolvers import live
+from resolvers.policy import Policy
+from storage.subscriptions import Notification, Subscriptions
+
+USER = UserId(1)
+EVERY_S = 1.0
+
+
+class Simulation:
+    """A subscription to the counts of USER, and changes at given times. Those in `hidden` wake the
+    subscription, and change no count that it may show."""
+
+    def __init__(self, hidden: Sequence[float], visible: Sequence[float]) -> None:
+        self.now = 0.0
+        self.messages: list[float] = []
+        self._counts = 0
+        self._changes = sorted([(at, 0) for at in hidden] + [(at, 1) for at in visible])
+        self._subscriptions = Subscriptions(self._listen, 10)
+
+    async def _listen(self, _: Subscriptions) -> None:
+        await asyncio.Event().wait()
+
+    def _make_change(self) -> None:
+        self.now, difference = self._changes.pop(0)
+        self._counts += difference
+        self._subscriptions.wake(Notification(public=[USER]))
+
+    async def sleep(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self._changes and self._changes[0][0] <= end:
+            self._make_change()
+        self.now = end
+
+    async def visible_counts(self, *_: object) -> list[int | None]:
+        return [self._counts]
+
+    async def run(self) -> list[float]:
+        """The times of all messages after the first."""
+        scope: Any = SimpleNamespace(
+            policy=Policy(counts_every_s=EVERY_S),
+            stores=SimpleNamespace(changes=SimpleNamespace(subscriptions=self._subscriptions)),
+            viewer=None,
+            sees_everything=False,
+            require_notified_absences=lambda: None,
+        )
+
+        async def read() -> None:
+            async for _ in live.counts_changed(scope, USER):
+                self.messages.append(self.now)
+
+        reading = asyncio.create_task(read())
+        for iteration in range(200):
+            await asyncio.sleep(0)
+            if self._changes and iteration % 20 == 19:  # the reader waits for a change by now
+                self._make_change()
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await self._subscriptions.close()
+        return self.messages[1:]
+
+
+@pytest.mark.parametrize("visible", [[0.5], [1.25], [2.75]])
+@pytest.mark.parametrize("hidden", [[0.25], [0.25, 0.75, 1.125], [1.0]])
+async def test_a_hidden_change_does_not_move_the_time_of_a_message(
+    monkeypatch: pytest.MonkeyPatch, hidden: list[float], visible: list[float]
+) -> None:
+    times = []
+    for hidden_changes in (hidden, []):
+        simulation = Simulation(hidden_changes, visible)
+        monkeypatch.setattr(live, "monotonic", lambda one=simulation: one.now)
+        monkeypatch.setattr(live, "asyncio", SimpleNamespace(sleep=simulation.sleep))
+        monkeypatch.setattr(live, "_visible_counts", simulation.visible_counts)
+        times.append(await simulation.run())
+    assert times[0] == times[1]
+    assert len(times[1]) == 1
