@@ -78,7 +78,8 @@ class Subscription:
     @strawberry.subscription(
         graphql_type=User,
         description="The user: first immediately, then each time a count that the viewer can see "
-        "has changed, at most once per second. An event can repeat the counts of the previous one.",
+        "has changed, at most once per second and up to a second after the change. An event can "
+        "repeat the counts of the previous one.",
     )
     async def counts_changed(
         self, info: Info, user_id: UserIdArgument
