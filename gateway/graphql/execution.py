@@ -144,7 +144,7 @@ class EngineExecutor:
         The first compilation is free, because the charge of the document includes it. Returns the
         coerced variables, for `charge`. Raises RequestRejected.
         """
-        values = self._coerced(operation, request)
+        values = self._coerced(operation, request, context)
         costs = operation.costs
         if not costs.is_compiled(values.coerced):
             if costs.compiled:
@@ -170,11 +170,7 @@ class EngineExecutor:
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
             check_fields(self._exposure, operation.field_names, context)
         if values is None:
-            try:
-                values = self._coerced(operation, request)
-            except RequestRejected:
-                self._charges.debit(_rejection_cost(request), context)
-                raise
+            values = self._coerced(operation, request, context)
         cost = operation.cost(values)
         _cost_histogram.observe(cost)
         if RATE_LIMIT in operation.field_names:
@@ -184,10 +180,13 @@ class EngineExecutor:
                 cost = operation.cost(values)
         return new_charged_operation((operation, values, cost, self._charges.charge(cost, context)))
 
-    def _coerced(self, operation: Operation, request: GraphQLRequest) -> Values:
+    def _coerced(self, operation: Operation, request: GraphQLRequest, context: Any) -> Values:
+        """The coerced variables. Charges for the rejection of invalid ones. Raises
+        RequestRejected."""
         try:
             return operation.variables.coerce(request.variables)
         except InvalidVariables as invalid:
+            self._charges.debit(_rejection_cost(request), context)
             raise self._rejection(Stage.VARIABLES, invalid.errors) from None
 
     def extensions(self, charged: ChargedOperation, context: object) -> dict[str, Any]:

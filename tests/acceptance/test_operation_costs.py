@@ -284,12 +284,14 @@ async def test_new_documents_are_charged_also_if_they_are_rejected(
             assert await code(first, "1") == expected
 
 
+@pytest.mark.parametrize("condition", ["", "@include(if: $x)"], ids=["plain", "with a condition"])
 async def test_requests_with_invalid_variables_are_charged(
-    storage_settings: StorageSettings,
+    storage_settings: StorageSettings, condition: str
 ) -> None:
     costs = replace(SMALL_BUDGETS, budget=10_000)
     async with running_gateway(storage_settings, costs=costs) as gateway:
-        query = "query ($ids: [ID!]!) { users(ids: $ids) { id } }"
+        declared = "($ids: [ID!]!, $x: Boolean! = true)" if condition else "($ids: [ID!]!)"
+        query = f"query {declared} {{ users(ids: $ids) {condition} {{ id }} }}"
         for _ in range(30):
             answer = await gateway.answer(query, viewer=1, ids=[{}] * 10)
             (*_, error) = answer["errors"]
