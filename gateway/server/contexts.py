@@ -34,11 +34,11 @@ def contexts_of(
     config: Config,
     identify: Callable[[Headers], Identity],
     costs: CostLimits,
+    addresses: ClientAddresses,
     consistency: Consistency = Consistency.CACHED,
 ) -> ContextOf:
     """A function that creates contexts with these stores, limits and consistency."""
     policy, debits = config.policy, costs.debits
-    addresses = ClientAddresses(config.clients.trusted_proxies)
 
     def context_of(headers: Headers, identity: Identity | None = None) -> Context:
         caller_identity = identify(headers) if identity is None else identity

@@ -132,7 +132,7 @@ def _served(
     addresses = ClientAddresses(config.clients.trusted_proxies)
     connections = SpaceConnections(parts.connections, addresses)
     # A notification may arrive before the local cache of this process is invalidated.
-    fresh_context_of = contexts_of(stores, config, identify, costs, Consistency.FRESH)
+    fresh_context_of = contexts_of(stores, config, identify, costs, addresses, Consistency.FRESH)
     streams = Streams(
         executor,
         fresh_context_of,
@@ -145,7 +145,7 @@ def _served(
     )
     endpoint = GraphQLEndpoint(
         executor=executor,
-        context_of=contexts_of(stores, config, identify, costs),
+        context_of=contexts_of(stores, config, identify, costs, addresses),
         format_error=formatted,
         limits=config.clients.requests,
         page=parts.page_of(config.storage.space),
