@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
-from graph.list_kind import ListKind, OwnListKind
+from graph.list_kind import ListKind
+from graph.lists import AnyList
 from graph.page import (
     NEWEST,
     OLDEST,
@@ -45,7 +46,7 @@ class ShownPages:
         """Reads of pages that have not ended. A reader adds 1, and at its end calls `end_read`."""
         self.friend_reads_waiting = 0
         """Reads of pages of friends that are in `wait_for_others`."""
-        self.lengths: dict[tuple[ListKind | OwnListKind, UserId], int] = {}
+        self.lengths: dict[tuple[AnyList, UserId], int] = {}
         """The lengths of the lists that were read whole and whose length differs from the count."""
         self._ungrouped: list[
             tuple[ListKind, Sequence[UserId], Sequence[Page], Sequence[Access], bool]
@@ -60,7 +61,7 @@ class ShownPages:
 
     def add(
         self,
-        kind: ListKind | OwnListKind,
+        kind: AnyList,
         owners: Sequence[UserId],
         window: Window,
         pages: Sequence[Page],

@@ -21,8 +21,8 @@ from engine import (
 )
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
-from graph.list_kind import ListKind, OwnListKind, Ranking
-from graph.lists import ranked_list
+from graph.list_kind import Ranking
+from graph.lists import AnyList, ranked_list
 from graph.new_followers import is_new
 from graph.page import Position
 from resolvers.access import count_unavailable
@@ -295,9 +295,7 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     ]
 
 
-_CountKey: TypeAlias = tuple[
-    ListKind | OwnListKind | Ranking, FollowerCriteria | GroupFilter | None
-]
+_CountKey: TypeAlias = tuple[AnyList | Ranking, FollowerCriteria | GroupFilter | None]
 
 
 async def _read_totals(scope: Scope, key: _CountKey, owners: list[UserId]) -> dict[UserId, int]:

@@ -19,6 +19,7 @@ from graph.list_kind import (
     OwnListKind,
     Ranking,
 )
+from graph.lists import AnyList
 from graph.page import Page, Window
 from graph.visibility import Access
 from resolvers import closest_friends as closest
@@ -161,15 +162,13 @@ async def _viewers_list(
 
 
 def _lists(
-    kind: ListKind | OwnListKind, owners: Parents[UserRow], order: ListOrder | FriendOrder | None
+    kind: AnyList, owners: Parents[UserRow], order: ListOrder | FriendOrder | None
 ) -> list[ListOf]:
     oldest_first = order is not None and is_oldest_first(order)
     return list(map(_list_of, zip(repeat(kind), owners, repeat(oldest_first))))
 
 
-_list_of: Callable[[tuple[ListKind | OwnListKind, UserId, bool]], ListOf] = partial(
-    tuple.__new__, ListOf
-)
+_list_of: Callable[[tuple[AnyList, UserId, bool]], ListOf] = partial(tuple.__new__, ListOf)
 
 
 async def _connection_rows(
