@@ -1,8 +1,9 @@
 """Reads the change feed: the streams of all groups of lanes as one, with a cursor over all of them.
 
-A cursor holds a position in each stream: the id of the last entry that was read, and its ordinal,
-the number of entries that the stream had received by then. Redis counts how many entries a stream
-has received and how many it holds, so a gap is found even after the entry at the cursor is trimmed.
+A cursor holds a position in each stream: the id of the last entry that was read, and its ordinal.
+Redis counts the entries that a stream has received and those that it holds. So a gap is found even
+after the entry at the cursor is trimmed, and even if Redis has lost the stream and another one
+counts up to the same number: each stream counts from the time at which it was created.
 """
 
 import re
@@ -18,6 +19,7 @@ from graph.errors import BadCursor, ChangesLost, Unavailable
 from graph.lane import ALL_LANES
 from storage.ports.events import ChangeBatch
 from storage.redis.connection import Redis
+from storage.redis.events import create_stream_command
 from storage.redis.keys import Keys
 from storage.redis.wire import Command, Reply
 
@@ -29,7 +31,7 @@ _CURSOR = re.compile(r"[A-Za-z0-9_=-]+")
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream. All zero: before its first entry."""
+    """A position in a stream. `ms` and `sequence` are zero before its first entry."""
 
     ms: int
     sequence: int
@@ -46,13 +48,11 @@ class _Stream(NamedTuple):
     last: StreamPosition
     length: int
 
-    def lacks(self, position: StreamPosition) -> bool:
-        """Whether entries after the position were trimmed, or the stream was created again."""
-        is_new = position[:2] > self.last[:2] or position.ordinal > self.last.ordinal
-        return is_new or position.ordinal < self.last.ordinal - self.length
-
-
-_EMPTY = _Stream(StreamPosition(0, 0, 0), 0)
+    def begins_after(self, position: StreamPosition) -> bool:
+        """Whether the first entry that the stream holds is the next one after the position. If not,
+        entries in between were trimmed, or the position belongs to an earlier stream."""
+        is_earlier = position[:2] <= self.last[:2]
+        return is_earlier and position.ordinal == self.last.ordinal - self.length
 
 
 class RedisChangeFeed:
@@ -66,6 +66,7 @@ class RedisChangeFeed:
 
     async def end(self) -> str:
         """The cursor after the newest change. Raises Unavailable."""
+        await self._redis.pipe([create_stream_command(stream) for stream in self._streams])
         states = await self._states(self._streams)
         return self._write_cursor([states[stream].last for stream in self._streams])
 
@@ -97,7 +98,7 @@ class RedisChangeFeed:
         self, positions: Sequence[StreamPosition], replies: Sequence[Reply]
     ) -> None:
         """Raise ChangesLost if a stream lacks entries between its position and the first entry of
-        its reply. Only streams whose entry at the position was trimmed can lack some."""
+        its reply. Only streams that do not hold the entry at the position can lack some."""
         unconfirmed = {
             stream: position
             for stream, position, entries in zip(self._streams, positions, replies, strict=True)
@@ -106,17 +107,18 @@ class RedisChangeFeed:
         if not unconfirmed:
             return
         states = await self._states(list(unconfirmed))
-        if any(states[stream].lacks(position) for stream, position in unconfirmed.items()):
-            raise ChangesLost
+        for stream, position in unconfirmed.items():
+            state = states.get(stream)
+            if state is None or not state.begins_after(position):
+                raise ChangesLost
 
     async def _states(self, streams: Sequence[str]) -> Mapping[str, _Stream]:
+        """By stream. Those that do not exist are left out."""
         exists = await self._redis.pipe([("EXISTS", stream) for stream in streams])
         existing = [stream for stream, is_there in zip(streams, exists, strict=True) if is_there]
         commands: list[Command] = [("XINFO", "STREAM", stream) for stream in existing]
-        replies = dict(zip(existing, await self._redis.pipe(commands), strict=True))
-        return {
-            stream: _state(replies[stream]) if stream in replies else _EMPTY for stream in streams
-        }
+        replies = await self._redis.pipe(commands)
+        return dict(zip(existing, map(_state, replies), strict=True))
 
     def _write_cursor(self, positions: Sequence[StreamPosition]) -> str:
         body = _POSITIONS.pack(VERSION, *(number for position in positions for number in position))

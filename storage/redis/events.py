@@ -27,6 +27,7 @@ from storage.ports.events import FeedBatch, FeedEvent
 from storage.redis.connection import Redis, unlink_all
 from storage.redis.keys import Keys
 from storage.redis.notifications import notification_of, notify_command
+from storage.redis.scripts import CALL, CREATE_STREAM
 from storage.redis.wire import Command
 from storage.subscriptions import Notification
 
@@ -37,9 +38,9 @@ _OPENED = (b"opened", 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """How much of the log is kept: entries in each lane and feed (approximately), and for how
-    long."""
+class Retention:
+    """How many entries of each stream are kept (approximately), and for how long: `lane_` of each
+    stream of the change feed, `feed_` of each user's feed."""
 
     lane_entries: int
     lane_s: int
@@ -51,18 +52,18 @@ class RedisEvents:
     """Writes and reads the log."""
 
     def __init__(
-        self, redis: Redis, keys: Keys, kept: Kept, *, whispers_hidden: bool = False
+        self, redis: Redis, keys: Keys, retention: Retention, *, whispers_hidden: bool = False
     ) -> None:
         """`whispers_hidden`: whether whispers are hidden from their targets."""
         self._redis = redis
         self._keys = keys
-        self._kept = kept
+        self._retention = retention
         self._whispers = not whispers_hidden
 
     @property
     def kept_s(self) -> int:
         """For how long a feed is kept after it was read last."""
-        return self._kept.feed_s
+        return self._retention.feed_s
 
     async def publish(self, lane: Lane, changes: Sequence[EdgeChange], now_ms: int) -> None:
         """Append changes of one lane, in order. They may be appended twice.
@@ -73,11 +74,11 @@ class RedisEvents:
         events = list(map(event_of, changes))
         if not events:
             return
-        key, kept = self._keys.events(group_of(lane)), self._kept
-        commands: list[Command] = []
+        key, retention = self._keys.events(group_of(lane)), self._retention
+        commands = [create_stream_command(key)]
         for event in events:
             commands.append(
-                ("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *feed_fields(event))
+                ("XADD", key, "MAXLEN", "~", retention.lane_entries, "*", *feed_fields(event))
             )
             packed = _packed(event)
             # Entries that a user must not see would push others out of their feed.
@@ -86,7 +87,7 @@ class RedisEvents:
                 for end in event.ends
                 if event_type_for(event, end, whispers=self._whispers) is not None
             ]
-        oldest_ms = max(0, now_ms - kept.lane_s * 1000)
+        oldest_ms = max(0, now_ms - retention.lane_s * 1000)
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
         commands.append(self._notify_command(events))
         await self._redis.pipe(commands)
@@ -101,7 +102,8 @@ class RedisEvents:
         key = self._keys.events(ALL_LANES[0])
         await self._redis.pipe(
             [
-                ("XADD", key, "MAXLEN", "~", self._kept.lane_entries, "*", *fields),
+                create_stream_command(key),
+                ("XADD", key, "MAXLEN", "~", self._retention.lane_entries, "*", *fields),
                 notify_command(self._keys, Notification()),
             ]
         )
@@ -110,7 +112,7 @@ class RedisEvents:
         return notify_command(self._keys, notification_of(events, whispers=self._whispers))
 
     def _to_feed(self, user: UserId, packed: bytes) -> Command:
-        feed, limit = self._keys.feed(user), self._kept.feed_entries
+        feed, limit = self._keys.feed(user), self._retention.feed_entries
         # NOMKSTREAM: a feed that nobody has opened is not created.
         return ("XADD", feed, "NOMKSTREAM", "MAXLEN", "~", limit, "*", _EVENT, packed)
 
@@ -130,7 +132,7 @@ class RedisEvents:
         """Add an entry to start from, and return its cursor."""
         opened, _ = await self._redis.pipe(
             [
-                ("XADD", feed, "MAXLEN", "~", self._kept.feed_entries, "*", *_OPENED),
+                ("XADD", feed, "MAXLEN", "~", self._retention.feed_entries, "*", *_OPENED),
                 self._expire_command(feed),
             ]
         )
@@ -193,7 +195,12 @@ class RedisEvents:
         }
 
     def _expire_command(self, feed: str) -> Command:
-        return ("EXPIRE", feed, self._kept.feed_s)
+        return ("EXPIRE", feed, self._retention.feed_s)
+
+
+def create_stream_command(stream: str) -> Command:
+    """Create a stream of the change feed, if it does not exist."""
+    return (CALL, CREATE_STREAM, 1, stream)
 
 
 def event_of(change: EdgeChange) -> Event:

@@ -3,7 +3,7 @@
 from storage.ports.accounts import Absences
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
-from storage.redis.events import Kept, RedisEvents
+from storage.redis.events import RedisEvents, Retention
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import NOTIFIER, MultiplexedWire
 from storage.settings import StorageSettings
@@ -11,7 +11,7 @@ from storage.store_groups import Broker, Servers
 
 
 def broker_of(settings: StorageSettings, servers: Servers) -> Broker:
-    kept = Kept(
+    retention = Retention(
         settings.events.events_max,
         settings.events.events_kept_s,
         settings.events.feed_max,
@@ -23,7 +23,7 @@ def broker_of(settings: StorageSettings, servers: Servers) -> Broker:
         events=RedisEvents(
             servers.broker,
             Keys(settings.space),
-            kept,
+            retention,
             whispers_hidden=settings.events.whispers_hidden,
         ),
     )

@@ -312,6 +312,22 @@ async def test_a_cursor_before_lost_changes_is_rejected(gateway: Gateway, stores
     )
 
 
+async def test_lost_changes_are_noticed_after_as_many_new_ones(
+    gateway: Gateway, stores: Stores
+) -> None:
+    at_the_beginning = await feed_end(gateway)
+    await follows(stores, (1, STAR), (2, STAR))
+    await drain_all(stores)
+    after_two = await feed_end(gateway)
+    await stores.servers.redis.pipe([("FLUSHDB",)])
+    for follower in range(3, 8):
+        await follows(stores, (follower, STAR))
+        await drain_all(stores)
+        for cursor in (at_the_beginning, after_two):
+            response = await get(gateway, f"/changes?follow=false&after={cursor}")
+            assert error_of(response) == (410, "CHANGES_LOST")
+
+
 async def test_a_cursor_of_another_space_is_rejected(gateway: Gateway) -> None:
     other = "AQ" + (await feed_end(gateway))[2:-4] + "AAA="
     response = await get(gateway, f"/changes?after={other}")
@@ -430,7 +446,7 @@ async def test_a_stream_of_changes_is_cut_off_without_an_error_in_the_log_when_i
     ):
         received = response.aiter_lines()
         await anext(received)
-        await live.app.hang_up()
+        await live.app.close_connections()
         with pytest.raises(httpx.RemoteProtocolError):
             await anext(received)
     assert errors_in(caplog) == []

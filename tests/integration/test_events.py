@@ -16,6 +16,7 @@ from storage.ports.edges import EdgeChange
 from storage.postgres.outbox import Outbox
 from storage.redis.connection import KeyKind
 from storage.redis.events import RedisEvents
+from storage.redis.scripts import CALL
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -223,15 +224,15 @@ async def test_every_command_names_one_key_and_the_notification_is_last(stores: 
     """A cluster may send each command to another node. A notified subscriber must find the
     events."""
     redis = RecordingRedis(stores)
-    events = RedisEvents(redis, stores.broker.events._keys, stores.broker.events._kept)
+    events = RedisEvents(redis, stores.broker.events._keys, stores.broker.events._retention)
     await events.open(SEVEN)
     await events.publish(LANE, await some_changes(stores, 3), 0)
     await events.after(SEVEN, "1-1", 10)
     for command in [command for pipeline in redis.pipelines for command in pipeline]:
         keys = [word for word in command if isinstance(word, str) and word.startswith("kith:")]
-        assert keys == [command[1]]
+        assert keys == [command[3] if command[0] == CALL else command[1]]
     (published,) = [pipeline for pipeline in redis.pipelines if len(pipeline) > 2]
-    assert [command[1] == "kith:public:notifier" for command in published] == [False] * 10 + [True]
+    assert [command[1] == "kith:public:notifier" for command in published] == [False] * 11 + [True]
 
 
 def test_users_are_spread_over_all_lanes() -> None:

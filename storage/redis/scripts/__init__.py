@@ -26,6 +26,7 @@ def _script(name: str) -> str:
 
 CLEAR_MARK = _script("clear_mark")
 CLOSE = _script("close")
+CREATE_STREAM = _script("create_stream")
 ENQUEUE = _script("enqueue")
 FILL_VALUE = _script("fill_value")
 FILL_RANGE = _script("fill_range")

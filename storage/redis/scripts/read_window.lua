@@ -10,15 +10,14 @@
 local unpack, floor = struct.unpack, math.floor
 local ENTRY = 16
 local ENTRIES_AT_ONCE = 128 -- reading this many entries costs as much as a redis.call
-local AFTER, BEFORE, MOST, BACKWARD = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+local AFTER, BEFORE, LIMIT, BACKWARD = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local NOTHING = '\0'
 
--- Counts the entries that come before a position, with `or_on` also the entry at the position. The
--- entries begin after the first `skipped` bytes. The id is compared in two halves, because Lua's
+-- Counts the entries before a position, and the entry at it if `inclusive`. The entries begin after the first `skipped` bytes. The id is compared in two halves, because Lua's
 -- numbers are exact up to 53 bits.
-local function ahead(bytes, skipped, position, or_on)
+local function ahead(bytes, skipped, position, inclusive)
     local since, high, low = unpack('>i8I4I4', position)
-    low = or_on and low - 1 or low
+    low = inclusive and low - 1 or low
     local first, last = 0, (#bytes - skipped) / ENTRY
     local middle = last - 1 -- begin with the last entry: often all entries come before the position
     while first < last do
@@ -34,9 +33,9 @@ local function ahead(bytes, skipped, position, or_on)
 end
 
 -- The end of the window from which entries are taken, and whether `ahead` counts the entry there.
-local END, OR_ON = AFTER, true
+local END, INCLUSIVE = AFTER, true
 if BACKWARD then
-    END, OR_ON = BEFORE, false
+    END, INCLUSIVE = BEFORE, false
 end
 
 -- The reply from `held` consecutive entries, `place` of which come before END: those in the window
@@ -45,15 +44,15 @@ end
 local function part(held, place, read, reaches)
     local shown, far
     if BACKWARD then
-        shown = read(math.max(0, place - MOST), place)
+        shown = read(math.max(0, place - LIMIT), place)
         far = ahead(shown, 0, AFTER, true)
         shown = shown:sub(1 + far * ENTRY)
     else
-        shown = read(place, math.min(held, place + MOST))
+        shown = read(place, math.min(held, place + LIMIT))
         far = ahead(shown, 0, BEFORE, false)
         shown = shown:sub(1, far * ENTRY)
     end
-    local is_enough = #shown == MOST * ENTRY or reaches(place + far)
+    local is_enough = #shown == LIMIT * ENTRY or reaches(place + far)
     return (is_enough and '\1' or NOTHING) .. shown, is_enough
 end
 
@@ -69,13 +68,13 @@ local function head()
     local first, last = 0, held
     while last - first > ENTRIES_AT_ONCE do
         local middle = floor((first + last) / 2)
-        if ahead(read(middle, middle + 1), 0, END, OR_ON) == 1 then
+        if ahead(read(middle, middle + 1), 0, END, INCLUSIVE) == 1 then
             first = middle + 1
         else
             last = middle
         end
     end
-    local place = first + ahead(read(first, last), 0, END, OR_ON)
+    local place = first + ahead(read(first, last), 0, END, INCLUSIVE)
     return part(held, place, read, function(far)
         return BACKWARD or far < held or is_whole()
     end)
@@ -95,7 +94,7 @@ local function range()
         return NOTHING
     end
     local HEAD = 1 + 2 * ENTRY
-    local held, place = (#found - HEAD) / ENTRY, ahead(found, HEAD, END, OR_ON)
+    local held, place = (#found - HEAD) / ENTRY, ahead(found, HEAD, END, INCLUSIVE)
     return (part(held, place, function(first, last)
         return found:sub(HEAD + 1 + first * ENTRY, HEAD + last * ENTRY)
     end, function()
@@ -111,7 +110,7 @@ local oldest = redis.call('GETRANGE', KEYS[1], -ENTRY, -1)
 if oldest == '' then
     return ''
 end
-local is_beyond = #oldest < ENTRY or ahead(oldest, 0, END, OR_ON) == 1
+local is_beyond = #oldest < ENTRY or ahead(oldest, 0, END, INCLUSIVE) == 1
 if is_beyond and not is_whole() then
     return range()
 end
