@@ -28,7 +28,7 @@ def formatted(error: GraphQLError) -> dict[str, Any]:
         answer["extensions"] = {"code": "BAD_USER_INPUT", **(error.extensions or {})}
     else:
         answer["message"] = "Internal error"
-        answer["extensions"] = {"code": "INTERNAL", "id": _log_once(error, cause)}
+        answer["extensions"] = {"code": "INTERNAL", "id": _log_internal(error, cause)}
         if (current_request := request_id.get()) is not None:
             answer["extensions"]["requestId"] = current_request
     return answer
@@ -49,20 +49,34 @@ def _extensions(cause: KithError) -> dict[str, Any]:
     if isinstance(cause, Stale):
         extensions["retryAfterMs"] = cause.retry_after_ms
     if isinstance(cause, Unavailable):
-        log.warning("%s", cause, exc_info=cause.__cause__)
+        _log_unavailable(cause)
         extensions["part"] = cause.part
     return extensions
 
 
-def _log_once(error: GraphQLError, cause: Exception) -> str:
-    """Log the cause and return the id of the log entry.
+def _log_unavailable(failure: Unavailable) -> None:
+    """Log the failure and its cause in one line, without a traceback: while a component is down, all
+    requests fail in the same way."""
+    if _error_id_of(failure) is None:
+        failure.add_note(_NOTE)
+        reason = "" if failure.__cause__ is None else f" ({failure.__cause__!r:.500})"
+        log.warning("%s%s", failure, reason)
 
-    A failed batch raises the same exception in all its fields: it is logged once.
-    """
+
+def _log_internal(error: GraphQLError, cause: Exception) -> str:
+    """Log the cause and return the id of the log entry."""
+    error_id = _error_id_of(cause)
+    if error_id is None:
+        error_id = uuid.uuid4().hex
+        cause.add_note(_NOTE + error_id)
+        log.error("internal error %s at %s", error_id, error.path, exc_info=cause)
+    return error_id
+
+
+def _error_id_of(cause: Exception) -> str | None:
+    """The id under which the exception was logged, or None if it was not. A failed batch raises the
+    same exception in all its fields: it is logged once."""
     for note in getattr(cause, "__notes__", ()):
         if note.startswith(_NOTE):
             return str(note.removeprefix(_NOTE))
-    error_id = uuid.uuid4().hex
-    cause.add_note(_NOTE + error_id)
-    log.error("internal error %s at %s", error_id, error.path, exc_info=cause)
-    return error_id
+    return None
