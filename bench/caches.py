@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from bench.population import Population
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Window
 from storage.ports.reader import (
     Check,

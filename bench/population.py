@@ -7,7 +7,7 @@ import asyncpg
 
 from graph.cursor import write_cursor
 from graph.edge import UserId
-from graph.list_kind import ListKind, ListOf
+from graph.lists import ListKind, ListOf
 from graph.page import Position
 from graph.space import running_in
 

@@ -52,7 +52,7 @@ class StoreProcesses:
     name: str
 
     def cpu_s(self) -> float:
-        """CPU time of the running processes, and of the children of theirs that have ended."""
+        """CPU time of the running processes, and of their ended children."""
         total = 0.0
         for process in processes_within(self.folder, frozenset({self.name})):
             with suppress(OSError):  # it ended meanwhile

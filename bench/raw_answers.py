@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from graph.cursor import VERSION
 from graph.edge import Kind, UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.space import tag_of
 from storage.cache.codec.lists import bytes_of_entries
 from storage.cache.codec.relations import MARKER

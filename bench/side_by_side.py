@@ -1,6 +1,6 @@
 """CPU of this process per call, for contestants in interleaved rounds.
 
-A ratio is taken within a round, so that a slow minute is slow for all.
+A ratio is taken within a round, so that a slow period affects all contestants equally.
 """
 
 import asyncio

@@ -7,7 +7,7 @@ import asyncpg
 from redis.asyncio import Redis
 
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from storage.cache.codec.lists import bytes_of_entries
 from storage.redis.keys import Keys
 

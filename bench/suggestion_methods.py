@@ -17,7 +17,7 @@ from bench.suggestion_data import Split
 from graph.edge import Millis, UserId
 from graph.page import Position
 from graph.suggestion import CHOSEN, Parameters, candidates, middles_of
-from resolvers.suggestions import CIRCLE_MAX, EXAMINED_MAX, FOLLOWERS_MAX, MIDDLES_MAX
+from resolvers.suggestions import EXAMINED_MAX, FOLLOWERS_MAX, MIDDLE_FOLLOWS_MAX, MIDDLES_MAX
 
 SHOWN = 10
 POPULAR = 10_000
@@ -41,7 +41,7 @@ class Method:
 
 
 def best(split: Split, user: UserId, scores: Scores) -> list[UserId]:
-    """The best users who may be suggested: not the user, a follow, or a former follow."""
+    """The best users who may be suggested: not the user, a follow, or an ended follow."""
     excluded = {user, *split.follows(user), *split.ended.get(user, ())}
     candidates = ((-score, other) for other, score in scores.items() if other not in excluded)
     return [other for _, other in nsmallest(SHOWN, candidates)]
@@ -66,19 +66,19 @@ def _weighted(weight: Callable[[int], float], split: Split, _: float) -> Callabl
 
 def _co_follow(split: Split, _: float) -> Callable[[UserId], Scores]:
     """The sum of the cosines between the followers of a user and of each follow."""
-    length = {user: len(fans) ** -0.5 for user, fans in split.followers.items()}
+    inverse_norm = {user: len(fans) ** -0.5 for user, fans in split.followers.items()}
 
     def scores(user: UserId) -> Scores:
         alike: dict[UserId, float] = defaultdict(float)
         for followed in split.follows(user):
             for fan in split.fans(followed):
-                alike[fan] += length[followed]
+                alike[fan] += inverse_norm[followed]
         alike.pop(user, None)
         found: dict[UserId, float] = defaultdict(float)
         for fan, worth in alike.items():
             for other in split.follows(fan):
                 found[other] += worth
-        return {other: score * length[other] for other, score in found.items()}
+        return {other: score * inverse_norm[other] for other, score in found.items()}
 
     return scores
 
@@ -106,10 +106,10 @@ def _page_rank(split: Split, restart: float) -> Callable[[UserId], Scores]:
                 continue
             share = (1 - restart) * probability / len(follows)
             for other in follows:
-                before = rest[other]
-                rest[other] = before + share
+                previous = rest[other]
+                rest[other] = previous + share
                 enough = PUSHED * max(1, len(split.follows(other)))
-                if before < enough <= before + share:
+                if previous < enough <= previous + share:
                     waiting.append(other)
         for other, left in rest.items():
             found[other] += restart * left
@@ -123,7 +123,7 @@ def kith(split: Split) -> Callable[[Parameters, UserId], Scores]:
 
     @cache
     def circle(middle: UserId) -> list[Position]:
-        return _entries(split.follows(middle)[:CIRCLE_MAX])
+        return _entries(split.follows(middle)[:MIDDLE_FOLLOWS_MAX])
 
     def scores(parameters: Parameters, user: UserId) -> Scores:
         newest = split.follows(user)

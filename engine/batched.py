@@ -154,7 +154,7 @@ def batched(
     Rows that are tuples may be `ColumnarRows` instead of a list, and parents may be `ColumnarRows`
     too.
 
-    `serialized` promises that no item needs serialisation, so the engine does not check them: texts
+    `serialized` declares that no item needs serialisation, so the engine does not check them: texts
     of at most about 40 characters, whose length is not counted, booleans, or datetimes in
     `datetime.UTC`; None only where the type allows it, and no exceptions.
     """

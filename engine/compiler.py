@@ -337,4 +337,8 @@ def _sync_column(resolver: SyncResolver, completion: Completion | None) -> SyncC
 def _is_serialized(declared: StrawberryField | None, completion: Completion) -> bool:
     """Whether the resolver's column needs no completion."""
     is_declared = isinstance(declared, BatchedField) and declared.is_serialized
-    return is_declared and isinstance(completion, LeafCompletion) and completion.may_be_serialized
+    return (
+        is_declared
+        and isinstance(completion, LeafCompletion)
+        and completion.can_be_declared_serialized
+    )

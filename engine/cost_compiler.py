@@ -3,7 +3,7 @@
 The cost of a selection for `n` rows is `fixed + n * each`. `fixed` is the sum of the weights that
 count once for each place in the document; `each` adds up what every row costs, in which the
 selection of a list counts as often as the list has items. Page sizes and lengths of lists may be
-variables, so `each` is a tree that is evaluated with them (`engine.cost`).
+variables, so `each` is a tree that is evaluated with them (`engine.cost_expression`).
 
 Compiling takes linear time: the fields of a fragment are visited once for each spread, and the
 selection of a field once for each type of its parents.
@@ -34,7 +34,7 @@ from graphql import (
 )
 
 from engine.compiled import Compiled, CompiledCache
-from engine.cost import NOTHING, Cost, sum_of, times
+from engine.cost_expression import NOTHING, Cost, sum_of, times
 from engine.list_size import Coerced, Size, list_size
 from engine.settings import EngineSettings
 from engine.weights import PAGE, Weight, if_given, weight_of

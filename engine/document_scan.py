@@ -112,6 +112,7 @@ def _counts(tokens: Sequence[str]) -> Counter[str]:
             counts["operations"] += lexeme in _OPERATIONS
         elif parentheses == 0 and previous not in _BEFORE_OTHER_NAMES:
             counts["fields"] += 1
+        # After `...`, `on` is a keyword; elsewhere it is a name.
         previous = lexeme if lexeme != "on" or previous == "..." else ""
     return counts
 

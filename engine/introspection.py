@@ -55,7 +55,7 @@ class IntrospectionResolver(AsyncResolver):
     """The document, and the positions of the field in it."""
 
     variables: tuple[str, ...]
-    """The variables that the field, or anything below it, uses."""
+    """The variables in the field and below it, and in any fragment or directive of the document."""
 
     def resolve(self, rows: Rows, run: Run) -> Column | Awaitable[Column]:
         values = run.values.coerced

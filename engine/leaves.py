@@ -50,8 +50,9 @@ class LeafCompletion(Completion):
     field: Field
     declared: GraphQLLeafType
     may_be_null: bool
-    may_be_serialized: bool
-    """Whether values of some Python type need no serialisation."""
+    can_be_declared_serialized: bool
+    """Whether a field with this completion may be declared `serialized`: its type returns the
+    values of some Python type unchanged."""
     fast_paths: Mapping[ColumnTypes, FastPath]
 
     def complete_each(self, column: Column, run: Run) -> Column:
@@ -89,8 +90,8 @@ def leaf_completion(
             fast_paths[frozenset((python_type, NoneType))] = _skipping_nulls(serialize)
     if may_be_null:
         fast_paths |= fast_paths_of(NoneType, unchanged)
-    may_be_serialized = not _LEAVING_UNCHANGED.isdisjoint(serializers.values())
-    return LeafCompletion(field, declared, may_be_null, may_be_serialized, fast_paths)
+    can_be_declared_serialized = not _LEAVING_UNCHANGED.isdisjoint(serializers.values())
+    return LeafCompletion(field, declared, may_be_null, can_be_declared_serialized, fast_paths)
 
 
 def _serializers(declared: GraphQLLeafType, orjson_datetimes: bool) -> dict[type, FastPath]:

@@ -63,6 +63,7 @@ class DerivedResolver(SyncResolver):
         return self.table.column
 
     def column_after_error(self, error: Exception, rows: Rows, run: Run) -> Column:
+        """Compute all values after `function` has not found one in the table, and store them."""
         raw = [value_or_error(self.declared.value, row) for row in rows]
         completed = self.completion.complete(raw, run)
         self.table.store(rows, completed)

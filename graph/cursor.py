@@ -11,7 +11,7 @@ from struct import Struct
 
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
-from graph.list_kind import ListOf
+from graph.lists import ListOf
 from graph.page import Position
 from graph.space import current_tag
 

@@ -125,7 +125,7 @@ class Decision:
     at: int = 0
     """The database's clock in microseconds, read when the steps were written or found to be
     applied already. The store sets it, like the next two fields."""
-    unpublished: tuple[bool, ...] = ()
+    edges_to_publish: tuple[bool, ...] = ()
     """The edges that a cache may lack, as in `Step.is_reverse`: False is the edge, True the reverse
     edge. With steps, the edges that they write; without, the edges with a change in the outbox."""
     is_delayed: bool = False

@@ -29,8 +29,8 @@ class FollowGroup(NamedTuple):
     name: str
     position: int
     """Its place among the owner's groups, from 0."""
-    made_by: UUID | None = None
-    """The receipt of the request that created it, if the request had an idempotency key."""
+    request_id: UUID | None = None
+    """The id of the request that created it, if the request had an idempotency key."""
 
 
 @dataclass(frozen=True, slots=True)

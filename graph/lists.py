@@ -1,18 +1,59 @@
-"""The definition of each list: its length, who may open it, and what changes it.
+"""The lists of a user, and the definition of each: its length, who may open it, what changes it.
 
 CONTRIBUTING.md says how to add a list.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from operator import attrgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from graph.counts import Counts
-from graph.list_kind import ListKind, OwnListKind, Ranking
+from graph.edge import UserId
 from graph.privacy import Audience, Privacy
 
+
+class ListKind(IntEnum):
+    """A user's public lists; The numbers are parts of cursors, so none
+    is reused."""
+
+    FOLLOWING = 1
+    FOLLOWERS = 2
+    FRIENDS = 3
+
+
+class OwnListKind(IntEnum):
+    """Lists that only their owner may open. The numbers continue those of `ListKind`."""
+
+    FOLLOWING = 4
+    """Follows, including whispers."""
+    FOLLOWERS = 5
+    """Followers, including whispers."""
+    CLOSE_FOLLOWS = 6
+    MUTED = 7
+    BLOCKED = 8
+    OUTGOING_REQUESTS = 9
+    INCOMING_REQUESTS = 10
+
+
+class Ranking(IntEnum):
+    """Lists in another order than by date. The numbers differ from those of the other two enums."""
+
+    FRIENDS = 101
+    """A user's friends, closest first."""
+    SUGGESTIONS = 102
+
+
 AnyList: TypeAlias = ListKind | OwnListKind
+
+
+class ListOf(NamedTuple):
+    """A list: its kind, its owner, and the end that it is read from."""
+
+    kind: AnyList | Ranking
+    owner: UserId
+    oldest_first: bool = False
 
 
 def _only_me(privacy: Privacy) -> tuple[Audience, ...]:

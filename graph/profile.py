@@ -7,7 +7,7 @@ from graph.account import DEFAULT, Account
 from graph.column import LazyColumn
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 
 
 class Profile(NamedTuple):

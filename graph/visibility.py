@@ -10,8 +10,7 @@ from itertools import product
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
-from graph.list_kind import ListKind
-from graph.lists import LISTS
+from graph.lists import LISTS, ListKind
 from graph.privacy import Audience, Privacy
 from graph.relation import FRIENDS, REVERSE_KIND_MASK, STRANGERS, Relation, kinds_of
 

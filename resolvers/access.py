@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.list_kind import ListKind, OwnListKind
-from graph.lists import LISTS, AnyList
+from graph.lists import LISTS, AnyList, ListKind, OwnListKind
 from graph.visibility import Access, access, viewer_role_of
 from resolvers import visibility
 from resolvers.blocks import kinds_of_blocks

@@ -73,7 +73,7 @@ async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None
     absent = await subject.absent()
     yield Part("account", [await stored.account(user)])
     async for edges in _ranges(stored.outgoing, user):
-        seen = [_seen_outgoing(subject, entry, entry.other in absent) for entry in edges]
+        seen = [_visible_outgoing(subject, entry, entry.other in absent) for entry in edges]
         yield Part("outgoing", [entry for entry in seen if entry is not None])
     yield Part("incoming", [])
     for kind in _incoming_kinds(subject):
@@ -93,7 +93,7 @@ async def account_parts(scope: Scope, user: UserId) -> AsyncGenerator[Part, None
     while after == 0 or len(found) == RANGE:
         found = await stored.receipts(user, after, RANGE)
         yield Part(
-            "receipts", [_seen_receipt(subject, entry, entry.other in absent) for entry in found]
+            "receipts", [_visible_receipt(subject, entry, entry.other in absent) for entry in found]
         )
         after = found[-1].id if found else 1
 
@@ -134,7 +134,7 @@ def _incoming_kinds(subject: Scope) -> list[Kind]:
         kind
         for kind in Kind
         if kind
-        and _relation_seen(subject, NO_EDGE, _edge_of_kind(kind), is_absent=False).reverse_kind
+        and _visible_relation(subject, NO_EDGE, _edge_of_kind(kind), is_absent=False).reverse_kind
         is kind
     ]
 
@@ -143,17 +143,19 @@ def _edge_of_kind(kind: Kind) -> Edge:
     return Edge(kind, Flags.PLAIN, Millis(1), Version(1))
 
 
-def _relation_seen(subject: Scope, edge: Edge, reverse: Edge, *, is_absent: bool) -> Relation:
+def _visible_relation(subject: Scope, edge: Edge, reverse: Edge, *, is_absent: bool) -> Relation:
     """The relation of the subject to another user, as far as the subject may see it."""
     other = UserId(0)
     absent = {other} if is_absent else NOBODY
     return own_relation(subject, absent, other, relation_of(edge, reverse))
 
 
-def _seen_outgoing(subject: Scope, entry: OutgoingEntry, is_absent: bool) -> OutgoingEntry | None:
-    """An edge of the subject's as the subject may see it; None: not at all."""
+def _visible_outgoing(
+    subject: Scope, entry: OutgoingEntry, is_absent: bool
+) -> OutgoingEntry | None:
+    """The entry as the subject may see it, or None if it is hidden."""
     edge = entry.edge
-    seen = _relation_seen(subject, edge, NO_EDGE, is_absent=is_absent)
+    seen = _visible_relation(subject, edge, NO_EDGE, is_absent=is_absent)
     if seen.kind is edge.kind and seen.flags == edge.flags:
         return entry
     if not seen.kinds:
@@ -162,12 +164,12 @@ def _seen_outgoing(subject: Scope, entry: OutgoingEntry, is_absent: bool) -> Out
     return OutgoingEntry(entry.other, shown, None, entry.muted_until)
 
 
-def _seen_receipt(subject: Scope, entry: ReceiptEntry, is_absent: bool) -> ReceiptEntry:
-    """A receipt without what the subject may not know of the edges before the change."""
+def _visible_receipt(subject: Scope, entry: ReceiptEntry, is_absent: bool) -> ReceiptEntry:
+    """The receipt; its undo record is without what the subject may not see."""
     undo = entry.undo
     if undo is None:
         return entry
-    seen = _relation_seen(subject, undo.edge, undo.reverse, is_absent=is_absent)
+    seen = _visible_relation(subject, undo.edge, undo.reverse, is_absent=is_absent)
     shown = replace(
         undo,
         edge=Edge(seen.kind, seen.flags, seen.since, Version(0)),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Millis, Pair, UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Page, Position, Window
 from graph.relation import Relation, RelationColumn, column_of, kinds_of
 from resolvers.access import shows_whispers

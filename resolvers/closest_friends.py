@@ -6,7 +6,7 @@ The order uses the viewer's own ranks only, so it reveals nothing about what oth
 import asyncio
 
 from graph.affinity import NEVER
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import (
     EMPTY_PAGE,
     OLDEST,

@@ -166,7 +166,7 @@ def _changed_group(
         return None
     if isinstance(change, CreateGroup):
         if created is None and request is not None:  # the first request has created it
-            made = [group.id for group in groups if group.made_by == request.id]
+            made = [group.id for group in groups if group.request_id == request.id]
             created = max(made, default=None)
         wanted = created
     else:

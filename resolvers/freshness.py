@@ -8,8 +8,7 @@ from graph.consistency import ACCOUNTS_CACHED_S, Moment, by_lane, moment_of_acco
 from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.lane import lane_of
-from graph.list_kind import ListOf
-from graph.lists import LISTS, ranked_list
+from graph.lists import LISTS, ListOf, ranked_list
 from resolvers.scope import Scope, WatermarkReading
 from storage.ports.reader import Consistency
 

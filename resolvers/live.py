@@ -17,7 +17,7 @@ from graph.cursor import checked_feed_cursor
 from graph.edge import Millis, Pair, UserId
 from graph.errors import Unavailable
 from graph.event import Event, EventType, event_type_for, is_hidden_by_absence
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
 from resolvers.access import load_totals

@@ -1,7 +1,7 @@
 """The viewer's new followers: counting them, and marking followers as seen."""
 
 from graph.edge import Millis, UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.new_followers import NEVER_SEEN
 from graph.page import Window
 from graph.receipt import Receipt

@@ -11,7 +11,7 @@ from math import ceil
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import (
     Page,
     Position,
@@ -27,7 +27,7 @@ from resolvers.pages import VisiblePages, pages_of, present_only
 from resolvers.pair_turns import PAIRS_PER_TURN
 from resolvers.scope import Scope
 from resolvers.totals import load_totals
-from storage.ports.lists import OVERLAP_MAX, Side, Whispers
+from storage.ports.lists import OVERLAP_LOOKUPS_MAX, Side, Whispers
 
 COUNTED_MAX = 10_000
 """Totals since a date are counted up to this number, because counting reads the entries."""
@@ -176,7 +176,7 @@ async def _charge_lookups(
     """
     facts = await load_access_facts(scope, [*owners, other])
     counts = [counts.without_absent for counts in facts.counts]
-    limit = min(counts[-1].following, OVERLAP_MAX)
+    limit = min(counts[-1].following, OVERLAP_LOOKUPS_MAX)
     lengths = [
         owner_counts.followers if kind is ListKind.FOLLOWERS else owner_counts.following
         for owner_counts in counts[:-1]

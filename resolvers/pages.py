@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.list_kind import ListKind, OwnListKind
-from graph.lists import LISTS, AnyList
+from graph.lists import LISTS, AnyList, ListKind, OwnListKind
 from graph.page import EMPTY_PAGE, Page, Position, Window, cut
 from graph.relation import follows, has_block
 from graph.visibility import Access

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.profile import PlainProfiles, Profile
 from resolvers.loader import ColumnLoader
 
@@ -33,9 +33,11 @@ class AccessFacts(NamedTuple):
     """Whether all owners' lists are public."""
 
 
-def no_access_facts(owners: int) -> AccessFacts:
+def no_access_facts(owner_count: int) -> AccessFacts:
     """The facts for lists that only their owner may open: nothing decides on access to them."""
-    return AccessFacts([DEFAULT] * owners, [NO_COUNTS] * owners, NO_COUNTS, blocks=0, are_open=True)
+    return AccessFacts(
+        [DEFAULT] * owner_count, [NO_COUNTS] * owner_count, NO_COUNTS, blocks=0, are_open=True
+    )
 
 
 class ProfileLoader(ColumnLoader[UserId, Profile]):

@@ -8,7 +8,7 @@ from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Window
 from graph.rate_limit import RateLimit
 from graph.relation import Relation
@@ -19,7 +19,7 @@ from resolvers.policy import Policy
 from resolvers.profiles import ProfileLoader
 from resolvers.scope_reads import (
     ProfiledPages,
-    pages_with_mutual_approval,
+    as_protected_profiles,
     read_accounts,
     read_profiles,
     read_viewer_relations,
@@ -133,7 +133,7 @@ class Scope:
         )
         if not self.policy.mutual_approval:
             return read
-        return pages_with_mutual_approval(self.policy, read)
+        return as_protected_profiles(self.policy, read)
 
     @property
     def accounts(self) -> ColumnLoader[UserId, Account]:

@@ -26,10 +26,9 @@ async def read_profiles(
     return _with_mutual_approval(policy, found) if policy.mutual_approval else found
 
 
-async def pages_with_mutual_approval(
-    policy: Policy, read: Awaitable[ProfiledPages]
-) -> ProfiledPages:
-    """The pages, and the profiles as they apply where every account approves its followers."""
+async def as_protected_profiles(policy: Policy, read: Awaitable[ProfiledPages]) -> ProfiledPages:
+    """Await the read, and return every profile as that of a protected account: the policy is that
+    every account approves its followers."""
     pages, profiles = await read
     return pages, _with_mutual_approval(policy, profiles)
 

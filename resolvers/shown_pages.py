@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
-from graph.list_kind import ListKind
-from graph.lists import AnyList
+from graph.lists import AnyList, ListKind
 from graph.page import (
     NEWEST,
     OLDEST,

@@ -17,7 +17,7 @@ from time import time
 from graph.affinity import DAY_MS, NEVER
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Position, Window
 from graph.suggestion import (
     Candidates,
@@ -42,7 +42,7 @@ closest ones come first, then the newest. On some networks half of them follow n
 MIDDLES_MAX = 75
 """How many examined users become middles, whose follows are read: the first ones who follow
 anybody, as far as the viewer may see."""
-CIRCLE_MAX = 200
+MIDDLE_FOLLOWS_MAX = 200
 """The number of follows that are read of each middle, the newest: 15,000 entries in all, a few
 milliseconds of work."""
 SHARED_MAX = 20
@@ -177,7 +177,7 @@ async def _circles(scope: Scope, owners: Sequence[UserId]) -> Mapping[UserId, Se
     """The newest follows of these users, as far as the viewer may see them."""
     if not owners:
         return {}
-    found = await pages_of(scope, ListKind.FOLLOWING, owners, Window(CIRCLE_MAX))
+    found = await pages_of(scope, ListKind.FOLLOWING, owners, Window(MIDDLE_FOLLOWS_MAX))
     return {owner: page.entries for owner, page in zip(owners, found.pages, strict=True)}
 
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.list_kind import ListKind, OwnListKind
-from graph.lists import AnyList
+from graph.lists import AnyList, ListKind, OwnListKind
 from graph.page import Window
 from graph.relation import has_block
 from resolvers.access import (

@@ -14,7 +14,7 @@ from engine import ItemOrError
 from graph.cursor import read_cursor
 from graph.edge import MAX_DIGITS, MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
 from graph.errors import BadInput, KithError
-from graph.list_kind import ListOf
+from graph.lists import ListOf
 from graph.page import (
     NEWEST,
     OLDEST,

@@ -21,8 +21,7 @@ from engine import (
 )
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
-from graph.list_kind import Ranking
-from graph.lists import AnyList, ranked_list
+from graph.lists import AnyList, Ranking, ranked_list
 from graph.new_followers import is_new
 from graph.page import Position
 from resolvers.access import count_unavailable

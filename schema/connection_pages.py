@@ -13,13 +13,13 @@ from typing import TypeAlias
 from engine import ItemOrError, Parents
 from graph.edge import UserId
 from graph.errors import BadCursor, BadInput
-from graph.list_kind import (
+from graph.lists import (
+    AnyList,
     ListKind,
     ListOf,
     OwnListKind,
     Ranking,
 )
-from graph.lists import AnyList
 from graph.page import Page, Window
 from graph.visibility import Access
 from resolvers import closest_friends as closest

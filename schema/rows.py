@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine import ColumnarRows
 from graph.edge import Millis, Pair, UserId
-from graph.list_kind import ListOf
+from graph.lists import ListOf
 from graph.page import Page, Position
 from graph.relation import Relation, RelationColumn
 from graph.visibility import Access

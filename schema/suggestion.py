@@ -11,7 +11,7 @@ from engine import ListSize, Parents, batched, row_classes, weighed
 from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadInput
-from graph.list_kind import ListKind, ListOf, Ranking
+from graph.lists import ListKind, ListOf, Ranking
 from graph.page import Page, Position
 from graph.suggestion import Suggestion as SuggestionRow
 from resolvers.freshness import freshness_of

@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 
 from engine import ItemOrError, MaybeAwaitable, Parents, batched, deferred, row_classes, weighed
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from resolvers import access
 from resolvers.follow_groups import GroupFilter
 from resolvers.new_followers import count_new_followers

@@ -9,7 +9,7 @@ from engine import ColumnarRows, MaybeAwaitable, Parents, batched, row_classes, 
 from graph import follow_group
 from graph.edge import Pair
 from graph.follow_group import GROUPS_MAX
-from graph.list_kind import OwnListKind
+from graph.lists import OwnListKind
 from graph.pinned_following import PINNED_MAX
 from resolvers.follow_groups import viewers_groups
 from resolvers.new_followers import count_new_followers

@@ -63,8 +63,9 @@ def _public_key(path: Path) -> TokenKey:
         raise ValueError(f"{_FILES_VARIABLE} is {path}, which {error}") from None
 
 
-def key_set(path: Path) -> tuple[TokenKey, ...]:
-    """The keys of a JWKS file. Raises ValueError if any of them cannot be used."""
+def key_set_file(path: Path) -> tuple[TokenKey, ...]:
+    """The signing keys of a JWKS file. Other keys are ignored. Raises ValueError if a signing key
+    cannot be used."""
     content = _read_key_file(_KEY_SET_VARIABLE, path)
     try:
         parsed = parse_key_set(content)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.authentication.jwks_url import JwksUrl
-from gateway.authentication.key_sources import key_set, public_keys, secret_keys
+from gateway.authentication.key_sources import key_set_file, public_keys, secret_keys
 from gateway.authentication.token_claims import ClaimMapping
 from gateway.authentication.token_keys import TokenKey
 
@@ -46,7 +46,7 @@ class AuthenticationSettings:
         keys = (
             *secret_keys(self.secrets, self.development),
             *public_keys(self.public_key_files),
-            *(() if self.jwks_file is None else key_set(self.jwks_file)),
+            *(() if self.jwks_file is None else key_set_file(self.jwks_file)),
         )
         if not keys and self.jwks_url is None:
             raise ValueError(

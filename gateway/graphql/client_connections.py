@@ -144,12 +144,12 @@ def _overloaded(message: str) -> HttpRejection:
     return HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
 
 
-OF_ONE_SHARE = 10
-OF_ONE_MIN = 100
+PER_CALLER_DIVISOR = 10
+PER_CALLER_MIN = 100
 """A viewer has at most 1/10 of the connections of a process, and may always have 100. So has an
 address without a token."""
 
-OF_ANONYMOUS_SHARE = 2
+ANONYMOUS_DIVISOR = 2
 """All connections without a token are at most 1/2 of those of a process."""
 
 _ANONYMOUS = object()
@@ -180,8 +180,8 @@ class Connections:
         self.limits = limits
         self._open: set[Connection] = set()
         self._unclaimed: dict[Connection, None] = {}
-        self._limit_of_one = max(OF_ONE_MIN, limits.connections_max // OF_ONE_SHARE)
-        self._limit_of_anonymous = max(1, limits.connections_max // OF_ANONYMOUS_SHARE)
+        self._limit_of_one = max(PER_CALLER_MIN, limits.connections_max // PER_CALLER_DIVISOR)
+        self._limit_of_anonymous = max(1, limits.connections_max // ANONYMOUS_DIVISOR)
         self._claimed: Counter[Hashable] = Counter()
         self._stopped = False
         self._none_open = asyncio.Event()
@@ -250,7 +250,7 @@ class Connections:
         self._open.discard(connection)
         self._unclaimed.pop(connection, None)
 
-    async def hang_up(self) -> None:
+    async def close_connections(self) -> None:
         """End all connections and reject new ones. Return when all are closed, or at a deadline."""
         self._stopped = True
         for connection in self._open:

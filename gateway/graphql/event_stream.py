@@ -73,7 +73,7 @@ class GraphQLEventStream:
                 connection.end_at(identity.expires_at)
                 answers = self._streams.answers(request, identity, headers, reservation)
                 has_begun = await self._serve(connection, answers, receive)
-            if not has_begun:  # `answers` has counted an operation that ended
+            if not has_begun:  # if the operation ended, `answers` has counted it
                 await rejection_response(never_begun(), _request_id_header())(scope, receive, send)
         except HttpRejection as rejection:
             self._ended(None, request, rejection.code, 0.0, None)

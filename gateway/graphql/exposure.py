@@ -1,4 +1,5 @@
-"""Restricts the schema and suggestions in responses to the callers who may read them."""
+"""Limits introspection and SDL to the callers who may read the schema, and removes "Did you mean"
+from the errors of others."""
 
 import re
 from collections.abc import Iterable, Set

@@ -218,8 +218,8 @@ class _Session:
         return cast("UnsetType", UNSET)
 
     def _credentials(self) -> Headers:
-        """The credentials of the first message; those that it does not name, and what tells the
-        client's address, of the handshake."""
+        """The credentials in `connection_init`. Those that it omits, and the headers that name the
+        client's address, come from the handshake."""
         given = {name.lower(): value for name, value in self.connection_params.items()}
         named = {name: given[name] for name in _CREDENTIAL_NAMES if given.get(name) is not None}
         if not all(isinstance(value, str) for value in named.values()):
@@ -271,7 +271,8 @@ class FormattedError(GraphQLError):
 
 
 def _ending(rejection: HttpRejection) -> Ending:
-    """The close code and reason of a rejection. Clients reconnect only after code 1013."""
+    """The close code and reason of a rejection. docs/events.md says after which codes clients
+    reconnect."""
     code, why = _CLOSE_CODES.get(rejection.status, (4403, "Forbidden"))
     return Ending(code, f"{why}: {rejection.message}".encode()[:120].decode(errors="ignore"))
 

@@ -1,6 +1,6 @@
 """Trusted documents: manifests of all documents that clients may run, read at the start.
 
-Three formats, recognised by their content:
+Two formats, recognised by their content:
 
 * Apollo's `generate-persisted-query-manifest`: an object with `format`, `version` and `operations`,
   each with `id`, `name` and `body`;
@@ -146,7 +146,7 @@ def _unique(file: Path, pairs: list[tuple[str, object]]) -> dict[str, object]:
     unique: dict[str, object] = {}
     for name, value in pairs:
         if unique.setdefault(name, value) != value:
-            raise ManifestError(f"{file} has two different documents under the id {name[:80]!r}.")
+            raise ManifestError(f"{file} has two different values for the key {name[:80]!r}.")
     return unique
 
 

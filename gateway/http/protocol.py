@@ -140,7 +140,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timers()
         self._open_connections.discard(self)
-        self._unsent.buffer_is_full(False)
+        self._unsent.set_buffer_full(False)
         self._next = None
         if self.pipeline:  # uvicorn tells only the last request that its client has disconnected
             self.pipeline.clear()
@@ -276,12 +276,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stall_timer.start(self.transport)
-        self._unsent.buffer_is_full(True)
+        self._unsent.set_buffer_full(True)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stall_timer.stop()
-        self._unsent.buffer_is_full(False)
+        self._unsent.set_buffer_full(False)
         if self._next is not None:
             request, self._next = self._next, None
             self._start_asgi_task(*request)

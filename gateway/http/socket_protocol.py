@@ -108,7 +108,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stall_timer.stop()
-        self._unsent.buffer_is_full(False)
+        self._unsent.set_buffer_full(False)
         self._unparsed.clear()
         self._release_message()
         self._release_handled()
@@ -169,8 +169,11 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self._message_timer = None
 
     def _reject_handshake(self) -> None:
-        """Respond to a handshake that websockets cannot read, and for which it only stops reading:
-        the connection would stay open without a time limit, and would not be counted."""
+        """Reject a handshake that websockets cannot parse.
+
+        websockets would stop reading and leave the connection open, without a time limit and
+        outside the limit on connections of the application.
+        """
         self._is_rejected = self.handshake_complete = self.close_sent = True
         rejections.labels("handshake").inc()
         self.transport.write(closing_response(HANDSHAKE))
@@ -235,13 +238,13 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stall_timer.start(self.transport)
-        self._unsent.buffer_is_full(True)
+        self._unsent.set_buffer_full(True)
         self._continue()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stall_timer.stop()
-        self._unsent.buffer_is_full(False)
+        self._unsent.set_buffer_full(False)
         self._continue()
 
     async def receive(self) -> Any:

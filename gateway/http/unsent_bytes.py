@@ -80,8 +80,8 @@ class UnsentData:
         buffered = self._transport.get_write_buffer_size() if self._is_full else 0
         return buffered + self._waiting
 
-    def buffer_is_full(self, is_full: bool) -> None:
-        """Count the write buffer, or no longer."""
+    def set_buffer_full(self, is_full: bool) -> None:
+        """Count the write buffer while it is full."""
         self._is_full = is_full
         self._of_all.update(self)
 

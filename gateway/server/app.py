@@ -135,9 +135,9 @@ class Gateway:
         await self._engine.turns.wait(caller)
         await app(*request)
 
-    async def hang_up(self) -> None:
+    async def close_connections(self) -> None:
         """End all open streams, so that a stopping server does not wait for them."""
-        await self._connections.hang_up()
+        await self._connections.close_connections()
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:

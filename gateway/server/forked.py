@@ -41,7 +41,7 @@ def parent_pipe() -> ParentPipe:
     return ParentPipe(*os.pipe())
 
 
-def fork(work: Work, index: int, line: ParentPipe, not_for_child: Iterable[int]) -> Forked:
+def fork(work: Work, index: int, parent: ParentPipe, not_for_child: Iterable[int]) -> Forked:
     """Start a child that does `work`. It closes the descriptors in `not_for_child`."""
     reading, writing = os.pipe()
     # Blocks signals until the child has its own handlers: the parent's would lose them.
@@ -50,7 +50,12 @@ def fork(work: Work, index: int, line: ParentPipe, not_for_child: Iterable[int])
         pid = os.fork()
         if pid == 0:
             _run_child(
-                work, index, line, [reading, line.writing, *not_for_child], writing, previous_mask
+                work,
+                index,
+                parent,
+                [reading, parent.writing, *not_for_child],
+                writing,
+                previous_mask,
             )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
@@ -61,7 +66,7 @@ def fork(work: Work, index: int, line: ParentPipe, not_for_child: Iterable[int])
 def _run_child(
     work: Work,
     index: int,
-    line: ParentPipe,
+    parent: ParentPipe,
     to_close: list[int],
     report: int,
     mask: Iterable[int],
@@ -71,7 +76,7 @@ def _run_child(
         _take_over_signals(mask)
         for descriptor in to_close:
             os.close(descriptor)
-        threading.Thread(target=_watch_parent, args=(line.reading,), daemon=True).start()
+        threading.Thread(target=_watch_parent, args=(parent.reading,), daemon=True).start()
         code = work(index, lambda: _report_ready(report))
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else FAILED if end.code else 0

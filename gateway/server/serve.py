@@ -193,5 +193,5 @@ class Server(uvicorn.Server):
         self._metrics.stop()
         # uvicorn closes connections without a request; the newest may not have sent theirs yet.
         await asyncio.sleep(LAST_REQUESTS_S)
-        await self._gateway.hang_up()
+        await self._gateway.close_connections()
         await super().shutdown(sockets)

@@ -18,7 +18,7 @@ import orjson
 
 from engine import Turns
 from gateway.services.export_lines import date_text
-from gateway.services.streams import Chunks, Stream, StreamRequest, no_others
+from gateway.services.streams import Chunks, Stream, StreamRequest, reject_unknown_parameters
 from gateway.settings.config import Config
 from graph.account_export import (
     AccountEntry,
@@ -57,7 +57,7 @@ class AccountExports:
             BadInput: a parameter is invalid.
             Unavailable: PostgreSQL cannot be reached.
         """
-        no_others(request.query, ())
+        reject_unknown_parameters(request.query, ())
         user = user_id_of(request.path["user"])
         if user is None:
             raise BadInput("user", "must be a user's id.")

@@ -28,9 +28,9 @@ from gateway.services.streams import (
     Stream,
     StreamRequest,
     StreamSlots,
-    no_others,
     one_of,
     query_of,
+    reject_unknown_parameters,
     respond,
 )
 from graph.bulk import LINE_BYTES_MAX, BulkOperation, BulkOptions
@@ -54,7 +54,7 @@ async def begin_results(request: StreamRequest) -> Stream:
     Raises:
         BadInput: a parameter is invalid, or the service has no such operation.
     """
-    no_others(request.query, ())
+    reject_unknown_parameters(request.query, ())
     operation = await bulk.find(request.scope, bulk.key_of(request.scope, "id", request.path["id"]))
     if operation is None:
         raise HttpRejection(404, "NOT_FOUND", "This service has no bulk operation with this id.")
@@ -98,7 +98,7 @@ class BulkUploads:
     async def _started(
         self, scope: Scope, query: Mapping[str, str], lines: AsyncGenerator[str, None]
     ) -> tuple[BulkOperation, bool]:
-        no_others(query, ("id", "format", "changesPerSecond", "ignoresRateLimit"))
+        reject_unknown_parameters(query, ("id", "format", "changesPerSecond", "ignoresRateLimit"))
         key = bulk.key_of(scope, "id", query.get("id", ""))
         chosen = one_of("format", query.get("format"), ExportFormat.NDJSON, list(ExportFormat))
         ignores = one_of(

@@ -9,7 +9,13 @@ from contextlib import aclosing
 import orjson
 
 from gateway.http.media_types import EVENT_STREAM
-from gateway.services.streams import Chunks, Stream, StreamRequest, no_others, one_of
+from gateway.services.streams import (
+    Chunks,
+    Stream,
+    StreamRequest,
+    one_of,
+    reject_unknown_parameters,
+)
 from resolvers.exports import changes
 from storage.ports.events import ChangeBatch
 
@@ -24,7 +30,7 @@ async def begin_changes(request: StreamRequest) -> Stream:
         ChangesLost: changes after the cursor are no longer kept.
         Unavailable: Redis cannot be reached.
     """
-    no_others(request.query, ("after", "follow"))
+    reject_unknown_parameters(request.query, ("after", "follow"))
     follow = one_of("follow", request.query.get("follow"), "true", ("true", "false"))
     after = request.query.get("after")
     # A browser's EventSource that reconnects repeats its URL, and adds the last event's id.

@@ -10,7 +10,13 @@ from prometheus_client import Counter
 
 from engine import Turns
 from gateway.services.export_lines import FIELDS, MEDIA_TYPES, ExportFormat, ExportLines
-from gateway.services.streams import Chunks, Stream, StreamRequest, no_others, one_of
+from gateway.services.streams import (
+    Chunks,
+    Stream,
+    StreamRequest,
+    one_of,
+    reject_unknown_parameters,
+)
 from graph.edge import UserId, user_id_of
 from graph.errors import BadInput
 from graph.exported_list import ExportedList, read_cursor
@@ -38,7 +44,7 @@ class Exports:
             BadInput: a parameter is invalid.
             Unavailable: Redis cannot be reached.
         """
-        no_others(request.query, ("format", "fields", "after", "notify"))
+        reject_unknown_parameters(request.query, ("format", "fields", "after", "notify"))
         exported = ExportedList(one_of("list", request.path["list"], "", list(ExportedList)))
         user = user_id_of(request.path["user"])
         if user is None:

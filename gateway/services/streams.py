@@ -148,7 +148,7 @@ def one_of(argument: str, text: str | None, default: str, allowed: Sequence[str]
     return chosen
 
 
-def no_others(given: Mapping[str, str], known: Sequence[str]) -> None:
+def reject_unknown_parameters(given: Mapping[str, str], known: Sequence[str]) -> None:
     """Raise BadInput if the query has a parameter that is not known."""
     allowed = f"The parameters are {', '.join(known)}." if known else "There are none."
     for name in given:

@@ -150,10 +150,10 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
 def _costs(environ: Environ) -> CostSettings:
     chosen = read(CostVariables, environ)
     return CostSettings(
-        chosen.limit,
-        chosen.service_limit,
-        chosen.budget,
-        chosen.anonymous_budget,
-        chosen.service_budget,
-        chosen.response_bytes_max,
+        limit=chosen.limit,
+        service_limit=chosen.service_limit,
+        budget=chosen.budget,
+        anonymous_budget=chosen.anonymous_budget,
+        service_budget=chosen.service_budget,
+        response_bytes_max=chosen.response_bytes_max,
     )

@@ -11,7 +11,7 @@ import resolvers.result
 from graph.cursor import read_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor, BadInput
-from graph.list_kind import ListKind, ListOf
+from graph.lists import ListKind, ListOf
 from graph.outcome import Outcome
 from resolvers.new_followers import mark_followers_seen
 from schema import arguments

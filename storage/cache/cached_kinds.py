@@ -6,7 +6,7 @@ from functools import partial
 
 from graph.consistency import ACCOUNTS_CACHED_S
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Page, Window
 from graph.profile import Profile
 from storage.cache.cached_kind import CachedKind, Staleness

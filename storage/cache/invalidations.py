@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from graph.edge import UserId
-from storage.redis.keys import parsed
+from storage.redis.keys import parse_cache_key
 from storage.redis.wire import Command, Reply
 
 
@@ -50,7 +50,7 @@ class Invalidations:
             return
         self.received += len(keys)
         for name in keys:
-            if (key := parsed(name.decode())) and key[0] in self._copies:
+            if (key := parse_cache_key(name.decode())) and key[0] in self._copies:
                 self._copies[key[0]].forget(key[1])
 
     def lost(self) -> None:

@@ -132,8 +132,8 @@ delayed_writes = Counter(
 delayed_edges, delayed_accounts = map(delayed_writes.labels, ("edges", "accounts"))
 
 
-class Closing:
-    """The state of a write in `closed_while_written`."""
+class GuardedWrite:
+    """A write in `closed_while_written`."""
 
     is_delayed = False
     """After the write: whether readers may not see it yet, because a cache could not be updated."""
@@ -142,7 +142,7 @@ class Closing:
 @asynccontextmanager
 async def closed_while_written(
     redis: Redis, keys: Collection[str], kind: KeyKind, *, must_close: bool
-) -> AsyncIterator[Closing]:
+) -> AsyncIterator[GuardedWrite]:
     """Keep these keys closed during the block, and delete their values at its end.
 
     They are deleted after an error too, because the block's write may have been committed.
@@ -150,15 +150,15 @@ async def closed_while_written(
     Raises:
         Unavailable: the keys cannot be closed, and `must_close`.
     """
-    by, closing = token(), Closing()
+    by, write = token(), GuardedWrite()
     try:
         await redis.pipe(close_commands(keys, by, CLOSED_MS))
     except Unavailable:
         if must_close:
             raise
     try:
-        yield closing
+        yield write
     finally:
-        closing.is_delayed = not await invalidate(redis, keys, kind, closed_by=by)
-        if closing.is_delayed:
+        write.is_delayed = not await invalidate(redis, keys, kind, closed_by=by)
+        if write.is_delayed:
             delayed_accounts.inc()

@@ -14,7 +14,7 @@ from typing import Any
 from graph.account import Account
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Page
 from graph.profile import Profile
 from graph.relation import STRANGERS, RelationColumn, column_of

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Page, Position, Window, cut
 from storage.cache.codec.lists import bytes_of_entries, entries_in, window_bounds
 from storage.cache.read_counts import LIST_READS

@@ -1,4 +1,4 @@
-"""Cached targets of the viewer's pending writes, about which the other caches must not answer."""
+"""Caches the targets of a viewer's pending writes. The other caches are not used for them."""
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 

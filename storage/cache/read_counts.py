@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from storage.redis.keys import LISTS
 
 

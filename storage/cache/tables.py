@@ -9,7 +9,7 @@ from typing import Protocol
 
 from graph.account import Account
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from graph.decision_types import Decision
 from graph.edge import Edge, Pair, UserId
 from graph.errors import Unavailable
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from storage.cache.codec.relations import edge_half
 from storage.cache.lease import delete_commands, invalidate
 from storage.cache.marks import Mark
@@ -44,7 +44,7 @@ class RedisCaches:
         user, other = pair
         edge, reverse = decision.edge, decision.reverse
         commands = self._relation_update(user, other, edge, reverse)
-        for is_reverse in decision.unpublished:
+        for is_reverse in decision.edges_to_publish:
             if is_reverse:
                 commands = [*self._relation_update(other, user, reverse, edge), *commands]
                 commands.append((other, _delete_command(self._owner_keys(other))))
@@ -67,7 +67,7 @@ class RedisCaches:
             reverse_edge = EdgeChange(pair.reversed, decision.reverse)
             forward.append(edge)
             reverse.append(reverse_edge)
-            for is_reverse in decision.unpublished:
+            for is_reverse in decision.edges_to_publish:
                 writers[pair.target if is_reverse else pair.source] = None
                 if is_reverse:
                     forward.append(reverse_edge)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Page, Window
 from storage.cache.codec.lists import page_range_in, page_value
 from storage.cache.codec.profiles import profiles_in
@@ -18,7 +18,7 @@ from storage.cache.codec.relations import relation_fields, relations_of_hash
 from storage.cache.tables import Tables
 from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.redis.connection import Redis
-from storage.redis.keys import Keys, page_ranges_key, parsed
+from storage.redis.keys import Keys, page_ranges_key, parse_cache_key
 from storage.redis.wire import UNLINK, Reply
 from storage.settings import StorageSettings
 
@@ -54,11 +54,11 @@ class CacheVerifier:
 
     async def batches(self) -> AsyncIterator[ComparedBatch]:
         """Compare all keys of the space, a batch at a time, in bounded memory."""
-        async for names in self._redis.scan(self._keys.cache_pattern, BATCH):
+        async for keys in self._redis.scan(self._keys.cache_pattern, BATCH):
             by_kind: dict[str, list[UserId]] = {}
-            for name in names:
-                if (key := parsed(name.decode())) and key[0] in self._comparisons:
-                    by_kind.setdefault(key[0], []).append(key[1])
+            for key in keys:
+                if (found := parse_cache_key(key.decode())) and found[0] in self._comparisons:
+                    by_kind.setdefault(found[0], []).append(found[1])
             for what, users in by_kind.items():
                 yield ComparedBatch(len(users), await self._wrong_keys(what, users))
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from graph.edge import UserId
-from graph.list_kind import ListKind, OwnListKind
+from graph.lists import ListKind, OwnListKind
 from graph.page import Page, Position, Window
 
 Side: TypeAlias = Literal[ListKind.FOLLOWING, ListKind.FOLLOWERS]
@@ -21,7 +21,7 @@ class Whispers(NamedTuple):
     """Whether the follows of `by` do."""
 
 
-OVERLAP_MAX = 10_000
+OVERLAP_LOOKUPS_MAX = 10_000
 """Entries of the shorter list that are looked up in the longer one."""
 BLOCKS_LOOKED_UP_MAX = 1_000
 
@@ -45,15 +45,16 @@ class Overlaps(Protocol):
     ) -> Mapping[UserId, Sequence[Position]]:
         """For each of `users`: the entries of their list whom `by` follows, newest first.
 
-        The dates are those of the users' lists. If both lists are longer than `OVERLAP_MAX`, only
-        the newest `OVERLAP_MAX` entries of the shorter one are looked up.
+        The dates are those of the users' lists. If both lists are longer than
+        `OVERLAP_LOOKUPS_MAX`, only the newest so many entries of the shorter one are looked up.
         """
         ...
 
     async def blocked_counts(
         self, kind: ListKind, users: Sequence[UserId], viewer: UserId
     ) -> Mapping[UserId, int]:
-        """The number of users in each list who block the viewer or whom the viewer blocks.
+        """The number of users in each list who block the viewer or whom the viewer blocks. Absent
+        accounts are not counted.
 
         In each direction, only the newest `BLOCKS_LOOKED_UP_MAX` blocks are looked up.
         """
@@ -61,13 +62,13 @@ class Overlaps(Protocol):
 
 
 class Blocks(Protocol):
-    """Blocks between a viewer and other users. The viewer's blocks are exact; blocks of the viewer
+    """Blocks between a viewer and other users. Blocks by the viewer are exact. Blocks by others
     lag as reverse edges do."""
 
     async def among(
-        self, viewer: UserId, blocking: Sequence[UserId], blocked_by: Sequence[UserId]
+        self, viewer: UserId, maybe_blocked: Sequence[UserId], maybe_blocking: Sequence[UserId]
     ) -> Mapping[UserId, int]:
-        """The users in `blocking` whom the viewer blocks, and the users in `blocked_by` who block
-        the viewer. The value is a `Relation.kinds` of the viewer's relation to the user that holds
-        these blocks only."""
+        """The users in `maybe_blocked` whom the viewer blocks, and those in `maybe_blocking` who
+        block the viewer. The value is a `Relation.kinds` that holds these blocks only. Users
+        without a block are left out."""
         ...

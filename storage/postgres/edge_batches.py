@@ -13,7 +13,7 @@ from storage.postgres import sql
 from storage.postgres.connection.acquired import Connection
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.transactions import repeat_cancelled
-from storage.postgres.edges import decision_parameter, latest_commit_at, unpublished_edges
+from storage.postgres.edges import decision_parameter, edges_to_publish_of, latest_commit_at
 from storage.postgres.pair_states import end_in, pair_state
 
 PairChange = tuple[Pair, Rule]
@@ -65,8 +65,10 @@ class PostgresEdgeBatches:
                     writes.append(_Write(len(results), pair, state, decision))
                     results.append(None)
                 else:
-                    unpublished = unpublished_edges(state, decision)
-                    results.append(replace(decision, at=state.read_at, unpublished=unpublished))
+                    edges_to_publish = edges_to_publish_of(state, decision)
+                    results.append(
+                        replace(decision, at=state.read_at, edges_to_publish=edges_to_publish)
+                    )
             if writes:
                 await before_write()
                 statuses = await _write_decisions(connection, writes)
@@ -89,7 +91,7 @@ def _decision_or_error(write: _Write, status: str, took_us: int) -> Decision | E
     if status == "written":
         state, decision = write.state, write.decision
         at = latest_commit_at(state, decision, took_us)
-        return replace(decision, at=at, unpublished=unpublished_edges(state, decision))
+        return replace(decision, at=at, edges_to_publish=edges_to_publish_of(state, decision))
     if status == "repeated":
         return ReceiptExists()
     return ReceiptConsumed() if status == "consumed" else None

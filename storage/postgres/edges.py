@@ -81,8 +81,8 @@ class PostgresEdges:
                 if is_done:
                     took_us = int((time.monotonic() - began) * 1_000_000)
                     at = latest_commit_at(state, decision, took_us) if is_change else state.read_at
-                    unpublished = unpublished_edges(state, decision)
-                    return replace(decision, at=at, unpublished=unpublished)
+                    edges_to_publish = edges_to_publish_of(state, decision)
+                    return replace(decision, at=at, edges_to_publish=edges_to_publish)
         raise Overloaded(
             POSTGRESQL, "Too many concurrent changes of the same users. Try again later."
         )
@@ -92,11 +92,11 @@ class PostgresEdges:
         async with slot, self._postgres.connection() as connection:
             state, self.lanes = await _read_pair(connection, pair)
         unchanged = Decision(Outcome.UNCHANGED, (), state.edge, state.reverse, at=state.read_at)
-        return replace(unchanged, unpublished=unpublished_edges(state, unchanged))
+        return replace(unchanged, edges_to_publish=edges_to_publish_of(state, unchanged))
 
 
-def unpublished_edges(state: PairState, decision: Decision) -> tuple[bool, ...]:
-    """The edges that a cache may lack: see `Decision.unpublished`."""
+def edges_to_publish_of(state: PairState, decision: Decision) -> tuple[bool, ...]:
+    """The edges that a cache may lack: see `Decision.edges_to_publish`."""
     if decision.steps:
         return tuple([step.is_reverse for step in decision.steps])
     return (False,) * state.has_pending_change + (True,) * state.has_pending_reverse_change

@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Any, NamedTuple, cast
 
 from graph.edge import Kind, UserId
-from graph.list_kind import ListKind, OwnListKind
+from graph.lists import ListKind, OwnListKind
 from graph.page import (
     EMPTY_PAGE,
     Page,

@@ -1,16 +1,16 @@
-"""Intersections of lists, blocks between users, and the notes beside edges."""
+"""Reads intersections of lists, blocks between users, and notes of edges."""
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from graph.edge import Kind, Millis, Pair, UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Position
 from graph.relation import kinds_of
 from graph.relation_version import OwnEdge
 from storage.ports.edges import EdgeNote
-from storage.ports.lists import BLOCKS_LOOKED_UP_MAX, OVERLAP_MAX, Side, Whispers
+from storage.ports.lists import BLOCKS_LOOKED_UP_MAX, OVERLAP_LOOKUPS_MAX, Side, Whispers
 from storage.postgres import sql
 from storage.postgres.connection.acquired import Record
 from storage.postgres.connection.pool import Postgres
@@ -33,7 +33,8 @@ _SQL = sql.load(_Statements, "overlaps")
 
 
 class PostgresOverlaps:
-    """Implements `storage.ports.lists.Overlaps` with one statement for `OVERLAPS_AT_ONCE` users."""
+    """Implements `storage.ports.lists.Overlaps`. `followed_by` takes one statement for
+    `OVERLAPS_AT_ONCE` users, `blocked_counts` one for all."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -44,7 +45,7 @@ class PostgresOverlaps:
     ) -> Mapping[UserId, Sequence[Position]]:
         is_forward = kind is ListKind.FOLLOWING
         statement = _SQL.following_followed if is_forward else _SQL.followers_followed
-        arguments = by, *map(_kinds, whispers), OVERLAP_MAX
+        arguments = by, *map(_kinds, whispers), OVERLAP_LOOKUPS_MAX
         positions: dict[UserId, list[Position]] = {}
         for first in range(0, len(users), OVERLAPS_AT_ONCE):
             batch = users[first : first + OVERLAPS_AT_ONCE]
@@ -56,10 +57,8 @@ class PostgresOverlaps:
     async def blocked_counts(
         self, kind: ListKind, users: Sequence[UserId], viewer: UserId
     ) -> Mapping[UserId, int]:
-        owner_follows, follows_owner = (
-            kind is not ListKind.FOLLOWERS,
-            kind is not ListKind.FOLLOWING,
-        )
+        owner_follows = kind in (ListKind.FOLLOWING, ListKind.FRIENDS)
+        follows_owner = kind in (ListKind.FOLLOWERS, ListKind.FRIENDS)
         arguments = viewer, BLOCKS_LOOKED_UP_MAX, owner_follows, follows_owner
         async with self._postgres.connection() as connection:
             rows = await connection.fetch_by_user(_SQL.blocked_counts, users, *arguments)
@@ -83,7 +82,7 @@ def _entries(
 
 
 OVERLAPS_AT_ONCE = 50
-"""Users in one statement, each with up to `OVERLAP_MAX` entries."""
+"""Users in one statement, each with up to `OVERLAP_LOOKUPS_MAX` lookups."""
 
 PROBES_MAX = 50
 """The maximum number of users who are looked up one by one. For more users, one pass over all edges
@@ -97,11 +96,13 @@ class PostgresBlocks:
         self._postgres = postgres
 
     async def among(
-        self, viewer: UserId, blocking: Sequence[UserId], blocked_by: Sequence[UserId]
+        self, viewer: UserId, maybe_blocked: Sequence[UserId], maybe_blocking: Sequence[UserId]
     ) -> Mapping[UserId, int]:
-        is_few = max(len(blocking), len(blocked_by)) <= PROBES_MAX
+        is_few = max(len(maybe_blocked), len(maybe_blocking)) <= PROBES_MAX
         statement = _SQL.blocks_of_few if is_few else _SQL.blocks_of_many
-        rows = await self._postgres.fetch(statement, viewer, list(blocking), list(blocked_by))
+        rows = await self._postgres.fetch(
+            statement, viewer, list(maybe_blocked), list(maybe_blocking)
+        )
         kinds: defaultdict[UserId, int] = defaultdict(int)
         for user, is_forward in rows:
             kinds[user] |= _FORWARD if is_forward else _REVERSE

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from graph.edge import UserId
 from graph.lane import Lane
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 
 LISTS = {kind: kind.name.lower() for kind in ListKind}
 FORMAT_VERSION = 1
@@ -44,7 +44,8 @@ class Keys:
         return keys_of(self.prefix("profile"), users)
 
     def pending(self, user: UserId) -> str:
-        """The targets of the pending writes of a user. Other releases use the prefix, too."""
+        """The targets of the pending writes of a user. The prefix stays `own`, because gateways of
+        other releases use the same keys."""
         return key_of(self.prefix("own"), user)
 
     def events(self, group: Lane) -> str:
@@ -102,9 +103,9 @@ def keys_of(prefix: str, users: Iterable[UserId]) -> list[str]:
     return [f"{prefix}{user}}}" for user in users]
 
 
-def parsed(key: str) -> tuple[str, UserId] | None:
-    """The kind of a cache key and its user; None for a lease or closing, or another format
-    version."""
+def parse_cache_key(key: str) -> tuple[str, UserId] | None:
+    """The kind of a cache key and its user. The kind of page ranges ends with `:beyond`. None for a
+    lease or closing, or another format version."""
     match = _CACHE_KEY.fullmatch(key)
     return (match[1] + (match[3] or ""), UserId(int(match[2]))) if match else None
 

@@ -8,7 +8,7 @@ from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.receipt import IdempotentRequest, ReceiptExists
-from storage.cache.lease import Closing, closed_while_written, invalidate
+from storage.cache.lease import GuardedWrite, closed_while_written, invalidate
 from storage.ports.accounts import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import RedisEvents
@@ -62,7 +62,7 @@ class WriteThroughAccountStates:
     async def _change(
         self, user: UserId, state: AccountState, request: IdempotentRequest | None
     ) -> StateChange:
-        closing = Closing()
+        closing = GuardedWrite()
         try:
             async with closed_while_written(
                 self._redis,

@@ -167,31 +167,31 @@ class BatchedEdges:
                 await self._marks.clear(*marks.values())
             raise
         await are_set(marks.values())
-        published = [
+        to_publish = [
             (pair, result)
             for (pair, _), result in zip(changes, results, strict=True)
-            if isinstance(result, Decision) and result.unpublished
+            if isinstance(result, Decision) and result.edges_to_publish
         ]
-        is_visible = await self._caches.update_after_writes(published, marks)
-        self._wake(published)
+        is_visible = await self._caches.update_after_writes(to_publish, marks)
+        self._wake(to_publish)
         if is_visible:
             return results
-        delayed_edges.inc(len(published))
+        delayed_edges.inc(len(to_publish))
         return [
             replace(result, is_delayed=True)
-            if isinstance(result, Decision) and result.unpublished
+            if isinstance(result, Decision) and result.edges_to_publish
             else result
             for result in results
         ]
 
-    def _wake(self, published: Sequence[tuple[Pair, Decision]]) -> None:
+    def _wake(self, to_publish: Sequence[tuple[Pair, Decision]]) -> None:
         """Wake the lanes of the changes."""
         lanes = self._tables.lanes
         self._lanes.wake(
             {
                 lane_of(pair.source if is_reverse else pair.target, lanes)
-                for pair, decision in published
-                for is_reverse in decision.unpublished
+                for pair, decision in to_publish
+                for is_reverse in decision.edges_to_publish
             }
         )
 

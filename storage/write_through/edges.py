@@ -88,14 +88,14 @@ class WriteThroughEdges:
     async def read(self, pair: Pair) -> Decision:
         # Without a mark, because nothing is written.
         decision = await self._tables.read(pair)
-        if not decision.unpublished:
+        if not decision.edges_to_publish:
             return decision
         return await self._shielded.run(self._publish(pair, decision))
 
     async def _change(self, pair: Pair, rule: Rule) -> Decision:
         if self._marks is None:
             decision = await self._tables.change(pair, rule)
-            return await self._publish(pair, decision) if decision.unpublished else decision
+            return await self._publish(pair, decision) if decision.edges_to_publish else decision
         mark = self._marks.begin(pair.source)
         write = MarkedWrite((mark,), needs_marks=not self._delayed_writes)
         try:
@@ -105,7 +105,7 @@ class WriteThroughEdges:
             if not write.has_begun or isinstance(error, ReceiptExists | ReceiptConsumed):
                 await self._marks.clear(mark)
             raise
-        if decision.unpublished:
+        if decision.edges_to_publish:
             return await self._publish(pair, decision, mark)
         await self._marks.clear(mark)
         return decision
@@ -115,7 +115,7 @@ class WriteThroughEdges:
         is_visible = await self._caches.update_after_write(pair, decision, mark)
         is_applied = await self._apply(pair, decision)
         # Only the reverse edge reaches the actor's lists through a lane.
-        is_visible = is_visible and (is_applied or not any(decision.unpublished))
+        is_visible = is_visible and (is_applied or not any(decision.edges_to_publish))
         if is_visible or self._marks is None:
             return decision
         delayed_edges.inc()
@@ -126,7 +126,7 @@ class WriteThroughEdges:
         edge has changed, so that the actor's lists show it, and for a block, so that it applies to
         the blocked user. Returns whether all drained changes were applied."""
         required: dict[Lane, Version] = {}
-        for is_reverse in decision.unpublished:
+        for is_reverse in decision.edges_to_publish:
             edge = decision.reverse if is_reverse else decision.edge
             lane = lane_of(pair.source if is_reverse else pair.target, self._tables.lanes)
             if is_reverse or edge.kind is Kind.BLOCK:

@@ -11,7 +11,7 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import FOLLOWS, Flags, Kind, UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.privacy import Audience, Privacy
 from graph.relation import kinds_of
 from graph.visibility import Access, ViewerRole, access, viewer_role_of

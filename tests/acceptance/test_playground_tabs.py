@@ -1,4 +1,4 @@
-"""Every example of the playground runs on the sample graph and returns what it promises."""
+"""Every example of the playground runs on the sample graph and has the documented result."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

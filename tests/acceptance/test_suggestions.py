@@ -507,7 +507,7 @@ async def test_a_user_without_follows_is_suggested_popular_users(
 async def test_only_the_newest_entries_of_each_list_are_read(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolver, "CIRCLE_MAX", 2)
+    monkeypatch.setattr(resolver, "MIDDLE_FOLLOWS_MAX", 2)
     monkeypatch.setattr(resolver, "FOLLOWERS_MAX", 1)
     await follows(stores, (1, 2), (2, 11), (2, 12), (2, 13), (21, 1), (22, 1))
     await drain_all(stores)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graph.edge import Flags, Kind
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.outcome import CHANGES
 from graph.privacy import Audience, Privacy
 from graph.relation_mask import RelationBits

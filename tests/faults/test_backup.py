@@ -13,7 +13,7 @@ from devstack.binaries import find_postgres
 from devstack.directories import private_folder, server_user
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Window
 from storage.postgres.migrate import migrate
 from storage.postgres.verification.verify import verify

@@ -14,7 +14,7 @@ from redis.crc import key_slot
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import lane_of
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Window
 from storage import drain as draining
 from storage.cache.lease import Leases

@@ -10,7 +10,7 @@ from graph.account import DEFAULT, Account, PrivacyChange, Saved
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.privacy import Audience, Privacy

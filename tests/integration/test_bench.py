@@ -15,7 +15,7 @@ from bench.rounds import Outcome
 from bench.shapes import BY_NAME, SHAPES, Shape
 from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
-from graph.list_kind import ListKind, ListOf
+from graph.lists import ListKind, ListOf
 from graph.page import Position
 from storage.redis.multiplexed import MultiplexedWire
 from storage.settings import StorageSettings

@@ -16,7 +16,7 @@ from graph.counts import NO_COUNTS, Counts
 from graph.decision_types import Decision
 from graph.edge import Pair, UserId
 from graph.errors import Unavailable
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.outcome import Outcome
 from graph.page import Page, Window
 from graph.privacy import OPEN

@@ -10,7 +10,7 @@ from graph.affinity import DEFAULT_SCALE
 from graph.cursor import read_cursor, write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor, Unauthenticated
-from graph.list_kind import ListKind, ListOf, Ranking
+from graph.lists import ListKind, ListOf, Ranking
 from graph.page import (
     EMPTY_PAGE,
     NEWEST,

@@ -13,7 +13,7 @@ from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import LANES, Lane, lane_of
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.outcome import Outcome
 from graph.page import Window
 from graph.relation import followed

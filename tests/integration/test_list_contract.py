@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from graph.edge import Flags, Kind, Millis, Pair, UserId
-from graph.list_kind import ListKind, OwnListKind
+from graph.lists import ListKind, OwnListKind
 from graph.page import Position, Window
 from graph.rules import follow, mute
 from storage.ports.edges import EdgeNote

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from graph.edge import MAX_USER_ID, Millis, UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import (
     NEWEST,
     OLDEST,

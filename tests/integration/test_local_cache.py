@@ -16,7 +16,7 @@ from graph.account_state import AccountState
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import EMPTY_PAGE, Page, Window
 from graph.relation import STRANGERS
 from resolvers.policy import Policy

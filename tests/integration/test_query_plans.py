@@ -1,7 +1,6 @@
 """How PostgreSQL runs each named query of the request path: by index, on one partition, and short.
 
-Shown by EXPLAIN ANALYZE on filled tables, for the plans of given values and for the generic ones
-that a prepared statement ends up with.
+Shown by EXPLAIN ANALYZE on filled tables, for custom and for generic plans.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Window
 from storage.cache.codec.relations import MARKER
 from storage.ports.reader import (

@@ -10,7 +10,7 @@ import pytest
 
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.errors import Unavailable
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import (
     NEWEST,
     OLDEST,

@@ -11,7 +11,7 @@ import pytest
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import Flags, UserId
 from graph.errors import Unavailable
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.outcome import Outcome
 from graph.page import Position, Window
 from graph.relation import FRIENDS, STRANGERS, RelationColumn

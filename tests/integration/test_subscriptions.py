@@ -852,7 +852,7 @@ async def test_clients_without_a_token_leave_subscriptions_to_viewers_and_servic
 async def test_one_address_leaves_connections_without_a_token_to_others(
     storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_connections, "OF_ONE_MIN", 2)
+    monkeypatch.setattr(client_connections, "PER_CALLER_MIN", 2)
     async with (
         live_gateway(storage_settings, StreamLimits(connections_max=10)) as live,
         live.socket(),
@@ -869,7 +869,7 @@ async def test_one_address_leaves_connections_without_a_token_to_others(
 async def test_a_viewer_leaves_connections_to_others(
     storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_connections, "OF_ONE_MIN", 2)
+    monkeypatch.setattr(client_connections, "PER_CALLER_MIN", 2)
     async with live_gateway(storage_settings, StreamLimits(connections_max=10)) as live:
         async with live.socket(viewer=1), live.events(COUNTS, viewer=1) as events:
             assert (await anext(events))[0] == "next"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from graph.decision_types import Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.outcome import Outcome
 from graph.privacy import OPEN, Privacy
 from graph.relation import kinds_of

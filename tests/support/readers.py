@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graph.account import Account
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.page import Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn

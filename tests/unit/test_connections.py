@@ -57,7 +57,7 @@ async def test_connections_beyond_the_limit_or_while_stopping_are_rejected() -> 
             connections.claim_for_viewer(opened.one(), viewer)
         with pytest.raises(HttpRejection):
             opened.one()
-    await connections.hang_up()
+    await connections.close_connections()
     with pytest.raises(HttpRejection), connections.opened("sse", accepted):
         raise AssertionError
 
@@ -65,7 +65,7 @@ async def test_connections_beyond_the_limit_or_while_stopping_are_rejected() -> 
 async def test_a_server_that_stops_closes_all_connections_and_waits_for_them() -> None:
     connections = Connections(StreamLimits())
     with connections.opened("sse", accepted) as connection:
-        hanging_up = asyncio.create_task(connections.hang_up())
+        hanging_up = asyncio.create_task(connections.close_connections())
         assert await connection.ended is GOING_AWAY
         assert not hanging_up.done()
     await hanging_up
@@ -74,7 +74,7 @@ async def test_a_server_that_stops_closes_all_connections_and_waits_for_them() -
 async def test_connections_without_a_token_are_limited_by_address_and_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client_connections, "OF_ONE_MIN", 2)
+    monkeypatch.setattr(client_connections, "PER_CALLER_MIN", 2)
     connections = Connections(StreamLimits(connections_max=6))
     with Opened(connections) as opened:
         for _ in range(2):

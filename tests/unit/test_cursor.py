@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graph.cursor import LENGTH, VERSION, list_seed, read_cursor, write_cursor, write_cursors
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
-from graph.list_kind import ListKind, ListOf, OwnListKind
+from graph.lists import ListKind, ListOf, OwnListKind
 from graph.page import Position
 
 user_ids = st.integers(1, MAX_USER_ID).map(UserId)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from storage.cache.cached_kinds import cached_kinds_of
 from storage.postgres.connection.pool import Postgres
-from storage.redis.keys import Keys, lease, page_ranges_key, parsed
+from storage.redis.keys import Keys, lease, page_ranges_key, parse_cache_key
 from storage.settings import StorageSettings
 from storage.wiring.caches import tables_of
 from tests.support.graphs import users
@@ -30,10 +30,10 @@ def test_readers_and_writers_of_a_profile_use_the_same_key() -> None:
 def test_readers_and_writers_of_a_list_use_the_same_key(kind: ListKind) -> None:
     keys = CACHED_KINDS.lists[kind].keys(USERS)
     assert keys == [KEYS.head(kind, user) for user in USERS]
-    assert [parsed(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
+    assert [parse_cache_key(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
 
 
 def test_the_key_of_a_page_range_is_parsed_and_that_of_its_lease_is_not() -> None:
     key = page_ranges_key(KEYS.head(ListKind.FOLLOWERS, USERS[1]))
-    assert parsed(key) == ("followers:beyond", 42)
-    assert parsed(lease(key)) is None
+    assert parse_cache_key(key) == ("followers:beyond", 42)
+    assert parse_cache_key(lease(key)) is None

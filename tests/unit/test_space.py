@@ -11,7 +11,7 @@ from graph.cursor import read_cursor, write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadInput
 from graph.lane import Lane
-from graph.list_kind import ListKind, ListOf
+from graph.lists import ListKind, ListOf
 from graph.page import Position
 from graph.receipt import keyed_id, read_undo_token, undo_token
 from graph.space import running_in

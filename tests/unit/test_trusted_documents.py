@@ -93,7 +93,7 @@ INVALID: dict[str, tuple[object, str]] = {
     "a wrong SHA-1": ({"0" * 40: WHO}, "a.json: the operation Who .* sha1 of that is"),
     "a wrong SHA-256": ({"0" * 64: WHO}, "a.json: the operation Who .* sha256 of that is"),
     "a wrong prefixed hash": ({"sha256:" + "0" * 64: WHO}, "sha256 of that is"),
-    "an id twice": (f'{{"a": {json.dumps(WHO)}, "a": {json.dumps(FOLLOW)}}}', "the id 'a'"),
+    "an id twice": (f'{{"a": {json.dumps(WHO)}, "a": {json.dumps(FOLLOW)}}}', "the key 'a'"),
     "a name twice": (
         apollo(("Who", WHO), ("Who", "query Who { who __typename }")),
         "two different operations of the name 'Who'",

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.privacy import OPEN, Audience, Privacy
 from graph.relation import SELF, STRANGERS, Relation, kinds_of, relation
 from graph.visibility import (

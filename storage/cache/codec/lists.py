@@ -42,8 +42,8 @@ def window_bounds(window: Window) -> tuple[bytes, bytes]:
 
 
 def page_range(window: Window, page: Page) -> bytes:
-    """The page of a window as a page range. If more entries follow in the window, the page's last
-    entry becomes the position of the range's other end, where the next range begins."""
+    """The page of a window as a page range. If more entries follow in the window, the last entry of
+    the page is left out: its position is the range's other end, which the range excludes."""
     newer, older = window_bounds(window)
     value = page_value(page)[1:]
     if page.more and window.backward:

@@ -17,7 +17,7 @@ from typing import Any
 from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
-from graph.list_kind import ListKind
+from graph.lists import ListKind
 from graph.privacy import Audience, Privacy
 from graph.profile import PlainColumn, Profile
 

@@ -47,7 +47,7 @@ BEGIN
                    -- include: is_current
                ) AND NOT (
                    -- include: begins_with_a_deleted_account
-               ) AS is_held,
+               ) AS may_be_written,
                -- Requests with the same receipt concern the same pair, which is locked: none of
                -- them can insert the receipt meanwhile.
                EXISTS (
@@ -63,7 +63,7 @@ BEGIN
         FROM d CROSS JOIN LATERAL (
             -- include: steps
         ) AS step
-        WHERE d.own_only AND d.is_held AND NOT d.is_repeated
+        WHERE d.own_only AND d.may_be_written AND NOT d.is_repeated
     ), step AS MATERIALIZED (
         -- The steps of each user together. `…_before`: by how much the count may be raised before
         -- the last step.
@@ -104,7 +104,7 @@ BEGIN
         RETURNING user_id
     ), written AS MATERIALIZED (
         SELECT * FROM d
-        WHERE d.own_only AND d.is_held AND NOT d.is_repeated
+        WHERE d.own_only AND d.may_be_written AND NOT d.is_repeated
           AND (d.steps -> 0 IS NULL OR d.actor IN (SELECT user_id FROM counted))
     ), edge_step AS MATERIALIZED (
         SELECT * FROM change
@@ -118,7 +118,7 @@ BEGIN
         ON CONFLICT (from_user_id, to_user_id) DO UPDATE
         SET muted_until = excluded.muted_until,
             -- include: new_edge
-    ), waiting AS (
+    ), new_outbox_row AS (
         INSERT INTO outbox (
             lane,
             -- include: outbox_columns
@@ -126,7 +126,7 @@ BEGIN
             (hash_user(step.target) & ((SELECT count_lanes()) - 1))::smallint,
             -- include: outbox_values
         FROM edge_step AS step ORDER BY step.place
-    ), noted AS (
+    ), new_receipt AS (
         INSERT INTO receipt (
             -- include: receipt_columns
         ) SELECT

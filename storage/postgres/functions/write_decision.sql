@@ -10,8 +10,8 @@
 --   number of friends. A step without a version changes no edge: it only charges the actor's rate
 --   limiter.
 --   `following_below`, `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is
---   what the step charges. A `paced_until` after `paced_latest` was stored before the clock was set
---   back, and is ignored;
+--   what the step charges. A stored `paced_until` after `paced_latest` is ignored: the clock was set
+--   back since;
 -- * trace: the request's `traceparent` if it is traced, optional;
 -- * receipt: the receipt to insert; consumes: the id of the receipt to consume. Both are optional.
 --

@@ -30,7 +30,7 @@ COMPOSED = (
     "startCursor: String endCursor: String } type Query { page: PageInfo }",
 )
 """Fields that other subgraphs may add, according to the page."""
-REFUSED = {
+REJECTED = {
     "INVALID_FIELD_SHARING` of `Query.user": KEY + "} type Query { user(id: ID!): User }",
     "INVALID_FIELD_SHARING` of `User.followerCount": KEY + "followerCount: Int }",
     "SATISFIABILITY_ERROR` of `PageInfo": "type PageInfo @shareable { hasNextPage: Boolean! } "
@@ -44,13 +44,13 @@ REFUSED = {
 
 async def test_other_subgraphs_compose_as_the_page_says(workspace: Path, live: LiveGateway) -> None:
     first = [row[0] for row in rows("federation", "the composer says")]
-    assert len(first) == len(REFUSED)
-    assert all(said.startswith(f"`{begin}") for said, begin in zip(first, REFUSED, strict=True))
-    others = [*COMPOSED, *REFUSED.values()]
+    assert len(first) == len(REJECTED)
+    assert all(said.startswith(f"`{begin}") for said, begin in zip(first, REJECTED, strict=True))
+    others = [*COMPOSED, *REJECTED.values()]
     about = given(live, [VIEWER], viewer=str(VIEWER), others=others)
     codes = await run(workspace, "node", "compositions.mjs", about)
     assert codes[: len(COMPOSED)] == [[]] * len(COMPOSED)
-    assert codes[len(COMPOSED) :] == [[begin.partition("`")[0]] for begin in REFUSED]
+    assert codes[len(COMPOSED) :] == [[begin.partition("`")[0]] for begin in REJECTED]
 
 
 @pytest.mark.usefixtures("world")
@@ -88,7 +88,7 @@ async def test_the_router_of_the_page_joins_two_subgraphs(
 
 @asynccontextmanager
 async def node(folder: Path, *arguments: str) -> AsyncIterator[None]:
-    """A script that runs on, from its first line on."""
+    """Run a Node script during the block. Waits for its first line of output."""
     process = await asyncio.create_subprocess_exec(
         "node", *arguments, cwd=folder, stdout=PIPE, stderr=PIPE
     )

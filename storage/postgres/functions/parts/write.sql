@@ -1,6 +1,6 @@
 -- Parts of functions/write_decision.sql, which writes one decision, and of
 -- functions/write_batch.sql, which writes many. `d` is the decision, and `step` a row of `steps`:
--- both are records in the former file, and tables in the latter. `c` is a count row.
+-- records in write_decision.sql, tables in write_batch.sql. `c` is a count row.
 
 -- name: decision_fields
 actor bigint, other bigint, version bigint, reverse_version bigint, now bigint, begins boolean,
