@@ -55,8 +55,10 @@ def _extensions(cause: KithError) -> dict[str, Any]:
 
 
 def _log_unavailable(failure: Unavailable) -> None:
-    """Log the failure and its cause in one line, without a traceback: while a component is down, all
-    requests fail in the same way."""
+    """Log the failure and its cause in one line, without a traceback.
+
+    While a component is down, all requests fail in the same way.
+    """
     if _error_id_of(failure) is None:
         failure.add_note(_NOTE)
         reason = "" if failure.__cause__ is None else f" ({failure.__cause__!r:.500})"
