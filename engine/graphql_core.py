@@ -145,6 +145,10 @@ async def event_source(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
             source = await source
     except (Exception, CancelledError) as error:
         return [event_source_error(run, error)]
+    finally:
+        # They refer to the executor, so they would be a reference cycle with it, which lives as
+        # long as the subscription.
+        del executor.async_helpers
     if isinstance(source, ExecutionResult):
         return source.errors or []
     events: AsyncIterable[Any] = source
@@ -153,5 +157,8 @@ async def event_source(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
 
 def event_source_error(run: Run, error: Exception | CancelledError) -> GraphQLError:
     """The error of a source that failed. Re-raises a cancellation of the current task."""
-    nodes = list(run.operation.node.selection_set.selections)
-    return locate_error(field_error_of(error), nodes)
+    try:
+        field_error = field_error_of(error)
+    finally:
+        del error  # a re-raised exception would be in a reference cycle with this frame
+    return locate_error(field_error, list(run.operation.node.selection_set.selections))

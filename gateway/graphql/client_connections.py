@@ -123,7 +123,8 @@ class Connection:
         self.end(GONE)
         if self._expiry is not None:
             self._expiry.cancel()
-        for closed in self._closing:
+        closing, self._closing = self._closing, []  # they refer to this connection
+        for closed in closing:
             closed()
 
     async def _taken(self, message: Message) -> bool:

@@ -7,8 +7,9 @@ end of a connection.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import timedelta
+from itertools import islice
 from typing import Any, cast
 
 import orjson
@@ -22,6 +23,9 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import (
     BaseGraphQLTransportWSHandler,
 )
 from strawberry.subscriptions.protocols.graphql_transport_ws.types import Message
+from strawberry.subscriptions.protocols.graphql_transport_ws.types import (
+    SubscribeMessage as SubscribeOperation,
+)
 from strawberry.types.execution import ExecutionResult, PreExecutionError
 from strawberry.types.unset import UNSET, UnsetType
 
@@ -94,6 +98,7 @@ class GraphQLSockets:
         limits = self._connections.limits
         session: Any = _Session(self._enter, connection, socket.scope)
         handler = _Handler(
+            self._turns,
             view=session,
             websocket=_Adapter(session, connection, socket.receive, self._turns),
             context=session,
@@ -108,6 +113,7 @@ class GraphQLSockets:
         finally:
             handling.cancel()
             (outcome,) = await asyncio.gather(handling, return_exceptions=True)
+            await handler.end_operations()
         if isinstance(outcome, Exception):
             log.error("a web socket's protocol failed", exc_info=outcome)
             connection.end(INTERNAL)
@@ -119,8 +125,57 @@ class GraphQLSockets:
             )
 
 
+ENDED_AT_ONCE = 10
+"""Operations that end in one turn of the event loop, of all sockets together. Ending a subscription
+takes about 0.1 ms: that of 4,000 on 40 sockets, which closed together, took 0.24 s without a pause.
+"""
+
+_ENDING = object()
+"""The caller for whom the turns of `ENDED_AT_ONCE` are taken."""
+
+
 class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
-    """The protocol handler. It replaces errors without a code: those of the limit on operations."""
+    """The protocol handler. It ends operations in turns, and replaces errors without a code: those
+    of the limit on operations."""
+
+    def __init__(self, turns: Turns, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._turns = turns
+
+    def on_request_accepted(self) -> None:
+        super().on_request_accepted()
+        assert self.connection_init_timeout_task is not None
+        self.connection_init_timeout_task.add_done_callback(_forget_cancellation)
+
+    async def handle_subscribe(self, message: SubscribeOperation) -> None:
+        await super().handle_subscribe(message)
+        operation = self.operations.get(message["id"])
+        if operation is not None and operation.task is not None:
+            operation.task.add_done_callback(_forget_cancellation)
+
+    async def shutdown(self) -> None:
+        """Called when no more messages are handled. `end_operations` does the rest."""
+        if self.connection_init_timeout_task:
+            self.connection_init_timeout_task.cancel()
+
+    async def end_operations(self) -> None:
+        """End all operations, some in each turn. If this task is cancelled, end the others at once.
+
+        Returns when they have ended.
+        """
+        tasks = [operation.task for operation in self.operations.values() if operation.task]
+        try:
+            while self.operations:
+                await self._turns.wait(_ENDING)
+                await self._end(ENDED_AT_ONCE)
+        finally:
+            await self._end(len(self.operations))
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _end(self, count: int) -> None:
+        for operation_id in list(islice(self.operations, count)):
+            await self.cleanup_operation(operation_id)
 
     async def send_message(self, message: Message) -> None:
         if message["type"] == "error":
@@ -135,6 +190,16 @@ class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
             ]
             message = cast("Message", {**message, "payload": errors})
         await super().send_message(message)
+
+
+def _forget_cancellation(task: asyncio.Task[Any]) -> None:
+    """Take the CancelledError out of a cancelled task.
+
+    Until somebody does, it is in a reference cycle: its traceback refers to the frames of the task,
+    these to the handler or an operation, and these to the task.
+    """
+    with suppress(asyncio.CancelledError):
+        task.exception()
 
 
 class _Adapter(AsyncWebSocketAdapter):

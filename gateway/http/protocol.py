@@ -272,6 +272,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._open_connections.discard(self)
         self._is_closing = True  # what follows belongs to the other protocol
         super().handle_websocket_upgrade()
+        # It refers to this protocol. uvicorn breaks the reference cycle only when HTTP ends.
+        self.parser = None  # type: ignore[assignment]
 
     def pause_writing(self) -> None:
         super().pause_writing()

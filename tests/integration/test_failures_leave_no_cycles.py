@@ -21,7 +21,7 @@ from gateway.graphql.settings import HttpLimits
 from gateway.server import app
 from storage.settings import StorageSettings
 from tests.support.faults.answers import FOLLOW, LISTS, PROFILES
-from tests.support.garbage import ROOT, collecting_frames
+from tests.support.garbage import ROOT, collecting_cycles
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.proxy import Proxy
 from tests.support.redis_proxy import proxy_to
@@ -166,6 +166,6 @@ async def test_rejected_requests_leave_no_exceptions_in_cycles(gateway: Gateway)
 
 async def _require_no_cycles(gateway: Gateway, ask: SendRequest) -> None:
     await asyncio.gather(*(ask(gateway, 10 + number) for number in range(REQUESTS)))
-    with collecting_frames(ignored=IGNORED) as left:
+    with collecting_cycles(ignored=IGNORED) as left:
         await asyncio.gather(*(ask(gateway, 100 + number) for number in range(REQUESTS)))
     assert left.functions == set()

@@ -31,24 +31,28 @@ def counting_cycles() -> Iterator[Cycles]:
 
 
 @dataclass
-class LeftFrames:
-    """The frames in cycles that a block has left, by their functions. Set when the block ends."""
+class LeftInCycles:
+    """What a block has left in reference cycles. Set when the block ends."""
 
     functions: set[str] = field(default_factory=set)
+    """The functions of frames."""
+    types: set[str] = field(default_factory=set)
+    """The types of all objects, with their modules."""
 
 
 @contextmanager
-def collecting_frames(ignored: Path) -> Iterator[LeftFrames]:
-    """Find the frames of this project, except those of files in the folder `ignored`, that only the
-    garbage collector frees after the block: those of exceptions in cycles."""
-    left = LeftFrames()
+def collecting_cycles(ignored: Path) -> Iterator[LeftInCycles]:
+    """Find what only the garbage collector frees after the block: the frames of exceptions, of this
+    project except those of files in the folder `ignored`, and the types of all objects."""
+    left = LeftInCycles()
     gc.collect()
     gc.disable()
     try:
         yield left
         gc.set_debug(gc.DEBUG_SAVEALL)
         gc.collect()
-        codes = {found.f_code for found in gc.garbage if isinstance(found, FrameType)}
+        left.types = {f"{type(one).__module__}.{type(one).__name__}" for one in gc.garbage}
+        codes = {found.f_code for found in gc.garbage if type(found) is FrameType}
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
