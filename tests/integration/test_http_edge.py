@@ -18,6 +18,7 @@ from gateway.http.protocol import (
     PIECES_MAX,
     PIPELINED_BYTES_MAX,
     PIPELINED_MAX,
+    TRAILERS_MAX,
 )
 from schema.errors import formatted
 from tests.support.raw_connections import (
@@ -31,7 +32,7 @@ from tests.support.raw_connections import (
 from tests.support.small_schema import Context, executor
 from tests.support.waiting import until
 
-LENGTH_2 = (b"content-length", b"2")
+LENGTH_0, LENGTH_2 = (b"content-length", b"0"), (b"content-length", b"2")
 QUERY = b'{"query": "{ who }"}'
 SHORT_HEAD_DEADLINE = ConnectionLimits(head_deadline_ms=200)
 
@@ -265,6 +266,43 @@ async def test_trailers_without_an_end_are_rejected(server: BoundedServer) -> No
         await until(is_closed, "the connection is closed")
         assert b" 400 " in closed.result() or closed.result() == b""
         assert sent < 20 * FRAMING_BYTES_MAX
+
+
+async def test_trailers_do_not_become_headers(tmp_path: Path) -> None:
+    """A proxy checks the headers: a trailer could name another address, viewer or space."""
+    seen: list[list[tuple[bytes, bytes]]] = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["more_body"]:
+            pass
+        seen.append(scope["headers"])
+        await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_0]})
+        await send({"type": "http.response.body"})
+
+    trailers = b"".join(b"X-Viewer: %d\r\n" % number for number in range(TRAILERS_MAX))
+    request = head("Transfer-Encoding: chunked") + b"1\r\n{\r\n0\r\n" + trailers + b"\r\n"
+    async with (
+        bounded_server(application, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        for sent in (request, request + request, head("Content-Length: 0")):
+            await connection.send(sent)
+        for _ in range(4):
+            assert (await connection.response()).status == 200
+        await connection.send(request.replace(trailers, trailers + b"X-Viewer: 1\r\n"))
+        assert (await connection.response()).status == 400
+    names = {b"host", b"content-type"}
+    assert [{name for name, _ in headers} - names for headers in seen] == [
+        *[{b"transfer-encoding"}] * 3,
+        {b"content-length"},
+    ]
+
+
+async def test_a_handshake_with_a_body_in_chunks_is_rejected(server: BoundedServer) -> None:
+    upgrade = ("Connection: Upgrade", "Upgrade: websocket", "Transfer-Encoding: chunked")
+    async with server.connection() as connection:
+        await connection.send(head(*upgrade, first="GET /graphql HTTP/1.1") + b"0\r\n\r\n")
+        assert (await connection.response()).status == 400
 
 
 @pytest.mark.parametrize(("size", "pieces", "status"), [(1, PIECES_MAX + 1, 400), (64, 9_000, 200)])
