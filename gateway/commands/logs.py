@@ -44,7 +44,16 @@ class TextFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the base class's name)
         fields = (f" {name}={_field_text(value)}" for name, value in _fields(record).items())
-        return super().formatMessage(record) + "".join(fields)
+        return _one_line(super().formatMessage(record)) + "".join(fields)
+
+
+def _one_line(text: str) -> str:
+    """The text with escapes instead of line breaks and other characters that cannot be printed: a
+    client may have written them into a path."""
+    if text.isprintable():
+        return text
+    characters = (char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return "".join(characters)
 
 
 def _field_text(value: object) -> str:

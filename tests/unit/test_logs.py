@@ -1,10 +1,13 @@
-"""JSON logs: each line is one object."""
+"""Each record is one line: an object in JSON logs, and without control characters in text logs."""
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from gateway.commands.logs import TextFormatter
 
 ROOT = Path(__file__).parents[2]
 PROLOGUE = """
@@ -87,3 +90,19 @@ def test_a_line_of_text_ends_with_its_fields() -> None:
     audited, line = process.stderr.splitlines()
     assert audited.endswith(" INFO kith.audit: audited")
     assert line.endswith(' WARNING kith.tests: done actor="user 7\\n" count=3')
+
+
+def test_text_from_a_client_cannot_add_a_line_or_control_a_terminal() -> None:
+    text = "a\nERROR forged\x1b[31m\x9b\x00\u2028\ud83d é"
+    record = logging.makeLogRecord(
+        {
+            "msg": "export %s",
+            "args": (text,),
+            "levelname": "INFO",
+            "name": "kith.tests",
+            "own": text,
+        }
+    )
+    line = TextFormatter().format(record)
+    assert line.isprintable()
+    assert r"INFO kith.tests: export a\nERROR forged\x1b[31m\x9b\x00\u2028\ud83d é own=" in line
