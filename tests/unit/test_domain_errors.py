@@ -18,6 +18,7 @@ from storage.postgres.connection.domain_errors import TransactionRolledBack, dom
         "SSL connection has been closed unexpectedly",
         "no connection to the server",
         "could not commit transaction for shard 102033 on at least one active node",
+        "failure on connection marked as essential: machine1:5432",
     ],
 )
 def test_the_loss_of_a_machine_of_citus_becomes_unavailable(text: str) -> None:

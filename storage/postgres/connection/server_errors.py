@@ -14,6 +14,8 @@ _LOST_MACHINE = (
     "no connection to the server",
     # Citus, when a machine ends during the commit of a transaction that has changed no other
     "could not commit transaction for shard",
+    # Citus, when a machine has ended between the statements of a transaction
+    "failure on connection marked as essential",
     # Citus, for a statement that it planned before a standby took the place of its machine
     "but could not find the node",
 )
