@@ -20,6 +20,7 @@ LANE = Lane(7)
 STAR, *OTHERS = [user for user in range(1, 20_000) if lane_of(UserId(user)) == LANE][:600]
 FIRST_FAN = 1_000_000
 BACKLOG = 50_000
+AT_ONCE = 10_000
 
 FOLLOW_STAR = """
 WITH edge AS (
@@ -36,7 +37,9 @@ SELECT $4, from_user_id, to_user_id, since, version, kind, 0, 0 FROM edge ORDER 
 
 async def add_follows_of_star(stores: Stores, changes: int, first: int = FIRST_FAN) -> None:
     """Add `changes` follows of the star to its lane. They are pending."""
-    await stores.servers.postgres.fetch(FOLLOW_STAR, STAR, first, changes, LANE)
+    for begin in range(0, changes, AT_ONCE):
+        count = min(AT_ONCE, changes - begin)
+        await stores.servers.postgres.fetch(FOLLOW_STAR, STAR, first + begin, count, LANE)
 
 
 class Batches(NamedTuple):
