@@ -19,24 +19,23 @@ COMPARED = 50
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT")
 
 
-async def _unchanged() -> None:
+async def _do_nothing() -> None:
     return
 
 
-async def agree(
+async def check_agreement(
     shape: str,
     contestants: Sequence[tuple[Contestant, ServerProcess]],
     questions: Mapping[str, Sequence[Question]],
-    caches: Callable[[], Awaitable[None]] = _unchanged,
+    prepare_caches: Callable[[], Awaitable[None]] = _do_nothing,
 ) -> None:
-    """Send the same requests to all contestants; `caches` prepares the caches for each
-    contestant.
+    """Send the same requests to all contestants. `prepare_caches` is called before each.
 
     Raises WrongAnswer if an answer differs from that of the first contestant.
     """
     expected: list[bytes] = []
     for contestant, server in contestants:
-        await caches()
+        await prepare_caches()
         received = await _answers_of(server, questions[contestant.name])
         expected = expected or received
         for number, (correct, given) in enumerate(zip(expected, received, strict=True)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import caches
-from bench.agreement import agree
+from bench.agreement import check_agreement
 from bench.contestants import KITH, Contestant
 from bench.fallbacks import fallbacks
 from bench.load import Sample, loaded
@@ -57,7 +57,7 @@ class Comparison:
         questions = self.questions(shape, self.people)
         names, before = list(questions), await self._fallbacks()
         if not shape.writes:
-            await agree(shape.name, self._servers_of(names), questions)
+            await check_agreement(shape.name, self._servers_of(names), questions)
         sent = dict.fromkeys(names, 0)
 
         async def run(name: str, seconds: int = self.durations.seconds) -> Sample:
@@ -85,7 +85,7 @@ class Comparison:
             return await self.sample(shape, name, self.durations.seconds)
 
         outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
-        await agree(outcome.shape, self._servers_of(names), questions, empty)
+        await check_agreement(outcome.shape, self._servers_of(names), questions, empty)
         await interleaved(outcome, names, self.durations.rounds, run)
         outcome.fallbacks = await self._fallbacks() - before
         return outcome

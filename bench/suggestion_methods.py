@@ -37,7 +37,7 @@ class Method:
     name: str
     prepare: Callable[[Split, float], Callable[[UserId], Scores]]
     parameters: Sequence[float] = (0.0,)
-    """The values among which the first half of the users chooses."""
+    """Candidates. The one that is best for the first half of the users is used."""
 
 
 def best(split: Split, user: UserId, scores: Scores) -> list[UserId]:
@@ -85,8 +85,8 @@ def _co_follow(split: Split, _: float) -> Callable[[UserId], Scores]:
 
 def _popularity(split: Split, _: float) -> Callable[[UserId], Scores]:
     counts = Counter({user: float(len(fans)) for user, fans in split.followers.items()})
-    limit = dict(counts.most_common(POPULAR))
-    return lambda _: limit
+    most_followed = dict(counts.most_common(POPULAR))
+    return lambda _: most_followed
 
 
 def _page_rank(split: Split, restart: float) -> Callable[[UserId], Scores]:

@@ -12,7 +12,7 @@ from starlette.types import Scope
 from gateway.bundling import BUILDING, FAILED, SCRIPT
 
 BUILD_S_MAX = 900
-"""An older marker was left by a build that was killed."""
+"""The maximum duration of a build. An older marker is ignored: its build was killed."""
 REASON_CHARS_MAX = 500
 
 

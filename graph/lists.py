@@ -15,8 +15,7 @@ from graph.privacy import Audience, Privacy
 
 
 class ListKind(IntEnum):
-    """A user's public lists; The numbers are parts of cursors, so none
-    is reused."""
+    """Lists with an audience. The numbers are parts of cursors, so none is reused."""
 
     FOLLOWING = 1
     FOLLOWERS = 2

@@ -1,4 +1,4 @@
-"""One relation as the lists show it that a response shows of its users."""
+"""Corrects a relation so that it agrees with the lists in the same response."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -86,8 +86,7 @@ class Evidence(NamedTuple):
         return own, theirs
 
     def _not_public(self, follow: Direction) -> Direction:
-        """The same follow as a whisper, which makes no friends, or none where whispers are
-        hidden."""
+        """The follow as a whisper, or no edge if the viewer may not see whispers."""
         return Direction(Kind.WHISPER, follow.since) if self.shows_whispers else _NO_EDGE
 
 
@@ -100,7 +99,8 @@ def _may_differ(kind: int, since: Millis, listed: Listed, user: UserId) -> bool:
 
 
 def _follow_as_listed(edge: Direction, listed: Listed | None, user: UserId) -> Direction:
-    """The edge, if the list does not show another one or rule it out. A block is in no list."""
+    """The edge as the list shows it: a follow with the list's date if it has the user, and no edge
+    if the whole list lacks the user. Other edges, and blocks, are returned unchanged."""
     if listed is None or edge.kind is Kind.BLOCK:
         return edge
     may_be_whisper = edge.kind is Kind.WHISPER and listed.shows_whispers

@@ -32,7 +32,7 @@ from resolvers.shown_pages import ShownPages
 from storage.ports.reader import PagesOf
 
 EXTRA = 10
-"""The most entries that the first read gets in addition, in place of those that are hidden."""
+"""The maximum number of extra entries in the first read, which take the place of hidden ones."""
 
 CHUNK = 500
 """The maximum number of extra entries in one read. Each further read doubles their number."""

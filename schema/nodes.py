@@ -40,10 +40,10 @@ NodeRow: TypeAlias = (
 )
 """The row of an object of any type."""
 
-Users: TypeAlias = Sequence[UserId]
-"""The user ids that an object's id holds."""
+IdNumbers: TypeAlias = Sequence[UserId]
+"""The numbers in an object's id: ids of users, and of a group."""
 
-FetchRows: TypeAlias = Callable[[Scope, Sequence[Users]], Awaitable[Sequence[NodeRow | None]]]
+FetchRows: TypeAlias = Callable[[Scope, Sequence[IdNumbers]], Awaitable[Sequence[NodeRow | None]]]
 """Fetches one row, or None, for each object of one prefix."""
 
 
@@ -55,7 +55,7 @@ async def nodes_of(
     It is None if there is no such object or the viewer may not see it, and a BadInput if the text
     is not an id.
     """
-    users_by_prefix: dict[str, dict[str, Users]] = {}
+    users_by_prefix: dict[str, dict[str, IdNumbers]] = {}
     for text in ids:
         if found := parsed_id(text):
             prefix, users = found
@@ -78,39 +78,39 @@ def _user_or_error(argument: str, text: str) -> ItemOrError[UserId]:
     )
 
 
-async def _relations(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
+async def _relations(scope: Scope, objects: Sequence[IdNumbers]) -> Sequence[NodeRow | None]:
     pairs = [Pair(*users) for users in objects]
     found = await relations.of_pairs(scope, pairs)
     return list(map(relation_row, pairs, found))
 
 
-async def _requests(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
+async def _requests(scope: Scope, objects: Sequence[IdNumbers]) -> Sequence[NodeRow | None]:
     return await requests_of(scope, [Pair(*users) for users in objects])
 
 
-async def _viewers(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
+async def _viewers(scope: Scope, objects: Sequence[IdNumbers]) -> Sequence[NodeRow | None]:
     return [ViewerRow(user) if user == scope.viewer else None for (user,) in objects]
 
 
-async def _suggestions(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
+async def _suggestions(scope: Scope, objects: Sequence[IdNumbers]) -> Sequence[NodeRow | None]:
     own = {user for viewer, user in objects if viewer == scope.viewer}
     found = await suggestions_among(scope, own) if own else {}
     return [found.get(user) if viewer == scope.viewer else None for viewer, user in objects]
 
 
-async def _settings(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
+async def _settings(scope: Scope, objects: Sequence[IdNumbers]) -> Sequence[NodeRow | None]:
     visible = [user for (user,) in objects if scope.is_service or user == scope.viewer]
     rows = {row.user: row for row in await settings_rows(scope, visible)} if visible else {}
     return [rows.get(user) for (user,) in objects]
 
 
-async def _limits(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
+async def _limits(scope: Scope, objects: Sequence[IdNumbers]) -> Sequence[NodeRow | None]:
     own = [user for (user,) in objects if user == scope.viewer]
     rows = {row.user: row for row in await limits_of(scope, own)} if own else {}
     return [rows.get(user) for (user,) in objects]
 
 
-async def _groups(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
+async def _groups(scope: Scope, objects: Sequence[IdNumbers]) -> Sequence[NodeRow | None]:
     own = any(owner == scope.viewer for owner, _ in objects)
     found = {(group.owner, group.id): group for group in await viewers_groups(scope)} if own else {}
     return [found.get((owner, GroupId(group))) for owner, group in objects]

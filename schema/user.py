@@ -47,24 +47,27 @@ FilterArgument = Annotated[
 class User(UserRelationFields, Node):
     @batched(
         metadata=weighed(call=120, row=1.2),
-        description="The number of users whom this user follows, the same for all viewers who can "
-        "open that list. Null if the viewer cannot open it.",
+        description="The number of users whom this user follows. Users with a block between them "
+        "and the viewer are counted; whispers only for the user themselves and for services. Null "
+        "if the viewer cannot open the list.",
     )
     def following_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _counts(users, info, ListKind.FOLLOWING)
 
     @batched(
         metadata=weighed(call=120, row=1.2),
-        description="The number of followers of this user, the same for all viewers who can open "
-        "that list. Null if the viewer cannot open it.",
+        description="The number of followers of this user. Users with a block between them and the "
+        "viewer are counted; whispers only for the user themselves and for services. Null if the "
+        "viewer cannot open the list.",
     )
     def follower_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _counts(users, info, ListKind.FOLLOWERS)
 
     @batched(
         metadata=weighed(call=120, row=1.2),
-        description="The number of friends of this user, the same for all viewers who can open "
-        "that list. Null if the viewer cannot open it.",
+        description="The number of friends of this user, the same for all viewers who can open the "
+        "list: users with a block between them and the viewer are counted. Null if the viewer "
+        "cannot open it.",
     )
     def friend_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _counts(users, info, ListKind.FRIENDS)

@@ -1,4 +1,5 @@
-"""The weights of fields: microseconds of CPU time of the gateway, PostgreSQL and Valkey together.
+"""The weights of fields, in units of cost: about 1.6 µs of CPU time of the gateway, PostgreSQL and
+Valkey together.
 
 They are measured with full caches, by `python -m bench.cost`: see docs/cost.md. The weights
 of single fields are declared with the fields; these are shared.

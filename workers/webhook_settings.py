@@ -13,7 +13,7 @@ class WebhookTimes:
     timeout_ms: int = 10_000
     """Timeout of one attempt: name resolution, connection, request and response together."""
     retried_s: int = 86_400
-    """How long a delivery is retried. Then it is parked."""
+    """A delivery that fails later than this after its event was queued is parked."""
     disabled_s: int = 3 * 86_400
     """An endpoint is disabled after all attempts have failed for this long."""
     kept_s: int = 7 * 86_400

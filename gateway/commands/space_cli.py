@@ -13,7 +13,7 @@ from storage.postgres.citus.placement import SHARDS
 
 app = typer.Typer(
     help="Create, list, change or drop the spaces that gateways and workers with KITH_SPACES serve."
-    " --space is the default space, which has their directory.",
+    " --space is the default space, whose schema stores the list of spaces.",
     no_args_is_help=True,
 )
 
@@ -80,8 +80,8 @@ def set_(name: Name, changes: Changes, state: StateFolder = STATE, space: Space 
 
 @app.command("copy-settings")
 def copy_settings(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The space that has them.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The space that gets them.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The space to copy from.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The space to copy to.")],
     state: StateFolder = STATE,
     space: Space = SPACE,
 ) -> None:

@@ -176,7 +176,11 @@ def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRe
 
 def _document_id(parameters: Mapping[str, Any]) -> str | None:
     """The id of a persisted document, in Apollo's form or, without a `query`, in the form of Relay
-    and of the GraphQL-over-HTTP specification's appendix on persisted documents."""
+    and of the GraphQL-over-HTTP specification's appendix on persisted documents.
+
+    None if the request has a document. Raises HttpRejection 400 if it has neither, or if the id is
+    invalid.
+    """
     persisted = (parameters.get("extensions") or NOTHING).get("persistedQuery")
     if persisted is not None:
         return _sha256_hash(persisted)

@@ -1,4 +1,5 @@
-"""HTTP connections with limits on the size, the number and the time of headers.
+"""HTTP connections with limits on the size, the number and the time of headers, on trailers, tiny
+chunks and pipelined requests.
 
 uvicorn with httptools has none: a header without an end occupies a core and the memory, and a
 connection that sends nothing stays open. This subclass uses internals of uvicorn, which
@@ -149,7 +150,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.app = with_sender(self.app, self._unsent.waiting)
         others = len(self.connections) - 1  # with web sockets
         if self._open_connections.add(self, others):
-            self._expect_head()
+            self._start_head_timer()
         else:
             self._reject(FULL)
 
@@ -185,7 +186,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         else:
             cycle = self.cycle
             if cycle is None or cycle.response_complete or self._is_reading_head():
-                self._await_head(len(data))
+                self._limit_head(len(data))
             elif cycle.more_body:
                 self._limit_framing(len(data) - len(cycle.body))
             if self.pipeline:
@@ -195,9 +196,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # uvicorn sets the method when all headers have arrived.
         return self.scope is not None and "method" not in self.scope
 
-    def _await_head(self, size: int) -> None:
+    def _limit_head(self, size: int) -> None:
         """Limit a head that is incomplete, or has not begun since the last request ended."""
-        self._expect_head()
+        self._start_head_timer()
         if not self._is_reading_head():
             return  # empty lines between requests, or the rest of a rejected body
         self._head_bytes += size
@@ -218,7 +219,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self._pipelined_bytes - oldest.bytes_before > PIPELINED_BYTES_MAX + self._slice:
             self._reject(PIPELINED)
 
-    def _expect_head(self) -> None:
+    def _start_head_timer(self) -> None:
         if self._head_timer is None:
             seconds = self._limits.head_deadline_ms / 1000
             self._head_timer = self.loop.call_later(seconds, self._on_head_timeout)

@@ -7,7 +7,7 @@ from gateway.http.rejection import ClientGone, HttpRejection
 
 
 class PartialBodies:
-    """The memory of all bodies in this process that have arrived in part."""
+    """A limit on the memory of bodies, or of messages, that have arrived in part."""
 
     def __init__(self, bytes_max: int) -> None:
         self._left = bytes_max

@@ -180,7 +180,8 @@ async def _read_followers(
 async def _read_friends(
     reading: _Reading, users: Sequence[UserId], window: Window, viewer: UserId | None
 ) -> _EntriesOfUsers:
-    # Read before the lists: a change that is applied between the reads is in the rows of the lists.
+    # Read before the lists. If they were read after them, a change that is applied between the two
+    # reads would be in neither.
     pending_rows = viewer and await reading.connection.fetch(_SQL.pending_targets, viewer)
     targets = [UserId(target) for (target,) in pending_rows or ()]
     entries: _EntriesOfUsers = defaultdict(list)

@@ -1,7 +1,8 @@
 """All keys of the caches and the event log.
 
-The number in a key is the version of the formats of all values: raise it when a format changes, so
-that values in the old format are never read. The braces are a hash tag: a key and its lease share a
+The number in a key is the version of the formats of all values. Values of another version are never
+read, so only a release that cannot run beside the previous one raises it: docs/deployment.md says
+how else to change a format. The braces are a hash tag: a key and its lease share a
 slot of a Redis Cluster. Only cache keys have braces.
 """
 

@@ -32,7 +32,7 @@ class ExclusiveJobs:
 
     @asynccontextmanager
     async def only(self, job: str) -> AsyncIterator[bool]:
-        """A block in which no other process runs this job. False: another one does.
+        """Yield whether this process holds the lock of the job, until the end of the block.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.

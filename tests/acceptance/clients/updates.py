@@ -17,7 +17,8 @@ def scenario(live: LiveGateway, **more: Any) -> str:
 def _step(
     name: str, state: str, followers: int, following: int, *, protected: bool = False
 ) -> dict[str, Any]:
-    """The state towards the other user, whose followers these are; whom the viewer follows."""
+    """`state` is that of the viewer's relation to the other user, `followers` the other user's
+    count, and `following` the viewer's."""
     return {
         "step": name,
         "state": state,
