@@ -107,13 +107,16 @@ class DocumentCache:
         try:
             return (yield from work)
         except RequestError as rejection:
-            stage, errors = rejection.stage, [_without_nodes(error) for error in rejection.errors]
+            stage, errors = rejection.stage, [_of_document(error) for error in rejection.errors]
         # A new exception: the traceback of the raised one refers to frames that hold the document.
         if len(text) <= self._characters_max:
             self._rejected.put(text, RequestError(stage, errors), len(text))
         raise RequestError(stage, errors)
 
 
-def _without_nodes(error: GraphQLError) -> GraphQLError:
-    """The error without its nodes, which hold the whole document, a hundred times its text."""
-    return copied_error(error, error.message, error.extensions)
+def _of_document(error: GraphQLError) -> GraphQLError:
+    """The error without its nodes, which hold the whole document, a hundred times its text, and
+    without its cause: a scalar that cannot read a literal is no failure of a resolver."""
+    copy = copied_error(error, error.message, error.extensions)
+    copy.original_error = None
+    return copy

@@ -27,8 +27,7 @@ _TOKEN = re.compile(
 )
 _OPENING = frozenset("{[(")
 _CLOSING = frozenset("}])")
-_NUMBER = frozenset("-0123456789")  # what numbers begin with
-_NOT_A_NAME = _NUMBER | {'"'}
+_NOT_A_NAME = frozenset('"-0123456789')  # what strings and numbers begin with
 _INLINE = (["on"], ["@"], ["{"])  # the token after the dots of an inline fragment
 _BEFORE_OTHER_NAMES = frozenset(("...", "on", "@"))
 """What precedes the names in a selection set that are not fields: of fragments, types and
@@ -47,12 +46,10 @@ def scan(text: str, settings: EngineSettings) -> None:
     tokens, comments = _tokens(text, settings)
     counts = _counts(tokens)
     longest = max((len(lexeme) for lexeme in tokens if lexeme[0] not in _NOT_A_NAME), default=0)
-    number = max((len(lexeme) for lexeme in tokens if lexeme[0] in _NUMBER), default=0)
     literals = sum(len(lexeme) for lexeme in tokens if lexeme[0] == '"') + comments
     bounds = [
         ("has {} characters in strings and comments", literals, settings.max_literal_characters),
         ("has a name of {} characters", longest, settings.max_name_characters),
-        ("has a number of {} characters", number, settings.max_number_characters),
         ("has {} fields", counts["fields"] - counts["aliases"], settings.max_fields),
         ("has {} aliases", counts["aliases"], settings.max_aliases),
         ("has {} directives", counts["directives"], settings.max_directives),

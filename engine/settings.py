@@ -21,8 +21,6 @@ class EngineSettings:
     """The total length of strings and comments, whose characters take 0.1 to 0.3 µs to parse."""
     max_name_characters: int = 500
     """The length of a name or alias. The path of each error repeats the aliases above it."""
-    max_number_characters: int = 1_000
-    """Python reads no integer of more than 4,300 digits."""
     max_depth: int = 15
     max_fields: int = 1_000
     """Fields after expanding every fragment spread."""

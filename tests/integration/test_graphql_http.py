@@ -95,6 +95,7 @@ async def test_a_client_that_accepts_neither_media_type_gets_not_acceptable(
         ({"query": "{ user("}, "GRAPHQL_PARSE_FAILED"),
         ({"query": "# nothing"}, "GRAPHQL_PARSE_FAILED"),
         ({"query": "{ stranger }"}, "GRAPHQL_VALIDATION_FAILED"),
+        ({"query": f"{{ repeat(times: {'9' * 4_301}) }}"}, "GRAPHQL_VALIDATION_FAILED"),
         (
             {"query": "query($n: Int!) { repeat(times: $n) }", "variables": {"n": "x"}},
             "BAD_USER_INPUT",
