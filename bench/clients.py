@@ -30,7 +30,7 @@ from storage.redis.cluster import ClusterRedis
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command
 from tests.support.ports import free_ports
-from tests.support.tls import certificate, tls_before
+from tests.support.tls import certificate, tls_proxy
 from tests.support.valkey_cluster import Cluster, running_cluster
 
 REDIS_PY, GLIDE = "redis-py 5.3", "valkey-glide"
@@ -164,7 +164,7 @@ def over_tls(port: int, folder: Path, loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def serve_proxy(port: int, proxy_port: int, file: Path) -> None:
-    async with tls_before(partial(asyncio.open_connection, "127.0.0.1", port), file, proxy_port):
+    async with tls_proxy(partial(asyncio.open_connection, "127.0.0.1", port), file, proxy_port):
         await asyncio.Event().wait()
 
 

@@ -3,7 +3,7 @@
     python -m bench.engine_micro
 
 All three read the same rows in one process and produce the same bytes with orjson, so the ratios
-show the cost of the execution. The hand-written function is the limit.
+show the cost of the execution. The hand-written function is a reference.
 """
 
 import asyncio

@@ -18,7 +18,8 @@ HUGE_QUESTIONS = 500
 CONNECTIONS = 16
 """Enough to keep one core busy. More would only wait in its queue."""
 FEW_CONNECTIONS = 4
-"""For slow answers: requests that the end of a round interrupts have a cost but are not counted."""
+"""For slow answers: fewer, because requests that still run at the end of a round use CPU but are
+not counted."""
 WRITES = 20_000
 """All follows of one run are different."""
 
@@ -37,7 +38,7 @@ class Shape:
     draw: Draw
     checks: int = 0
     """Relation checks in one answer."""
-    turns: int = QUESTIONS
+    request_count: int = QUESTIONS
     """The number of different requests."""
     connections: int = CONNECTIONS
     signed_in: bool = False
@@ -67,7 +68,7 @@ class Shape:
                 self.draw(people, index, chance),
                 users[index % len(users)] if self.signed_in else None,
             )
-            for index in range(self.turns)
+            for index in range(self.request_count)
         ]
 
 
@@ -86,7 +87,7 @@ def _relations(count: int, fields: str, *, quick: bool) -> Shape:
         f"{{ relationWith(ids: $ids) {{ {fields} }} }} }}",
         draw,
         checks=count,
-        turns=QUESTIONS if count < 500 else HUGE_QUESTIONS,
+        request_count=QUESTIONS if count < 500 else HUGE_QUESTIONS,
         signed_in=True,  # the viewer is the user: nearly all checks are of one's own relations
         quick=quick,
     )
@@ -175,7 +176,7 @@ def _follow() -> Shape:
         "mutation Follow($input: FollowUserInput!) { followUser(input: $input) "
         "{ outcome relation { state } } }",
         draw,
-        turns=WRITES,
+        request_count=WRITES,
         signed_in=True,
     )
 

@@ -1,7 +1,8 @@
 """The space of a request. Its tokens are invalid in other spaces, and its log entries name it.
 
-Cursors, consistency tokens and undo tokens hold a tag of their space. The tag of the default space
-is 0, so that its tokens are the same whether a gateway serves one space or many.
+Cursors, consistency tokens and undo tokens are bound to their space by its tag: a checksum covers
+it, or the token is combined with it by XOR. The tag of the default space is 0, so that its tokens
+are the same whether a gateway serves one space or many.
 """
 
 from binascii import crc32
@@ -22,13 +23,13 @@ def current_space() -> str:
 
 
 def current_tag() -> int:
-    """The number of 32 bits that the tokens of the running request's space contain."""
+    """The number of 32 bits to which the tokens of the running request's space are bound."""
     return tag_of(_space.get())
 
 
 @lru_cache
 def tag_of(space: str) -> int:
-    """The number that the tokens of a space contain."""
+    """The number of 32 bits to which the tokens of a space are bound."""
     return 0 if space == PUBLIC_SPACE else crc32(space.encode())
 
 

@@ -43,7 +43,7 @@ async def load_access_facts(scope: Scope, owners: Sequence[UserId]) -> AccessFac
     return scope.profiles.access_facts(users, len(owners))
 
 
-def is_plain(scope: Scope, owners: Sequence[UserId], facts: AccessFacts) -> bool:
+def hides_nothing(scope: Scope, owners: Sequence[UserId], facts: AccessFacts) -> bool:
     """Whether nothing is hidden from the viewer in these lists except absent users, and nothing
     extra is shown. The usual case.
     """
@@ -152,7 +152,7 @@ def _stored_counts(
     if plain := scope.profiles.plain_totals(kind, users, len(owners)):
         return plain
     facts = scope.profiles.access_facts(users, len(owners))
-    if is_plain(scope, owners, facts):
+    if hides_nothing(scope, owners, facts):
         return plain_totals(scope, kind, facts)
     return _visible_counts(scope, kind, owners, facts)
 

@@ -42,8 +42,9 @@ class Action:
     def in_list(self) -> "Action":
         """The action as one of many changes of a request.
 
-        A repeat of the request must not try a rejected one again, because the later changes of the
-        same request have been made since.
+        A repeat of the request returns a stored rejection instead of trying again, because the
+        later changes of the same request have been made since. Only the outcomes in
+        `WITHOUT_RECEIPT_IN_LISTS` are tried again.
         """
         return replace(self, without_receipt=WITHOUT_RECEIPT_IN_LISTS)
 

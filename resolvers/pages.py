@@ -20,7 +20,7 @@ from graph.visibility import Access
 from resolvers.access import (
     accesses_of,
     deciding_users,
-    is_plain,
+    hides_nothing,
     plain_totals,
     stored_kind,
 )
@@ -38,8 +38,8 @@ CHUNK = 500
 """The maximum number of extra entries in one read. Each further read doubles their number."""
 
 CHUNKS_MAX = 50
-"""After this many reads a page may be short: some 22,000 entries in a row were left out. The lists
-of a request share these reads, except for a few of each list."""
+"""The maximum number of reads for all lists of a request, except for `CHUNKS_MIN` of each list.
+After them, a page may be short: some 22,000 entries in a row were left out."""
 
 CHUNKS_MIN = 5
 """Reads that each list may make, however many lists share `CHUNKS_MAX`."""
@@ -116,7 +116,7 @@ async def _visible_pages(
     # 2. Load the facts that decide what the viewer may see. The fetch has read them, too.
     count = len(owners)
     facts = no_access_facts(count) if is_own else scope.profiles.access_facts(users, count)
-    plain = not is_own and is_plain(scope, owners, facts)
+    plain = not is_own and hides_nothing(scope, owners, facts)
     # 3. Filter the entries, unless nothing is hidden.
     if plain and not only_not_followed and not (absent and _contain_absent(pages.values(), absent)):
         accesses: Sequence[Access] = [Access.VISIBLE] * count

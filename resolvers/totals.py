@@ -14,7 +14,7 @@ from graph.page import Window
 from graph.relation import has_block
 from resolvers.access import (
     Totals,
-    is_plain,
+    hides_nothing,
     load_access_facts,
     loaded_totals,
     plain_totals,
@@ -41,7 +41,7 @@ async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> 
     `BLOCKS_LOOKED_UP_MAX` blocks.
     """
     facts = await load_access_facts(scope, owners)
-    if isinstance(kind, OwnListKind) or is_plain(scope, owners, facts):
+    if isinstance(kind, OwnListKind) or hides_nothing(scope, owners, facts):
         return plain_totals(scope, kind, facts)
     found = loaded_totals(scope, kind, owners)
     totals = found if isinstance(found, list) else await found

@@ -58,8 +58,9 @@ def parse_claim_path(text: str) -> ClaimPath:
     """The path that `text` names.
 
     `$.realm_access.roles` and `$["https://app.example/claims"]["user"]` lead through nested
-    objects, in the syntax of JSONPath (RFC 9535), of which nothing else is supported. Text that
-    does not begin with `$` is the name of one claim. Raises ValueError with the end of a sentence.
+    objects. Of JSONPath (RFC 9535) only such names are supported; unlike there, a name after a dot
+    may have hyphens. Other text is the name of one claim, unless it is words with dots between
+    them, which could mean both. Raises ValueError with the end of a sentence.
     """
     if not text or len(text) > PATH_CHARS_MAX:
         raise ValueError(f"must have 1 to {PATH_CHARS_MAX} characters.")

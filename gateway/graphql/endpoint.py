@@ -87,7 +87,7 @@ class GraphQLEndpoint:
     subscriptions, and to clients that prefer event streams; without it both get 406. `admission` is
     shared with the other transports. Long bodies that arrive together are read in `turns` of the
     event loop, and large responses are written in them.
-    `bodies`: those that arrive in this process, if it has several endpoints.
+    `bodies`: the memory limit of partial bodies, which the endpoints of a process share.
     """
 
     def __init__(

@@ -101,7 +101,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         unsent: UnsentBytes,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._of_all_unsent = unsent
+        self._process_unsent = unsent
         self._unsent: UnsentData
         """What its client has not read. Known once the connection is made."""
         self._next: tuple[Any, Any] | None = None
@@ -146,7 +146,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._unsent = UnsentData(self._of_all_unsent, transport, self.address)
+        self._unsent = UnsentData(self._process_unsent, transport, self.address)
         self.app = with_sender(self.app, self._unsent.waiting)
         others = len(self.connections) - 1  # with web sockets
         if self._open_connections.add(self, others):

@@ -81,7 +81,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         unsent: UnsentBytes,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._of_all_unsent = unsent
+        self._process_unsent = unsent
         self._unsent: UnsentData
         """What its client has not read. Known once the connection is made."""
         self._messages = messages
@@ -104,7 +104,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         address = self.client[0] if self.client else None
-        self._unsent = UnsentData(self._of_all_unsent, self.transport, address)
+        self._unsent = UnsentData(self._process_unsent, self.transport, address)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stall_timer.stop()

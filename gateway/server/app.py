@@ -161,7 +161,7 @@ class Gateway:
             self.metrics = with_security_headers(
                 _application("Metrics are at /metrics.", metrics.routes())
             )
-            self._routes.router.routes.extend([*self._other_routes(default, metrics), *services])
+            self._routes.router.routes.extend([*self._http_routes(default, metrics), *services])
             await stack.enter_async_context(metrics.answering())
             await stack.enter_async_context(measuring_loop_lag())
             await stack.enter_async_context(collecting_when_idle())
@@ -179,7 +179,7 @@ class Gateway:
             Admission(config.clients.admission, caller_of),
             self._connections,
             ProcessLimits.from_config(config),
-            self._page_of,
+            self._playground_of,
             servers,
         )
 
@@ -213,7 +213,7 @@ class Gateway:
         app = Transports(named, sockets, config.clients.browsers)
         return app, service_routes(named.service, is_path_read=self._reads_paths), spaces
 
-    def _page_of(self, space: str) -> Playground | None:
+    def _playground_of(self, space: str) -> Playground | None:
         config = self._config
         if not config.exposure.playground:
             return None
@@ -224,7 +224,8 @@ class Gateway:
             authentication.development, _service_token(authentication), endpoint=endpoint
         )
 
-    def _other_routes(self, default: ServedSpace, metrics: Metrics) -> list[BaseRoute]:
+    def _http_routes(self, default: ServedSpace, metrics: Metrics) -> list[BaseRoute]:
+        """The routes of the health checks, of public metrics and of the playground."""
         servers = default.stores.servers
         probes: dict[str, Probe] = {
             "postgresql": servers.postgres.ping,
@@ -237,7 +238,7 @@ class Gateway:
         routes: list[BaseRoute] = [*Health(probes, required=frozenset(required)).routes()]
         if self._config.exposure.metrics.is_public:
             routes += metrics.routes()
-        if (playground := self._page_of(default.name)) is not None:
+        if (playground := self._playground_of(default.name)) is not None:
             routes += [Route("/", _to_playground), *playground.routes()]
         return routes
 

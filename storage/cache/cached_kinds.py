@@ -16,7 +16,7 @@ from storage.cache.codec.profiles import profile_value
 from storage.cache.codec.relations import relation_fields
 from storage.cache.tables import Tables
 from storage.postgres.relations import UserRelations
-from storage.redis.keys import LISTS, Keys
+from storage.redis.keys import LIST_KEY_NAMES, Keys
 from storage.settings import StorageSettings
 
 PROFILE_TTL_S = ACCOUNTS_CACHED_S
@@ -60,7 +60,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
         ),
         lists={
             kind: CachedKind(
-                keys.prefix(LISTS[kind]),
+                keys.prefix(LIST_KEY_NAMES[kind]),
                 lambda page: (page_value(page),),
                 lambda _: ttl_s,
                 partial(tables.lists.pages, kind, window=head, viewer=None),

@@ -32,7 +32,7 @@ from storage.cache.local_reads import (
 from storage.cache.pages import page_of_head
 from storage.ports.reader import AccountsOf, PagesOf, ProfilesOf, ReadRequest, RelationsOf
 from storage.redis.connection import GuardedRedis
-from storage.redis.keys import LISTS, Keys
+from storage.redis.keys import LIST_KEY_NAMES, Keys
 from storage.redis.multiplexed import LOCAL, MultiplexedWire
 from storage.redis.servers import is_cluster
 from storage.redis.wire import MGET, Command, Preformatted
@@ -180,7 +180,7 @@ class LocalCache:
 
     @property
     def _all(self) -> Mapping[str, LocalCopies[Any]]:
-        heads = {LISTS[kind]: copies for kind, copies in self._heads.items()}
+        heads = {LIST_KEY_NAMES[kind]: copies for kind, copies in self._heads.items()}
         return {"rel": self._relations, "profile": self._profiles, **heads}
 
     def _relation_columns(

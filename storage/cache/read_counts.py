@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
 from graph.lists import ListKind
-from storage.redis.keys import LISTS
+from storage.redis.keys import LIST_KEY_NAMES
 
 
 class ReadCounts:
@@ -26,7 +26,7 @@ LIST_READS: Mapping[ListKind, ReadCounts] = {kind: ReadCounts() for kind in List
 
 _ENTRIES: Mapping[str, ReadCounts] = {
     "relations": RELATIONS,
-    **{LISTS[kind]: counts for kind, counts in LIST_READS.items()},
+    **{LIST_KEY_NAMES[kind]: counts for kind, counts in LIST_READS.items()},
     "profile": PROFILE,
     "account": ACCOUNT,
     "pending": PENDING,

@@ -24,9 +24,10 @@ class AccountWrites(Protocol):
         request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        """Set the fields that `change` names, durably, unless the user exceeds `pace`.
+        """Set the fields that `change` names, durably.
 
-        For a deleted account it writes nothing and returns ACCOUNT_NOT_ACTIVE.
+        Writes nothing and returns RATE_LIMITED with `retry_at` if the user exceeds `pace`, and
+        ACCOUNT_NOT_ACTIVE for a deleted account.
         """
         ...
 

@@ -80,9 +80,9 @@ class Woken(IntEnum):
     """What ended a wait for changes."""
 
     NOT = 0
-    """The time is over."""
+    """The wait has timed out."""
     BY_OTHERS = 1
-    """Something may have changed. The viewer may not know what, unless they see its result."""
+    """Something may have changed. It may be hidden from the viewer."""
     BY_OWN = 2
     """A change of the viewer's own relations or settings, which the viewer may see."""
 
@@ -112,7 +112,7 @@ class Subscriptions(Protocol):
         ...
 
     def open_for_all(self) -> AbstractContextManager[Subscription]:
-        """A subscription to changes of all users, for a block.
+        """A context manager that opens a subscription to the changes of all users.
 
         Raises:
             Overloaded: this process has its maximum number of subscriptions.

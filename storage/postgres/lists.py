@@ -201,7 +201,8 @@ async def _add_friendships(
     viewer: UserId,
     targets: Sequence[UserId],
 ) -> None:
-    """Add the viewer's friendships with `targets` to the lists of both, from the forward rows."""
+    """Add the viewer's friendships with `targets` to the lists of both, from the forward rows. The
+    entries must have been read without these friendships."""
     relevant = targets if viewer in users else [target for target in targets if target in users]
     if not relevant:
         return

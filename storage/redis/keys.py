@@ -15,7 +15,7 @@ from graph.edge import UserId
 from graph.lane import Lane
 from graph.lists import ListKind
 
-LISTS = {kind: kind.name.lower() for kind in ListKind}
+LIST_KEY_NAMES = {kind: kind.name.lower() for kind in ListKind}
 FORMAT_VERSION = 1
 
 _CACHE_KEY = re.compile(rf"kith:[a-z0-9_]+:([a-z]+):{FORMAT_VERSION}:\{{([0-9]+)\}}(:beyond)?")
@@ -36,7 +36,7 @@ class Keys:
 
     def head(self, kind: ListKind, user: UserId) -> str:
         """The newest entries of a list."""
-        return key_of(self.prefix(LISTS[kind]), user)
+        return key_of(self.prefix(LIST_KEY_NAMES[kind]), user)
 
     def profile(self, user: UserId) -> str:
         return key_of(self.prefix("profile"), user)

@@ -19,7 +19,7 @@ from storage.postgres.migrate import migrate
 from storage.settings import ConnectionSettings, StorageSettings
 from tests.support.ports import free_ports
 from tests.support.standby import Node
-from tests.support.tls import HOST, certificate, tls_before
+from tests.support.tls import HOST, certificate, tls_proxy
 
 BACKEND = "SELECT pg_backend_pid() AS pid"
 END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'application'"
@@ -36,7 +36,7 @@ async def secured(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[str,
     async def reach() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_unix_connection(socket)
 
-    async with tls_before(reach, file, port, as_postgres=True):
+    async with tls_proxy(reach, file, port, as_postgres=True):
         yield f"postgresql://{url.username}@{HOST}:{port}{url.path}", file
 
 

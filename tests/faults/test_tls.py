@@ -19,7 +19,7 @@ from storage.settings import ConnectionSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows, users
 from tests.support.ports import free_ports
-from tests.support.tls import HOST, certificate, cluster_over_tls, server_over_tls, tls_before
+from tests.support.tls import HOST, certificate, cluster_over_tls, server_over_tls, tls_proxy
 from tests.support.valkey_cluster import Cluster
 
 ONE, TWO = users(1, 2)
@@ -128,7 +128,7 @@ async def test_a_server_that_requires_a_client_certificate_gets_it(
     url, (port,) = urlsplit(redis_url), free_ports(1)
     server, client = certificate(tmp_path), certificate(tmp_path)
     reach = partial(asyncio.open_unix_connection, url.path)
-    async with tls_before(reach, server, port, client_authority=client):
+    async with tls_proxy(reach, server, port, client_authority=client):
         address = f"rediss://{HOST}:{port}?{url.query}&ssl_ca_certs={server}"
         with pytest.raises(WireError):
             await answers(address)
@@ -140,7 +140,7 @@ async def test_a_lost_connection_is_replaced(redis_url: str, tmp_path: Path) -> 
     reach = partial(asyncio.open_unix_connection, url.path)
     wire = MultiplexedWire(f"rediss://{HOST}:{port}?{url.query}&ssl_ca_certs={file}", timeout_s=5)
     for _ in range(2):
-        async with tls_before(reach, file, port):
+        async with tls_proxy(reach, file, port):
             assert await wire.send([("PING",)]) == [b"PONG"]
             lost = wire.send([("BLPOP", "kith:none", 0)])
         with pytest.raises(WireError):

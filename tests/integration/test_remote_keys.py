@@ -23,7 +23,7 @@ from gateway.http.rejection import HttpRejection
 from graph.errors import Unavailable
 from tests.support.jwks import PrivateKey, Provider, identity_provider, jwk, signed
 from tests.support.ports import free_ports
-from tests.support.tls import certificate, tls_before
+from tests.support.tls import certificate, tls_proxy
 from tests.support.waiting import until
 
 KEY_1, KEY_2 = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
@@ -347,7 +347,7 @@ async def test_a_certificate_must_be_trusted(
     reach = partial(asyncio.open_connection, address.hostname, address.port)
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    async with tls_before(reach, file, port):
+    async with tls_proxy(reach, file, port):
         url = f"https://{address.hostname}:{port}/jwks"
         async with authenticating(provider, url=url) as authentication:
             assert await rejection(authentication, token(KEY_1, "one")) == UNAVAILABLE

@@ -53,7 +53,7 @@ def certificate(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def tls_before(
+async def tls_proxy(
     reach: Callable[[], Awaitable[Streams]],
     file: Path,
     port: int,
@@ -124,7 +124,7 @@ async def server_over_tls(redis_url: str, folder: Path) -> AsyncIterator[str]:
     """The URL, with TLS, of the server at `redis_url`."""
     url = urlsplit(redis_url)
     (port,), file = free_ports(1), certificate(folder)
-    async with tls_before(lambda: asyncio.open_unix_connection(url.path), file, port):
+    async with tls_proxy(lambda: asyncio.open_unix_connection(url.path), file, port):
         yield f"rediss://{HOST}:{port}?{url.query}&ssl_ca_certs={file}"
 
 
@@ -140,7 +140,7 @@ async def cluster_over_tls(cluster: Cluster, folder: Path) -> AsyncIterator[str]
     async with AsyncExitStack() as listening:
         for server, port in zip(cluster.servers, ports, strict=True):
             reach = partial(asyncio.open_connection, HOST, server.port)
-            await listening.enter_async_context(tls_before(reach, file, port))
+            await listening.enter_async_context(tls_proxy(reach, file, port))
             await server.ask("CONFIG", "SET", "cluster-announce-bus-port", server.port + 10_000)
             await server.ask("CONFIG", "SET", "cluster-announce-port", port)
         await until(all_ports_are_announced, "all servers announce the ports with TLS")
