@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from bench import caches, raw
 from bench.cores import cores
 from bench.counting import Calls, NoAnswer, counted, send_all
-from bench.filling import NotFilled, filled, space_of
+from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import SMALL, community
 from bench.population import Population, population
 from bench.raw_answers import RawAnswers
@@ -80,7 +80,7 @@ def _usual_shapes() -> list[str]:
 async def _run(shapes: Sequence[Shape], users: int, state: Path) -> list[Counted]:
     graph = community(users, None)
     async with services(state, cores()) as running:
-        await filled(graph, running.database_url, running.redis_url, running.folder)
+        await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space_of(graph))
         config = gateway_config(running, space_of(graph))
         await caches.fill(config.storage, people)

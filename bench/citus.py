@@ -31,7 +31,7 @@ from bench import caches
 from bench.calls import KITH, applications, drain, gateway_config
 from bench.cores import cores
 from bench.counting import send_all
-from bench.filling import NotFilled, filled, space_of
+from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import Community, community
 from bench.population import Population, population
 from bench.processes import Meter, StoreProcesses
@@ -162,7 +162,7 @@ async def _run(prefix: Path, graph: Community, rounds: int, shards: int, state: 
             redis_url = f"{running.redis_url.partition('?')[0]}?db={len(configs)}"
             marks = folder / name
             marks.mkdir()
-            await filled(graph, url, redis_url, marks)
+            await ensure_filled(graph, url, redis_url, marks)
             people = await population(url, space)
             storage = replace(config.storage, database_url=url, redis_url=redis_url)
             configs[name] = replace(config, storage=storage), nodes, people

@@ -29,7 +29,7 @@ from bench import caches
 from bench.calls import KITH, applications, drain, gateway_config
 from bench.cores import cores
 from bench.counting import send_all
-from bench.filling import NotFilled, filled, space_of
+from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import SMALL, Community, community
 from bench.population import Population, population
 from bench.questions import Question
@@ -106,7 +106,7 @@ async def _compared(
 ) -> Costs:
     space = space_of(graph)
     async with services(state, cores()) as running:
-        await filled(graph, running.database_url, running.redis_url, running.folder)
+        await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space)
         one = gateway_config(running, space)
         many = replace(

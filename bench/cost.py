@@ -25,7 +25,7 @@ from bench import caches
 from bench.contestants import KITH, WORKER
 from bench.cores import cores, pinned
 from bench.cost_queries import COST_QUERIES, CostQuery, People, Sender
-from bench.filling import NotFilled, filled, space_of
+from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import SMALL, community
 from bench.population import population
 from bench.processes import Meter
@@ -112,7 +112,7 @@ async def _run(
     graph, division = community(users, None), cores()
     space = space_of(graph)
     async with services(state, division) as running:
-        await filled(graph, running.database_url, running.redis_url, running.folder)
+        await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         people = await _people(running, space)
         settings = StorageSettings(running.database_url, running.redis_url, space)
         everyone = [*people.population.ordinary, *people.popular]

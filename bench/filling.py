@@ -24,7 +24,7 @@ def space_of(graph: Community) -> str:
     return f"bench_{graph.users}_{graph.edges}"
 
 
-async def filled(graph: Community, database_url: str, redis_url: str, folder: Path) -> float:
+async def ensure_filled(graph: Community, database_url: str, redis_url: str, folder: Path) -> float:
     """Fill the graph's space by `kith load`. Returns the seconds; 0 if it was filled before.
 
     Raises NotFilled.

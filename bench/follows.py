@@ -90,7 +90,9 @@ class _Connection:
         return body
 
 
-async def offered(urls: Sequence[str], streams: Sequence[Stream], seconds: float) -> list[Answered]:
+async def send_at_rate(
+    urls: Sequence[str], streams: Sequence[Stream], seconds: float
+) -> list[Answered]:
     """Send all streams together for this time, and wait for the last answer.
 
     Raises an ExceptionGroup of WrongAnswer.

@@ -16,7 +16,7 @@ from bench.answers import WrongAnswer
 from bench.comparison import Comparison, Durations
 from bench.contestants import KITH
 from bench.cores import cores
-from bench.filling import NotFilled, filled, space_of
+from bench.filling import NotFilled, ensure_filled, space_of
 from bench.goals import Verdict
 from bench.graph import community
 from bench.load import Sample, must_have_wrk
@@ -71,7 +71,7 @@ async def _run(sizes: dict[str, int], durations: Durations, state: Path) -> list
 async def _comparison(running: Services, edges: int, durations: Durations) -> Comparison:
     graph = community(None, edges)
     typer.echo(f"filling a graph of {edges:,} edges", err=True)
-    await filled(graph, running.database_url, running.redis_url, running.folder)
+    await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
     space = space_of(graph)
     people = await population(running.database_url, space)
     comparison = Comparison(running, space, people, durations, running.folder)

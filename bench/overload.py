@@ -27,7 +27,7 @@ from rich.table import Table
 
 from bench.contestants import KITH
 from bench.cores import cores
-from bench.filling import NotFilled, filled, space_of
+from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import SMALL, community
 from bench.population import population
 from bench.services import services
@@ -124,7 +124,7 @@ def main(
 async def _run(clients: int, seconds: int, users: int, state: Path, bodies: bool) -> None:
     graph = community(users, None)
     async with services(state, cores()) as running:
-        await filled(graph, running.database_url, running.redis_url, running.folder)
+        await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space_of(graph))
         server = await running.start(KITH, space_of(graph))
         question, cost = (_references if bodies else _dearest)(people.ordinary)

@@ -10,7 +10,7 @@ import typer
 from bench.comparison import Comparison, Durations
 from bench.contestants import WORKER, Contestant
 from bench.cores import Cores, cores
-from bench.filling import filled, space_of
+from bench.filling import ensure_filled, space_of
 from bench.graph import Community
 from bench.population import population
 from bench.rounds import Outcome
@@ -52,7 +52,7 @@ async def run(plan: Plan) -> list[Outcome]:
     async with services(plan.folder, cores()) as running:
         graph, space = plan.graph, space_of(plan.graph)
         say(f"filling a graph of {graph.users:,} users, if it is not filled yet")
-        await filled(graph, running.database_url, running.redis_url, running.folder)
+        await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space)
         comparison = Comparison(running, space, people, plan.durations, running.folder)
         for contestant in plan.contestants:

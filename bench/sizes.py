@@ -13,7 +13,7 @@ import typer
 
 from bench import caches
 from bench.cores import cores
-from bench.filling import NotFilled, filled, space_of
+from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import Community, community
 from bench.population import population
 from bench.report import RESULTS
@@ -43,7 +43,7 @@ def main(
 
 async def _measure(graph: Community, state: Path) -> None:
     async with services(state, cores()) as running:
-        await filled(graph, running.database_url, running.redis_url, running.folder)
+        await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         space = space_of(graph)
         people = await population(running.database_url, space)
         settings = StorageSettings(running.database_url, running.redis_url, space)

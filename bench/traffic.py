@@ -22,7 +22,7 @@ from bench import caches
 from bench.calls import KITH, applications, drain, gateway_config
 from bench.cores import cores
 from bench.counting import send_all
-from bench.filling import NotFilled, filled, space_of
+from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import Community, community
 from bench.population import Population, population
 from bench.report import RESULTS
@@ -87,7 +87,7 @@ def main(
 async def _run(graph: Community, state: Path) -> dict[str, Any]:
     space = space_of(graph)
     async with services(state, cores()) as running:
-        await filled(graph, running.database_url, running.redis_url, running.folder)
+        await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space)
     # Started again, so that its buffers are empty: only the blocks of the requests are read.
     async with services(state, cores()) as running:

@@ -21,8 +21,8 @@ from bench import report
 from bench.answers import WrongAnswer
 from bench.contestants import KITH, WORKER
 from bench.cores import cores, pinned
-from bench.filling import NotFilled, filled, space_of
-from bench.follows import Stream, offered
+from bench.filling import NotFilled, ensure_filled, space_of
+from bench.follows import Stream, send_at_rate
 from bench.graph import Community, community
 from bench.lag import lag
 from bench.processes import Meter, ServerProcess
@@ -98,7 +98,7 @@ async def _run(
 ) -> None:
     division, space = cores(), space_of(graph)
     async with services(state, division) as running:
-        await filled(graph, running.database_url, running.redis_url, running.folder)
+        await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         setup = _Setup(
             running,
             space,
@@ -118,7 +118,7 @@ async def _measured(figures: WriteFigures, others_per_s: int, rounds: int, setup
     urls = [gateway.url for gateway in setup.gateways]
     even = Stream(EVEN, rate, follows.evenly())
     others = Stream(OTHERS, others_per_s, follows.evenly())
-    await offered(urls, [even, others], WARM_UP_S)
+    await send_at_rate(urls, [even, others], WARM_UP_S)
     await setup.drained()
     metrics = f"{setup.worker.url}/metrics"
     lag_before, used = lag(metrics), _cpu_s(setup)
@@ -126,7 +126,7 @@ async def _measured(figures: WriteFigures, others_per_s: int, rounds: int, setup
         for kind in (EVEN, STAR):
             star = Stream(STAR, rate, follows.towards_a_star())
             streams = [even if kind == EVEN else star, others]
-            figures.rounds[kind].append(await offered(urls, streams, figures.seconds))
+            figures.rounds[kind].append(await send_at_rate(urls, streams, figures.seconds))
             await setup.drained()
     figures.lag = lag(metrics).since(lag_before)
     figures.cpu_us = {

@@ -73,7 +73,7 @@ class Turns:
 
     def _entered_loop(self) -> AbstractEventLoop:
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # the loop of those who wait there does not run any more
+        if loop is not self._loop:  # the previous loop has ended, with those who waited there
             self._loop, self._is_scheduled, self._begun = loop, False, 0.0
             self._waiting.clear()
         return loop

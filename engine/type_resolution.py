@@ -34,8 +34,8 @@ ClassT = TypeVar("ClassT", bound=type)
 class IsRowClass:
     """An `is_type_of` that checks only the class of a row.
 
-    A subclass belongs only to the type that lists it, so named tuples and plain tuples can
-    represent two types of one interface.
+    It accepts rows of exactly these classes, so that named tuples and plain tuples can represent
+    two types of one interface, and instances of the type itself or of a subclass.
     """
 
     def __init__(self, classes: tuple[type, ...], own: type) -> None:
@@ -115,7 +115,7 @@ def type_resolution(
 
 
 def _resolves_by_class(object_type: GraphQLObjectType) -> bool:
-    """Whether this type accepts rows by class: by @row_classes or by Strawberry's default."""
+    """Whether this type does not check its rows, or looks only at their class."""
     if object_type.is_type_of is None:
         return True
     definition = object_type.extensions.get("strawberry-definition")

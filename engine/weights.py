@@ -32,7 +32,8 @@ class ListSize:
 
 
 PAGE = ListSize((), 1, 1)
-"""The size of a list in a page: that which the page's own field declares."""
+"""Marks a list whose size is that which the field of its page declares as `page`. Its own numbers
+are not used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from starlette.types import Scope
 
 from gateway.bundling import BUILDING, FAILED, SCRIPT
 
-BUILD_S_MAX = 900
-"""The maximum duration of a build. An older marker is ignored: its build was killed."""
+MARKER_S_MAX = 900
+"""A marker of a running build that is older than this is ignored: its build was killed."""
 REASON_CHARS_MAX = 500
 
 
@@ -71,6 +71,6 @@ class BundleFiles(StaticFiles):
 
 def _is_recent(marker: Path) -> bool:
     try:
-        return time.time() - marker.stat().st_mtime < BUILD_S_MAX
+        return time.time() - marker.stat().st_mtime < MARKER_S_MAX
     except OSError:
         return False

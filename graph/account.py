@@ -28,7 +28,7 @@ class PrivacyChange:
     following: Audience | None = None
     followers: Audience | None = None
 
-    def of(self, account: Account) -> Account:
+    def applied_to(self, account: Account) -> Account:
         """The account after this change."""
         previous = account.privacy
         privacy = replace(

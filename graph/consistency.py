@@ -28,8 +28,8 @@ ACCOUNTS_CACHED_S = 300
 """The time to live of cached accounts. If an invalidation is lost, the old account is read for at
 most this long."""
 
-_UNCACHED = 1 << 15
-"""The bit of `Moment.is_uncached`, beside one bit for each lane."""
+_MAY_BE_STALE = 1 << 15
+"""The bit of `Moment.may_be_stale_in_cache`, beside one bit for each lane."""
 
 
 class Moment(NamedTuple):
@@ -40,7 +40,7 @@ class Moment(NamedTuple):
     lanes: frozenset[Lane]
     at: int
     """Microseconds, like versions."""
-    is_uncached: bool = False
+    may_be_stale_in_cache: bool = False
     """Whether a cache may hold an old account until its time to live ends, because the cache could
     not be updated."""
 
@@ -50,9 +50,9 @@ def moment_of(pair: Pair, at: int) -> Moment:
     return Moment(frozenset(map(lane_of, pair)), at)
 
 
-def moment_of_accounts(at: int, *, is_uncached: bool = False) -> Moment:
+def moment_of_accounts(at: int, *, may_be_stale_in_cache: bool = False) -> Moment:
     """The moment that includes all changes of accounts, but not of edges, committed by `at`."""
-    return Moment(frozenset(), at, is_uncached)
+    return Moment(frozenset(), at, may_be_stale_in_cache)
 
 
 def merge_moments(moments: Iterable[Moment]) -> Moment | None:
@@ -63,7 +63,7 @@ def merge_moments(moments: Iterable[Moment]) -> Moment | None:
             merged = moment  # the usual case: there is one
         else:
             lanes, at = merged.lanes | moment.lanes, max(merged.at, moment.at)
-            merged = Moment(lanes, at, merged.is_uncached or moment.is_uncached)
+            merged = Moment(lanes, at, merged.may_be_stale_in_cache or moment.may_be_stale_in_cache)
     return merged
 
 
@@ -78,7 +78,7 @@ def by_lane(moments: Iterable[Moment]) -> dict[Lane, int]:
 
 def write_token(moment: Moment) -> str:
     """The token of a moment."""
-    flags = _UNCACHED * moment.is_uncached + sum([1 << lane for lane in moment.lanes])
+    flags = _MAY_BE_STALE * moment.may_be_stale_in_cache + sum([1 << lane for lane in moment.lanes])
     body = _BODY.pack(VERSION, flags, moment.at)
     return urlsafe_b64encode(_WITH_CHECKSUM.pack(body, _checksum(body))).decode()
 
@@ -113,13 +113,13 @@ def _unpack(text: str) -> Moment | None:
         return None
     body, checksum = _WITH_CHECKSUM.unpack(raw)
     version, flags, at = _BODY.unpack(body)
-    lanes = flags & ~_UNCACHED
+    lanes = flags & ~_MAY_BE_STALE
     if version != VERSION or checksum != _checksum(body) or not 0 < at <= AT_MAX:
         return None
     if not lanes < 1 << LANES:
         return None
     named = frozenset(Lane(lane) for lane in range(LANES) if lanes >> lane & 1)
-    return Moment(named, at, is_uncached=flags != lanes)
+    return Moment(named, at, may_be_stale_in_cache=flags != lanes)
 
 
 def _checksum(body: bytes) -> int:

@@ -15,7 +15,8 @@ from graph.privacy import Audience, Privacy
 
 
 class ListKind(IntEnum):
-    """Lists with an audience. The numbers are parts of cursors, so none is reused."""
+    """Lists that others may open if the owner's privacy settings allow it. The numbers are parts of
+    cursors, so none is reused."""
 
     FOLLOWING = 1
     FOLLOWERS = 2

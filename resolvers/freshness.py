@@ -12,7 +12,7 @@ from graph.lists import LISTS, ListOf, ranked_list
 from resolvers.scope import Scope, WatermarkReading
 from storage.ports.reader import Consistency
 
-_UNCACHED_US = (ACCOUNTS_CACHED_S + 15) * 1_000_000
+_STALE_IN_CACHE_US = (ACCOUNTS_CACHED_S + 15) * 1_000_000
 """How long caches can lack a change of an account: their time to live, and some seconds, because a
 reader that began before the change may fill a cache after it."""
 
@@ -36,10 +36,10 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
     wait_s = scope.policy.freshness_wait_ms / 1000
     wanted = by_lane(moments)
     reached = not wanted or await scope.stores.changes.catch_up.reach(wanted, wait_s)
-    uncached = max((moment.at for moment in moments if moment.is_uncached), default=None)
+    uncached = max((moment.at for moment in moments if moment.may_be_stale_in_cache), default=None)
     if uncached is not None:
         now = (await scope.stores.changes.progress.watermarks()).now
-        reached = reached and now - uncached > _UNCACHED_US
+        reached = reached and now - uncached > _STALE_IN_CACHE_US
     scope.absences_as_of_us = max(
         (moment.at for moment in moments if not moment.lanes), default=None
     )
@@ -47,14 +47,14 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
     scope.read_from(Consistency.FRESH if reached else Consistency.ROWS)
 
 
-async def accounts_now(scope: Scope, *, is_uncached: bool) -> Moment | None:
+async def accounts_now(scope: Scope, *, may_be_stale_in_cache: bool) -> Moment | None:
     """The moment of account changes made until now. None if PostgreSQL is unavailable.
 
-    `is_uncached`: whether caches may lack the last one.
+    `may_be_stale_in_cache`: whether caches may lack the last one.
     """
     with contextlib.suppress(Unavailable):
         now = (await scope.stores.changes.progress.watermarks()).now
-        return moment_of_accounts(now, is_uncached=is_uncached)
+        return moment_of_accounts(now, may_be_stale_in_cache=may_be_stale_in_cache)
     return None
 
 

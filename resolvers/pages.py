@@ -141,8 +141,8 @@ def _fetch(
     window: Window,
     users: Sequence[UserId],
 ) -> Awaitable[Mapping[UserId, Page]]:
-    """Read stored pages, before anything is hidden from the viewer, and, for public lists, the
-    profiles of `users`."""
+    """Read stored pages, before anything is hidden from the viewer, and the profiles of `users`,
+    except for lists that only their owner may open."""
     if isinstance(kind, OwnListKind):
         return _read_stored(scope, kind, owners, window)
     profiles = scope.profiles

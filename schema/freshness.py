@@ -66,7 +66,7 @@ async def begin(
 
 async def token_of_accounts(scope: Scope, *, is_delayed: bool) -> str | None:
     """Return the `consistencyToken` for a change of an account; None if none can be made now."""
-    moment = await freshness.accounts_now(scope, is_uncached=is_delayed)
+    moment = await freshness.accounts_now(scope, may_be_stale_in_cache=is_delayed)
     return None if moment is None else write_token(moment)
 
 

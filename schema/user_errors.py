@@ -262,8 +262,8 @@ class IdempotencyKeyReused(UserError):
 
 
 @rejection(
-    "The viewer's own account is deactivated, so that it cannot change relationships, or deleted, so "
-    "that it can only read.",
+    "The viewer's own account is deactivated, so that it cannot change relationships, or deleted, "
+    "so that it can only read.",
     {Outcome.ACCOUNT_NOT_ACTIVE: "Your account is not active, so you cannot make changes."},
 )
 class AccountNotActive(UserError):

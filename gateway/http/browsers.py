@@ -87,7 +87,10 @@ class BrowserSettings:
 
 
 def parse_origins(text: str) -> frozenset[str]:
-    """The origins in a comma-separated list. Raises ValueError for an invalid one."""
+    """The origins in a comma-separated list, as browsers write them, or `*`.
+
+    Raises ValueError for an invalid one, or if there are more than `ORIGINS_MAX`; its text
+    continues a sentence that begins with the name of the variable."""
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
     if len(entries) > ORIGINS_MAX:
         raise ValueError(f"names {len(entries)} origins; at most {ORIGINS_MAX} are allowed")

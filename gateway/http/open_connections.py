@@ -72,7 +72,8 @@ class OpenConnections:
         self._open: dict[HttpConnection, None] = {}
 
     def add(self, connection: HttpConnection, others: int) -> bool:
-        """Add a connection to `others`, or in the place of some. False if there is no place."""
+        """Add a connection. If the number of open ones, `others`, has reached the maximum, close
+        some first. Returns False if none can be closed."""
         if others >= self._max and not self._make_room():
             return False
         self._open[connection] = None

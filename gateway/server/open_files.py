@@ -13,7 +13,7 @@ OTHERS = 256
 
 
 def within_open_files(limits: ConnectionLimits) -> ConnectionLimits:
-    """Raise the process's limit on open files if necessary, or lower that on connections.
+    """Return limits that the process's limit on open files allows. It is raised first, if possible.
 
     Without free files a process cannot accept a connection in the place of another.
     """

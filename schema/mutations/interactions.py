@@ -29,8 +29,8 @@ from schema.mutations.payload import (
 from schema.user_errors import UserError, user_errors
 
 COUNT_MAX = 1_000
-"""More interactions of one kind at one time are a mistake of the caller."""
-CLOCKS_APART_MS = 300_000
+"""The maximum `count` of one interaction."""
+CLOCK_SKEW_MAX_MS = 300_000
 """How far a service's clock may be ahead. A later date would outweigh all later interactions."""
 
 
@@ -150,6 +150,6 @@ def _interaction(argument: str, given: InteractionInput, now: Millis) -> Interac
 
 def _millis(argument: str, at: datetime, now: Millis) -> Millis:
     millis = Millis(int(arguments.zoned(argument, at).timestamp() * 1000))
-    if not 0 <= millis <= now + CLOCKS_APART_MS:
+    if not 0 <= millis <= now + CLOCK_SKEW_MAX_MS:
         raise BadInput(argument, "must not be before 1970 or more than five minutes in the future.")
     return millis

@@ -18,16 +18,16 @@ Load = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, T]]]
 """Reads a value for each of these users."""
 
 
-class Staleness(Enum):
-    """How a cached value is kept current. A lease protects each fill from concurrent writes."""
+class Invalidation(Enum):
+    """What writes do to a cached value. A lease protects each fill from concurrent writes."""
 
-    UPDATED = auto()
+    UPDATE = auto()
     """A hash: writes and the drain update its fields in place, by version."""
-    DELETED = auto()
+    DELETE = auto()
     """Writes and the drain delete it."""
-    CLOSED = auto()
-    """As DELETED; and while an account changes, no reader can fill it."""
-    ACKNOWLEDGED = auto()
+    DELETE_AND_CLOSE = auto()
+    """As DELETE; and while an account changes, no reader can fill it."""
+    DELETE_AGAIN_AFTER_DRAIN = auto()
     """Writes delete it, and the drain deletes it again after acknowledging them."""
 
 
@@ -42,7 +42,7 @@ class CachedKind(Generic[V]):
     ttl_s: Callable[[V], int]
     load: Load[V]
     """Reads the values to cache from the tables, the same for every viewer."""
-    staleness: Staleness
+    invalidation: Invalidation
     batch_size: int = 1_000
     """How many values are loaded and cached together: few enough to end before the lease, and for
     the event loop to do other work meanwhile."""
@@ -64,6 +64,6 @@ class CachedKind(Generic[V]):
         """A command that caches a value, if the lease with this token still exists."""
         ttl_ms = spread(self.ttl_s(value))
         guards = lease(key), self.closing(key)
-        if self.staleness is Staleness.UPDATED:
+        if self.invalidation is Invalidation.UPDATE:
             return (CALL, FILL_RELATIONS, 3, key, *guards, token, ttl_ms, *self.pack(value))
         return (CALL, FILL_VALUE, 3, key, *guards, token, *self.pack(value), ttl_ms)

@@ -9,7 +9,7 @@ from graph.edge import UserId
 from graph.lists import ListKind
 from graph.page import Page, Window
 from graph.profile import Profile
-from storage.cache.cached_kind import CachedKind, Staleness
+from storage.cache.cached_kind import CachedKind, Invalidation
 from storage.cache.codec.lists import page_value
 from storage.cache.codec.pending import pending_value
 from storage.cache.codec.profiles import profile_value
@@ -54,7 +54,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
             relation_fields,
             lambda _: ttl_s,
             partial(tables.relations.get_many, limit=settings.cache.relations_max),
-            Staleness.UPDATED,
+            Invalidation.UPDATE,
             batch_size=50,
             closed_with=keys.prefix("own"),
         ),
@@ -64,7 +64,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
                 lambda page: (page_value(page),),
                 lambda _: ttl_s,
                 partial(tables.lists.pages, kind, window=head, viewer=None),
-                Staleness.DELETED,
+                Invalidation.DELETE,
                 batch_size=20,
             )
             for kind in ListKind
@@ -74,13 +74,13 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
             lambda profile: (profile_value(profile),),
             lambda _: min(ttl_s, PROFILE_TTL_S),
             partial(tables.profiles.get_many, viewer=None),
-            Staleness.CLOSED,
+            Invalidation.DELETE_AND_CLOSE,
         ),
         pending=CachedKind(
             keys.prefix("own"),
             lambda targets: (pending_value(targets),),
             lambda targets: PENDING_TTL_S if targets else own_ttl_s,
             tables.pending.get_many,
-            Staleness.ACKNOWLEDGED,
+            Invalidation.DELETE_AGAIN_AFTER_DRAIN,
         ),
     )

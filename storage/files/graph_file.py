@@ -55,7 +55,8 @@ def graph_file(path: Path, final_name: str, header: bytes, length: int) -> Graph
 
 
 def _compressor(name: str) -> Callable[[bytes], bytes]:
-    """A function that compresses bytes to a whole member (gzip) or frame (zstd)."""
+    """A function that compresses bytes to a whole member (gzip) or frame (zstd), by the end of the
+    name. For another name it returns them unchanged."""
     if name.endswith(".gz"):
         return lambda lines: gzip.compress(lines, compresslevel=4)
     if name.endswith(".zst"):

@@ -45,7 +45,9 @@ class PostgresAccounts:
         request: IdempotentRequest | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        return await self._change(user, change.of, Outcome.ACCOUNT_NOT_ACTIVE, request, pace)
+        return await self._change(
+            user, change.applied_to, Outcome.ACCOUNT_NOT_ACTIVE, request, pace
+        )
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: IdempotentRequest | None = None

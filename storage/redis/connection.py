@@ -40,8 +40,9 @@ PENDING_MAX = {KeyKind.ACCOUNTS: 10_000, KeyKind.TOTALS: 50_000, KeyKind.EDGES: 
 FLUSHED_AT_ONCE = 10_000
 """Pending keys deleted in one pipeline, which takes far less than the timeout of a reply."""
 
-FLUSHED_SINGLY_AT_ONCE = 100
-"""Pending keys deleted one by one in one call: few enough to repeat the call after a timeout."""
+FLUSHED_AT_ONCE_IN_CLUSTER = 100
+"""Pending keys deleted in one call to a cluster, where each key has a command of its own: few
+enough to repeat the call after a timeout."""
 
 Send = Callable[[Sequence[Command]], Awaitable[object]]
 
@@ -135,6 +136,7 @@ class Breaker:
         """None while the server works, so that a check need not read the clock."""
 
     def check(self) -> None:
+        """Raise Unavailable while the breaker is open. Close it after `retry_after_s`."""
         if self._open_until is None:
             return
         if self._clock() < self._open_until:
@@ -249,7 +251,7 @@ class GuardedRedis:
     async def flush_pending(self, send: Send) -> None:
         """Flush the pending invalidations with `send`. Raises what `send` raises."""
         async with self._flushing:
-            await self._pending.flush(send, FLUSHED_SINGLY_AT_ONCE)
+            await self._pending.flush(send, FLUSHED_AT_ONCE_IN_CLUSTER)
 
     def take_pending(self) -> dict[KeyKind, list[str]]:
         """Remove and return the pending invalidations, because other servers now have the keys."""

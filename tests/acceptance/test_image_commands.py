@@ -16,8 +16,8 @@ from tests.support.image_stack import (
     SERVICES,
     Stack,
     answers,
-    asked,
     in_database,
+    query_data,
     wait_until,
 )
 from tests.support.ports import free_ports
@@ -42,9 +42,9 @@ def test_the_commands_of_the_image_migrate_serve_drain_and_stop(stack: Stack) ->
 
     secret = (stack.secrets / "jwt_secret").read_text(encoding="utf-8")
     follower, other = mint(secret, 1), mint(secret, 3)
-    followed = asked(first, FOLLOW, follower)["followUser"]
+    followed = query_data(first, FOLLOW, follower)["followUser"]
     assert followed == {"outcome": "FOLLOWED", "userErrors": []}
-    seen = asked(second, SEEN_BY_THE_WRITER, follower)["viewer"]["user"]["relationWith"]
+    seen = query_data(second, SEEN_BY_THE_WRITER, follower)["viewer"]["user"]["relationWith"]
     assert seen == [{"state": "FOLLOWING"}]
     assert in_database(stack.database_url, "SELECT count(*) FROM outbox") == 1
 
@@ -54,7 +54,7 @@ def test_the_commands_of_the_image_migrate_serve_drain_and_stop(stack: Stack) ->
     is_drained = "SELECT count(*) = 0 FROM outbox"
     wait_until(lambda: in_database(stack.database_url, is_drained) is True, processes)
     expected = {"followerCount": 1, "followers": {"nodes": [{"id": "1"}]}}
-    wait_until(lambda: asked(second, SEEN_BY_OTHERS, other)["user"] == expected, processes)
+    wait_until(lambda: query_data(second, SEEN_BY_OTHERS, other)["user"] == expected, processes)
 
     for started in processes:
         started.process.send_signal(signal.SIGTERM)

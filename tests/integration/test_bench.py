@@ -42,7 +42,7 @@ async def fallbacks(gateway: Gateway) -> int:
 
 
 async def sent(gateway: Gateway, shape: Shape) -> httpx.Response:
-    (question,) = replace(shape, turns=1).questions(PEOPLE)
+    (question,) = replace(shape, request_count=1).questions(PEOPLE)
     return await gateway.http.post("/graphql", content=question.body, headers=question.headers)
 
 
@@ -63,7 +63,7 @@ async def test_the_raw_server_and_the_gateway_give_equal_answers_in_a_space(
     storage_settings: StorageSettings,
 ) -> None:
     settings = in_space(storage_settings, "filled")
-    shape = replace(BY_NAME["following-20"], turns=1)
+    shape = replace(BY_NAME["following-20"], request_count=1)
     people = replace(PEOPLE, ordinary=[1], whales=[])
     wire = MultiplexedWire(settings.redis_url, 5)
     async with (

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.playground import STATUS_PATH, Playground
-from gateway.playground_bundle import BUILD_S_MAX, REASON_CHARS_MAX
+from gateway.playground_bundle import MARKER_S_MAX, REASON_CHARS_MAX
 from gateway.playground_examples import examples
 from gateway.sample_cast import DESCRIPTIONS
 from schema.errors import formatted
@@ -188,7 +188,7 @@ async def test_a_build_that_was_killed_is_reported_as_missing(
     marker = tmp_path / "bundle" / ".building"
     marker.parent.mkdir()
     marker.touch()
-    long_ago = marker.stat().st_mtime - BUILD_S_MAX - 1
+    long_ago = marker.stat().st_mtime - MARKER_S_MAX - 1
     os.utime(marker, (long_ago, long_ago))
     assert (await without_bundle.get(STATUS_PATH)).json()["state"] == "missing"
 

@@ -146,7 +146,7 @@ def answers(url: str, content: str) -> Callable[[], bool]:
     return condition
 
 
-def asked(port: int, query: str, token: str) -> Any:
+def query_data(port: int, query: str, token: str) -> Any:
     response = httpx.post(
         f"http://127.0.0.1:{port}/graphql",
         json={"query": query},

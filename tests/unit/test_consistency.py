@@ -53,7 +53,7 @@ def test_the_merged_moment_includes_all_moments(several: list[Moment]) -> None:
         for moment in several
         for lane, at in by_lane([moment]).items()
     )
-    assert one.is_uncached is any(moment.is_uncached for moment in several)
+    assert one.may_be_stale_in_cache is any(moment.may_be_stale_in_cache for moment in several)
     assert len(write_token(one)) == LENGTH
     assert merge_moments([]) is None
 

@@ -1,14 +1,14 @@
 -- All that is stored about the user $1, in ranges of primary keys: up to $3 rows after the key $2.
 
 -- name: account
--- The settings and the state of the user: one row, of nulls without stored ones.
+-- The settings and the state of the user: one row, with defaults if none is stored.
 -- shard: local
 SELECT coalesce(a.protected, false) AS protected,
        coalesce(a.following_audience, 0) AS following_audience,
        coalesce(a.followers_audience, 0) AS followers_audience,
        a.following_limit, coalesce(a.state, 0) AS state, coalesce(a.state, 0) = 0 AS present,
        a.changed_at, a.deleted_at, a.erased_at
-FROM (SELECT 1) AS once
+FROM (SELECT 1) AS one_row
 LEFT JOIN account a ON a.user_id = $1
 
 -- name: own_counts

@@ -6,8 +6,8 @@ SELECT phase, owner_id, other_id, compared, drifts::text, slices, completed_at,
 FROM verification
 
 -- name: write_verification
--- Sets the position ($1, $2, $3), the number of compared rows $4 and the drifts $5 after a slice. A
--- complete pass ($6) begins again, and its drifts become the result.
+-- Sets the position ($1, $2, $3), the number of compared rows $4 and the drifts $5 after a slice. If
+-- $6, the pass is complete: its drifts become the result, and the next pass counts from zero.
 -- shard: local
 INSERT INTO verification AS v (phase, owner_id, other_id, compared, drifts, slices, completed_at,
                                completed_drifts)
