@@ -88,10 +88,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Conditions checked again on write, because the actor may make other changes concurrently."""
+    """Conditions checked again on write, because both users may make other changes concurrently."""
 
     following_below: int | None = None
     blocks_below: int | None = None
+    other_following_below: int | None = None
+    """The condition of an undo that restores the other user's follow or request."""
     pace_us: int | None = None
     """The cost of the change: how far it moves the actor's `paced_until`, in microseconds."""
     paced_most: int | None = None

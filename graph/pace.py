@@ -91,6 +91,7 @@ def paced(rule: Rule, pace: Pace, *, has_key: bool = False) -> Rule:
         conditions = Conditions(
             decision.conditions.following_below,
             decision.conditions.blocks_below,
+            decision.conditions.other_following_below,
             pace_us=pace.interval_us,
             paced_most=_latest_allowed(pace, state.now),
             paced_latest=latest(pace, state.now),

@@ -1,5 +1,6 @@
 """Undoing a change: what it needs, and the rule that restores what the change ended."""
 
+from collections.abc import Set
 from dataclasses import replace
 
 from graph.decision_types import Conditions, Decision, PairState, Rule
@@ -25,7 +26,7 @@ def undo_record(state: PairState, decision: Decision) -> UndoRecord:
     return UndoRecord(*versions, state.edge, state.reverse, state.protected, *messages)
 
 
-def undo(limit: int, record: UndoRecord, *, whispers: bool = True) -> Rule:
+def undo(limit: int, record: UndoRecord, *, whispers: bool = True, mutual: bool = False) -> Rule:
     """The rule of `undoRelationshipChange`: restores the edges before an action, with their dates.
 
     It fails if the actor has changed their edge since, or if the other user's edge has become one
@@ -35,10 +36,13 @@ def undo(limit: int, record: UndoRecord, *, whispers: bool = True) -> Rule:
     reached their following limit, or follow by a whisper that the actor cannot see; the actor
     cannot tell these cases apart. If the actor's block has ended a whisper that the actor cannot
     see, it is restored where possible, and does not change the outcome.
+
+    If all follows are `mutual`, it fails where it would restore a follow without the other one.
     """
     # The kinds of the other user's edge that the actor sees as no edge.
     unseen_kinds = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
     reverse_was_seen = record.reverse.kind not in unseen_kinds
+    seen_follows = FOLLOWS - unseen_kinds
 
     def decide(state: PairState) -> Decision:
         edge = record.edge if record.edge.version != record.version else None
@@ -57,23 +61,38 @@ def undo(limit: int, record: UndoRecord, *, whispers: bool = True) -> Rule:
                 return unchanged(Outcome.CANNOT_UNDO, state)
         if edge is not None:
             edge = _edge_to_restore(state, edge, record)
-        restored = changed(
+        if mutual and _restores_one_follow(state, edge, reverse, seen_follows):
+            return unchanged(Outcome.CANNOT_UNDO, state)
+        following_below = other_following_below = None
+        if edge is not None and edge.kind in COUNTED_KINDS and state.edge.kind not in COUNTED_KINDS:
+            following_below = following_limit(limit, state)
+            if state.following >= following_below:
+                return following_limit_reached(limit, state)
+        if reverse is not None:
+            other_following_below = _other_following_limit(limit, state)
+        return changed(
             Outcome.RESTORED,
             state,
             edge,
             reverse,
+            conditions=Conditions(following_below, other_following_below=other_following_below),
             message=record.message,
             other_message=record.other_message,
         )
-        if edge is None or edge.kind not in COUNTED_KINDS or state.edge.kind in COUNTED_KINDS:
-            return restored
-        if state.following >= following_limit(limit, state):
-            return following_limit_reached(limit, state)
-        return replace(
-            restored, conditions=Conditions(following_below=following_limit(limit, state))
-        )
 
     return decide
+
+
+def _restores_one_follow(
+    state: PairState, edge: Edge | None, reverse: Edge | None, seen_follows: Set[Kind]
+) -> bool:
+    """Whether these edges to restore contain a follow, and only one user follows afterwards, as far
+    as the actor can see."""
+    restores_own = edge is not None and edge.kind in FOLLOWS
+    restores_other = reverse is not None and reverse.kind in seen_follows
+    follows = restores_own or (edge is None and state.edge.kind in FOLLOWS)
+    is_followed = restores_other or state.reverse.kind in seen_follows
+    return (restores_own or restores_other) and not (follows and is_followed)
 
 
 def _edge_to_restore(state: PairState, edge: Edge, record: UndoRecord) -> Edge:
@@ -89,7 +108,7 @@ def _reverse_to_restore(limit: int, state: PairState, reverse: Edge) -> Edge | N
     if (
         state.reverse.kind is not Kind.NONE
         or not state.both_active
-        or _other_is_at_limit(limit, state)
+        or state.other_following >= _other_following_limit(limit, state)
     ):
         return None
     return replace(
@@ -97,7 +116,6 @@ def _reverse_to_restore(limit: int, state: PairState, reverse: Edge) -> Edge | N
     )
 
 
-def _other_is_at_limit(limit: int, state: PairState) -> bool:
-    """Whether the other user has reached their following limit."""
-    other_limit = limit if state.other_following_limit is None else state.other_following_limit
-    return state.other_following >= other_limit
+def _other_following_limit(limit: int, state: PairState) -> int:
+    """How many users the other user may follow: `limit`, unless a service has set another."""
+    return limit if state.other_following_limit is None else state.other_following_limit

@@ -166,6 +166,11 @@ def dismiss() -> Action:
 
 def undo(policy: Policy, receipt_id: UUID, record: UndoRecord) -> Action:
     """Restore, once, what the change of a receipt ended."""
-    rule = undo_rule(policy.following_max, record, whispers=not policy.whispers_hidden)
+    rule = undo_rule(
+        policy.following_max,
+        record,
+        whispers=not policy.whispers_hidden,
+        mutual=policy.mutual_approval,
+    )
     token = undo_token(receipt_id)
     return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,), consumes=receipt_id)

@@ -155,6 +155,8 @@ def decision_parameter(pair: Pair, state: PairState, decision: Decision) -> str:
         "receipt": decision.receipt and receipt_parameter(decision.receipt),
         "consumes": decision.consumes,
     }
+    if decision.conditions.other_following_below is not None:
+        parameter["other_following_below"] = decision.conditions.other_following_below
     if tracing.tracer is not None:
         parameter["trace"] = tracing.traceparent()
     return orjson.dumps(parameter).decode()

@@ -331,6 +331,45 @@ async def test_an_undo_does_not_restore_a_follow_beyond_the_other_users_limit(
         assert (payload["outcome"], payload["relation"]["state"]) == ("RESTORED", "NONE")
 
 
+async def befriend(gateway: Gateway, user: int, other: int) -> None:
+    """With mutual approval: both follow each other."""
+    await change(gateway, user, "followUser", other)
+    accepted = await outcome(gateway, other, "acceptFollowRequest", user)
+    assert accepted == ("REQUEST_ACCEPTED", "FRIENDS")
+
+
+@pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
+async def test_with_mutual_approval_an_undo_restores_both_follows_or_none(
+    storage_settings: StorageSettings, stores: Stores, mutation: str
+) -> None:
+    policy = Policy(following_max=2, mutual_approval=True)
+    async with running_gateway(storage_settings, policy) as gateway:
+        await befriend(gateway, 1, 2)
+        removal = await change(gateway, 1, mutation, 2)
+        for other in (3, 4):  # user 2 is at their limit then
+            await befriend(gateway, 2, other)
+        assert reason(await undo(gateway, 1, removal["undoToken"])) == "OVERTAKEN"
+        await drain_all(stores)
+        relation = (await gateway.data(RELATION, 2, id="1"))["user"]["viewerRelation"]
+        assert relation["state"] == "NONE"
+        await change(gateway, 2, "unfollowUser", 3)
+        undone = await undo(gateway, 1, removal["undoToken"])
+        assert (undone["outcome"], undone["relation"]["state"]) == ("RESTORED", "FRIENDS")
+
+
+async def test_with_mutual_approval_an_undo_beyond_the_own_limit_is_rejected(
+    storage_settings: StorageSettings,
+) -> None:
+    policy = Policy(following_max=2, mutual_approval=True)
+    async with running_gateway(storage_settings, policy) as gateway:
+        await befriend(gateway, 1, 2)
+        token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
+        for other in (3, 4):
+            await befriend(gateway, 1, other)
+        (error,) = (await undo(gateway, 1, token))["userErrors"]
+        assert error["code"] == "FOLLOWING_LIMIT_REACHED"
+
+
 async def test_an_undo_returns_the_same_for_a_blocker_and_a_deactivated_account(
     gateway: Gateway, stores: Stores
 ) -> None:

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from itertools import permutations
 from random import Random
+from uuid import uuid4
 
 import pytest
 
 from graph.decision_types import Decision, Rule
+from graph.edge import Kind, Pair
 from graph.outcome import Outcome
 from graph.pace import Pace, paced
 from graph.rules import (
@@ -20,13 +22,14 @@ from graph.rules import (
     unblock,
     unfollow,
 )
+from graph.undo import undo
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.connection.session import session
 from storage.postgres.edges import PostgresEdges
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edge_files import assert_whole
-from tests.support.graphs import PLENTY, as_pair, drain_all, follows
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows, with_receipt
 from tests.support.relationships import protect
 from tests.support.waiting import until
 
@@ -122,6 +125,44 @@ async def test_concurrent_changes_do_not_exceed_the_rate_limit(
     done = Outcome.FOLLOWER_REMOVED if is_reverse else Outcome.FOLLOWED
     assert outcomes.count(done) == 7
     assert outcomes.count(Outcome.RATE_LIMITED) == 33
+
+
+@pytest.mark.parametrize("ending", [unfollow(mutual=True), remove_follower(), block(PLENTY)])
+@pytest.mark.parametrize("is_batched", [False, True], ids=["alone", "in a batch"])
+async def test_concurrent_undos_do_not_exceed_the_limit_of_the_other_user(
+    stores: Stores, storage_settings: StorageSettings, ending: Rule, is_batched: bool
+) -> None:
+    """Three users restore their friendships with user 1 at once, who may follow one user."""
+    pairs = [as_pair(user, 1) for user in (2, 3, 4)]
+    await follows(stores, *pairs, *(pair.reversed for pair in pairs))
+    rules = []
+    for pair in pairs:
+        receipt_id = uuid4()
+        await stores.writes.edges.change(pair, with_receipt(ending, receipt_id))
+        stored = await stores.writes.receipts.get_many(pair.source, [receipt_id])
+        record = stored[receipt_id].receipt.undo
+        assert record is not None
+        rules.append(undo(1, record))
+    all_have_read = asyncio.Barrier(len(pairs))
+    waited = set()
+
+    async def restore(pair: Pair, rule: Rule) -> Decision:
+        async def wait_once() -> None:
+            if pair not in waited:
+                waited.add(pair)
+                await all_have_read.wait()
+
+        if is_batched:
+            return await stores.batched.writes.edges.change(pair, rule)
+        return await PostgresEdges(stores.servers.postgres).change(pair, rule, wait_once)
+
+    result = await asyncio.gather(*map(restore, pairs, rules))
+    assert [decision.reverse.kind for decision in result].count(Kind.FOLLOW) == 1
+    row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
+    assert row is not None
+    assert row["follows"] == 1
+    await drain_all(stores)
+    await assert_whole(storage_settings)
 
 
 async def test_a_block_ends_a_concurrent_follow(stores: Stores) -> None:

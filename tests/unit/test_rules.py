@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from graph.decision_types import Decision, PairState, Rule
+from graph.decision_types import Conditions, Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.outcome import Outcome
+from graph.pace import Pace, paced
 from graph.relation import is_friends, relation
 from graph.rules import (
     accept_request,
@@ -590,6 +591,84 @@ def test_an_undo_restores_no_follow_above_the_other_users_limit() -> None:
     removed = remove_follower()(state)
     undone = undo(3, undo_record(state, removed))(_after(state, removed))
     assert undone.outcome is Outcome.CANNOT_UNDO
+
+
+_mutually_undoable = st.sampled_from(
+    [unfollow(mutual=True), remove_follower(mutual=True), block(HIGH_LIMIT), decline_request()]
+)
+
+
+@given(
+    rule=_mutually_undoable,
+    state=_states,
+    whispers=st.booleans(),
+    other_is_at_limit=st.booleans(),
+    protected=st.booleans(),
+)
+def test_with_mutual_approval_an_undo_restores_both_follows_or_none(
+    rule: Rule, state: PairState, whispers: bool, other_is_at_limit: bool, protected: bool
+) -> None:
+    done = rule(state)
+    assume(done.steps)
+    limit = state.other_following if other_is_at_limit else HIGH_LIMIT
+    now = replace(
+        _after(state, done),
+        following_limit=None,
+        other_following_limit=limit,
+        protected=protected,
+        both_active=True,
+    )
+    undone = undo(HIGH_LIMIT, undo_record(state, done), whispers=whispers, mutual=True)(now)
+    if any(step.edge.kind in FOLLOWS for step in undone.steps if whispers or not step.is_reverse):
+        assert {undone.edge.kind, undone.reverse.kind} <= FOLLOWS
+    elif state.edge.kind is state.reverse.kind is Kind.FOLLOW and other_is_at_limit:
+        assert (undone.outcome, undone.steps) == (Outcome.CANNOT_UNDO, ())
+
+
+@pytest.mark.parametrize(
+    "ending", [unfollow(mutual=True), remove_follower(mutual=True), block(HIGH_LIMIT)]
+)
+def test_with_mutual_approval_an_undo_is_rejected_while_the_other_user_is_at_their_limit(
+    ending: Rule,
+) -> None:
+    state = PairState(
+        edge(Kind.FOLLOW), edge(Kind.FOLLOW), 1, NOW, other_following=2, protected=True
+    )
+    done = ending(state)
+    after, record = _after(state, done), undo_record(state, done)
+    rejected = undo(3, record, mutual=True)(replace(after, other_following=3))
+    assert (rejected.outcome, rejected.steps) == (Outcome.CANNOT_UNDO, ())
+    undone = undo(3, record, mutual=True)(after)
+    assert (undone.outcome, undone.relation) == (Outcome.RESTORED, state.relation)
+    assert undone.conditions == Conditions(following_below=3, other_following_below=3)
+
+
+def test_with_mutual_approval_an_undo_does_not_reveal_a_hidden_whisper() -> None:
+    """Of a time before all follows were mutual."""
+    results = set()
+    for reverse in (NO_EDGE, edge(Kind.WHISPER)):
+        for own in Kind.NONE, Kind.FOLLOW, Kind.REQUEST:
+            state = PairState(edge(own), reverse, 1, NOW, protected=True)
+            done = block(HIGH_LIMIT)(state)
+            record = undo_record(state, done)
+            undone = undo(HIGH_LIMIT, record, whispers=False, mutual=True)(_after(state, done))
+            results.add((own, undone.outcome, undone.edge.kind))
+    assert results == {
+        (Kind.NONE, Outcome.RESTORED, Kind.NONE),
+        (Kind.FOLLOW, Outcome.CANNOT_UNDO, Kind.BLOCK),
+        (Kind.REQUEST, Outcome.RESTORED, Kind.REQUEST),
+    }
+
+
+def test_the_restored_follow_of_the_other_user_has_their_limit_as_a_condition() -> None:
+    for kind, condition in ((Kind.FOLLOW, 7), (Kind.REQUEST, 7), (Kind.NONE, None)):
+        state = PairState(edge(Kind.FOLLOW), edge(kind), 1, NOW, other_following_limit=7)
+        done = block(HIGH_LIMIT)(state)
+        undone = undo(HIGH_LIMIT, undo_record(state, done))(_after(state, done))
+        assert undone.outcome is Outcome.RESTORED
+        assert undone.conditions.other_following_below == condition
+        charged = paced(undo(HIGH_LIMIT, undo_record(state, done)), Pace(1, 9))
+        assert charged(_after(state, done)).conditions.other_following_below == condition
 
 
 def test_turning_a_whisper_into_a_follow_keeps_its_date() -> None:

@@ -12,6 +12,7 @@
 --   `following_below`, `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is
 --   what the step charges. A stored `paced_until` after `paced_latest` is ignored: the clock was set
 --   back since;
+-- * other_following_below: the condition on the count of the other user, optional;
 -- * trace: the request's `traceparent` if it is traced, optional;
 -- * receipt: the receipt to insert; consumes: the id of the receipt to consume. Both are optional.
 --
@@ -27,10 +28,13 @@ DECLARE
     step record;
     smaller bigint;
     greater bigint;
+    is_both boolean; -- whether the count of the other user is changed or has a condition
 BEGIN
     SELECT * INTO d FROM jsonb_to_record(decision) AS d (
         -- include: decision_fields
     );
+
+    is_both := jsonb_array_length(d.steps) > 1 OR d.other_following_below IS NOT NULL;
 
     -- No other user's row is locked, so the followers of a star do not wait for each other. Locks
     -- are held only while the server works, and not while a client does. The statements below are
@@ -39,7 +43,7 @@ BEGIN
     IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
         PERFORM pg_advisory_xact_lock(1, pair_slot(d.actor, d.other)); -- as `lock_pair` does
     ELSE
-        PERFORM lock_pair(d.actor, d.other, jsonb_array_length(d.steps) > 1);
+        PERFORM lock_pair(d.actor, d.other, is_both);
     END IF;
 
     IF NOT (
@@ -62,7 +66,7 @@ BEGIN
         END IF;
     END IF;
 
-    IF jsonb_array_length(d.steps) > 1 THEN
+    IF is_both THEN
         -- In the order of ids, so that two transactions that both change two counts do not
         -- deadlock. Missing rows are inserted in this order too, because functions/write_batch.sql
         -- inserts rows of many users.
@@ -70,6 +74,14 @@ BEGIN
         greater := greatest(d.actor, d.other);
         PERFORM lock_count(smaller, true);
         PERFORM lock_count(greater, true);
+    END IF;
+    IF d.other_following_below IS NOT NULL THEN -- nested: see above
+        IF d.other_following_below <= (
+            SELECT c.follows + c.whispers + c.requests FROM following_count c
+            WHERE c.user_id = d.other
+        ) THEN
+            RETURN 'outdated';
+        END IF;
     END IF;
 
     FOR step IN
@@ -90,7 +102,7 @@ BEGIN
             -- include: is_within_limits
         ;
         IF NOT FOUND THEN
-            RETURN 'outdated'; -- nothing is written: only the first step has conditions
+            RETURN 'outdated'; -- nothing is written: the other steps have no conditions
         END IF;
         CONTINUE WHEN step.version IS NULL;
 

@@ -4,7 +4,7 @@
 
 -- name: decision_fields
 actor bigint, other bigint, version bigint, reverse_version bigint, now bigint, begins boolean,
-steps jsonb, receipt jsonb, consumes uuid, trace text
+steps jsonb, receipt jsonb, consumes uuid, trace text, other_following_below integer
 
 -- name: is_current
 -- Both edges have the versions that the decision was made from.
