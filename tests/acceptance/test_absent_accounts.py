@@ -240,6 +240,44 @@ async def test_a_blocker_looks_like_a_deactivated_account_to_a_stranger(
     assert await responses_about(BLOCKER) == await responses_about(DEACTIVATED)
 
 
+COUNTS_OF_FRIEND = """query ($friend: ID!, $other: ID!) {
+  friend: user(id: $friend) {
+    followerCount friendCount followers { totalCount } friends { totalCount }
+  }
+  other: user(id: $other) { followerCount followers { access } }
+}"""
+
+
+async def test_counts_and_anonymous_requests_tell_a_blocker_from_a_deactivated_account(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """The counts of a profile are the same for all viewers, so they contain a user whom a block
+    hides from the list. And nobody blocks an anonymous viewer."""
+    friends = {BLOCKER: 1, DEACTIVATED: 2}
+    for other, friend in friends.items():
+        await edges(stores, {(other, friend): Kind.FOLLOW, (friend, other): Kind.FOLLOW})
+    await change(gateway, BLOCKER, "blockUser", BLOCKED)
+    await change_state(gateway, "deactivateAccount", DEACTIVATED)
+    await drain_all(stores)
+
+    async def seen(viewer: int | None, other: int) -> tuple[list[tuple[int, int]], Any]:
+        """The counts of the friend of this user, each with the total of its list, and the user's
+        own fields."""
+        given = {"friend": str(friends[other]), "other": str(other)}
+        data = await gateway.data(COUNTS_OF_FRIEND, viewer, **given)
+        friend = data["friend"]
+        totals = [friend["followers"]["totalCount"], friend["friends"]["totalCount"]]
+        counts = [friend["followerCount"], friend["friendCount"]]
+        return list(zip(counts, totals, strict=True)), data["other"]
+
+    hidden = {"followerCount": None, "followers": {"access": "HIDDEN_BY_OWNER"}}
+    assert await seen(BLOCKED, BLOCKER) == ([(1, 0), (1, 0)], hidden)
+    assert await seen(BLOCKED, DEACTIVATED) == ([(0, 0), (0, 0)], hidden)
+    visible = {"followerCount": 1, "followers": {"access": "VISIBLE"}}
+    assert await seen(None, BLOCKER) == ([(1, 1), (1, 1)], visible)
+    assert await seen(None, DEACTIVATED) == ([(0, 0), (0, 0)], hidden)
+
+
 VERSION = """query ($user: ID!, $ids: [ID!]!) {
   user(id: $user) { relationWith(ids: $ids) { version } }
 }"""
