@@ -270,6 +270,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._stop_parser(MALFORMED)
         if type(self.headers) is not _Trailers:
             self.headers = _Trailers()
+            # RFC 9112, section 6.1: a proxy of another version may see another end of the request.
+            if self.scope["http_version"] != "1.1":
+                self._stop_parser(MALFORMED)
 
     def on_body(self, body: bytes) -> None:
         self._pieces_left += len(body) // PIECE_BYTES - 1

@@ -268,6 +268,39 @@ async def test_trailers_without_an_end_are_rejected(server: BoundedServer) -> No
         assert sent < 20 * FRAMING_BYTES_MAX
 
 
+@pytest.mark.parametrize("coding", ["chunked", "gzip, chunked", "identity", "gzip"])
+@pytest.mark.parametrize("version", ["1.0", "0.9", "2.0"])
+@pytest.mark.parametrize("is_split", [False, True], ids=["one packet", "two packets"])
+async def test_a_transfer_encoding_is_rejected_if_the_version_does_not_have_it(
+    tmp_path: Path, version: str, coding: str, is_split: bool
+) -> None:
+    """RFC 9112 section 6.1: a proxy may have forwarded such a request by another length."""
+    bodies = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        while (message := await receive())["type"] == "http.request":
+            if not message["more_body"]:
+                bodies.append(message)
+                await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_0]})
+                await send({"type": "http.response.body"})
+                return
+
+    start = head(
+        f"Transfer-Encoding: {coding}", "Connection: keep-alive", first=f"POST / HTTP/{version}"
+    )
+    chunks = b"1\r\n{\r\n0\r\n\r\n" + head("Content-Length: 0")
+    async with (
+        bounded_server(application, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        for part in (start, chunks) if is_split else (start + chunks,):
+            await connection.send(part)
+        received = await connection.rest()
+        assert received.startswith(b"HTTP/1.1 400 ")
+        assert received.count(b"HTTP/1.1 ") == 1
+    assert not bodies
+
+
 async def test_trailers_do_not_become_headers(tmp_path: Path) -> None:
     """A proxy checks the headers: a trailer could name another address, viewer or space."""
     seen: list[list[tuple[bytes, bytes]]] = []
