@@ -47,6 +47,15 @@ async def tables(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
 
 
 @pytest.fixture
+async def strict(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+    """A gateway that cannot reach its caches, with `KITH_DELAYED_WRITES=off`."""
+    cache = replace(storage_settings.cache, delayed_writes=False)
+    settings = replace(storage_settings, redis_url="unix:///nowhere.sock", cache=cache)
+    async with running_gateway(settings) as running:
+        yield running
+
+
+@pytest.fixture
 async def proxied(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> AsyncIterator[tuple[Proxy, Gateway]]:
@@ -161,23 +170,38 @@ async def test_a_write_through_a_gateway_without_redis_is_delayed_for_other_gate
     ],
 )
 async def test_a_deployment_may_reject_writes_that_would_be_delayed(
-    storage_settings: StorageSettings,
+    strict: Gateway,
     gateway: Gateway,
     mutation: str,
     viewer: int | None,
     given: Mapping[str, Any],
 ) -> None:
-    cache = replace(storage_settings.cache, delayed_writes=False)
-    settings = replace(storage_settings, redis_url="unix:///nowhere.sock", cache=cache)
     kind = mutation[0].upper() + mutation[1:]
     query = f"mutation ($i: {kind}Input!) {{ payload: {mutation}(input: $i) {{ changed }} }}"
-    async with running_gateway(settings) as strict:
-        asked = strict.as_service if viewer is None else strict
-        error = await asked.error(query, viewer, i=given)
+    asked = strict.as_service if viewer is None else strict
+    error = await asked.error(query, viewer, i=given)
     assert error["extensions"]["code"] == "UNAVAILABLE"
     asked = gateway.as_service if viewer is None else gateway
     payload = (await asked.data(query, viewer, i=given))["payload"]
     assert payload == {"changed": True}, "the rejected write was not made"
+
+
+@pytest.mark.parametrize(
+    ("mutation", "given", "outcome"),
+    [
+        ("setNote", {"userId": str(OTHER), "note": "x"}, "UPDATED"),
+        ("createFollowGroup", {"name": "x"}, "CREATED"),
+        ("setPinnedFollowing", {"userIds": []}, "UNCHANGED"),
+        ("markFollowersSeen", {}, "UNCHANGED"),
+        ("followUser", {"userId": str(ME)}, "REJECTED"),
+        ("unfollowUser", {"userId": str(STAR)}, "NOT_FOLLOWING"),
+    ],
+)
+async def test_a_deployment_that_rejects_delayed_writes_makes_those_that_no_cache_holds(
+    strict: Gateway, mutation: str, given: Mapping[str, Any], outcome: str
+) -> None:
+    """And a mutation that has nothing to write has its ordinary outcome."""
+    assert (await strict.data(as_query(mutation), ME, i=given))["payload"] == {"outcome": outcome}
 
 
 async def test_after_a_lost_reply_of_postgresql_a_repeat_shows_the_write(

@@ -32,7 +32,8 @@ class CacheVariables(Group):
         "KITH_DELAYED_WRITES",
         True,
         "whether changes are made while the caches are unavailable: their writers may [see them"
-        " late](freshness.md#the-writer-sees-the-write). If not, they fail with `UNAVAILABLE`",
+        " late](freshness.md#the-writer-sees-the-write). If not, those that a cache holds fail with"
+        " `UNAVAILABLE`",
     )
     hot_ttl_ms: WholeNumber = number(
         "KITH_HOT_TTL_MS",
