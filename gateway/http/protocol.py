@@ -7,7 +7,7 @@ tests/unit/test_http_protocol.py lists.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -46,12 +46,25 @@ PIPELINED_BYTES_MAX = 49_152
 """Their bytes, without those of one slice: together less than the 64 KB of a body above which
 uvicorn stops reading. They are always read, because only reading shows that the client has left."""
 
+HANDSHAKE_ITEMS_MAX = 50
+"""Items of the lists in the headers of a web socket's handshake. Browsers send five. websockets
+takes 2 µs to parse one; without a limit, there could be 16,000."""
+
+_HANDSHAKE_LISTS = (b"connection", b"upgrade")
+_HANDSHAKE_PREFIX = b"sec-websocket-"
+
 LINGER_S = 1.0
 """How long a rejected client may read its response. A close with unread data would discard it."""
 
 MALFORMED = HttpRejection(400, "BAD_REQUEST", "This is not a valid HTTP request.")
 PIECES = HttpRejection(400, "BAD_REQUEST", "The body has too many small chunks. Send larger ones.")
 PIPELINED = HttpRejection(400, "BAD_REQUEST", "Too many requests or bytes are pipelined.")
+HANDSHAKE_ITEMS = HttpRejection(
+    431,
+    "HEADERS_TOO_LARGE",
+    "The headers Connection, Upgrade and Sec-WebSocket-* of a handshake must have at most"
+    f" {HANDSHAKE_ITEMS_MAX} items.",
+)
 FULL = HttpRejection(
     503, "OVERLOADED", "This server has too many open connections.", {"retry-after": "1"}
 )
@@ -264,6 +277,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._running = cycle
         super()._start_asgi_task(cycle, app)
 
+    def _should_upgrade(self) -> bool:
+        # uvicorn calls this only if there is an Upgrade, first when all headers have arrived.
+        if _handshake_items(self.headers) > HANDSHAKE_ITEMS_MAX:
+            self._stop_parser(HANDSHAKE_ITEMS)
+        return super()._should_upgrade()
+
     def on_chunk_header(self) -> None:
         """Called before each chunk, the last one included, which trailers follow."""
         if self.parser.should_upgrade() and self._should_upgrade():
@@ -358,6 +377,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         for timer in (self._head_timer, self._linger_timer):
             if timer is not None:
                 timer.cancel()
+
+
+def _handshake_items(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """The number of items, and of parameters of extensions, in the lists of a handshake."""
+    return sum(
+        1 + value.count(b",") + value.count(b";")
+        for name, value in headers
+        if name in _HANDSHAKE_LISTS or name.startswith(_HANDSHAKE_PREFIX)
+    )
 
 
 def closing_response(rejection: HttpRejection) -> bytes:

@@ -1,7 +1,7 @@
 """Web sockets with limits on frames, and on what waits for a client that does not read.
 
-uvicorn parses all that one read delivers at once, whatever the number of frames, and answers pings
-without bound. This subclass uses internals of uvicorn and websockets, which
+uvicorn parses all that one read delivers at once, whatever the number of frames and of sockets, and
+answers pings without bound. This subclass uses internals of uvicorn and websockets, which
 tests/unit/test_ws_protocol.py lists.
 """
 
@@ -17,20 +17,24 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
 from gateway.http.open_connections import ConnectionLimits, rejections
+from gateway.http.parsing_turns import FRAME_COST, HANDSHAKE_COST, SLICE_COST, ParsingTurns
 from gateway.http.protocol import closing_response
 from gateway.http.rejection import HttpRejection
 from gateway.http.request_body import PartialBodies
 from gateway.http.stall_timer import StallTimer
 from gateway.http.unsent_bytes import UnsentBytes, UnsentData
 
-SLICE_BYTES = 16_384
-"""The parser gets this much in one turn of the event loop."""
+SLICE_BYTES = 2_048
+"""The parser gets this much at once: up to 340 frames, which take 2 ms."""
+
+LARGE_MESSAGE_BYTES = 16_384
+"""Larger messages have a deadline, and take their part of `MESSAGES_BYTES_MAX`."""
 
 MESSAGES_BYTES_MAX = 64_000_000
 """For the large messages of all web sockets of a process, until they have been handled."""
 
 MESSAGE_DEADLINE_S = 10.0
-"""How long a message of more than a slice may take to arrive."""
+"""How long a large message may take to arrive."""
 
 MESSAGE_FRAMES_MAX = 1_000
 """Frames of one message."""
@@ -62,6 +66,7 @@ def bounded_web_socket(
         BoundedWebSocket,
         limits=limits,
         messages=PartialBodies(MESSAGES_BYTES_MAX),
+        turns=ParsingTurns(),
         unsent=unsent,
     )
 
@@ -78,6 +83,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         *,
         limits: ConnectionLimits,
         messages: PartialBodies,
+        turns: ParsingTurns,
         unsent: UnsentBytes,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
@@ -88,13 +94,16 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         self._fragment_bytes = 0
         """Bytes of the complete frames of a message that has arrived in part."""
         self._taken_bytes = 0
-        """Bytes of that message taken from `messages`: all, if they exceed a slice."""
+        """Bytes of that message taken from `messages`: all, if it is large."""
         self._unhandled_bytes = 0
         """Bytes taken for complete messages that the application has not handled."""
         self._message_timer: asyncio.TimerHandle | None = None
         self._stall_timer = StallTimer(self.loop, limits.stall_ms)
         self._unparsed = bytearray()
-        self._next_slice: asyncio.Handle | None = None
+        self._turns = turns
+        self._waits_for_turn = False
+        self._slice_frames = 0
+        """Frames that the last slice contained."""
         self._message_frames = 0
         self._control_frames = float(CONTROL_FRAMES_BURST)
         """How many more may come now."""
@@ -118,24 +127,36 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         if self._is_rejected:
             return
         self._unparsed += data
-        if self._next_slice is None:
-            self._parse_slice()
+        if self._waits_for_turn or not self._turns.parse(self._parse_slice):
+            self._continue()
 
-    def _parse_slice(self) -> None:
-        self._next_slice = None
-        if self._may_parse and self._unparsed:
+    def _parse_slice(self) -> int:
+        """Parse a part of what has been received. Return the cost, as `ParsingTurns` counts it."""
+        self._waits_for_turn = False
+        cost = SLICE_COST
+        if self._may_parse and self._unparsed and not self.transport.is_closing():
             data = bytes(self._unparsed[:SLICE_BYTES])
             del self._unparsed[:SLICE_BYTES]
-            super().data_received(data)
-            self._limit_message()
+            cost += len(data) + self._parse(data)
+        self._continue()
+        return cost
+
+    def _parse(self, data: bytes) -> int:
+        is_handshake = not self.handshake_initiated
+        self._slice_frames = 0
+        super().data_received(data)
+        self._limit_message()
+        if is_handshake:
             if self.conn.handshake_exc is not None and not self.handshake_initiated:
-                return self._reject_handshake()
-        return self._continue()
+                self._reject_handshake()
+            return HANDSHAKE_COST
+        # If a frame is not valid, uvicorn does not handle those before it.
+        return FRAME_COST * (self._slice_frames or len(self.conn.events))
 
     def _limit_message(self) -> None:
         """Limit the memory and the time of a message that has not arrived as a whole."""
         held = len(self.conn.reader.buffer) + self._fragment_bytes
-        if self._is_rejected or held <= SLICE_BYTES:
+        if self._is_rejected or held <= LARGE_MESSAGE_BYTES:
             self._release_message()
             return
         try:
@@ -194,10 +215,12 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self.transport.resume_reading()
             return
         self.transport.pause_reading()
-        if self._may_parse and self._next_slice is None:
-            self._next_slice = self.loop.call_soon(self._parse_slice)
+        if self._may_parse and not self._waits_for_turn:
+            self._waits_for_turn = True
+            self._turns.wait(self._parse_slice)
 
     def handle_events(self) -> None:
+        self._slice_frames = len(self.conn.events)
         for event in self.conn.events:
             if isinstance(event, Frame) and not self._is_within_limits(event):
                 return self._reject("frames", POLICY_VIOLATION, "Too many frames")

@@ -1,27 +1,47 @@
 """Web socket clients that send floods of tiny frames, or do not read."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from prometheus_client import REGISTRY
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from websockets.frames import Frame, Opcode
+from websockets.http11 import Request, Response
 from websockets.protocol import Protocol
+from websockets.server import ServerProtocol
 
 from gateway.http import socket_protocol
 from gateway.http.open_connections import ConnectionLimits
-from gateway.http.socket_protocol import SLICE_BYTES
+from gateway.http.parsing_turns import (
+    FRAME_COST,
+    HANDSHAKE_COST,
+    ITERATION_COST,
+    SLICE_COST,
+    ParsingTurns,
+)
+from gateway.http.socket_protocol import MESSAGE_FRAMES_MAX, SLICE_BYTES, BoundedWebSocket
+from tests.support.loop_ticks import LoopTicks, loop_ticks
 from tests.support.raw_connections import BoundedServer, RawConnection, bounded_server, head
 from tests.support.waiting import until
 
-HANDSHAKE = head(
-    "Upgrade: websocket",
-    "Connection: Upgrade",
-    "Sec-WebSocket-Version: 13",
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-    first="GET /graphql HTTP/1.1",
-)
+SOCKETS = 80
+
+
+def handshake(*lines: str) -> bytes:
+    """The head of a handshake; `lines` include its header Connection."""
+    return head(
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        *lines,
+        first="GET /graphql HTTP/1.1",
+    )
+
+
+HANDSHAKE = handshake("Connection: Upgrade")
 POLICY_VIOLATION = (1008).to_bytes(2, "big")
 
 
@@ -61,6 +81,25 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+def _count_parsed(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the bytes, frames and different sockets that are parsed."""
+    receive_data, check = Protocol.receive_data, Frame.check
+    seen: set[Protocol] = set()
+
+    def counting_receive(self: Protocol, data: bytes) -> None:
+        ticks.add("bytes", len(data))
+        ticks.add("sockets", self not in seen)
+        seen.add(self)
+        receive_data(self, data)
+
+    def counting_check(self: Frame) -> None:
+        ticks.add("frames", 1)
+        check(self)
+
+    monkeypatch.setattr(Protocol, "receive_data", counting_receive)
+    monkeypatch.setattr(Frame, "check", counting_check)
+
+
 @pytest.mark.parametrize(
     "flood",
     [
@@ -80,7 +119,7 @@ async def test_a_flood_of_tiny_frames_is_closed_after_few_of_them(
         rest = await connection.rest()
         await sending
         assert POLICY_VIOLATION + b"Too many frames" in rest
-        assert sum(parsed) <= len(HANDSHAKE) + 2 * SLICE_BYTES
+        assert sum(parsed) <= 2 * SLICE_BYTES + MESSAGE_FRAMES_MAX * len(frame(Opcode.TEXT, b"a"))
         await server.until_open(0)
 
 
@@ -97,7 +136,7 @@ async def test_a_handshake_that_cannot_be_read_is_rejected(
 ) -> None:
     """Otherwise, such a connection gets no response, has no time limit, and is not counted."""
     length = [f"Content-Length: {len(body)}"] if body else []
-    handshake = head(
+    request = head(
         "Upgrade: websocket",
         "Connection: Upgrade",
         "Sec-WebSocket-Version: 13",
@@ -106,7 +145,7 @@ async def test_a_handshake_that_cannot_be_read_is_rejected(
         first=first,
     )
     async with server.connection() as connection:
-        await connection.send(handshake + body)
+        await connection.send(request + body)
         response = await connection.rest()
         assert response.startswith(b"HTTP/1.1 400 ")
         assert b'"code":"BAD_REQUEST"' in response
@@ -114,27 +153,120 @@ async def test_a_handshake_that_cannot_be_read_is_rejected(
 
 
 async def test_a_large_message_is_parsed_in_slices_of_separate_turns(
-    server: BoundedServer, parsed: list[int]
+    server: BoundedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with server.connection() as connection:
+    async with server.connection() as connection, loop_ticks() as ticks:
         await open_socket(connection)
-        largest = 0
-        is_answered = False
-
-        def turn() -> None:
-            nonlocal largest
-            largest = max(largest, sum(parsed))
-            parsed.clear()
-            if not is_answered:
-                loop.call_soon(turn)
-
-        loop = asyncio.get_running_loop()
-        turn()
+        _count_parsed(ticks, monkeypatch)
         await connection.send(frame(Opcode.BINARY, b"a" * 1_000_000))
         async with asyncio.timeout(20):
-            assert b"received" in await connection.reader.readexactly(10)
-        is_answered = True
-        assert 0 < largest <= SLICE_BYTES
+            answers = await connection.reader.readexactly(2 * 10)  # the first to the handshake
+    assert answers.count(b"received") == 2
+    assert ticks.total["bytes"] > 1_000_000
+    assert ticks.most["bytes"] <= 2 * ITERATION_COST
+
+
+@pytest.mark.parametrize(
+    "tiny",
+    [
+        frame(Opcode.TEXT),
+        frame(Opcode.PING),
+        frame(Opcode.CONT, fin=False),
+        frame(Opcode.TEXT, b"a") + b"\xff",
+    ],
+    ids=["empty", "pings", "continuations", "an invalid frame"],
+)
+async def test_many_sockets_parse_tiny_frames_that_arrive_together_in_bounded_parts(
+    server: BoundedServer, monkeypatch: pytest.MonkeyPatch, tiny: bytes
+) -> None:
+    async with server.connected(SOCKETS) as connections, loop_ticks() as ticks:
+        for connection in connections:
+            await open_socket(connection)
+        _count_parsed(ticks, monkeypatch)
+        frames = tiny * (16_000 // len(tiny))
+        for connection in connections:
+            connection.writer.write(frame(Opcode.TEXT, fin=tiny[0] != Opcode.CONT) + frames)
+
+        async def have_all_been_parsed() -> bool:
+            return ticks.total["sockets"] >= SOCKETS
+
+        await until(have_all_been_parsed, "all sockets have parsed a slice")
+    slice_frames = SLICE_BYTES // len(frame(Opcode.TEXT))
+    assert ticks.most["frames"] <= 2 * ITERATION_COST // FRAME_COST + slice_frames
+    assert ticks.most["sockets"] <= 2 * ITERATION_COST // SLICE_COST + 1
+
+
+async def test_handshakes_that_arrive_together_are_parsed_in_bounded_parts(
+    server: BoundedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept = ServerProtocol.accept
+    async with server.connected(SOCKETS) as connections, loop_ticks() as ticks:
+
+        def counting_accept(self: ServerProtocol, request: Request) -> Response:
+            ticks.add("handshakes", 1)
+            return accept(self, request)
+
+        monkeypatch.setattr(ServerProtocol, "accept", counting_accept)
+        await asyncio.gather(*map(open_socket, connections))
+    assert ticks.total["handshakes"] == SOCKETS
+    assert ticks.most["handshakes"] <= 2 * (ITERATION_COST // HANDSHAKE_COST + 1)
+
+
+async def test_a_handshake_whose_connection_is_closed_before_its_turn_is_not_parsed(
+    server: BoundedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting: list[Callable[[], int]] = []
+
+    async def is_one_waiting() -> bool:
+        return bool(waiting)
+
+    monkeypatch.setattr(ParsingTurns, "parse", lambda _, parse_slice: False)
+    monkeypatch.setattr(ParsingTurns, "wait", lambda _, parse_slice: waiting.append(parse_slice))
+    async with server.connection() as connection:
+        await connection.send(HANDSHAKE)
+        await until(is_one_waiting, "the handshake waits for its turn")
+        (socket,) = server.server.server_state.connections
+        socket.transport.abort()
+        waiting.pop()()
+        assert not socket.handshake_initiated  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Connection: " + "a," * 50 + "Upgrade"],
+        ["Connection: Upgrade", "Sec-WebSocket-Protocol: " + ",".join(["a"] * 50)],
+        ["Connection: Upgrade", "Sec-WebSocket-Extensions: " + ";".join(["a"] * 50)],
+        ["Connection: Upgrade", *["Sec-WebSocket-Protocol: " + "a," * 10] * 5],
+    ],
+    ids=["connection", "protocols", "parameters", "repeated"],
+)
+async def test_a_handshake_with_long_lists_is_rejected_before_they_are_parsed(
+    server: BoundedServer, monkeypatch: pytest.MonkeyPatch, lines: list[str]
+) -> None:
+    monkeypatch.delattr(HttpToolsProtocol, "_get_upgrade")
+    monkeypatch.delattr(BoundedWebSocket, "data_received")
+    name = "kith_http_connections_rejected_total", {"reason": "headers_too_large"}
+    before = REGISTRY.get_sample_value(*name) or 0
+    async with server.connection() as connection:
+        await connection.send(handshake(*lines))
+        response = await connection.response()
+    assert (response.status, response.code) == (431, "HEADERS_TOO_LARGE")
+    assert REGISTRY.get_sample_value(*name) == before + 1
+
+
+async def test_a_handshake_may_offer_several_protocols_and_extensions(
+    server: BoundedServer,
+) -> None:
+    lines = [
+        "Connection: keep-alive, Upgrade",
+        "Sec-WebSocket-Protocol: graphql-transport-ws, graphql-ws, " + "a" * 4_000,
+        "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits, x; y=1; z=2",
+    ]
+    async with server.connection() as connection:
+        await connection.send(handshake(*lines))
+        async with asyncio.timeout(20):
+            assert b" 101 " in await connection.reader.readuntil(b"\r\n\r\n")
 
 
 async def test_messages_of_many_frames_between_pings_are_received(
