@@ -15,9 +15,12 @@ from resolvers.policy import Policy
 
 UNDO = "undo"
 
-WITHOUT_RECEIPT_IN_LISTS = frozenset({Outcome.RATE_LIMITED, Outcome.ACCOUNT_NOT_ACTIVE})
+WITHOUT_RECEIPT_IN_LISTS = frozenset(
+    {Outcome.RATE_LIMITED, Outcome.ACCOUNT_NOT_ACTIVE, Outcome.IDEMPOTENCY_KEY_REUSED}
+)
 """For a change in a list: the rejections for which no receipt is written. The rate limit bounds how
-many receipts a user can write, and an erasure deletes the receipts of an account only once."""
+many receipts a user can write, and an erasure deletes the receipts of an account only once. A
+reused key has the receipt of another request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +41,29 @@ class Action:
     """The version that the relation must have: see `graph.relation_version`."""
     without_receipt: frozenset[Outcome] = REJECTIONS
     """The outcomes that have no receipt: a repeat of the request tries the action again."""
+    list_digest: bytes | None = None
+    """The digest of the request, if the action is one of its changes."""
 
-    def in_list(self) -> "Action":
-        """The action as one of many changes of a request.
+    def in_list(self, list_digest: bytes | None = None) -> "Action":
+        """The action as one of many changes of a request with this digest.
 
         A repeat of the request returns a stored rejection instead of trying again, because the
         later changes of the same request have been made since. Only the outcomes in
         `WITHOUT_RECEIPT_IN_LISTS` are tried again.
         """
-        return replace(self, without_receipt=WITHOUT_RECEIPT_IN_LISTS)
+        return replace(self, without_receipt=WITHOUT_RECEIPT_IN_LISTS, list_digest=list_digest)
 
     def digest(self, target: UserId) -> bytes:
         """A digest of the request to apply the action to `target`."""
+        return self.list_digest or self._own_digest(target)
+
+    def is_of(self, receipt: Receipt, target: UserId) -> bool:
+        """Whether a receipt is of the request to apply the action to `target`."""
+        # In 0.1.0, the receipt of a change in a list has the digest of this change alone.
+        digest = receipt.digest
+        return digest == self.digest(target) or digest == self._own_digest(target)
+
+    def _own_digest(self, target: UserId) -> bytes:
         return digest_of(self.name, target, *self.arguments, *digest_part_of(self.if_version))
 
     def with_receipt(

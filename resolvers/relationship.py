@@ -138,53 +138,81 @@ async def _first_result(scope: Scope, pair: Pair, action: Action, key: UUID) -> 
     stored = (await scope.stores.writes.receipts.get_many(pair.source, [key])).get(key)
     if stored is None:
         return None
-    return await _repeated(scope, pair, stored.receipt, action.digest(pair.target))
+    is_same = action.is_of(stored.receipt, pair.target)
+    return await _repeated(scope, pair, stored.receipt, is_same=is_same)
 
 
 async def change_many(
-    scope: Scope, changes: Mapping[int, Change], idempotency_key: str | None = None
+    scope: Scope,
+    changes: Mapping[int, Change],
+    idempotency_key: str | None = None,
+    sent: object = None,
 ) -> dict[int, Result | KithError]:
     """Apply each of `changes` independently, those with the same target in order of their places.
-    Return a result or error for each place. The key applies to each change with its place. With a
-    key, rejections are stored too, except those in `actions.WITHOUT_RECEIPT_IN_LISTS`.
+    Return a result or error for each place.
+
+    The key applies to each change with its place. It is compared with `sent`, the whole list as
+    sent, with invalid changes. With a key, rejections are stored too, except those in
+    `actions.WITHOUT_RECEIPT_IN_LISTS`.
 
     Raises:
         Unauthenticated: the request has no viewer.
-        KeyReused: the key was used with another change at any place.
+        KeyReused: the key was used with another list. No change was made.
         Unavailable: with a key, PostgreSQL cannot be reached.
     """
     actor = scope.must_have_viewer()
+    list_digest = None
     if idempotency_key is not None:
-        await _must_be_same(scope, actor, changes, idempotency_key)
+        list_digest = digest_of("changeRelationships", sent)
+        await _must_be_same(scope, actor, changes, idempotency_key, list_digest)
     results: dict[int, Result | KithError] = {}
     places: dict[UserId, list[int]] = {}
     for place in sorted(changes):
         places.setdefault(changes[place].target, []).append(place)
     free = asyncio.Semaphore(AT_ONCE)
 
+    async def change_one(place: int) -> Result | KithError:
+        key = None if idempotency_key is None else _placed(idempotency_key, place)
+        target, action = changes[place]
+        try:
+            return await change(scope, target, action.in_list(list_digest), key)
+        except KithError as error:
+            return error
+
     async def change_all(mine: Sequence[int]) -> None:
         async with free:
             for place in mine:
-                key = None if idempotency_key is None else _placed(idempotency_key, place)
-                target, action = changes[place]
-                try:
-                    results[place] = await change(scope, target, action.in_list(), key)
-                except KithError as error:
-                    results[place] = error
+                results[place] = await change_one(place)
 
+    first = next((target for target in places if target != actor), None)
+    if idempotency_key is not None and first is not None:
+        # Changes of oneself have no receipt. The first other change is made before the rest: of
+        # two lists that are sent at once with one key, only one can write its receipt.
+        mine = places.pop(first)
+        await change_all(mine)
+        if _outcome(results[mine[0]]) is Outcome.IDEMPOTENCY_KEY_REUSED:
+            raise KeyReused
     await asyncio.gather(*map(change_all, places.values()))
     return results
 
 
+def _outcome(result: Result | KithError) -> Outcome | None:
+    return result.outcome if isinstance(result, Result) else None
+
+
 async def _must_be_same(
-    scope: Scope, actor: UserId, changes: Mapping[int, Change], key: str
+    scope: Scope, actor: UserId, changes: Mapping[int, Change], key: str, list_digest: bytes
 ) -> None:
-    """Raise KeyReused if the key was used with any other change."""
-    ids = {place: keyed_id(_placed(key, place)) for place in changes}
-    stored = await scope.stores.writes.receipts.get_many(actor, list(ids.values()))
-    for place, (target, action) in changes.items():
-        found = stored.get(ids[place])
-        if found is not None and found.receipt.digest != action.digest(target):
+    """Raise KeyReused if the key was used with another list."""
+    # Another list may be longer, or have valid changes in other places.
+    places = {keyed_id(_placed(key, place)): place for place in range(scope.policy.changes_max)}
+    stored = await scope.stores.writes.receipts.get_many(actor, list(places))
+    for receipt_id, found in stored.items():
+        change = changes.get(places[receipt_id])
+        is_same = found.receipt.digest == list_digest
+        if change is not None:
+            is_same = is_same or change.action.is_of(found.receipt, change.target)
+        if not is_same:
             raise KeyReused
 
 
@@ -208,7 +236,8 @@ async def undo(
     )
     if key is not None and (first := stored.get(key)) is not None:
         digest = digest_of(actions.UNDO, first.other, token, *actions.digest_part_of(if_version))
-        return await _repeated(scope, Pair(actor, first.other), first.receipt, digest)
+        is_same = first.receipt.digest == digest
+        return await _repeated(scope, Pair(actor, first.other), first.receipt, is_same=is_same)
     found = stored.get(named) if named else None
     if named is None or found is None or found.receipt.undo is None:
         return Result(Outcome.UNDO_UNKNOWN)
@@ -255,9 +284,9 @@ async def _write(
     )
 
 
-async def _repeated(scope: Scope, pair: Pair, first: Receipt, digest: bytes) -> Result:
+async def _repeated(scope: Scope, pair: Pair, first: Receipt, *, is_same: bool) -> Result:
     """The first result of a repeated request, or IDEMPOTENCY_KEY_REUSED for a different one."""
-    if first.digest != digest:
+    if not is_same:
         return await current_result(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
     return await current_result(
         scope,

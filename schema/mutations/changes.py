@@ -92,6 +92,12 @@ class RelationshipChangeInput:
     )
     if_version: str | None = strawberry.field(default=UNSET, description=IF_VERSION)
 
+    @property
+    def sent(self) -> tuple[object, ...]:
+        """The fields as sent, without those that are null, as in releases that lack a field."""
+        values = vars(self).items()
+        return tuple([field for field in values if field[1] is not None and field[1] is not UNSET])
+
     def change(self, policy: Policy) -> Change:
         """Return the change that the viewer asks for. Raises BadInput."""
         user = arguments.user_id("userId", self.user_id)
@@ -221,9 +227,10 @@ class ChangeManyMutations:
     @strawberry.mutation(
         metadata=weighed(page=length_of("input.changes", maximum=50), entry=WRITE),
         description="Makes up to 50 changes. Each change succeeds or fails independently. If the "
-        "idempotency key was used with other changes, no change is made. A repeat with the same "
-        "key and changes returns the first results, also of rejected changes; it makes only those "
-        "that failed with an error, or were rejected with `RATE_LIMITED` or `ACCOUNT_NOT_ACTIVE`.",
+        "idempotency key was used with another list of changes, no change is made. A repeat with "
+        "the same key and changes returns the first results, also of rejected changes; it makes "
+        "only those that failed with an error, or were rejected with `RATE_LIMITED` or "
+        "`ACCOUNT_NOT_ACTIVE`.",
     )
     async def change_relationships(
         self,
@@ -274,7 +281,8 @@ async def _results(
             changes[place] = one.change(scope.policy)
         except BadInput as bad:
             results[place] = Result(Outcome.INVALID_INPUT, invalid=bad)
-    results |= await relationship.change_many(scope, changes, key)
+    sent = [] if key is None else [one.sent for one in given]
+    results |= await relationship.change_many(scope, changes, key, sent)
     return [results[place] for place in range(len(given))]
 
 
@@ -293,11 +301,13 @@ def _change_payload(
 ) -> RelationshipChange | KithError:
     if isinstance(result, KithError):
         return result
+    is_reused = result.outcome is Outcome.IDEMPOTENCY_KEY_REUSED  # the key is of the whole list
+    path = INPUT if is_reused else (*INPUT, "changes", str(place))
     return RelationshipChange(
         outcome=outcome_of(result, RelationshipOutcome),
         changed=result.is_changed,
         relation=relation_after(viewer, result),
         user=result.target,
-        user_errors=user_errors(result, (*INPUT, "changes", str(place))),
+        user_errors=user_errors(result, path),
         undo_token=result.undo_token,
     )

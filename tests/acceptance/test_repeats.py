@@ -9,9 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from graph.edge import UserId
+from graph.edge import Kind, UserId
 from graph.pace import Pace
-from graph.receipt import StoredReceipt
+from graph.receipt import StoredReceipt, keyed_id
+from resolvers import actions
 from resolvers.policy import Policy
 from storage.postgres.connection import locks
 from storage.postgres.connection.session import session
@@ -27,9 +28,11 @@ async def overtaken(
     monkeypatch: pytest.MonkeyPatch,
     request: Callable[[], Coroutine[Any, Any, Any]],
     lookups: int = 1,
+    other: Callable[[], Coroutine[Any, Any, Any]] | None = None,
 ) -> tuple[Any, Any]:
-    """Send a request twice. The second copy runs from beginning to end after the first one has
-    looked up receipts `lookups` times. Returns both payloads, that of the second copy last."""
+    """Send a request, and a copy of it or an `other` one. The latter runs from beginning to end
+    after the first one has looked up receipts `lookups` times. Returns both payloads, that of the
+    latter last."""
     get_many, done, copies = PostgresReceipts.get_many, 0, list[Any]()
 
     async def look_up(
@@ -39,7 +42,7 @@ async def overtaken(
         found = await get_many(receipts, actor, ids)
         done += 1
         if done == lookups:
-            copies.append(await asyncio.create_task(request(), context=Context()))
+            copies.append(await asyncio.create_task((other or request)(), context=Context()))
         return found
 
     monkeypatch.setattr(PostgresReceipts, "get_many", look_up)
@@ -335,6 +338,143 @@ async def test_change_relationships_makes_no_change_if_its_key_was_used_with_oth
         assert error["code"] == "IDEMPOTENCY_KEY_REUSED"
     now = [await outcome(gateway, 1, "unfollowUser", target) for target in (2, 3, 9)]
     assert [one for one, _ in now] == ["UNFOLLOWED", "UNFOLLOWED", "NOT_FOLLOWING"]
+
+
+KEY_REUSED = ("IDEMPOTENCY_KEY_REUSED", ["input", "idempotencyKey"])
+
+
+def reasons(errors: Any) -> list[tuple[str, list[str]]]:
+    """The codes and fields of rejections."""
+    return [(error["code"], error["field"]) for error in errors]
+
+
+async def followed(gateway: Gateway, viewer: int = 1) -> list[int]:
+    """The ids of the users whom the viewer follows."""
+    query = "{ viewer { user { following(first: 50) { nodes { id } } } } }"
+    nodes = (await gateway.data(query, viewer))["viewer"]["user"]["following"]["nodes"]
+    return sorted(int(node["id"]) for node in nodes)
+
+
+TOO_LONG = {"message": "x" * 501}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([("FOLLOW", 2)], [("FOLLOW", 2), ("FOLLOW", 3)]),
+        ([("FOLLOW", 2), ("FOLLOW", 3)], [("FOLLOW", 2)]),
+        ([("FOLLOW", 2), ("FOLLOW", 3)], [("FOLLOW", 3), ("FOLLOW", 2)]),
+        ([("FOLLOW", "nobody"), ("FOLLOW", 2)], [("FOLLOW", 3), ("FOLLOW", 2)]),
+        ([("FOLLOW", "nobody"), ("FOLLOW", 2)], [("FOLLOW", 3)]),
+        ([("FOLLOW", "nobody"), ("FOLLOW", 2)], [("FOLLOW", "no one"), ("FOLLOW", 2)]),
+        ([("FOLLOW", 2), ("FOLLOW", 3, TOO_LONG)], [("FOLLOW", 2), ("FOLLOW", 3)]),
+        ([("FOLLOW", 1), ("FOLLOW", 2)], [("FOLLOW", 3), ("FOLLOW", 2)]),
+        ([*[("FOLLOW", "nobody")] * 49, ("FOLLOW", 2)], [("FOLLOW", 3)]),
+    ],
+)
+async def test_change_relationships_notices_each_difference_from_the_first_use_of_its_key(
+    gateway: Gateway, first: Sequence[Any], second: Sequence[Any]
+) -> None:
+    before = await change_many(gateway, 1, *first, key="k")
+    following = await followed(gateway)
+    payload = await change_many(gateway, 1, *second, key="k")
+    assert (payload["changes"], reasons(payload["userErrors"])) == ([], [KEY_REUSED])
+    assert await followed(gateway) == following
+    assert await change_many(gateway, 1, *first, key="k") == before
+
+
+@pytest.mark.parametrize("lookups", [1, 2])
+@pytest.mark.parametrize(
+    ("late", "other"),
+    [
+        ([("FOLLOW", 2), ("FOLLOW", 3)], [("FOLLOW", 4), ("FOLLOW", 5), ("FOLLOW", 6)]),
+        ([("FOLLOW", 2), ("FOLLOW", 3)], [("FOLLOW", 2), ("FOLLOW", 4)]),
+        ([("FOLLOW", 1), ("FOLLOW", 2), ("FOLLOW", 3)], [("FOLLOW", 4), ("FOLLOW", 5)]),
+        ([("FOLLOW", 2), ("UNFOLLOW", 2), ("FOLLOW", 3)], [("BLOCK", 9), ("FOLLOW", 4)]),
+    ],
+)
+async def test_of_two_lists_at_once_with_one_key_one_is_made(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    late: Sequence[Any],
+    other: Sequence[Any],
+    lookups: int,
+) -> None:
+    rejected, made = await overtaken(
+        monkeypatch,
+        lambda: change_many(gateway, 1, *late, key="k"),
+        lookups,
+        lambda: change_many(gateway, 1, *other, key="k"),
+    )
+    assert (rejected["changes"], reasons(rejected["userErrors"])) == ([], [KEY_REUSED])
+    assert made["userErrors"] == []
+    assert await followed(gateway) == [target for action, target in other if action == "FOLLOW"]
+
+
+async def test_of_two_lists_through_two_gateways_with_one_key_one_is_made(
+    storage_settings: StorageSettings,
+) -> None:
+    lists = [list(range(100, 110)), list(range(110, 120))]
+    async with running_gateway(storage_settings) as one, running_gateway(storage_settings) as two:
+        for viewer in range(1, 9):
+            payloads = await asyncio.gather(
+                *(
+                    change_many(gateway, viewer, *(("FOLLOW", user) for user in users), key="k")
+                    for gateway, users in zip((one, two), lists, strict=True)
+                )
+            )
+            (made,) = [n for n in (0, 1) if not payloads[n]["userErrors"]]
+            assert results(payloads[made]) == ["FOLLOWED"] * 10
+            rejected = payloads[1 - made]
+            assert (rejected["changes"], reasons(rejected["userErrors"])) == ([], [KEY_REUSED])
+            assert await followed(one, viewer) == lists[made]
+
+
+async def test_a_place_that_another_list_has_used_meanwhile_is_rejected(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, other = await overtaken(
+        monkeypatch,
+        lambda: change_many(gateway, 1, ("FOLLOW", 2), ("FOLLOW", 3), key="k"),
+        lookups=1,
+        other=lambda: change_many(gateway, 1, ("FOLLOW", "nobody"), ("FOLLOW", 4), key="k"),
+    )
+    assert results(other) == ["INVALID_INPUT", "FOLLOWED"]
+    assert results(late) == ["FOLLOWED", "IDEMPOTENCY_KEY_REUSED"]
+    assert [reasons(one["userErrors"]) for one in late["changes"][1:]] == [[KEY_REUSED]]
+    assert await followed(gateway) == [2, 4]
+
+
+async def test_a_repeat_whose_mute_would_have_ended_is_not_another_request(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = [("MUTE", 2, {"until": "2999-01-01T00:00:00Z"}), ("FOLLOW", 3)]
+    assert results(await change_many(gateway, 1, *changes, key="k")) == ["MUTED", "FOLLOWED"]
+    monkeypatch.setattr("schema.mutations.blocks.time.time", lambda: 40_000_000_000)
+    again = await change_many(gateway, 1, *changes, key="k")
+    assert results(again) == ["INVALID_INPUT", "FOLLOWED"]
+
+
+async def test_the_receipts_of_the_previous_release_are_recognized(
+    gateway: Gateway, stores: Stores
+) -> None:
+    changes = [("FOLLOW", 2, {"visibility": "WHISPER"}), ("MUTE", 3), ("BLOCK", 3)]
+    first = await change_many(gateway, 1, *changes, key="k")
+    policy = Policy()
+    alone = [
+        actions.follow(policy, Kind.WHISPER).digest(UserId(2)),
+        actions.mute(None).digest(UserId(3)),
+        actions.block(policy).digest(UserId(3)),
+    ]
+    for place, digest in enumerate(alone):
+        await stores.servers.postgres.fetch(
+            "UPDATE receipt SET asked = $1 WHERE id = $2", digest, keyed_id(f"k\n{place}")
+        )
+    again = await change_many(gateway, 1, *changes, key="k")
+    assert results(again) == results(first) == ["FOLLOWED", "MUTED", "BLOCKED"]
+    for others in (changes[:2], [*changes[:2], ("BLOCK", 4)]):
+        payload = await change_many(gateway, 1, *others, key="k")
+        assert (payload["changes"], reasons(payload["userErrors"])) == ([], [KEY_REUSED])
 
 
 async def test_more_than_50_changes_are_rejected_as_a_whole(
