@@ -151,6 +151,9 @@ async def change_many(
     """Apply each of `changes` independently, those with the same target in order of their places.
     Return a result or error for each place.
 
+    After a result that is not final (`is_final`), the later changes of the same target are not
+    tried, and have the same result: otherwise a repeat would make them first.
+
     The key applies to each change with its place. It is compared with `sent`, the whole list as
     sent, with invalid changes. With a key, rejections are stored too, except those in
     `actions.WITHOUT_RECEIPT_IN_LISTS`.
@@ -181,8 +184,11 @@ async def change_many(
 
     async def change_all(mine: Sequence[int]) -> None:
         async with free:
-            for place in mine:
+            for number, place in enumerate(mine):
                 results[place] = await change_one(place)
+                if not is_final(results[place]):
+                    results.update(dict.fromkeys(mine[number:], results[place]))
+                    return
 
     first = next((target for target in places if target != actor), None)
     if idempotency_key is not None and first is not None:
@@ -194,6 +200,12 @@ async def change_many(
             raise KeyReused
     await asyncio.gather(*map(change_all, places.values()))
     return results
+
+
+def is_final(result: Result | KithError) -> bool:
+    """Whether a repeat of a change in a list returns the same result, and does not try again."""
+    outcome = _outcome(result)
+    return outcome is not None and outcome not in actions.WITHOUT_RECEIPT_IN_LISTS
 
 
 def _outcome(result: Result | KithError) -> Outcome | None:

@@ -203,8 +203,9 @@ class ChangeRelationshipsPayload:
         graphql_type=list[RelationshipChange | None],
         metadata=weighed(item=1, size=PAGE),
         description="One result for each change of the input, in order. An entry is null beside "
-        "an error if the service was unavailable: send that change again. Empty if the input as a "
-        "whole was rejected.",
+        "an error if this change, or an earlier one with the same user, failed because the service "
+        "was unavailable: repeat the request with its idempotency key, or without a key send these "
+        "changes again in the same order. Empty if the input as a whole was rejected.",
     )
     viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
     user_errors: list[UserError] = strawberry.field(
@@ -226,11 +227,13 @@ class ChangeManyMutations:
 
     @strawberry.mutation(
         metadata=weighed(page=length_of("input.changes", maximum=50), entry=WRITE),
-        description="Makes up to 50 changes. Each change succeeds or fails independently. If the "
-        "idempotency key was used with another list of changes, no change is made. A repeat with "
-        "the same key and changes returns the first results, also of rejected changes; it makes "
-        "only those that failed with an error, or were rejected with `RATE_LIMITED` or "
-        "`ACCOUNT_NOT_ACTIVE`.",
+        description="Makes up to 50 changes. Changes with different users succeed or fail "
+        "independently. If a change fails with an error, or is rejected with `RATE_LIMITED` or "
+        "`ACCOUNT_NOT_ACTIVE`, the later changes with the same user are not made, and have the "
+        "same result. If the idempotency key was used with another list of changes, no change is "
+        "made. A repeat with the same key and changes returns the first results, also of rejected "
+        "changes; it makes only those that failed with an error, or were rejected with "
+        "`RATE_LIMITED` or `ACCOUNT_NOT_ACTIVE`, in the given order.",
     )
     async def change_relationships(
         self,

@@ -9,13 +9,17 @@ from uuid import UUID
 
 import pytest
 
-from graph.edge import Kind, UserId
+from graph.decision_types import Decision
+from graph.edge import Kind, Millis, Pair, UserId
+from graph.errors import KithError, Overloaded, Stale, Unavailable
+from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.receipt import StoredReceipt, keyed_id
 from resolvers import actions
 from resolvers.policy import Policy
 from storage.postgres.connection import locks
 from storage.postgres.connection.session import session
+from storage.postgres.edges import PostgresEdges
 from storage.postgres.receipts import PostgresReceipts
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -435,13 +439,13 @@ async def test_a_place_that_another_list_has_used_meanwhile_is_rejected(
 ) -> None:
     late, other = await overtaken(
         monkeypatch,
-        lambda: change_many(gateway, 1, ("FOLLOW", 2), ("FOLLOW", 3), key="k"),
+        lambda: change_many(gateway, 1, ("FOLLOW", 2), ("FOLLOW", 3), ("UNFOLLOW", 3), key="k"),
         lookups=1,
         other=lambda: change_many(gateway, 1, ("FOLLOW", "nobody"), ("FOLLOW", 4), key="k"),
     )
     assert results(other) == ["INVALID_INPUT", "FOLLOWED"]
-    assert results(late) == ["FOLLOWED", "IDEMPOTENCY_KEY_REUSED"]
-    assert [reasons(one["userErrors"]) for one in late["changes"][1:]] == [[KEY_REUSED]]
+    assert results(late) == ["FOLLOWED", *["IDEMPOTENCY_KEY_REUSED"] * 2]
+    assert [reasons(one["userErrors"]) for one in late["changes"][1:]] == [[KEY_REUSED]] * 2
     assert await followed(gateway) == [2, 4]
 
 
@@ -475,6 +479,84 @@ async def test_the_receipts_of_the_previous_release_are_recognized(
     for others in (changes[:2], [*changes[:2], ("BLOCK", 4)]):
         payload = await change_many(gateway, 1, *others, key="k")
         assert (payload["changes"], reasons(payload["userErrors"])) == ([], [KEY_REUSED])
+
+
+ORDERS = [
+    ("blockUser", ["UNBLOCK", "BLOCK"], ["UNBLOCKED", "BLOCKED"]),
+    ("unblockUser", ["FOLLOW", "UNFOLLOW"], ["FOLLOWED", "UNFOLLOWED"]),
+    ("muteUser", ["UNMUTE", "MUTE", "UNMUTE"], ["UNMUTED", "MUTED", "UNMUTED"]),
+]
+"""A mutation before, the actions of a list on the same user, and their outcomes."""
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize(
+    "failure",
+    [lambda: Unavailable("PostgreSQL"), lambda: Overloaded("PostgreSQL"), lambda: Stale(50)],
+    ids=["unavailable", "overloaded", "stale"],
+)
+@pytest.mark.parametrize(("before", "actions", "expected"), ORDERS)
+async def test_after_an_error_later_changes_of_the_same_user_wait_for_a_repeat(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    actions: list[str],
+    expected: list[str],
+    failure: Callable[[], KithError],
+    key: str | None,
+) -> None:
+    await change(gateway, 1, before, 2)
+    write, error = PostgresEdges.change, failure()
+    failures = [error]
+
+    async def fail_once(edges: PostgresEdges, pair: Pair, *given: Any) -> Decision:
+        if pair.target == 2 and failures:
+            raise failures.pop()
+        return await write(edges, pair, *given)
+
+    monkeypatch.setattr(PostgresEdges, "change", fail_once)
+    given = [{"action": action, "userId": "2"} for action in actions]
+    given.insert(1, {"action": "FOLLOW", "userId": "3"})
+    query = """mutation ($input: ChangeRelationshipsInput!) {
+        payload: changeRelationships(input: $input) { outcome changes { outcome } } }"""
+    answer = await gateway.answer(query, 1, input={"changes": given, "idempotencyKey": key})
+    failed = [0, *range(2, len(given))]
+    assert answer["data"]["payload"] == {
+        "outcome": "PARTIALLY_COMPLETED",
+        "changes": [None, {"outcome": "FOLLOWED"}, *[None] * (len(failed) - 1)],
+    }
+    assert [one["path"] for one in answer["errors"]] == [["payload", "changes", n] for n in failed]
+    assert {one["extensions"]["code"] for one in answer["errors"]} == {error.code}
+    again = await gateway.data(query, 1, input={"changes": given, "idempotencyKey": key})
+    outcomes = [one["outcome"] for one in again["payload"]["changes"]]
+    assert [outcomes[place] for place in failed] == expected
+
+
+@pytest.mark.parametrize("rejection", [Outcome.RATE_LIMITED, Outcome.ACCOUNT_NOT_ACTIVE])
+@pytest.mark.parametrize(("before", "actions", "expected"), ORDERS)
+async def test_after_a_rejection_without_a_receipt_later_changes_of_the_same_user_are_rejected_too(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    actions: list[str],
+    expected: list[str],
+    rejection: Outcome,
+) -> None:
+    await change(gateway, 1, before, 2)
+    write, rejected = PostgresEdges.change, list[Pair]()
+
+    async def reject_once(edges: PostgresEdges, pair: Pair, *given: Any) -> Decision:
+        if pair.target == 2 and not rejected:
+            rejected.append(pair)
+            return replace(await edges.read(pair), outcome=rejection, retry_at=Millis(1))
+        return await write(edges, pair, *given)
+
+    monkeypatch.setattr(PostgresEdges, "change", reject_once)
+    changes = [(action, 2) for action in actions]
+    first = await change_many(gateway, 1, *changes, ("FOLLOW", 3), key="k")
+    assert results(first) == [*[rejection.name] * len(actions), "FOLLOWED"]
+    again = await change_many(gateway, 1, *changes, ("FOLLOW", 3), key="k")
+    assert results(again) == [*expected, "FOLLOWED"]
 
 
 async def test_more_than_50_changes_are_rejected_as_a_whole(
