@@ -11,7 +11,7 @@ from graph.edge import UserId
 from graph.errors import BadInput, KithError, Overloaded, Unavailable
 from resolvers.audit import log_access
 from resolvers.policy import Policy
-from resolvers.relationship import Change, Result, change_once
+from resolvers.relationship import Change, Result, change_once, is_final
 from resolvers.scope import Scope
 from storage.ports.bulk import BulkOperations
 from storage.ports.request_stores import RequestStores
@@ -162,6 +162,10 @@ async def apply(
     users are applied in order, others in parallel. Returns the result of each line; None: its
     change failed, and the error is in the log.
 
+    After a failure, or a result that is not final (`relationship.is_final`), the later changes of
+    the same viewer and target are not tried, and have the same result: otherwise a repeated slice
+    would make them first.
+
     Raises:
         Unavailable: a server cannot be reached. Apply the slice again, as a repeated one.
     """
@@ -173,15 +177,22 @@ async def apply(
 
     async def work() -> None:
         for numbers in pending:
+            not_final: dict[UserId, Result | None] = {}
             for number in numbers:
+                viewer, change = changes[number]
+                if viewer in not_final:
+                    done[number] = not_final[viewer]
+                    continue
                 if failures:
                     return
                 try:
-                    done[number] = await _apply(
-                        stores, policy, bulk_slice, number, *changes[number]
-                    )
+                    result = await _apply(stores, policy, bulk_slice, number, viewer, change)
                 except Unavailable as error:
                     failures.append(error)
+                    return
+                done[number] = result
+                if result is None or not is_final(result):
+                    not_final[viewer] = result
 
     at_once = REPEATED_AT_ONCE if bulk_slice.is_repeated else len(order)
     await asyncio.gather(*(work() for _ in range(at_once)))

@@ -12,16 +12,20 @@ from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.server import served_space
 from gateway.services import bulk as gateway_bulk
 from graph import bulk as graph_bulk
+from graph.edge import Millis, Pair
 from graph.errors import Unavailable
+from graph.outcome import Outcome
 from graph.pace import Pace
 from resolvers import bulk as resolvers_bulk
 from resolvers import relationship
 from resolvers.policy import Policy
 from storage.postgres.bulk_operations import PostgresBulkOperations
+from storage.postgres.edge_batches import PostgresEdgeBatches
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.bulk import apply_all, as_client, line, results, upload
 from tests.support.gateway import Gateway
+from tests.support.graphs import follows
 from tests.support.http_client import http_client
 from tests.support.live_gateway import live_gateway
 from tests.support.raw_connections import RawConnection
@@ -43,6 +47,11 @@ mutation ($id: ID!) { cancelBulkOperation(input: { id: $id }) {
   outcome operation { state appliedCount } userErrors { field }
 } }
 """
+RESTART = """
+UPDATE bulk_operation SET state = 1, done = 0, changed = 0, unchanged = 0, rejected = 0,
+                          ended_at = NULL, begun = 1
+"""
+"""The state after a worker was killed between writing the changes of a slice and their results."""
 MUTATIONS = {
     "FOLLOW": "followUser",
     "UNFOLLOW": "unfollowUser",
@@ -439,15 +448,65 @@ async def test_a_slice_that_is_applied_again_has_the_first_results(
     (stored,) = await stores.servers.postgres.fetch("SELECT lines FROM bulk_slice")
     await apply_all(stores)
     first = await results(gateway.http, "twice")
-    # The state after a worker was killed between writing the changes and their results.
-    await stores.servers.postgres.fetch(
-        "UPDATE bulk_operation SET state = 1, done = 0, changed = 0, ended_at = NULL"
-    )
+    await stores.servers.postgres.fetch(RESTART)
     await stores.servers.postgres.fetch("UPDATE bulk_slice SET lines = $1", stored["lines"])
     await apply_all(stores)
     assert await results(gateway.http, "twice") == first
     outcomes = ["FOLLOWED"] * 10 + ["BLOCKED", "REJECTED", "UNBLOCKED"]
     assert [each["outcome"] for each in first] == outcomes
+
+
+@pytest.mark.plain("batches are for plain PostgreSQL")
+async def test_after_an_unavailable_server_the_changes_of_two_users_are_made_in_order(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await follows(stores, (1, 3))
+    write, failures = PostgresEdgeBatches.change_many, [Unavailable("PostgreSQL")]
+
+    async def fail_once(batches: PostgresEdgeBatches, *given: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return await write(batches, *given)
+
+    monkeypatch.setattr(PostgresEdgeBatches, "change_many", fail_once)
+    lines = [line(1, "BLOCK", 2), line(1, "UNFOLLOW", 3)]
+    lines += [line(1, "UNBLOCK", 2), line(1, "FOLLOW", 3)]
+    await upload(gateway.http, "unavailable", *lines)
+    with pytest.raises(Unavailable):
+        await apply_all(stores)
+    assert await results(gateway.http, "unavailable") == []
+    await apply_all(stores)
+    outcomes = [each["outcome"] for each in await results(gateway.http, "unavailable")]
+    assert outcomes == ["BLOCKED", "UNFOLLOWED", "UNBLOCKED", "FOLLOWED"]
+
+
+@pytest.mark.parametrize("first", ["RATE_LIMITED", "ACCOUNT_NOT_ACTIVE", "FAILED"])
+async def test_lines_after_one_that_a_repeat_can_make_are_made_after_it(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    apply, tried = relationship._write, list[Pair]()
+
+    async def reject_once(scope: Any, pair: Pair, *given: Any, **named: Any) -> Any:
+        if pair.target != 2 or pair in tried:
+            return await apply(scope, pair, *given, **named)
+        tried.append(pair)
+        if first == "FAILED":
+            raise RuntimeError("a bug")
+        return relationship.Result(Outcome[first], pair.target, retry_at=Millis(1))
+
+    monkeypatch.setattr(relationship, "_write", reject_once)
+    lines = [line(1, action, 2) for action in ("BLOCK", "UNBLOCK", "FOLLOW")]
+    await upload(gateway.http, "order", *lines, line(2, "MUTE", 1), line(1, "FOLLOW", 3))
+    (stored,) = await stores.servers.postgres.fetch("SELECT lines FROM bulk_slice")
+    await apply_all(stores)
+    found = await results(gateway.http, "order")
+    codes = [each["error"] and each["error"]["code"] for each in found]
+    assert codes == [first, first, first, None, None]
+    await stores.servers.postgres.fetch(RESTART)
+    await stores.servers.postgres.fetch("UPDATE bulk_slice SET lines = $1", stored["lines"])
+    await apply_all(stores)
+    outcomes = [each["outcome"] for each in await results(gateway.http, "order")]
+    assert outcomes == ["BLOCKED", "UNBLOCKED", "FOLLOWED", "MUTED", "FOLLOWED"]
 
 
 async def test_a_line_that_fails_does_not_stop_the_others(
