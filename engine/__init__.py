@@ -38,7 +38,7 @@ from engine.plan import Operation
 from engine.restriction import restricted_to
 from engine.result import RequestError, Result, Stage
 from engine.settings import EngineSettings
-from engine.turns import Turns
+from engine.turns import Turns, take_turns_for
 from engine.type_resolution import row_classes
 from engine.variables import InvalidVariables, Values, any_value
 from engine.weights import PAGE, ListSize, length_of, weighed
@@ -72,6 +72,7 @@ __all__ = [
     "length_of",
     "restricted_to",
     "row_classes",
+    "take_turns_for",
     "weighed",
     "without_errors",
 ]

@@ -5,27 +5,39 @@ iteration of the loop, whatever the number of computations, so the loop is never
 one slice before it looks at its sockets and timers again. Deadlines and cancellations therefore
 take effect between two slices.
 
-The callers take turns, too: one with many computations delays another by one slice at a time.
+The callers take turns, too: one with many computations delays another by one slice at a time. So do
+groups of callers: many callers of one group delay those of another by one slice at a time.
 """
 
 import asyncio
 from asyncio import AbstractEventLoop, Future
 from collections import deque
 from collections.abc import Generator, Hashable
-from typing import TypeVar
+from contextvars import ContextVar
+from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
+
+Caller: TypeAlias = tuple[Hashable, Hashable]
+"""A group of callers, and one of them."""
+
+# A context variable, because a parameter would pass through all parts of a run.
+_caller: ContextVar[Caller] = ContextVar("caller", default=(None, None))
+
+take_turns_for = _caller.set
+"""Let this task, and those that it starts, take turns for this caller from now on. Not a function
+of its own: it is called for each request."""
 
 
 class Turns:
     """The turns of one event loop: those of each caller in the order in which they were requested,
-    and the callers in turn."""
+    the callers of each group in turn, and the groups in turn."""
 
     def __init__(self) -> None:
         self.taken = 0
         """The number of turns so far."""
-        self._waiting: dict[Hashable, deque[Future[None]]] = {}
-        """By caller, the next one first."""
+        self._waiting: dict[Hashable, dict[Hashable, deque[Future[None]]]] = {}
+        """By group and caller, the next one first."""
         self._loop: AbstractEventLoop | None = None
         self._is_scheduled = False
         self._begun = 0.0
@@ -45,19 +57,21 @@ class Turns:
         self._begun += part
         return True
 
-    async def wait(self, caller: Hashable = None) -> None:
-        """Wait for a turn. It lasts until the caller waits for anything."""
+    async def wait(self, caller: Caller | None = None) -> None:
+        """Wait for a turn of this caller, or of the one for whom this task takes turns. It lasts
+        until the task waits for anything."""
+        await self.request(caller)
+
+    def request(self, caller: Caller | None = None) -> Future[None]:
+        """The same as `wait`, as a future. A turn whose future is done already is not given."""
         loop = self._entered_loop()
+        group, name = caller or _caller.get()
         turn = loop.create_future()
-        waiting = self._waiting.get(caller)
-        if waiting is None:
-            waiting = self._waiting[caller] = deque()
-        waiting.append(turn)
+        self._waiting.setdefault(group, {}).setdefault(name, deque()).append(turn)
         if not self._is_scheduled:
             self._is_scheduled = True
             loop.call_soon(self._give)
-        await turn
-        self.taken += 1
+        return turn
 
     async def run(self, slices: Generator[None, None, T]) -> T:
         """Run a computation, one slice a turn, and return its result."""
@@ -82,18 +96,24 @@ class Turns:
         self._begun = 0.0
 
     def _give(self) -> None:
-        """Give a turn to the next caller's first waiter that was not cancelled."""
+        """Give a turn to the first waiter of the next caller of the next group."""
         is_given = False
         while self._waiting and not is_given:
-            caller = next(iter(self._waiting))
-            waiting = self._waiting.pop(caller)
-            while waiting and not is_given:
-                turn = waiting.popleft()
-                is_given = not turn.done()  # otherwise it was cancelled
-                if is_given:
-                    turn.set_result(None)
-            if waiting:
-                self._waiting[caller] = waiting  # behind the other callers
+            group = next(iter(self._waiting))
+            callers = self._waiting.pop(group)
+            while callers and not is_given:
+                name = next(iter(callers))
+                waiting = callers.pop(name)
+                while waiting and not is_given:
+                    turn = waiting.popleft()
+                    is_given = not turn.done()  # otherwise it was cancelled, or is not needed
+                    if is_given:
+                        turn.set_result(None)
+                        self.taken += 1
+                if waiting:
+                    callers[name] = waiting  # behind the other callers
+            if callers:
+                self._waiting[group] = callers  # behind the other groups
         self._is_scheduled = bool(self._waiting)
         if self._waiting and self._loop is not None:
             self._loop.call_soon(self._give)

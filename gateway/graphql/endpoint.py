@@ -3,7 +3,7 @@
 Follows the GraphQL-over-HTTP specification. An `Executor` runs the operations.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from types import MappingProxyType
 from typing import Protocol
@@ -86,7 +86,8 @@ class GraphQLEndpoint:
     HttpRejection (401). `page` is served to browsers that open the address. `events` responds to
     subscriptions, and to clients that prefer event streams; without it both get 406. `admission` is
     shared with the other transports. Long bodies that arrive together are read in `turns` of the
-    event loop, and large responses are written in them.
+    event loop, and large responses are written in them. `take_turns` is called with the headers of
+    a request that waits for a turn before its context is created.
     `bodies`: the memory limit of partial bodies, which the endpoints of a process share.
     """
 
@@ -101,6 +102,7 @@ class GraphQLEndpoint:
         events: EventStream | None = None,
         admission: Admission | None = None,
         turns: Turns | None = None,
+        take_turns: Callable[[Headers], None] = lambda _: None,
         ended: Ended = lambda *_: None,
         bodies: PartialBodies | None = None,
     ) -> None:
@@ -116,6 +118,7 @@ class GraphQLEndpoint:
         self._ended = ended
         self._bodies = bodies or PartialBodies(limits.bodies_bytes_max)
         self._turns = turns or Turns()
+        self._take_turns = take_turns
         self._admission = admission or Admission(AdmissionSettings())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -157,12 +160,13 @@ class GraphQLEndpoint:
                     deadline.body_received()
                     if (size := len(body)) >= LARGE_BODY_BYTES:
                         reservation = await self._admission.reserve(self._context_of(headers))
-                        await self._turns.wait(_caller(headers))
+                        await self._turns.wait()
                     else:
                         token = len(headers.get(AUTHORIZATION, b""))
                         is_long = size >= LONG_BODY_BYTES or token >= LONG_TOKEN_BYTES
                         if is_long and not self._turns.fits((size + token) / SLICE_BYTES):
-                            await self._turns.wait(_caller(headers))
+                            self._take_turns(headers)
+                            await self._turns.wait()
                     request = from_body(body)
                 else:
                     deadline.body_received()
@@ -177,7 +181,7 @@ class GraphQLEndpoint:
                         operation = await self._executor.prepare(request, context)
                         # Copies of a new document are prepared once, and go on together.
                         if not self._turns.fits(size / SLICE_BYTES):
-                            await self._turns.wait(_caller(headers))
+                            await self._turns.wait()
                     if operation.kind is not _SUBSCRIPTION:
                         values = None
                         if operation.conditions:
@@ -277,11 +281,6 @@ class GraphQLEndpoint:
     def _late(self) -> HttpRejection:
         message = f"The request was stopped after {self._limits.request_deadline_ms} ms."
         return HttpRejection(503, "DEADLINE_EXCEEDED", message)
-
-
-def _caller(headers: Headers) -> Hashable:
-    """Whose turns of the event loop a request takes."""
-    return headers.get(AUTHORIZATION) or headers.client
 
 
 def _not_acceptable(readable: str) -> HttpRejection:

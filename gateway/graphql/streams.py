@@ -63,6 +63,10 @@ class Streams:
         self._turns = turns
         self._ended = ended
 
+    def take_turns(self, identity: Identity, headers: Headers) -> None:
+        """Let this task, and those that it starts, take turns of the event loop for this caller."""
+        self._context_of(headers, identity)  # which does that
+
     async def reserve(self, identity: Identity, headers: Headers) -> Reservation:
         """Wait until a message that is expensive to parse is admitted.
 

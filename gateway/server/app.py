@@ -1,6 +1,6 @@
 """The composition root of a gateway process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -29,10 +29,11 @@ from gateway.authentication.identify import (
 from gateway.graphql.admission import Admission
 from gateway.graphql.client_connections import Connections
 from gateway.graphql.documents import require_valid
-from gateway.graphql.sockets import GraphQLSockets
+from gateway.graphql.sockets import Enter, GraphQLSockets
 from gateway.graphql.traced_requests import TracedApp
 from gateway.graphql.transports import Transports
 from gateway.http.client_address import ClientAddresses
+from gateway.http.headers import Headers
 from gateway.http.health import Health, Probe
 from gateway.http.long_requests import (
     AUTHORIZATION,
@@ -43,7 +44,7 @@ from gateway.http.long_requests import (
 from gateway.http.rejection import error_body
 from gateway.http.security_headers import with_security_headers
 from gateway.playground import Playground
-from gateway.server.contexts import caller_of
+from gateway.server.contexts import TakeTurns, caller_of
 from gateway.server.garbage import collecting_when_idle
 from gateway.server.loop_lag import measuring_loop_lag
 from gateway.server.metrics import Metrics
@@ -107,6 +108,7 @@ class Gateway:
         if config.clients.documents.trusted is not None:
             require_valid(config.clients.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
+        self._take_turns: TakeTurns = lambda _: None
         self.metrics: ASGIApp | None = None
         """The application behind the metrics' own address, while this one runs."""
         self._routes = _application(f"GraphQL is at {ENDPOINT}.", lifespan=self.lifespan)
@@ -119,20 +121,20 @@ class Gateway:
             if path == ENDPOINT or (self._reads_paths and name_in_path(path) is not None):
                 app = self._graphql
             # Inlined: a function would be called for each request.
-            size, token = len(scope["query_string"]), b""
+            size, token = len(scope["query_string"]), 0
             for name, value in scope["headers"]:
                 if name == AUTHORIZATION:
-                    token = value
-            is_long = size >= LONG_QUERY_BYTES or len(token) >= LONG_TOKEN_BYTES
-            if is_long and not self._engine.turns.fits((size + len(token)) / SLICE_BYTES):
-                return self._in_turn(token or scope.get("client"), app, (scope, receive, send))
+                    token = len(value)
+            is_long = size >= LONG_QUERY_BYTES or token >= LONG_TOKEN_BYTES
+            if is_long and not self._engine.turns.fits((size + token) / SLICE_BYTES):
+                self._take_turns(Headers(scope["headers"], scope.get("client")))
+                return self._in_turn(app, (scope, receive, send))
         return app(scope, receive, send)
 
-    async def _in_turn(
-        self, caller: Hashable, app: ASGIApp, request: tuple[Scope, Receive, Send]
-    ) -> None:
-        """Handle a request with a long head in a turn of its caller."""
-        await self._engine.turns.wait(caller)
+    async def _in_turn(self, app: ASGIApp, request: tuple[Scope, Receive, Send]) -> None:
+        """Handle a request with a long head in a turn of its caller: as if it were a request to the
+        default space, because the space is not known yet."""
+        await self._engine.turns.wait()
         await app(*request)
 
     async def close_connections(self) -> None:
@@ -150,6 +152,7 @@ class Gateway:
             default = await stack.enter_async_context(
                 served_space(self._config, parts, self._authentication)
             )
+            self._take_turns = default.take_turns
             app, services, spaces = await self._transports(stack, default, parts)
             metrics = Metrics(
                 spaces,
@@ -189,7 +192,7 @@ class Gateway:
         """The handlers of /graphql and of the routes of services, and the open spaces."""
         config = self._config
         if not config.spaces.names:
-            sockets = GraphQLSockets(only_space(default), self._connections, parts.engine.turns)
+            sockets = self._sockets(only_space(default), default)
             app = Transports(default.endpoint, sockets, config.clients.browsers)
             routes = service_routes(
                 lambda handler_of: in_space(default, handler_of(default)), is_path_read=False
@@ -209,9 +212,12 @@ class Gateway:
             spaces,
             ClientAddresses(config.clients.trusted_proxies),
         )
-        sockets = GraphQLSockets(named.enter, self._connections, parts.engine.turns)
+        sockets = self._sockets(named.enter, default)
         app = Transports(named, sockets, config.clients.browsers)
         return app, service_routes(named.service, is_path_read=self._reads_paths), spaces
+
+    def _sockets(self, enter: Enter, default: ServedSpace) -> GraphQLSockets:
+        return GraphQLSockets(enter, self._connections, self._engine.turns, default.take_turns)
 
     def _playground_of(self, space: str) -> Playground | None:
         config = self._config

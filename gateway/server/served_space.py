@@ -23,7 +23,7 @@ from gateway.graphql.streams import Streams
 from gateway.graphql.traced_requests import traced
 from gateway.http.client_address import ClientAddresses
 from gateway.http.request_body import PartialBodies
-from gateway.server.contexts import contexts_of
+from gateway.server.contexts import TakeTurns, contexts_of, turns_of_senders
 from gateway.services.account_export import AccountExports
 from gateway.services.bulk import BulkUploads, begin_results
 from gateway.services.change_feed import begin_changes
@@ -94,6 +94,7 @@ class ServedSpace:
     connections: SpaceConnections
     endpoint: GraphQLEndpoint
     streams: Streams
+    take_turns: TakeTurns
     requests: RequestMetrics
     services: ServiceTransports
 
@@ -143,6 +144,7 @@ def _served(
         parts.engine.turns,
         ended,
     )
+    take_turns = turns_of_senders(authentication, fresh_context_of)
     endpoint = GraphQLEndpoint(
         executor=executor,
         context_of=contexts_of(stores, config, identify, costs, addresses),
@@ -153,6 +155,7 @@ def _served(
         events=GraphQLEventStream(identify, streams, connections, ended),
         admission=parts.admission,
         turns=parts.engine.turns,
+        take_turns=take_turns,
         ended=ended,
         bodies=parts.limits.bodies,
     )
@@ -180,7 +183,15 @@ def _served(
     )
     name = config.storage.space
     return ServedSpace(
-        name, stores, authentication, connections, endpoint, streams, requests, services
+        name,
+        stores,
+        authentication,
+        connections,
+        endpoint,
+        streams,
+        take_turns,
+        requests,
+        services,
     )
 
 

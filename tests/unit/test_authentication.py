@@ -54,6 +54,25 @@ def assert_rejected(authentication: Authentication, headers: Headers) -> HttpRej
     return caught.value
 
 
+def test_a_token_is_verified_by_identify_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    authentication, headers = with_secret(), bearer(signed(claims()))
+    assert authentication.verified(headers) == ANONYMOUS
+    authentication.identify(headers)
+    assert authentication.verified(headers) == Identity(42)
+    twice = Headers([(b"authorization", headers[b"authorization"])] * 2)
+    assert authentication.verified(twice) == ANONYMOUS
+    later = time.time() + 7_200
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert authentication.verified(headers) == ANONYMOUS
+
+
+def test_the_viewer_header_is_verified_at_once() -> None:
+    authentication = with_secret(development=True)
+    assert authentication.verified(headers_of({"x-viewer": "7"})) == Identity(7)
+    assert authentication.verified(headers_of({"x-viewer": "nobody"})) == ANONYMOUS
+    assert authentication.verified(Headers([])) == ANONYMOUS
+
+
 def test_a_request_without_credentials_is_anonymous() -> None:
     assert with_secret().identify(Headers([])) == ANONYMOUS
 

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from engine.turns import Turns
+from engine.turns import Turns, take_turns_for
 
 
 def slices(name: str, done: list[str], count: int = 3) -> Generator[None, None, str]:
@@ -41,11 +41,41 @@ async def test_a_caller_with_many_computations_delays_another_by_one_slice_at_a_
     done: list[str] = []
 
     async def take(caller: str) -> None:
-        await turns.wait(caller)
+        await turns.wait(("all", caller))
         done.append(caller)
 
     await asyncio.gather(*map(take, ["a"] * 5 + ["b"] * 2 + ["c"]))
     assert done == ["a", "b", "c", "a", "b", "a", "a", "a"]
+
+
+async def test_many_callers_of_a_group_delay_another_group_by_one_slice_at_a_time() -> None:
+    turns = Turns()
+    done: list[str] = []
+
+    async def take(group: str, caller: int) -> None:
+        take_turns_for((group, caller))
+        await turns.wait()
+        done.append(group)
+
+    many = [take("many", number) for number in range(6)]
+    await asyncio.gather(*many, take("few", 1), take("few", 2))
+    assert done == ["many", "few", "many", "few", "many", "many", "many", "many"]
+
+
+async def test_a_task_takes_turns_for_the_caller_of_the_task_that_started_it() -> None:
+    turns = Turns()
+    done: list[str] = []
+
+    async def take(caller: str) -> None:
+        take_turns_for(("all", caller))
+        await asyncio.gather(*(asyncio.create_task(part(caller)) for _ in range(3)))
+
+    async def part(caller: str) -> None:
+        await turns.wait()
+        done.append(caller)
+
+    await asyncio.gather(take("a"), take("b"))
+    assert done == ["a", "b"] * 3
 
 
 async def test_a_computation_that_is_cancelled_takes_no_turn() -> None:
