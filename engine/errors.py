@@ -68,10 +68,12 @@ def locate_error(
 ) -> GraphQLError:
     """The error with its nodes and path, even if its `str()` fails."""
     try:
-        has_own = any(hasattr(error, name) for name in ("nodes", "source", "positions"))
-        if nodes is None or len(nodes) < 2 or has_own:
+        if hasattr(error, "nodes") or hasattr(error, "source") or hasattr(error, "positions"):
             return located_error(error, nodes, path)
-        return error_at(nodes, located_error(error, nodes[:1], path))
+        # graphql-core's function handles an exception for each of these attributes: 2 of 6 µs.
+        message = str(getattr(error, "message", error))
+        located = GraphQLError(message, (nodes or ())[:1], path=path, original_error=error)
+        return error_at(nodes, located) if nodes and len(nodes) > 1 else located
     except Exception:
         name = type(error).__name__
         unprintable = RuntimeError(f"{name}, whose text cannot be read.")
