@@ -11,7 +11,7 @@ selection of a field once for each type of its parents.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -64,6 +64,9 @@ class OperationCost:
 
     constant: int | None = None
     """The cost, after the first evaluation, if it does not depend on variables."""
+    waits: float = inf
+    """The part of the cost for reads of stores and for changes, during which others run. Where
+    conditions or fragments make a difference, it is too small rather than too large."""
     compiled: Compiled[Cost] = field(default_factory=Compiled)
     """The compiled costs, by the values of `conditions`."""
 
@@ -90,6 +93,7 @@ class OperationCost:
         compilation = _Compilation(self.schema, self.settings, self.fragments, conditions)
         fixed, each = compilation.operation(self.node)
         cost = Cost(self.settings.request_weight + fixed + each.constant, each.terms)
+        self.waits = min(self.waits, compilation.waits)
         self.cache.put(self.compiled, key, cost, 1 + compilation.fields)
         return cost
 
@@ -111,6 +115,8 @@ class _Compilation:
         self._conditions = conditions
         self.fields = 0
         """The number of fields compiled so far; those of a repeated selection count once."""
+        self.waits = 0.0
+        """See `OperationCost.waits`. That of a repeated selection counts once."""
         self._mutation: GraphQLObjectType | None = None
         self._selection_costs: dict[tuple[str, tuple[int, ...], Size | int], SelectionCost] = {}
 
@@ -200,6 +206,9 @@ class _Compilation:
             return SelectionCost(self._settings.introspection_weight * introspects, NOTHING)
         field_weight = self._weights.get(parent, name)
         is_mutation_root = parent is self._mutation
+        # A field that takes only the gateway's own time declares no more than 1 for its call.
+        self.waits += max(field_weight.weight.call - 1, 0)
+        self.waits += self._settings.mutation_weight * is_mutation_root
         if field_weight.constant is not None and not is_mutation_root:
             return field_weight.constant
         weight, node = field_weight.weight, nodes[0]

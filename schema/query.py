@@ -25,7 +25,7 @@ from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, ViewerRow, relation_row
 from schema.user import User
 from schema.viewer import Viewer
-from schema.weights import QUERY, RELATIONS
+from schema.weights import AWAITED_ROOT, QUERY, RELATIONS
 
 UserIdArgument = Annotated[
     strawberry.ID, strawberry.argument(description="The id of a user: a decimal number.")
@@ -209,7 +209,9 @@ class Query:
     @batched(
         name="_entities",
         graphql_type=list[Entity | None],
-        metadata=weighed(item=2, size=length_of("representations", maximum=10_000)),
+        metadata=weighed(
+            row=AWAITED_ROOT, item=2, size=length_of("representations", maximum=10_000)
+        ),
         description="The referenced users, in the order of `representations`, for a federation "
         "router. An entry is null beside an error if its reference is invalid.",
     )

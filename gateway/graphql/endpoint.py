@@ -200,10 +200,12 @@ class GraphQLEndpoint:
                         result = await self._executor.run(charged, request, context)
                         # 200, also with field errors: the draft's "294 Partial Success" is not
                         # registered.
-                        response = response_of(result, self._format_error)
+                        response, code = response_of(result, self._format_error), OK
+                        if result.errors:
+                            code = code_of(response)
+                            self._executor.charge_errors(result, context)
                         if COST_HEADER in headers:
                             response["extensions"] = self._executor.extensions(charged, context)
-                        code = code_of(response) if result.errors else OK
                         if result.bytes < LARGE_BYTES:
                             content = orjson.dumps(response)
                         else:

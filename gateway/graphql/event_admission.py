@@ -27,11 +27,15 @@ class EventAdmission:
         self._admitted = 0
         self._is_first = True
 
-    async def begin(self, context: object) -> None:
-        """Charge an event, and wait until it is admitted. Raises Overloaded."""
-        if self._is_first:  # the first context is that of the source, which waits for events
+    async def begin(self, context: object) -> bool:
+        """Charge an event, and wait until it is admitted. Raises Overloaded.
+
+        Returns whether there is an event: the first context is that of the source, which waits for
+        events.
+        """
+        if self._is_first:
             self._is_first = False
-            return
+            return False
         self._open_span.enter_context(self._span())
         self._charges.debit(self._cost, context)
         try:
@@ -41,6 +45,7 @@ class EventAdmission:
         except RequestRejected as rejected:
             raise Overloaded("gateway", rejected.errors[0].message) from None
         self._admitted = self._cost
+        return True
 
     def end(self) -> None:
         self._open_span.close()

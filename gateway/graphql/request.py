@@ -96,6 +96,10 @@ class Executor(Protocol):
     ) -> Awaitable[Result]:
         """Run a charged query or mutation: all errors are in the result."""
 
+    def charge_errors(self, result: Result, context: object) -> None:
+        """Charge the caller for the field errors of a result, which its static cost does not
+        contain."""
+
     def extensions(self, charged: ChargedOperation, context: object) -> dict[str, Any]:
         """The extensions of a response to a caller who asks for the cost."""
 

@@ -178,6 +178,8 @@ class Streams:
             await waiting
         try:
             result = await self._executor.run(charged, request, context, deadline)
+            if result.errors:
+                self._executor.charge_errors(result, context)
             return await self._response_of(result)
         finally:
             self._admission.leave(charged.cost)

@@ -5,6 +5,7 @@ The tests count units of work, not seconds. docs/engine.md has the times.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,15 +13,17 @@ import httpx
 import orjson
 import pytest
 
-from engine import parsing
+from engine import Operation, Turns, parsing
 from engine.compiler import Compiler
 from engine.cost_compiler import OperationCost
+from engine.executor import Executor
 from engine.lookup_tables import SharedObjects
 from engine.plan import FieldColumns
 from engine.run import Rows, Run
 from engine.variables import Variables
 from gateway.authentication import identify
 from gateway.graphql import endpoint, event_stream, request, sockets
+from gateway.graphql.execution import LONG_WORK, SLICE_WORK
 from gateway.graphql.request import LARGE_BODY_BYTES
 from gateway.http import bearer, json_parts
 from gateway.http.long_requests import LONG_BODY_BYTES, SLICE_BYTES
@@ -258,6 +261,75 @@ async def test_long_tokens_that_arrive_together_are_checked_in_bounded_parts(
     assert {answer.status_code for answer in answers} == {401}
     assert ticks.total["bytes"] >= 20 * len(token)
     assert ticks.most["bytes"] <= 2 * SLICE_BYTES
+
+
+async def test_long_operations_that_arrive_together_begin_in_bounded_parts(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their requests are short."""
+    query = "{ " + " ".join(f"a{n}: user(id: -1) {{ id }}" for n in range(199)) + " }"
+    named = {"version": 1, "sha256Hash": sha256(query.encode()).hexdigest()}
+    await gateway.http.post(
+        "/graphql", json={"query": query, "extensions": {"persistedQuery": named}}
+    )
+    body = orjson.dumps({"extensions": {"persistedQuery": named}})
+    assert len(body) < LONG_BODY_BYTES
+    async with loop_ticks() as ticks:
+        _count_begun(ticks, monkeypatch)
+        answers = await asyncio.gather(*(_post(gateway, body) for _ in range(40)))
+    assert {len(answer.json()["errors"]) for answer in answers} == {199}
+    assert ticks.total["work"] > 40 * LONG_WORK
+    assert ticks.most["work"] <= 2 * SLICE_WORK
+
+
+async def test_events_that_arrive_together_for_long_operations_begin_in_bounded_parts(
+    live: LiveGateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "followers(first: 100) { totalCount edges { node { id followerCount } } }"
+    query = f'subscription {{ countsChanged(userId: "7") {{ followingCount {page} }} }}'
+    async with live.socket(viewer=1) as socket, loop_ticks() as ticks:
+        for number in range(20):
+            await socket.subscribe(query, id=str(number))
+        for _ in range(20):
+            assert (await socket.receive())["type"] == "next"
+        _count_begun(ticks, monkeypatch)
+        await follows(stores, (7, 8))
+        await drain_all(stores)
+        for _ in range(20):
+            assert (await socket.receive())["type"] == "next"
+    assert ticks.total["work"] >= 20 * LONG_WORK
+    assert ticks.most["work"] <= 2 * SLICE_WORK
+
+
+async def test_short_operations_take_no_turn(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = """{ user(id: "1") {
+        id followerCount followingCount friendCount viewerRelation { state } viewerCanFollow
+        followers(first: 20) { nodes { id } }
+    } }"""
+    await gateway.data(query, viewer=1)
+    asked: list[float] = []
+    fits = Turns.fits
+
+    def recording_fits(turns: Turns, part: float) -> bool:
+        asked.append(part)
+        return fits(turns, part)
+
+    monkeypatch.setattr(Turns, "fits", recording_fits)
+    await asyncio.gather(*(gateway.data(query, viewer=1) for _ in range(40)))
+    assert asked == []
+
+
+def _count_begun(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the work of the operations that begin."""
+    execute = Executor.execute
+
+    def counting_execute(executor: Executor, operation: Operation, run: Run) -> Any:
+        ticks.add("work", int(operation.cost(run.values) - operation.costs.waits))
+        return execute(executor, operation, run)
+
+    monkeypatch.setattr(Executor, "execute", counting_execute)
 
 
 async def _post(gateway: Gateway, body: bytes, token: str | None = None) -> httpx.Response:

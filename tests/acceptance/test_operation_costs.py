@@ -17,6 +17,7 @@ from gateway.graphql.settings import CostSettings
 from gateway.http.client_address import parse_proxies
 from resolvers import follow_groups, overlap
 from resolvers.policy import Policy
+from schema import weights
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import METRICS_COST, REDIS_ROUND_TRIPS
@@ -421,6 +422,63 @@ async def test_the_variables_of_a_request_are_coerced_once(
         await socket.subscribe(query, shown=True)
         await socket.data()
         assert len(coerced) == 1
+
+
+REJECTED_USERS = "users(ids: [1, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10]) { id }"
+"""A field with ten errors."""
+
+
+@pytest.mark.parametrize("transport", ["http", "web socket", "event stream", "subscription"])
+async def test_field_errors_are_charged(
+    live: LiveGateway, monkeypatch: pytest.MonkeyPatch, transport: str
+) -> None:
+    query = f"{{ {REJECTED_USERS} }}"
+    async with http_client() as client:
+
+        async def post(document: str) -> Any:
+            headers = {"x-viewer": "1"}
+            response = await client.post(live.http, json={"query": document}, headers=headers)
+            return response.json()
+
+        async def charged() -> int:
+            rate_limit = (await post("{ rateLimit { limit remaining } }"))["data"]["rateLimit"]
+            left: int = rate_limit["remaining"]
+            return int(rate_limit["limit"]) - left
+
+        async def failed_operation() -> list[Any]:
+            if transport == "http":
+                return list((await post(query))["errors"])
+            if transport == "event stream":
+                async with live.events(query, viewer=1) as events:
+                    return list((await anext(events))[1]["errors"])
+            async with live.socket(viewer=1) as socket:
+                if transport == "web socket":
+                    await socket.subscribe(query)
+                else:
+                    page = "followers(first: -1) { nodes { id } }"
+                    await socket.subscribe(
+                        f'subscription {{ countsChanged(userId: "2") {{ {page} }} }}'
+                    )
+                return list((await socket.receive())["payload"]["errors"])
+
+        errors = len(await failed_operation())
+        assert errors == (1 if transport == "subscription" else 10)
+        assert await charged() < 1_000_000
+        monkeypatch.setattr(weights, "ERROR", 10_000_000 // errors)
+        await failed_operation()
+        assert await charged() > 5_000_000  # less what the budget refills meanwhile
+
+
+async def test_each_place_that_selects_entities_is_in_the_cost(gateway: Gateway) -> None:
+    async def cost(places: int) -> int:
+        selection = " ".join(
+            f"a{n}: _entities(representations: []) {{ __typename }}" for n in range(places)
+        )
+        data = await gateway.data(f"{{ rateLimit(dryRun: true) {{ cost }} {selection} }}", viewer=1)
+        found: int = data["rateLimit"]["cost"]
+        return found
+
+    assert await cost(190) - await cost(90) >= 100 * weights.AWAITED_ROOT
 
 
 OVERLAPS = {

@@ -163,6 +163,32 @@ def test_the_cost_is_the_sum_of_the_weights(query: str, expected: float) -> None
 
 
 @pytest.mark.parametrize(
+    ("query", "waits"),
+    [
+        ("{ user { id } }", 0),
+        ("{ user { friends { nodes { id } } } }", 99),
+        ("{ a: user { friends { total } } b: user { friends { nodes { id } } } }", 2 * 99),
+        ("{ user { friends { nodes { friends { nodes { id } } } } } }", 2 * 99),
+        ('mutation { a: change(input: { ids: "1" }) { total } }', 500),
+        ("{ __schema { description } }", 0),
+    ],
+)
+def test_calls_and_mutations_wait(query: str, waits: float) -> None:
+    operation = ENGINE.prepare(query)
+    operation.cost(operation.variables.coerce({}))
+    assert operation.costs.waits == waits
+
+
+def test_the_waits_of_an_operation_with_conditions_are_the_least() -> None:
+    operation = ENGINE.prepare(
+        "query ($x: Boolean!) { user { id friends @include(if: $x) { total } } }"
+    )
+    for shown, waits in ((True, 99), (False, 0), (True, 0)):
+        operation.cost(operation.variables.coerce({"x": shown}))
+        assert operation.costs.waits == waits
+
+
+@pytest.mark.parametrize(
     ("given", "size"),
     [({"n": 7}, 7), ({"n": None}, 20), ({}, 20), ({"n": 0}, 0), ({"n": 1_000}, 100)],
 )
