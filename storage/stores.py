@@ -19,6 +19,7 @@ from storage.postgres.canaries import Canaries
 from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.postgres.outbox import Outbox
 from storage.postgres.profiles import is_empty
+from storage.redis.absence_log import RedisAbsenceLog
 from storage.redis.change_feed import RedisChangeFeed
 from storage.redis.keys import Keys
 from storage.redis.wire import Wire
@@ -97,7 +98,10 @@ async def open_stores(
         drain = Drain(outbox, Canaries(servers.postgres), caches.updates, broker.events)
         catch_up = CatchUp(outbox, progress, drain)
         stack.push_async_callback(catch_up.close)
-        absences = PostgresAbsences(servers.postgres, settings.local.absent_age_ms / 1000)
+        absence_log = RedisAbsenceLog(servers.broker, Keys(settings.space))
+        absences = PostgresAbsences(
+            servers.postgres, absence_log, settings.local.absent_age_ms / 1000
+        )
         subscriptions = Subscriptions(
             notifier_of(settings, absences).listen, settings.events.subscriptions_max
         )
@@ -106,7 +110,7 @@ async def open_stores(
         stack.push_async_callback(shielded.close)
         yield Stores(
             reads_of(settings, servers, caches, absences),
-            writes_of(settings, servers, caches, broker, catch_up, absences, shielded),
+            writes_of(settings, servers, caches, broker, catch_up, absences, absence_log, shielded),
             own_data_of(servers, broker, shielded),
             exports_of(servers),
             Changes(

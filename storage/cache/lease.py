@@ -136,7 +136,8 @@ class GuardedWrite:
     """A write in `closed_while_written`."""
 
     is_delayed = False
-    """After the write: whether readers may not see it yet, because a cache could not be updated."""
+    """After the write: whether readers may not see it yet, because a cache could not be updated.
+    The block may set it."""
 
 
 @asynccontextmanager
@@ -159,6 +160,7 @@ async def closed_while_written(
     try:
         yield write
     finally:
-        write.is_delayed = not await invalidate(redis, keys, kind, closed_by=by)
+        if not await invalidate(redis, keys, kind, closed_by=by):
+            write.is_delayed = True
         if write.is_delayed:
             delayed_accounts.inc()

@@ -78,7 +78,11 @@ class Absences(Protocol):
     """The accounts that are deactivated or deleted."""
 
     async def now(self) -> Set[UserId]:
-        """All absent users, as of a short time ago. Callers must not modify or keep the set."""
+        """All absent users, as of a short time ago. Callers must not modify or keep the set.
+
+        Raises:
+            Unavailable: it is unknown which accounts have become absent since the last read.
+        """
         ...
 
     async def as_of(self, at_us: int) -> Set[UserId]:
@@ -92,6 +96,27 @@ class Absences(Protocol):
 
     def expire(self) -> None:
         """Make later calls read the set again, because an account has become absent or active."""
+        ...
+
+
+class AbsenceLog(Protocol):
+    """The accounts that have become absent lately, for gateways that cannot reach PostgreSQL."""
+
+    async def add(self, user: UserId) -> None:
+        """Add an account, before its change is committed.
+
+        Raises:
+            Unavailable: the log cannot be reached.
+        """
+        ...
+
+    async def since(self, age_s: float) -> Set[UserId] | None:
+        """The accounts that were added in the last `age_s` seconds. Some may not have become
+        absent, or be active again. None: the log may have dropped some of them.
+
+        Raises:
+            Unavailable: the log cannot be reached.
+        """
         ...
 
 

@@ -2,7 +2,8 @@
 
 Few accounts are absent, so each process keeps all of them, and a page or a check of a thousand
 relations costs one set lookup. The process reads the changes from PostgreSQL when its set is older
-than `age_s`: about twice a second instead of once a request.
+than `age_s`: about twice a second instead of once a request. While it cannot, it adds the accounts
+in the absence log, which other gateways may have made absent.
 """
 
 import asyncio
@@ -13,8 +14,10 @@ from dataclasses import dataclass
 
 from graph.edge import UserId
 from graph.errors import Unavailable
+from storage.ports.accounts import AbsenceLog
 from storage.postgres import sql
 from storage.postgres.connection.acquired import Record
+from storage.postgres.connection.connector import POSTGRESQL
 from storage.postgres.connection.pool import Postgres
 
 log = logging.getLogger(__name__)
@@ -26,14 +29,17 @@ ROWS_PER_STATEMENT = 20_000
 """Rows per statement, which takes some tens of milliseconds."""
 
 OVERLAP_US = 15_000_000
-"""A read of changes starts this long before the previous read: a change may be committed later than
-its timestamp says, or its timestamp may come from a server whose clock is behind."""
+"""A read of changes, or of the absence log, starts this long before the previous read of
+PostgreSQL: a change may be committed later than its timestamp says, or its timestamp may come from
+a server whose clock is behind."""
 
 RETRY_S = 0.5
-"""Pause after a failed read. `as_of` reads without it."""
+"""Pause after a failed read of PostgreSQL. `as_of` reads without it."""
 
 FULL_READ_INTERVAL_S = 600
 """How often the whole set is read, in case clocks differ by more than `OVERLAP_US`."""
+
+NEVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +54,31 @@ _SQL = sql.load(_Statements, "absences")
 class PostgresAbsences:
     """Implements `storage.ports.accounts.Absences`."""
 
-    def __init__(self, postgres: Postgres, age_s: float) -> None:
+    def __init__(self, postgres: Postgres, absence_log: AbsenceLog, age_s: float) -> None:
         self._postgres = postgres
+        self._log = absence_log
         self._age_s = age_s
         self._absent: set[UserId] = set()
-        self._read_at: float | None = None
-        self._retry_at = 0.0
-        self._full_read_at = 0.0
+        self._read_at = NEVER
+        self._renewed_at = NEVER
+        """When PostgreSQL or the absence log was read last."""
+        self._retry_at = NEVER
+        self._full_read_at = NEVER
         self._as_of_us = 0
         """When `_absent` was read, by the database's clock."""
         self._expiries = 0
         """How often `expire` was called."""
         self._expiries_read = 0
-        """Value of `_expiries` before the last successful read."""
+        """Value of `_expiries` before the last successful read of PostgreSQL."""
+        self._expiries_renewed = 0
+        """Value of `_expiries` at `_renewed_at`."""
         self._reading = asyncio.Lock()
 
     async def now(self) -> Set[UserId]:
-        if self._is_old() and self._may_read():
+        if self._is_old():
             async with self._reading:  # one task reads, the others wait for it
-                if self._is_old() and self._may_read():
-                    try:
-                        await self._read()
-                    except Unavailable:
-                        if self._read_at is None:
-                            raise
-                        # No account state can change while PostgreSQL is down.
-                        log.warning(
-                            "cannot read absent accounts from PostgreSQL; using those last read"
-                        )
+                if self._is_old():
+                    await self._renew()
         return self._absent
 
     async def as_of(self, at_us: int) -> Set[UserId]:
@@ -93,17 +96,36 @@ class PostgresAbsences:
         return self._expiries_read != self._expiries or self._as_of_us < at_us
 
     def _is_old(self) -> bool:
-        if self._read_at is None or self._expiries_read != self._expiries:
+        if self._expiries_renewed != self._expiries:
             return True
-        return time.monotonic() - self._read_at >= self._age_s
+        return time.monotonic() - self._renewed_at >= self._age_s
 
-    def _may_read(self) -> bool:
-        return self._read_at is None or time.monotonic() >= self._retry_at
+    async def _renew(self) -> None:
+        if self._read_at == NEVER or time.monotonic() >= self._retry_at:
+            try:
+                await self._read()
+                return
+            except Unavailable:
+                if self._read_at == NEVER:
+                    raise
+                log.warning("cannot read absent accounts from PostgreSQL; reading the absence log")
+        await self._add_logged()
+
+    async def _add_logged(self) -> None:
+        """Add the accounts that may have become absent since the last read of PostgreSQL."""
+        started, expiries = time.monotonic(), self._expiries
+        logged = await self._log.since(started - self._read_at + OVERLAP_US / 1_000_000)
+        if logged is None:
+            raise Unavailable(POSTGRESQL)
+        if not logged <= self._absent:
+            self._absent |= logged
+            self._full_read_at = NEVER  # some may be active, and have no change to read
+        self._renewed_at, self._expiries_renewed = started, expiries
 
     async def _read(self) -> None:
         started, expiries = time.monotonic(), self._expiries
         try:
-            if self._read_at is None or started - self._full_read_at >= FULL_READ_INTERVAL_S:
+            if started - self._full_read_at >= FULL_READ_INTERVAL_S:
                 await self._read_all()
                 self._full_read_at = started
             else:
@@ -111,7 +133,9 @@ class PostgresAbsences:
         except Unavailable:
             self._retry_at = time.monotonic() + RETRY_S
             raise
-        self._read_at, self._expiries_read = started, expiries
+        self._read_at = self._renewed_at = started
+        self._expiries_read = self._expiries_renewed = expiries
+        self._retry_at = NEVER
 
     async def _read_all(self) -> None:
         clock, *rows = await self._postgres.fetch(_SQL.all_absent, 0, ROWS_PER_STATEMENT)

@@ -1,6 +1,6 @@
 """Account states (active, deactivated, deleted) in the account table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.account_state import (
@@ -32,7 +32,8 @@ _SQL = sql.load(_Statements, "account_states")
 
 
 class PostgresAccountStates:
-    """Implements `storage.ports.accounts.AccountStates`."""
+    """Implements `storage.ports.accounts.AccountStates`, and the tables that
+    `storage.write_through.account_states` needs."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -49,11 +50,20 @@ class PostgresAccountStates:
         return {user: statuses.get(user, ACTIVE_STATUS) for user in users}
 
     async def change(
-        self, user: UserId, state: AccountState, request: IdempotentRequest | None = None
+        self,
+        user: UserId,
+        state: AccountState,
+        request: IdempotentRequest | None = None,
+        before_absence: Callable[[], Awaitable[None]] | None = None,
     ) -> StateChange:
+        """`before_absence`: awaited before the account becomes absent, or if it is so already. If
+        it raises, nothing is written."""
         async with self._postgres.connection() as connection, connection.transaction():
             row = await lock_account(connection, user)
             outcome = state_outcome(AccountState(row["state"]), state)
+            is_absent = state is not AccountState.ACTIVE and outcome not in REJECTIONS
+            if is_absent and before_absence is not None:
+                await before_absence()
             if outcome in CHANGES:
                 await connection.fetch(_SQL.write_state, user, state)
             if request is not None and outcome not in REJECTIONS:

@@ -66,6 +66,11 @@ class Keys:
         return f"kith:{self.space}:notifier"
 
     @property
+    def absences(self) -> str:
+        """The log of accounts that become absent. `cache_pattern` does not match it."""
+        return f"kith:{self.space}:absences"
+
+    @property
     def generation(self) -> str:
         """The generation of the database that the cached values were read from."""
         return f"kith:{self.space}:generation"

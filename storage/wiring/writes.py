@@ -2,7 +2,7 @@
 
 from storage.cache.marks import Marks
 from storage.catch_up import CatchUp
-from storage.ports.accounts import Absences
+from storage.ports.accounts import AbsenceLog, Absences
 from storage.ports.request_stores import Writes
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
@@ -27,6 +27,7 @@ def writes_of(
     broker: Broker,
     catch_up: CatchUp,
     absences: Absences,
+    absence_log: AbsenceLog,
     shielded: ShieldedTasks,
 ) -> Writes:
     postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
@@ -53,6 +54,7 @@ def writes_of(
             PostgresAccountStates(postgres),
             Erasures(postgres),
             absences,
+            absence_log,
             broker.erasures,
             redis,
             keys,

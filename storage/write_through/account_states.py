@@ -1,15 +1,16 @@
 """Updates caches and wakes the erasure workers after changes of account states."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.receipt import IdempotentRequest, ReceiptExists
 from storage.cache.lease import GuardedWrite, closed_while_written, invalidate
-from storage.ports.accounts import Absences, AccountStates, ErasureQueue, Neighbours
+from storage.ports.accounts import AbsenceLog, Absences, ErasureQueue, Neighbours
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
@@ -24,14 +25,34 @@ USERS_AT_ONCE = 1_000
 """Users in one pipeline, few enough not to block Redis."""
 
 
+class AccountStateTables(Protocol):
+    """The tables of account states."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+        """See `storage.ports.accounts.AccountStates`."""
+        ...
+
+    async def change(
+        self,
+        user: UserId,
+        state: AccountState,
+        request: IdempotentRequest | None = None,
+        before_absence: Callable[[], Awaitable[None]] | None = None,
+    ) -> StateChange:
+        """See `storage.ports.accounts.AccountStates`. `before_absence` is awaited before the
+        account becomes absent, or if it is so already; if it raises, nothing is written."""
+        ...
+
+
 class WriteThroughAccountStates:
-    """Implements `storage.ports.accounts.AccountStates` around an inner store."""
+    """Implements `storage.ports.accounts.AccountStates` around the tables."""
 
     def __init__(
         self,
-        inner: AccountStates,
+        tables: AccountStateTables,
         neighbours: Neighbours,
         absences: Absences,
+        absence_log: AbsenceLog,
         erasures: ErasureQueue,
         redis: Redis,
         keys: Keys,
@@ -40,10 +61,12 @@ class WriteThroughAccountStates:
         *,
         delayed_writes: bool = True,
     ) -> None:
-        """`delayed_writes`: whether to write without closing the caches if they are unavailable."""
-        self._inner = inner
+        """`delayed_writes`: whether to write without closing the caches, or without an entry in the
+        absence log, if these are unavailable."""
+        self._tables = tables
         self._neighbours = neighbours
         self._absences = absences
+        self._log = absence_log
         self._erasures = erasures
         self._redis = redis
         self._keys = keys
@@ -52,7 +75,7 @@ class WriteThroughAccountStates:
         self._delayed_writes = delayed_writes
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
-        return await self._inner.get_many(users)
+        return await self._tables.get_many(users)
 
     async def change(
         self, user: UserId, state: AccountState, request: IdempotentRequest | None = None
@@ -63,6 +86,15 @@ class WriteThroughAccountStates:
         self, user: UserId, state: AccountState, request: IdempotentRequest | None
     ) -> StateChange:
         closing = GuardedWrite()
+
+        async def add_to_log() -> None:
+            try:
+                await self._log.add(user)
+            except Unavailable:
+                if not self._delayed_writes:
+                    raise
+                closing.is_delayed = True
+
         try:
             async with closed_while_written(
                 self._redis,
@@ -71,7 +103,7 @@ class WriteThroughAccountStates:
                 must_close=not self._delayed_writes,
             ) as closing:
                 try:
-                    change = await self._inner.change(user, state, request)
+                    change = await self._tables.change(user, state, request, add_to_log)
                 finally:
                     self._absences.expire()
             return replace(change, is_delayed=closing.is_delayed)

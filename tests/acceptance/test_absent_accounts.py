@@ -16,7 +16,7 @@ from resolvers.freshness import reach
 from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.settings import LocalSettings, StorageSettings
-from storage.stores import Stores, open_stores
+from storage.stores import Stores
 from tests.acceptance.test_account_states import change_state
 from tests.acceptance.test_hidden_in_lists import ALL_LISTS
 from tests.support.edges import Edges, edges
@@ -450,15 +450,3 @@ async def test_absences_are_as_fresh_as_required(stores: Stores) -> None:
     assert await stores.reads.absences.as_of(2**63 - 1) == {ABSENT}, (
         "a time in the future is not waited for"
     )
-
-
-async def test_the_last_known_absences_are_used_while_postgresql_is_unavailable(
-    storage_settings: StorageSettings,
-) -> None:
-    unreachable = StorageSettings(
-        "postgresql://nobody@127.0.0.1:1/none", storage_settings.redis_url
-    )
-    async with open_stores(unreachable) as stores:
-        absences: Any = stores.reads.absences
-        absences._read_at, absences._absent = 0.0, {UserId(ABSENT)}
-        assert await stores.reads.absences.now() == {ABSENT}

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 import httpx
 import pytest
@@ -21,6 +20,7 @@ from tests.support.advisory_locks import LOCK_PAIR, waiting
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
 from tests.support.own_writes import changes, seen, stopped_after_commit, write
+from tests.support.postgres_proxy import postgres_proxy
 from tests.support.proxy import Proxy, Replies
 from tests.support.redis_proxy import proxy_to
 from tests.support.serve_process import serving
@@ -33,7 +33,6 @@ FOLLOW = {"userId": str(STAR)}
 WRITERS_AT_ONCE = 7
 """Writers at once: one less than the connections of a gateway, whose health check needs one."""
 ROUNDS = 3
-SOCKET = ".s.PGSQL.5432"
 
 Break = Callable[[Proxy, Stores], Awaitable[None]]
 
@@ -277,25 +276,6 @@ async def send_follow(http: httpx.AsyncClient, viewer: int) -> httpx.Response | 
     with suppress(httpx.TransportError):
         return await http.post("/graphql", json=body, headers={"x-viewer": str(viewer)})
     return None
-
-
-@asynccontextmanager
-async def postgres_proxy(
-    settings: StorageSettings, folder: Path
-) -> AsyncIterator[tuple[Proxy, str]]:
-    """A proxy before PostgreSQL, and the URL of the database through it."""
-    url = urlsplit(settings.database_url)
-    parameters = {name: value for name, (value,) in parse_qs(url.query).items()}
-    proxy_folder = folder / "postgres"
-    proxy_folder.mkdir()
-    proxy = Proxy(Path(parameters["host"]) / SOCKET, proxy_folder / SOCKET)
-    await proxy.restore()
-    query = urlencode({**parameters, "host": str(proxy_folder)}, safe="/")
-    try:
-        yield proxy, urlunsplit(url._replace(query=query))
-    finally:
-        with suppress(OSError):
-            await proxy.cut()
 
 
 @asynccontextmanager
