@@ -5,10 +5,11 @@ It holds ids, names of actions and outcomes; no secrets and no content of users.
 the request's id.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Forbidden, KithError
@@ -18,6 +19,10 @@ from resolvers.scope import Scope
 log = logging.getLogger("kith.audit")
 
 R = TypeVar("R", bound=Result)
+T = TypeVar("T")
+
+UNKNOWN = "UNKNOWN"
+"""The result of what was stopped before it ended. A change may have been made."""
 
 REJECTIONS_MAX = 100
 """Rejected attempts that a process logs in one second. Anybody can make them, without a token."""
@@ -52,16 +57,45 @@ _rejections = _Rejections()
 
 
 async def audited(
-    scope: Scope, action: str, target: UserId | None, change: Awaitable[R], **counts: int
+    scope: Scope, action: str, target: UserId | None, change: Coroutine[Any, Any, R], **counts: int
 ) -> R:
-    """Await a change, and log it with its result: an outcome, or the code of an error."""
+    """Run a change, and log it with its result: an outcome, or the code of an error.
+
+    If the request is cancelled, the change continues, and is logged when it ends.
+    """
+    logged = _logged(scope, action, target, change, _outcome_name, counts)
+    return await scope.stores.shielded.run(logged)
+
+
+async def audited_as(
+    scope: Scope, action: str, change: Coroutine[Any, Any, T], result_of: Callable[[T], str]
+) -> T:
+    """`audited` for a change without an outcome. `result_of` returns what to log instead."""
+    return await scope.stores.shielded.run(_logged(scope, action, None, change, result_of, {}))
+
+
+def _outcome_name(changed: Result) -> str:
+    return changed.outcome.name
+
+
+async def _logged(
+    scope: Scope,
+    action: str,
+    target: UserId | None,
+    change: Coroutine[Any, Any, T],
+    result_of: Callable[[T], str],
+    counts: Mapping[str, int],
+) -> T:
     result = "INTERNAL"
     try:
         changed = await change
-        result = changed.outcome.name
+        result = result_of(changed)
         return changed
     except KithError as error:
         result = error.code
+        raise
+    except asyncio.CancelledError:  # the process stops, and the change takes too long
+        result = UNKNOWN
         raise
     finally:
         _log(scope, action, target, result, counts)

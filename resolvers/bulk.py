@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from graph.bulk import LINES_MAX, OPEN_MAX, BulkKey, BulkOperation, BulkOptions, BulkSlice, read_id
 from graph.edge import UserId
-from graph.errors import BadInput, KithError, Overloaded, Unavailable
-from resolvers.audit import log_access
+from graph.errors import BadInput, Overloaded, Unavailable
+from resolvers.audit import audited_as
 from resolvers.policy import Policy
 from resolvers.relationship import Change, Result, change_once, is_final
 from resolvers.scope import Scope
@@ -111,19 +111,21 @@ async def start_with(
     scope: Scope, key: BulkKey, options: BulkOptions, lines: Sequence[str]
 ) -> tuple[BulkOperation, bool]:
     """Start an operation with these lines. Returns it, and whether it is new."""
-    result = "INTERNAL"
-    try:
-        async with Upload(scope, key, options) as upload:
-            for line in lines:
-                await upload.add(line)
-            started = await upload.start()
-        result = "STARTED" if started[1] else "ALREADY_STARTED"
-        return started
-    except KithError as error:
-        result = error.code
-        raise
-    finally:
-        log_access(scope, "startBulkOperation", None, result)
+
+    def result_of(started: tuple[BulkOperation, bool]) -> str:
+        return "STARTED" if started[1] else "ALREADY_STARTED"
+
+    started = _start_with(scope, key, options, lines)
+    return await audited_as(scope, "startBulkOperation", started, result_of)
+
+
+async def _start_with(
+    scope: Scope, key: BulkKey, options: BulkOptions, lines: Sequence[str]
+) -> tuple[BulkOperation, bool]:
+    async with Upload(scope, key, options) as upload:
+        for line in lines:
+            await upload.add(line)
+        return await upload.start()
 
 
 async def find(scope: Scope, key: BulkKey) -> BulkOperation | None:
@@ -133,9 +135,16 @@ async def find(scope: Scope, key: BulkKey) -> BulkOperation | None:
 
 async def cancel(scope: Scope, key: BulkKey) -> tuple[BulkOperation | None, bool]:
     """Cancel an operation. Returns it, None if the service has none, and whether it was open."""
+
+    def result_of(canceled: tuple[BulkOperation | None, bool]) -> str:
+        return "CANCELED" if canceled[1] else "NOT_CANCELED"
+
+    return await audited_as(scope, "cancelBulkOperation", _cancel(scope, key), result_of)
+
+
+async def _cancel(scope: Scope, key: BulkKey) -> tuple[BulkOperation | None, bool]:
     found = await find(scope, key)
     was_open = found is not None and await scope.stores.writes.bulk.cancel(key)
-    log_access(scope, "cancelBulkOperation", None, "CANCELED" if was_open else "NOT_CANCELED")
     return await find(scope, key) if was_open else found, was_open
 
 

@@ -30,8 +30,8 @@ def _retrieve_exception(task: "asyncio.Task[Any]") -> None:
 
 
 class ShieldedTasks:
-    """The running changes of a process: at most one a request, and batches of bulk operations.
-    Each has its own deadlines."""
+    """The running changes of a process: those of requests, and batches of bulk operations. Each has
+    its own deadlines. One may run others."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()

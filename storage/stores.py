@@ -45,6 +45,7 @@ class Stores:
     own_data: OwnData
     exports: ExportStores
     changes: Changes
+    shielded: ShieldedTasks
     jobs: Jobs
     broker: Broker
     caches: Caches
@@ -120,6 +121,7 @@ async def open_stores(
                 progress,
                 catch_up,
             ),
+            shielded,
             jobs_of(settings, servers, caches, broker, outbox, progress, drain, shielded),
             broker,
             caches,

@@ -1,5 +1,6 @@
 """The requests of services: their methods, their audit log, and the responses to their errors."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from starlette.types import Scope as HttpScope
 from gateway.http.rejection import ClientGone, HttpRejection
 from graph.edge import UserId
 from graph.errors import KithError
-from resolvers.audit import log_access
+from resolvers.audit import UNKNOWN, log_access
 from resolvers.scope import Scope
 
 STATUSES = {
@@ -53,6 +54,9 @@ def logged_access(scope: Scope, action: str, user: UserId | None = None) -> Iter
         raise
     except ClientGone:
         access.result = "CLIENT_GONE"
+        raise
+    except asyncio.CancelledError:
+        access.result = UNKNOWN
         raise
     finally:
         log_access(scope, action, user, access.result)

@@ -1,7 +1,8 @@
 """The stores that the requests of a gateway use, in groups."""
 
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from storage.ports.accounts import Absences, Accounts, AccountStates
 from storage.ports.bulk import BulkOperations
@@ -14,6 +15,8 @@ from storage.ports.lists import Blocks, Overlaps, OwnLists
 from storage.ports.own_data import FollowGroups, PinnedFollowing, PrivateNotes, SeenFollowers
 from storage.ports.reader import Reader
 from storage.ports.suggestions import Affinities, SampledUsers
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,14 @@ class Changes:
     catch_up: CatchUp
 
 
+class Shielded(Protocol):
+    """Runs changes that the cancellation of their request does not stop."""
+
+    async def run(self, change: Coroutine[Any, Any, T]) -> T:
+        """Return the change's result. If the caller is cancelled, the change continues."""
+        ...
+
+
 class RequestStores(Protocol):
     """The stores and services that the requests of a gateway use."""
 
@@ -84,3 +95,5 @@ class RequestStores(Protocol):
     def exports(self) -> ExportStores: ...
     @property
     def changes(self) -> Changes: ...
+    @property
+    def shielded(self) -> Shielded: ...
