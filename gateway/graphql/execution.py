@@ -20,7 +20,6 @@ from engine import (
     restricted_to,
 )
 from gateway.graphql.admission import Admission
-from gateway.graphql.admission_queue import CallerOf
 from gateway.graphql.charges import ChargedOperation, Charges, NoCharges, new_charged_operation
 from gateway.graphql.event_admission import EventAdmission
 from gateway.graphql.exposure import check_fields, restricted_fields, without_suggestions
@@ -86,10 +85,8 @@ class EngineExecutor:
         begin: Begin = _begin_at_once,
         charges: Charges | None = None,
         exposure: Exposure = EVERYTHING,
-        caller_of: CallerOf = lambda _: None,
     ) -> None:
         self._engine = engine
-        self._caller_of = caller_of
         self._begin = begin
         self._charges = charges or NoCharges()
         self._exposure = exposure
@@ -240,14 +237,14 @@ class EngineExecutor:
                 await waiting
         except KithError as error:
             return _failed(error)
-        await self._take_turn(charged, context)
+        await self._take_turn(charged)
         return await self._engine.run_coerced(charged.operation, charged.values, context, deadline)
 
-    async def _take_turn(self, charged: ChargedOperation, context: object) -> None:
+    async def _take_turn(self, charged: ChargedOperation) -> None:
         """Wait until an operation may begin."""
         work, turns = charged.cost - charged.operation.costs.waits, self._engine.turns
         if work >= LONG_WORK and not turns.fits(work / SLICE_WORK):
-            await turns.wait(self._caller_of(context))
+            await turns.wait()
 
     def charge_errors(self, result: Result, context: object) -> None:
         """Charge the caller for the field errors of a result, which its static cost does not
@@ -282,7 +279,7 @@ class EngineExecutor:
             if waiting is not None:
                 await waiting
             if await event_admission.begin(context):
-                await self._take_turn(charged, context)
+                await self._take_turn(charged)
             return context
 
         results = self._engine.subscribe(

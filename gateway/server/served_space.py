@@ -23,11 +23,7 @@ from gateway.graphql.streams import Streams
 from gateway.graphql.traced_requests import traced
 from gateway.http.client_address import ClientAddresses
 from gateway.http.request_body import PartialBodies
-<<<<<<< HEAD
 from gateway.server.contexts import TakeTurns, contexts_of, turns_of_senders
-=======
-from gateway.server.contexts import caller_of, contexts_of
->>>>>>> 197dfed3 (gateway: charge field errors, and begin long operations in turns of the event loop)
 from gateway.services.account_export import AccountExports
 from gateway.services.bulk import BulkUploads, begin_results
 from gateway.services.change_feed import begin_changes
@@ -132,9 +128,7 @@ def _served(
     )
     ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
     costs = CostLimits(config.clients.costs, stores.caches.budgets)
-    executor = EngineExecutor(
-        parts.engine, freshness.freshness_wait, costs, config.exposure, caller_of
-    )
+    executor = EngineExecutor(parts.engine, freshness.freshness_wait, costs, config.exposure)
     documents = _documents(config, stores, executor)
     addresses = ClientAddresses(config.clients.trusted_proxies)
     connections = SpaceConnections(parts.connections, addresses)
