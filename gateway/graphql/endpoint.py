@@ -168,9 +168,9 @@ class GraphQLEndpoint:
                             self._take_turns(headers)
                             await self._turns.wait()
                     request = from_body(body)
+                    del body  # a subscription would keep it until its end
                 else:
                     deadline.body_received()
-                    size = len(scope["query_string"])
                     request = self._request_of_get(scope)
                 if not accepts.prefers_streams:
                     context = self._context_of(headers)
@@ -179,9 +179,6 @@ class GraphQLEndpoint:
                     operation = self._executor.cached_operation(request)
                     if operation is None:
                         operation = await self._executor.prepare(request, context)
-                        # Copies of a new document are prepared once, and go on together.
-                        if not self._turns.fits(size / SLICE_BYTES):
-                            await self._turns.wait()
                     if operation.kind is not _SUBSCRIPTION:
                         values = None
                         if operation.conditions:

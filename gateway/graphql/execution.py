@@ -103,7 +103,8 @@ class EngineExecutor:
         return operation
 
     async def prepare(self, request: GraphQLRequest, context: Any) -> Operation:
-        """The operation of a request. Charges its caller for a document that is not cached.
+        """The operation of a request. Charges its caller for a document that is not cached, and
+        then waits for a turn of the event loop.
 
         Raises RequestRejected.
         """
@@ -126,6 +127,8 @@ class EngineExecutor:
             _require_no_mutation(operation)
         if not operation.conditions:
             await self._engine.compile_cost(operation, {})
+        # Requests with copies of a new document, which is prepared once, would go on together.
+        await self._engine.turns.wait()
         return operation
 
     def _require_affordable(

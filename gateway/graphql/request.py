@@ -70,7 +70,7 @@ class Executor(Protocol):
 
     async def prepare(self, request: GraphQLRequest, context: Any) -> Operation:
         """The operation of a request, valid and of a known kind. Charges its caller for a document
-        that is not cached. Raises RequestRejected."""
+        that is not cached, and then waits for a turn. Raises RequestRejected."""
 
     async def charge_compilation(
         self, operation: Operation, request: GraphQLRequest, context: Any

@@ -5,6 +5,7 @@ The tests count units of work, not seconds. docs/engine.md has the times.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any, cast
@@ -206,22 +207,35 @@ async def test_long_bodies_that_arrive_together_are_read_in_bounded_parts(
     assert ticks.most["bytes"] <= 2 * SLICE_BYTES
 
 
+@pytest.mark.parametrize("transport", ["json", "event stream", "web socket"])
 async def test_long_requests_with_one_new_document_are_coerced_in_bounded_parts(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+    transport: str, gateway: Gateway, live: LiveGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The document is prepared once, for all of them."""
     ids = [str(10**18 + number) for number in range(200)]
     query = "query New($ids: [ID!]!) { user(id: 7) { relationWith(ids: $ids) { state } } }"
     body = orjson.dumps({"query": query, "variables": {"ids": ids}})
     coerce = Variables.coerce
-    async with loop_ticks() as ticks:
+    async with AsyncExitStack() as stack:
+        sockets_ = [await stack.enter_async_context(live.socket()) for _ in range(8)]
+        ticks = await stack.enter_async_context(loop_ticks())
 
         def counting_coerce(variables: Variables, raw: Any) -> Any:
             ticks.add("bytes", len(body))
             return coerce(variables, raw)
 
         monkeypatch.setattr(Variables, "coerce", counting_coerce)
-        await asyncio.gather(*(_post(gateway, body) for _ in range(40)))
+        if transport == "web socket":
+            for number in range(5):
+                for socket in sockets_:
+                    await socket.subscribe(query, id=str(number), ids=ids)
+            for socket in sockets_:
+                for _ in range(10):
+                    assert (await socket.receive())["type"] in ("next", "complete")
+        else:
+            accept = "text/event-stream" if transport == "event stream" else "application/json"
+            posts = (_post(gateway, body, accept=accept) for _ in range(40))
+            assert {response.status_code for response in await asyncio.gather(*posts)} == {200}
     assert ticks.total["bytes"] >= 40 * len(body)
     assert ticks.most["bytes"] <= 2 * SLICE_BYTES
 
@@ -332,8 +346,10 @@ def _count_begun(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Executor, "execute", counting_execute)
 
 
-async def _post(gateway: Gateway, body: bytes, token: str | None = None) -> httpx.Response:
-    headers = {"content-type": "application/json"}
+async def _post(
+    gateway: Gateway, body: bytes, token: str | None = None, accept: str = "application/json"
+) -> httpx.Response:
+    headers = {"content-type": "application/json", "accept": accept}
     if token is not None:
         headers["authorization"] = token
     return await gateway.http.post("/graphql", content=body, headers=headers)
