@@ -124,10 +124,12 @@ def _resolved_before(root_values: dict[str, Any]) -> Callable[..., Any]:
 async def event_source(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
     """The events of a subscription, each the root of one execution; or the errors.
 
-    Raises InvalidVariables if graphql-core would coerce too many values.
+    Raises InvalidVariables if graphql-core would coerce too many values, or the subscription would
+    keep too large ones.
     """
     variables = run.values.variables
     variables.require_few(variables.nodes, run.values.raw)
+    variables.require_short(run.values.raw)
     executor = RowLimitedExecutor.build(
         run.schema,
         run.operation.document,

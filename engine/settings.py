@@ -40,6 +40,9 @@ class EngineSettings:
     """List items and object keys of the variables that graphql-core coerces; 4 to 8 µs each,
     without a pause. Values that already have their coerced form do not count, except in a list of
     more than 1,000 input objects."""
+    max_subscription_characters: int = 16_384
+    """The characters of the texts in the variables of a subscription, which keeps them. A list item
+    or object key counts as 16 more."""
     max_errors: int = 5
     """The number of errors after which validation, and the coercion of variables, stop. An error of
     coercion takes 0.1 ms."""

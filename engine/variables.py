@@ -45,6 +45,8 @@ from engine.settings import EngineSettings
 Test: TypeAlias = Callable[[Any], bool]
 
 ABSENT: Any = object()
+ITEM_CHARACTERS = 16
+"""How many characters a list item or object key counts as, besides those of its text."""
 OBJECTS_MAX = 1_000
 """Input objects in one list. A longer list counts as one that needs coercion."""
 
@@ -99,6 +101,7 @@ class Variables:
     ) -> None:
         self._schema = schema
         self._max_coerced_values = settings.max_coerced_values
+        self._max_subscription_characters = settings.max_subscription_characters
         self._max_errors = settings.max_errors
         self.nodes = list(operation.variable_definitions or ())
         self._variables = [self._compiled(node) for node in self.nodes]
@@ -109,6 +112,11 @@ class Variables:
     @property
     def names(self) -> set[str]:
         return {variable.name for variable in self._variables}
+
+    def declared(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of the variables that the operation declares."""
+        names = (variable.name for variable in self._variables)
+        return {name: raw[name] for name in names if name in raw}
 
     def coerce(self, raw: Mapping[str, Any]) -> Values:
         """The coerced values.
@@ -142,6 +150,16 @@ class Variables:
                 "Send them in several requests, with strings for IDs and without unknown fields."
             )
             raise InvalidVariables([GraphQLError(message, nodes)])
+
+    def require_short(self, raw: Mapping[str, Any]) -> None:
+        """Raises InvalidVariables if the values are too large for a subscription to keep."""
+        limit = self._max_subscription_characters
+        if is_longer([raw.get(node.variable.name.value) for node in self.nodes], limit):
+            message = (
+                f"The variables of a subscription must have at most {limit:,} characters in all. "
+                f"Each list item and object key counts as {ITEM_CHARACTERS} more."
+            )
+            raise InvalidVariables([GraphQLError(message, self.nodes)])
 
     def sources(
         self, names: Iterable[str], raw: Mapping[str, Any]
@@ -192,6 +210,25 @@ def exceeds(value: list[Any], limit: int) -> bool:
         items = container.values() if isinstance(container, dict) else container
         containers.extend(item for item in items if isinstance(item, list | dict))
     return False
+
+
+def is_longer(value: list[Any], limit: int) -> bool:
+    """Whether the texts in `value`, at any depth, have more characters than `limit`. The list items
+    and object keys below `value` count too. Counting stops there."""
+    left = limit + len(value) * ITEM_CHARACTERS
+    containers: list[Any] = [value]
+    while containers:
+        container = containers.pop()
+        left -= len(container) * ITEM_CHARACTERS
+        if left < 0:
+            return True
+        items: Iterable[Any] = container
+        if isinstance(container, dict):
+            left -= sum(map(len, container))
+            items = container.values()
+        left -= sum(len(item) for item in items if isinstance(item, str))
+        containers.extend(item for item in items if isinstance(item, list | dict))
+    return left < 0
 
 
 def no_coercion_test(

@@ -3,7 +3,7 @@
 Follows the GraphQL-over-HTTP specification. An `Executor` runs the operations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from types import MappingProxyType
 from typing import Protocol
@@ -68,7 +68,7 @@ Answer = tuple[int, bytes, RawHeaders, str]
 class EventStream(Protocol):
     """Responds to a parsed request with an event stream."""
 
-    async def answer(
+    def answer(
         self,
         request: GraphQLRequest,
         scope: Scope,
@@ -76,7 +76,7 @@ class EventStream(Protocol):
         receive: Receive,
         send: Send,
         reservation: Reservation | None = None,
-    ) -> None: ...
+    ) -> Awaitable[None]: ...
 
 
 class GraphQLEndpoint:
@@ -227,7 +227,9 @@ class GraphQLEndpoint:
         if answer is None:
             assert self._events is not None, "without it there is an answer"
             assert request is not None, "without it there is an answer"
-            return await self._events.answer(request, scope, headers, receive, send, of_stream)
+            answering = self._events.answer(request, scope, headers, receive, send, of_stream)
+            request = None  # a subscription would keep it until its end
+            return await answering
         status, body, own, code = answer
         self._ended(operation, request, code, perf_counter() - begun, cost)
         if status == 200 and not own and isinstance(send, ResponseSender):

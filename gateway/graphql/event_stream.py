@@ -72,11 +72,12 @@ class GraphQLEventStream:
                 self._connections.claim(connection, identity, headers)
                 connection.end_at(identity.expires_at)
                 answers = self._streams.answers(request, identity, headers, reservation)
+                del request  # a subscription would keep it until its end
                 has_begun = await self._serve(connection, answers, receive)
             if not has_begun:  # if the operation ended, `answers` has counted it
                 await rejection_response(never_begun(), _request_id_header())(scope, receive, send)
         except HttpRejection as rejection:
-            self._ended(None, request, rejection.code, 0.0, None)
+            self._ended(None, None, rejection.code, 0.0, None)
             await rejection_response(rejection, _request_id_header())(scope, receive, send)
         finally:
             if reservation is not None:

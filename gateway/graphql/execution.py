@@ -265,8 +265,11 @@ class EngineExecutor:
     ) -> AsyncGenerator[Result, None]:
         """Yield a result for each event of a prepared subscription. Raises RequestRejected.
 
-        `span` makes a span, which is current while an event is executed.
+        `span` makes a span, which is current while an event is executed. Of the request, only the
+        variables that the operation declares are kept.
         """
+        variables = operation.variables.declared(request.variables)
+        request = request._replace(variables=variables)
         source_context = context_of()
         values = None
         if operation.conditions:
@@ -274,11 +277,12 @@ class EngineExecutor:
         charged = self.charge(operation, request, source_context, values)
         if charged.waiting is not None:
             await charged.waiting
+        del request
         event_admission = EventAdmission(admission, charged.cost, self._charges, span)
 
         async def new_context() -> object:
             context = context_of()
-            waiting = self._begin(operation, request.variables, context)
+            waiting = self._begin(operation, variables, context)
             if waiting is not None:
                 await waiting
             if await event_admission.begin(context):
@@ -287,7 +291,7 @@ class EngineExecutor:
 
         results = self._engine.subscribe(
             operation,
-            variables=request.variables,
+            variables=variables,
             context_of=new_context,
             event_s_max=event_s_max,
         )

@@ -32,7 +32,6 @@ class GraphQLRequest(NamedTuple):
     """The document; empty if only its id was sent, until `Documents` has loaded it."""
     variables: Mapping[str, Any] = NOTHING
     operation_name: str | None = None
-    extensions: Mapping[str, Any] = NOTHING
     read_only: bool = False
     document_id: str | None = None
     """The id of a persisted document, if the client sent one."""
@@ -171,7 +170,6 @@ def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRe
             query or "",
             variables or NOTHING,
             operation_name or None,
-            extensions or NOTHING,
             read_only,
             named,
         )

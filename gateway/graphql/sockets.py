@@ -41,8 +41,13 @@ from gateway.graphql.client_connections import (
     Connections,
     Ending,
 )
-from gateway.graphql.request import LARGE_BODY_BYTES, RequestRejected
-from gateway.graphql.socket_messages import SubscribeMessage, read_message
+from gateway.graphql.request import LARGE_BODY_BYTES, GraphQLRequest, RequestRejected
+from gateway.graphql.socket_messages import (
+    CREDENTIAL_NAMES,
+    FIRST_MESSAGE_CHARS_MAX,
+    SubscribeMessage,
+    read_message,
+)
 from gateway.graphql.streams import FormattedResult, Streams
 from gateway.graphql.traced_requests import PROPAGATED
 from gateway.http.client_address import FORWARDING
@@ -50,14 +55,16 @@ from gateway.http.headers import Client, Headers, RawHeaders
 from gateway.http.rejection import HttpRejection
 from gateway.http.request_ids import HEADER as REQUEST_ID
 from gateway.http.request_ids import begin_request
-from gateway.spaces.names import SPACE_HEADER
 
 log = logging.getLogger(__name__)
 
 NOT_ACCEPTABLE = Ending(4406, "Subprotocol not acceptable: use graphql-transport-ws")
 INVALID = Ending(4400, "Invalid message")
+TOO_LARGE = Ending(
+    4400,
+    f"A message before connection_ack must have at most {FIRST_MESSAGE_CHARS_MAX:,} characters",
+)
 
-_CREDENTIAL_NAMES = ("authorization", "x-viewer", SPACE_HEADER.decode())
 _CLOSE_CODES = {503: (1013, "Try again later"), 404: (4404, "Not found")}
 _SENDER_HEADERS = (*FORWARDING, COST_HEADER, *PROPAGATED)
 """The other headers of the handshake that apply to each operation."""
@@ -219,7 +226,8 @@ class _Adapter(AsyncWebSocketAdapter):
 
     Each message is handled in a turn of the event loop: 3,000 operations that 30 sockets began at
     once took 0.8 s without a pause. A large message is admitted before it is parsed, and those
-    after it wait.
+    after it wait. While the socket waits for a message, it keeps nothing of the one before: parsed
+    JSON can take 25 times as much memory as its text.
     """
 
     def __init__(
@@ -240,17 +248,23 @@ class _Adapter(AsyncWebSocketAdapter):
                 self._connection.end(GONE)
                 return
             text = event.get("text") or ""
+            del event
+            if len(text) > FIRST_MESSAGE_CHARS_MAX and not self._session.is_acknowledged:
+                self._connection.end(TOO_LARGE)
+                return
             is_large = len(text) >= LARGE_BODY_BYTES
             reservation = await self._session.reserve() if is_large else None
             try:
                 await self._turns.wait()
                 message = read_message(text, reservation)
+                del text
                 if message is None:
                     self._connection.end(INVALID)
                     return
                 if reservation is not None and message["type"] != "subscribe":
                     reservation.release()  # before the reply, which a slow client may delay
                 yield message
+                message.clear()  # the handler refers to it until it gets the next one
                 if reservation is not None:
                     await asyncio.sleep(0)  # the operation enters in the first step of its task
             finally:
@@ -281,6 +295,11 @@ class _Session:
         self._sender = Headers(sender, self._client)
         self._identity = Identity()
         self.connection_params: dict[str, object] = {}
+        """The credentials in `connection_init`, until they are checked. The handler sets them."""
+
+    @property
+    def is_acknowledged(self) -> bool:
+        return self._streams is not None
 
     async def on_ws_connect(self, _: object) -> UnsetType:
         try:
@@ -298,34 +317,32 @@ class _Session:
     def _credentials(self) -> Headers:
         """The credentials in `connection_init`. Those that it omits, and the headers that name the
         client's address, come from the handshake."""
-        given = {name.lower(): value for name, value in self.connection_params.items()}
-        named = {name: given[name] for name in _CREDENTIAL_NAMES if given.get(name) is not None}
-        if not all(isinstance(value, str) for value in named.values()):
+        given, self.connection_params = self.connection_params, {}
+        if not all(isinstance(value, str) for value in given.values()):
             raise ConnectionRejectionError
-        raw = [(name.encode(), str(value).encode("latin-1")) for name, value in named.items()]
-        others = [name.encode() for name in _CREDENTIAL_NAMES if name not in given]
+        raw = [(name.encode(), str(value).encode("latin-1")) for name, value in given.items()]
+        others = [name.encode() for name in CREDENTIAL_NAMES if name not in given]
         others += FORWARDING
         kept = (pair for pair in self._handshake if pair[0] in others)
         return Headers([*raw, *kept], self._client)
 
-    async def reserve(self) -> Reservation | None:
-        """Admit a large message before it is parsed, once operations may run."""
-        if self._streams is None:
-            return None
+    async def reserve(self) -> Reservation:
+        """Admit a large message before it is parsed."""
+        assert self._streams is not None, "the connection is acknowledged"
         return await self._streams.reserve(self._identity, self._sender)
 
     async def stream(
         self, message: SubscribeMessage, **_: object
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
-        return self._results(message)
+        return self._results(*message.take())
 
     async def _results(
-        self, message: SubscribeMessage
+        self, request: GraphQLRequest, reservation: Reservation | None
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
-        request, reservation = message
         assert self._streams is not None, "the connection is acknowledged"
         try:
             results = self._streams.answers(request, self._identity, self._sender, reservation)
+            del request  # a subscription would keep it until its end
             async with aclosing(results) as answers:
                 async for answer in answers:
                     errors = [FormattedError(error) for error in answer.get("errors", ())]

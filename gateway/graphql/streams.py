@@ -104,6 +104,7 @@ class Streams:
             self._admission,
             partial(operation_span, headers, prepared.operation),
         )
+        del request, prepared  # `subscribe` keeps what it needs of them
         with _subscriptions.track_inprogress():
             try:
                 async with aclosing(results):

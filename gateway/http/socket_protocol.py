@@ -220,15 +220,20 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self._turns.wait(self._parse_slice)
 
     def handle_events(self) -> None:
-        self._slice_frames = len(self.conn.events)
-        for event in self.conn.events:
+        events = self.conn.events
+        self._slice_frames = len(events)
+        for event in events:
             if isinstance(event, Frame) and not self._is_within_limits(event):
                 return self._reject("frames", POLICY_VIOLATION, "Too many frames")
             if isinstance(event, Frame) and event.opcode in _OF_MESSAGES:
                 self._fragment_bytes = 0 if event.fin else self._fragment_bytes + len(event.data)
                 if event.fin:
                     self._complete_message()
-        return super().handle_events()
+        super().handle_events()
+        for event in events:
+            if isinstance(event, Frame) and event.opcode in _OF_MESSAGES:
+                event.data = b""  # the parser refers to the last frame until it has the next one
+        return None
 
     def _is_within_limits(self, frame: Frame) -> bool:
         if frame.opcode in (Opcode.PING, Opcode.PONG):

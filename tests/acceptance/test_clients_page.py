@@ -5,6 +5,7 @@ import pytest
 from engine import EngineSettings
 from gateway.graphql.document_ids import CHARS_MAX
 from gateway.graphql.settings import HttpLimits
+from gateway.graphql.socket_messages import FIRST_MESSAGE_CHARS_MAX
 from gateway.http.accept import HEADER_CHARS_MAX
 from graph.edge import Kind
 from resolvers.policy import Policy
@@ -63,6 +64,8 @@ def test_the_page_lists_the_limits() -> None:
         engine.max_comparisons,
         engine.max_merge_steps,
         engine.max_coerced_values,
+        engine.max_subscription_characters,
+        FIRST_MESSAGE_CHARS_MAX,
         engine.max_characters,
         engine.max_literal_characters,
         engine.max_tokens,

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 import strawberry
@@ -9,7 +10,7 @@ from graphql.execution.values import get_variable_values
 from strawberry import ID
 
 from engine import Engine, EngineSettings, InvalidVariables, Result, Stage
-from engine.variables import OBJECTS_MAX, exceeds
+from engine.variables import OBJECTS_MAX, exceeds, is_longer
 
 LIMIT = 1_000
 
@@ -142,7 +143,8 @@ async def test_a_long_list_of_objects_is_rejected_before_they_are_made() -> None
 
 
 async def test_graphql_core_coerces_the_variables_of_a_subscription_again() -> None:
-    engine = Engine(SCHEMA, EngineSettings(max_coerced_values=LIMIT))
+    settings = EngineSettings(max_coerced_values=LIMIT, max_subscription_characters=20 * LIMIT)
+    engine = Engine(SCHEMA, settings)
     operation = engine.prepare("subscription ($ids: [ID!]!) { changed(ids: $ids) }")
 
     async def context_of() -> None:
@@ -158,6 +160,35 @@ async def test_graphql_core_coerces_the_variables_of_a_subscription_again() -> N
     assert [answer.data for answer in await results(LIMIT)] == [{"changed": LIMIT}]
     (rejected,) = await results(LIMIT + 1)
     assert rejected.stage is Stage.VARIABLES
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [
+        ({"ids": ["1"] * 10}, 10 * 17),
+        ({"ids": ["1" * 50]}, 16 + 50),
+        ({"ids": []}, 0),
+        ({"ids": ["1"], "undeclared": "x" * 500}, 17),
+    ],
+)
+async def test_the_variables_of_a_subscription_have_a_limit(
+    given: dict[str, Any], size: int
+) -> None:
+    for limit in (size, size - 1):
+        engine = Engine(SCHEMA, EngineSettings(max_subscription_characters=limit))
+        operation = engine.prepare("subscription ($ids: [ID!]!) { changed(ids: $ids) }")
+        answers = engine.subscribe(
+            operation, variables=given, context_of=AsyncMock(), event_s_max=10
+        )
+        stages = [answer.stage async for answer in answers]
+        assert stages == [Stage.EXECUTION if limit >= size else Stage.VARIABLES]
+
+
+def test_the_length_of_nested_values_counts_keys_and_texts() -> None:
+    nested = {"key": [{"a": "text"}, 7, None, ["x"]]}
+    length = 16 + 3 + 4 * 16 + 16 + 1 + 4 + 16 + 1
+    assert not is_longer([nested], length)
+    assert is_longer([nested], length - 1)
 
 
 def test_counting_stops_at_the_limit() -> None:
