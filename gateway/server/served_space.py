@@ -128,9 +128,7 @@ def _served(
     )
     ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
     costs = CostLimits(config.clients.costs, stores.caches.budgets)
-    executor = EngineExecutor(
-        parts.engine, freshness.freshness_wait, costs, config.exposure
-    )
+    executor = EngineExecutor(parts.engine, freshness.freshness_wait, costs, config.exposure)
     documents = _documents(config, stores, executor)
     addresses = ClientAddresses(config.clients.trusted_proxies)
     connections = SpaceConnections(parts.connections, addresses)
