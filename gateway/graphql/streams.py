@@ -18,6 +18,7 @@ from gateway.graphql.charges import COST_HEADER, ChargedOperation
 from gateway.graphql.execution import EngineExecutor, FormatError, code_of, response_of
 from gateway.graphql.request import Documents, GraphQLRequest, RequestRejected
 from gateway.graphql.request_metrics import OK, Ended
+from gateway.graphql.running_subscriptions import RunningSubscriptions
 from gateway.graphql.traced_requests import operation_span
 from gateway.http.headers import NO_HEADERS, Headers
 from gateway.http.json_parts import LARGE_BYTES, dumps_in_turns
@@ -31,10 +32,11 @@ FormattedResult = dict[str, Any]
 
 
 class _Subscription(NamedTuple):
-    """A prepared subscription, and its request."""
+    """A prepared subscription, which `remove` removes from the running ones."""
 
     operation: Operation
     request: GraphQLRequest
+    remove: Callable[[], None]
 
 
 class Streams:
@@ -53,7 +55,9 @@ class Streams:
         admission: Admission,
         turns: Turns,
         ended: Ended = lambda *_: None,
+        running: RunningSubscriptions | None = None,
     ) -> None:
+        self._running = running or RunningSubscriptions()
         self._executor = executor
         self._context_of = context_of
         self._format_error = format_error
@@ -96,6 +100,7 @@ class Streams:
         if not isinstance(prepared, _Subscription):
             yield prepared
             return
+        remove = prepared.remove
         results = self._executor.subscribe(
             prepared.operation,
             prepared.request,
@@ -115,6 +120,8 @@ class Streams:
                 raise
             except Exception as failure:
                 yield self._failed(failure)
+            finally:
+                remove()
 
     async def _begin(
         self,
@@ -133,7 +140,13 @@ class Streams:
                 request = await self._documents.load_document(request, context)
             operation = await self._executor.prepare(request, context)
             if operation.kind is OperationType.SUBSCRIPTION:
-                return _Subscription(operation, request)
+                remove = self._running.add(
+                    operation.document,
+                    len(request.query),
+                    context,
+                    is_address=identity.user_id is None and not identity.service,
+                )
+                return _Subscription(operation, request, remove)
             deadline = asyncio.get_running_loop().time() + self._deadline_s
             charged = await self._charged(operation, request, context)
             cost = charged.cost

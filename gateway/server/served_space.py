@@ -19,11 +19,12 @@ from gateway.graphql.event_stream import GraphQLEventStream
 from gateway.graphql.execution import EngineExecutor
 from gateway.graphql.request import Documents
 from gateway.graphql.request_metrics import RequestMetrics
+from gateway.graphql.running_subscriptions import RunningSubscriptions
 from gateway.graphql.streams import Streams
 from gateway.graphql.traced_requests import traced
 from gateway.http.client_address import ClientAddresses
 from gateway.http.request_body import PartialBodies
-from gateway.server.contexts import TakeTurns, contexts_of, turns_of_senders
+from gateway.server.contexts import TakeTurns, caller_of, contexts_of, turns_of_senders
 from gateway.services.account_export import AccountExports
 from gateway.services.bulk import BulkUploads, begin_results
 from gateway.services.change_feed import begin_changes
@@ -44,6 +45,7 @@ class ProcessLimits:
     """Limits that the requests of all spaces of a process share."""
 
     bodies: PartialBodies
+    subscriptions: RunningSubscriptions
     exports: StreamSlots
     changes: StreamSlots
     uploads: StreamSlots
@@ -53,6 +55,7 @@ class ProcessLimits:
         streams = config.clients.streams
         return cls(
             PartialBodies(config.clients.requests.bodies_bytes_max),
+            RunningSubscriptions(config.storage.events.subscriptions_max, caller_of),
             StreamSlots(streams.exports_max),
             StreamSlots(streams.changes_max),
             StreamSlots(UPLOADS_MAX),
@@ -143,6 +146,7 @@ def _served(
         parts.admission,
         parts.engine.turns,
         ended,
+        parts.limits.subscriptions,
     )
     take_turns = turns_of_senders(authentication, fresh_context_of)
     endpoint = GraphQLEndpoint(

@@ -15,7 +15,12 @@ from websockets.exceptions import ConnectionClosed
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.authentication.settings import AcceptedTokens
 from gateway.commands import load, verify
-from gateway.graphql import client_connections, socket_messages, sockets
+from gateway.graphql import (
+    client_connections,
+    running_subscriptions,
+    socket_messages,
+    sockets,
+)
 from gateway.graphql.admission import Admission, Reservation
 from gateway.graphql.client_connections import EXPIRED
 from gateway.graphql.request import LARGE_BODY_BYTES
@@ -857,6 +862,42 @@ async def test_clients_without_a_token_leave_subscriptions_to_viewers_and_servic
         for allowed in (of_viewer, of_service):
             await allowed.subscribe(COUNTS)
             await allowed.data()
+
+
+async def test_one_address_leaves_subscriptions_without_a_token_to_others(
+    storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_subscriptions, "ADDRESS_MIN", 2)
+    events = replace(storage_settings.events, subscriptions_max=40)
+    async with (
+        live_gateway(replace(storage_settings, events=events)) as live,
+        live.socket() as socket,
+        live.socket(viewer=1) as of_viewer,
+        live.socket(local_addr=("127.0.0.2", 0)) as of_another_address,
+    ):
+        for number in range(2):
+            await socket.subscribe(COUNTS, id=str(number))
+            await socket.data()
+        await socket.subscribe(COUNTS, id="2")
+        (error,) = (await socket.receive())["payload"]
+        assert error["extensions"]["code"] == "OVERLOADED"
+        async with http_client() as client:
+            response = await client.post(
+                live.http, json={"query": COUNTS}, headers={"accept": "text/event-stream"}
+            )
+        assert "OVERLOADED" in response.text
+        for allowed in (of_viewer, of_another_address):
+            await allowed.subscribe(COUNTS)
+            await allowed.data()
+        await socket.send(type="complete", id="1")
+        await until(lambda: _begins(socket))
+
+
+async def _begins(socket: Socket) -> bool:
+    """Whether a subscription begins: the end of another one may take a moment."""
+    await socket.subscribe(COUNTS, id="again")
+    received = await socket.receive()
+    return bool(received["type"] == "next")
 
 
 async def test_one_address_leaves_connections_without_a_token_to_others(
