@@ -22,7 +22,7 @@ _FUNCTIONS = Path(__file__).parent / "functions"
 the function gets another name, so that gateways of the previous version can call the old one during
 an upgrade. A new text under the same name must accept their calls."""
 
-_PARTS = _FUNCTIONS / "parts" / "write.sql"
+_PARTS = _FUNCTIONS / "parts" / "shared_expressions.sql"
 """Named parts that functions share. A line `-- include: NAME` of a function stands for one."""
 
 INCLUDE = re.compile(r"^( *)-- include: (\w+)$", re.MULTILINE)

@@ -12,7 +12,7 @@
 -- Transactions take all locks in one order, so they do not deadlock: first pairs, then counts, in
 -- the order of the users' ids.
 --
--- The included parts are in functions/parts/write.sql.
+-- The included parts are in functions/parts/shared_expressions.sql.
 -- shard: plain
 CREATE OR REPLACE FUNCTION write_batch(decisions jsonb[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE

@@ -21,7 +21,7 @@
 -- consume is consumed or deleted. Fails with a unique violation if the receipt to insert exists.
 -- Needs the actor's shard and, to write the other user's edge, the other user's shard.
 --
--- The included parts are in functions/parts/write.sql.
+-- The included parts are in functions/parts/shared_expressions.sql.
 CREATE OR REPLACE FUNCTION write_decision(decision jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     d record;
