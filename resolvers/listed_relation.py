@@ -60,19 +60,27 @@ class Evidence(NamedTuple):
         reverse = Direction(loaded.reverse_kind, loaded.reverse_since)
         for lists in self.lists:
             if lists.owner == source:
-                forward, reverse = self._as_listed(lists, target, forward, reverse)
+                forward, reverse = self._as_listed(lists, target, loaded, forward, reverse)
             else:
-                reverse, forward = self._as_listed(lists, source, reverse, forward)
+                backwards = loaded.reversed
+                reverse, forward = self._as_listed(lists, source, backwards, reverse, forward)
         kinds = kinds_of(forward.kind, reverse.kind, loaded.flags)
         return Relation(kinds, forward.since, reverse.since)
 
     def _as_listed(
-        self, lists: OwnerLists, other: UserId, own: Direction, theirs: Direction
+        self,
+        lists: OwnerLists,
+        other: UserId,
+        loaded: Relation,
+        own: Direction,
+        theirs: Direction,
     ) -> tuple[Direction, Direction]:
-        """The owner's edge to the other user and that user's edge, as the owner's lists show
-        them."""
-        own = _follow_as_listed(own, lists.following, other)
-        theirs = _follow_as_listed(theirs, lists.followers, other)
+        """The owner's edge to the other user and that user's edge, as the owner's lists show them.
+
+        `own` and `theirs` are those edges of the relation `loaded` as other lists show them.
+        """
+        own = _follow_as_listed(own, loaded.kind, lists.following, other)
+        theirs = _follow_as_listed(theirs, loaded.reverse_kind, lists.followers, other)
         if lists.friends is None or Kind.BLOCK in (own.kind, theirs.kind):
             return own, theirs
         date = lists.friends.dates.get(other)
@@ -98,17 +106,20 @@ def _may_differ(kind: int, since: Millis, listed: Listed, user: UserId) -> bool:
     return date != since or kind != Kind.FOLLOW
 
 
-def _follow_as_listed(edge: Direction, listed: Listed | None, user: UserId) -> Direction:
-    """The edge as the list shows it: a follow with the list's date if it has the user, and no edge
-    if the whole list lacks the user. Other edges, and blocks, are returned unchanged."""
+def _follow_as_listed(
+    edge: Direction, loaded_kind: Kind, listed: Listed | None, user: UserId
+) -> Direction:
+    """The edge as the list shows it: a follow with the list's date if it has the user, a whisper if
+    the loaded edge is one, and no edge if the whole list lacks the user. Other edges, and blocks,
+    are returned unchanged."""
     if listed is None or edge.kind is Kind.BLOCK:
         return edge
-    may_be_whisper = edge.kind is Kind.WHISPER and listed.shows_whispers
     date = listed.dates.get(user)
     if date is not None:
-        return Direction(edge.kind if may_be_whisper else Kind.FOLLOW, date)
-    is_ruled_out = listed.is_whole and (edge.kind is Kind.FOLLOW or may_be_whisper)
-    return _NO_EDGE if is_ruled_out else edge
+        is_whisper = loaded_kind is Kind.WHISPER and listed.shows_whispers
+        return Direction(Kind.WHISPER if is_whisper else Kind.FOLLOW, date)
+    is_shown = edge.kind is Kind.FOLLOW or (edge.kind is Kind.WHISPER and listed.shows_whispers)
+    return _NO_EDGE if listed.is_whole and is_shown else edge
 
 
 def _friends_since(date: Millis, own: Direction, theirs: Direction) -> tuple[Direction, Direction]:
