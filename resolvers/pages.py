@@ -37,12 +37,16 @@ EXTRA = 10
 CHUNK = 500
 """The maximum number of extra entries in one read. Each further read doubles their number."""
 
-CHUNKS_MAX = 50
-"""The maximum number of reads for all lists of a request, except for `CHUNKS_MIN` of each list.
-After them, a page may be short: some 22,000 entries in a row were left out."""
-
 CHUNKS_MIN = 5
-"""Reads that each list may make, however many lists share `CHUNKS_MAX`."""
+"""Reads that each list may make. They examine some 400 entries."""
+
+CHUNKS_MAX = 50
+"""Further reads, which all lists that are read together share. After them a page may be short: some
+22,000 entries in a row were left out."""
+
+CHUNKS_OF_EMPTY_MAX = 100
+"""Further reads for lists of which no entry was visible until then: an empty page has no cursor
+from which a client could read on."""
 
 _USER = itemgetter(1)
 """The user of an entry."""
@@ -225,10 +229,10 @@ async def _filtered(
         *(_read_stored(scope, stored, users, wide) for stored, users in again.items())
     )
     read = {owner: page for pages in (pages, *found) for owner, page in pages.items()}
-    chunks_max = max(CHUNKS_MIN, CHUNKS_MAX // max(1, len(hiding)))
+    shared_reads = _SharedReads()
     kept = await asyncio.gather(
         *(
-            _read_until_full(scope, owner, entry_filter, read[owner], wide, window, chunks_max)
+            _read_until_full(scope, owner, entry_filter, read[owner], wide, window, shared_reads)
             for owner, entry_filter in hiding.items()
         )
     )
@@ -242,20 +246,38 @@ async def _read_until_full(
     page: Page,
     wide: Window,
     window: Window,
-    chunks_max: int,
+    shared_reads: "_SharedReads",
 ) -> Page:
     """The window of one list without the entries that the filter leaves out. Reads further pages
-    until the window is full."""
+    until the window is full, or until no reads are left."""
     kept: list[Position] = []
-    for _ in range(chunks_max):
+    reads = 0
+    while True:
+        reads += 1
         kept += await _visible_entries(scope, entry_filter, page.entries)
         if len(kept) > window.size or not page.more:
+            break
+        if reads >= CHUNKS_MIN and not shared_reads.take(is_empty=not kept):
             break
         extra = min(CHUNK, 2 * (wide.size - window.size))
         wide = _window_after(wide._replace(size=window.size + extra), page)
         page = (await _read_stored(scope, entry_filter.stored, [owner], wide))[owner]
     found = cut(kept, window)
     return Page(found.entries, found.more or page.more)
+
+
+class _SharedReads:
+    """The further reads of lists that are read together."""
+
+    def __init__(self) -> None:
+        self._left = CHUNKS_MAX + CHUNKS_OF_EMPTY_MAX
+
+    def take(self, *, is_empty: bool) -> bool:
+        """Take one, if one is left for a list of which no entry or some are visible."""
+        if self._left <= (0 if is_empty else CHUNKS_OF_EMPTY_MAX):
+            return False
+        self._left -= 1
+        return True
 
 
 async def _visible_entries(
