@@ -11,6 +11,7 @@ from ipaddress import (
     IPv6Address,
     IPv6Network,
     ip_address,
+    ip_network,
 )
 from typing import Any
 
@@ -29,13 +30,34 @@ _TRANSLATED = IPv6Network("64:ff9b::/96")
 the position of the IPv4 address depends on the network, so they are rejected as not public."""
 
 
+_SPECIAL = tuple(
+    map(
+        ip_network,
+        (
+            "168.63.129.16/32",  # the metadata service of Azure, a public address
+            "192.0.0.0/24",  # with 192.0.0.192, the metadata service of Oracle's older images
+            "192.31.196.0/24",  # AS112
+            "192.52.193.0/24",  # AMT
+            "192.88.99.0/24",  # relays of 6to4
+            "192.175.48.0/24",  # AS112
+            "2001::/23",  # IETF protocols: Teredo, ORCHID, benchmarks
+            "2620:4f:8000::/48",  # AS112
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+"""Networks of IANA's special-purpose registries that `is_global` accepts, some of them only in some
+versions of Python (CVE-2024-4032), and metadata services of clouds at public addresses."""
+
+
 class AddressRejected(Exception):
     """The host has an address that is neither public nor in an allowed network."""
 
 
 class AddressRules:
-    """Rejects private, loopback, link-local, multicast and reserved addresses outside of the
-    allowed `networks`, also if an IPv6 address contains such an IPv4 address."""
+    """Rejects private, loopback, link-local, multicast, reserved and other
+    special-purpose addresses, and metadata services of clouds, outside of the allowed `networks`,
+    also if an IPv6 address contains such an IPv4 address."""
 
     def __init__(self, networks: Sequence[Network] = ()) -> None:
         self._networks = networks
@@ -50,6 +72,8 @@ class AddressRules:
             return self.allows(embedded)
         if any(address in network for network in self._networks):
             return True
+        if any(address in network for network in _SPECIAL):
+            return False
         if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
             return False
         return address.is_global and not (address.is_multicast or address.is_reserved)
