@@ -5,7 +5,6 @@ event if it can see the edge. The target never sees a block or a flag, and sees 
 whispers are shown to their targets. A blocked user sees a block as an ended follow, or not at all.
 """
 
-from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -79,16 +78,15 @@ _SHOWS_EDGE = frozenset(
 """The types of events that begin or change a follow or a request."""
 
 
-def is_hidden_by_absence(
-    event: Event, seen_as: EventType, viewer: UserId, absent: Set[UserId]
-) -> bool:
-    """Whether the event, seen by the viewer as `seen_as`, shows a follow or a request between the
-    viewer and an absent user.
+def shown_user(event: Event, seen_as: EventType, viewer: UserId) -> UserId | None:
+    """The user with whom the event, seen by the viewer as `seen_as`, shows a follow or a request.
 
-    Ends of such edges, and the viewer's own flags and blocks, are not hidden.
+    None for ends of such edges, and for the viewer's own flags and blocks. These are not hidden if
+    the other user is absent or there is a block between the two.
     """
-    other = event.target if viewer == event.source else event.source
-    return other in absent and seen_as in _SHOWS_EDGE
+    if seen_as not in _SHOWS_EDGE:
+        return None
+    return event.target if viewer == event.source else event.source
 
 
 def event_type_for(event: Event, viewer: UserId, *, whispers: bool = True) -> EventType | None:

@@ -16,15 +16,15 @@ from typing import TypeAlias, TypeVar
 from graph.cursor import checked_feed_cursor
 from graph.edge import Millis, Pair, UserId
 from graph.errors import Unavailable
-from graph.event import Event, EventType, event_type_for, is_hidden_by_absence
+from graph.event import Event, EventType, event_type_for, shown_user
 from graph.lists import ListKind
-from graph.relation import Relation, mutes
+from graph.relation import Relation, has_block, mutes
 from resolvers import relations
 from resolvers.access import load_totals
 from resolvers.new_followers import count_new_followers
 from resolvers.scope import Scope
 from storage.ports.events import FeedBatch, Woken
-from storage.ports.reader import Check
+from storage.ports.reader import Check, RelationsOf
 
 T = TypeVar("T")
 
@@ -52,6 +52,8 @@ class LiveEvent:
     cursor: str
     type: EventType | None = None
     event: Event | None = None
+    shown_user: UserId | None = None
+    """The user with whom the event shows a follow or a request, if it does."""
 
 
 async def relationship_events(
@@ -70,6 +72,7 @@ async def relationship_events(
     position = None if after is None else checked_feed_cursor("after", after)
     feeds = scope.stores.changes.feeds
     with scope.stores.changes.subscriptions.open(viewer=viewer) as subscription:
+        is_catching_up = position is not None
         if position is None:
             position = await feeds.open(viewer)
         while True:
@@ -78,10 +81,18 @@ async def relationship_events(
             while batch is None or batch.more:
                 read = partial(feeds.after, viewer, position, BATCH)
                 batch = await when_available(read)
+                # An event may be read long after it happened.
                 absent = await when_available(scope.absent)
-                for event in _live_events(scope, viewer, batch, types, absent):
+                events = _live_events(scope, viewer, batch, types, absent)
+                is_catching_up = is_catching_up or batch.more
+                if is_catching_up:
+                    # Not for others: they are read moments after they happened, and a look-up would
+                    # double their cost.
+                    events = await when_available(partial(_without_blocks, scope, viewer, events))
+                for event in events:
                     yield event
                 position = batch.cursor
+                is_catching_up = batch.more
 
 
 def _live_events(
@@ -99,10 +110,27 @@ def _live_events(
         seen = event_type_for(entry.event, viewer, whispers=whispers)
         if seen is None or (types is not None and seen not in types):
             continue
-        # An event may be read long after it happened.
-        if not is_hidden_by_absence(entry.event, seen, viewer, absent):
-            events.append(LiveEvent(entry.cursor, seen, entry.event))
+        shown = shown_user(entry.event, seen, viewer)
+        if shown not in absent:
+            events.append(LiveEvent(entry.cursor, seen, entry.event, shown))
     return events
+
+
+async def _without_blocks(
+    scope: Scope, viewer: UserId, events: Sequence[LiveEvent]
+) -> list[LiveEvent]:
+    """The events without the follows and requests of users with a block between them and the
+    viewer, so that a blocker looks like an absent user, and not even the viewer's own block shows
+    another's."""
+    shown = {event.shown_user for event in events if event.shown_user is not None}
+    if not shown:
+        return list(events)
+    users = list(shown)
+    (found,) = await scope.stores.reads.reader.read(
+        viewer, RelationsOf([Check(viewer, users)]), consistency=scope.consistency
+    )
+    blocked = {user for user, kinds in zip(users, found.kinds, strict=True) if has_block(kinds)}
+    return [event for event in events if event.shown_user not in blocked]
 
 
 async def relation_changed(

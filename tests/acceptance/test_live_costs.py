@@ -12,11 +12,13 @@ from graph.edge import UserId
 from resolvers import live
 from resolvers.policy import Policy
 from resolvers.scope import Scope
+from storage.ports.reader import Reader, RelationsOf
 from storage.redis import change_notifier
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from storage.subscriptions import Subscriptions
 from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import has_feed
 from tests.support.waiting import until
 
 SUBSCRIBERS = 1_000
@@ -32,8 +34,10 @@ async def stores(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
         yield opened
 
 
-def events_of(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
-    return live.relationship_events(Scope(stores, UserId(user), Policy()), None, None)
+def events_of(
+    stores: Stores, user: int, after: str | None = None
+) -> AsyncGenerator[live.LiveEvent, None]:
+    return live.relationship_events(Scope(stores, UserId(user), Policy()), None, after)
 
 
 async def notifier_connections(stores: Stores) -> int:
@@ -103,3 +107,33 @@ async def all_idle(stores: Stores) -> bool:
     all_wait = not any(one._changed.is_set() for one in subscriptions._open)
     opened = (await stores.servers.redis.pipe([("EXISTS", f"kith:public:feed:{SUBSCRIBERS}")]))[0]
     return bool(opened) and all_wait and await notifier_connections(stores) == 1
+
+
+async def test_blocks_are_looked_up_once_for_each_replayed_batch_and_not_for_new_events(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[int] = []
+    original = type(stores.reads.reader).read
+
+    def counted(reader: Reader, viewer: UserId, request: RelationsOf, **kwargs: Any) -> Any:
+        looked_up.extend(len(check.others) for check in request.checks)
+        return original(reader, viewer, request, **kwargs)
+
+    monkeypatch.setattr(type(stores.reads.reader), "read", counted)
+    async with aclosing(events_of(stores, 7)) as events:
+        first = asyncio.ensure_future(anext(events))
+        await until(lambda: has_feed(stores, 7))
+        await follows(stores, (1, 7))
+        await drain_all(stores)
+        cursor = (await first).cursor
+    assert looked_up == []
+    await follows(stores, *((follower, 7) for follower in range(100, 350)))
+    await drain_all(stores)
+    async with aclosing(events_of(stores, 7, cursor)) as events:
+        for _ in range(250):
+            await anext(events)
+        assert looked_up == [100, 100, 50]
+        await follows(stores, (2, 7))
+        await drain_all(stores)
+        await anext(events)
+    assert looked_up == [100, 100, 50]

@@ -87,6 +87,47 @@ async def test_events_of_an_account_that_has_become_absent_show_no_edge(
     assert sorted(seen) == [("FOLLOWED", "2"), ("UNFOLLOWED", "1")]
 
 
+async def test_replayed_events_do_not_tell_a_blocker_from_a_deactivated_account(
+    live: LiveGateway, gateway: Gateway, stores: Stores
+) -> None:
+    """Neither do they tell a user whom the viewer has blocked and who then blocks the viewer."""
+    blocker, deactivated, blocked, mutual, cursor_at, last = 1, 2, 3, 4, 9, 5
+    others = (blocker, deactivated, blocked, mutual)
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS)
+        await wait_for_feed(stores, 7)
+        await follow_and_drain(stores, (cursor_at, 7))
+        first = (await socket.data())["relationshipEvents"]
+    for other in others:
+        await follow_and_drain(stores, (other, 7), (7, other))
+        await unfollows(stores, (other, 7), (7, other))
+        await drain_all(stores)
+    service = gateway.as_service
+    await service.data(
+        f'mutation {{ deactivateAccount(input: {{userId: "{deactivated}"}}) {{ outcome }} }}'
+    )
+    for viewer, other in ((blocker, 7), (7, blocked), (7, mutual), (mutual, 7)):
+        await gateway.data(
+            f'mutation {{ blockUser(input: {{userId: "{other}"}}) {{ outcome }} }}', viewer
+        )
+    await follow_and_drain(stores, (last, 7))
+    seen: dict[int, list[str]] = {other: [] for other in (*others, last)}
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS, after=first["cursor"])
+        while not seen[last]:
+            event = (await socket.data())["relationshipEvents"]
+            ends = int(event["from"]["id"]), int(event["to"]["id"])
+            (other,) = {*ends} - {7}
+            seen[other].append(event["type"])
+    assert seen == {
+        blocker: ["UNFOLLOWED"] * 2,
+        deactivated: ["UNFOLLOWED"] * 2,
+        blocked: [*["UNFOLLOWED"] * 2, "BLOCKED"],
+        mutual: [*["UNFOLLOWED"] * 2, "BLOCKED"],
+        last: ["FOLLOWED"],
+    }
+
+
 async def test_a_viewer_receives_a_new_follower(live: LiveGateway, stores: Stores) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS)
