@@ -55,6 +55,7 @@ from gateway.http.headers import Client, Headers, RawHeaders
 from gateway.http.rejection import HttpRejection
 from gateway.http.request_ids import HEADER as REQUEST_ID
 from gateway.http.request_ids import begin_request
+from gateway.spaces.names import SPACE_HEADER
 
 log = logging.getLogger(__name__)
 
@@ -316,13 +317,14 @@ class _Session:
 
     def _credentials(self) -> Headers:
         """The credentials in `connection_init`. Those that it omits, and the headers that name the
-        client's address, come from the handshake."""
+        client's address, come from the handshake. So does its space in any case: a proxy may have
+        set it, and the two must agree."""
         given, self.connection_params = self.connection_params, {}
         if not all(isinstance(value, str) for value in given.values()):
             raise ConnectionRejectionError
         raw = [(name.encode(), str(value).encode("latin-1")) for name, value in given.items()]
         others = [name.encode() for name in CREDENTIAL_NAMES if name not in given]
-        others += FORWARDING
+        others += (*FORWARDING, SPACE_HEADER)
         kept = (pair for pair in self._handshake if pair[0] in others)
         return Headers([*raw, *kept], self._client)
 

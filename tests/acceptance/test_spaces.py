@@ -236,6 +236,16 @@ async def test_a_header_names_the_space_and_must_agree_with_the_path(
         async with client.live.socket(payload=payload) as socket:
             await socket.subscribe(FOLLOWING)
             assert ids(await socket.data()) == [2]
+        # A proxy may have set the header of the handshake.
+        handshake = [("kith-space", "biz")]
+        async with client.live.raw_socket(additional_headers=handshake) as raw:
+            await raw.send(json.dumps({"type": "connection_init", "payload": payload}))
+            await raw.wait_closed()
+            assert raw.close_code == 4403
+        payload["Kith-Space"] = "biz"
+        async with client.live.socket(payload=payload, additional_headers=handshake) as socket:
+            await socket.subscribe(FOLLOWING)
+            assert ids(await socket.data()) == []
 
 
 async def test_a_space_header_is_rejected_if_the_gateway_does_not_read_it(client: Client) -> None:
