@@ -79,8 +79,8 @@ class Evidence(NamedTuple):
 
         `own` and `theirs` are those edges of the relation `loaded` as other lists show them.
         """
-        own = self._follow_as_listed(own, loaded.kind, lists.following, other)
-        theirs = self._follow_as_listed(theirs, loaded.reverse_kind, lists.followers, other)
+        own = _follow_as_listed(own, loaded.kind, lists.following, other)
+        theirs = _follow_as_listed(theirs, loaded.reverse_kind, lists.followers, other)
         if lists.friends is None or Kind.BLOCK in (own.kind, theirs.kind):
             return own, theirs
         date = lists.friends.dates.get(other)
@@ -93,35 +93,33 @@ class Evidence(NamedTuple):
             return own, self._not_public(theirs)
         return own, theirs
 
-    def _follow_as_listed(
-        self, edge: Direction, loaded_kind: Kind, listed: Listed | None, user: UserId
-    ) -> Direction:
-        """The edge as the list shows it: a follow with the list's date if it has the user, and a
-        whisper if the loaded edge is one. Without the user in the whole list, no edge, or a whisper
-        if the list shows none. Other edges, and blocks, are returned unchanged."""
-        if listed is None or edge.kind is Kind.BLOCK:
-            return edge
-        date = listed.dates.get(user)
-        if date is not None:
-            is_whisper = loaded_kind is Kind.WHISPER and listed.shows_whispers
-            return Direction(Kind.WHISPER if is_whisper else Kind.FOLLOW, date)
-        if not listed.is_whole or edge.kind not in FOLLOWS:
-            return edge
-        if listed.shows_whispers:
-            return _NO_EDGE
-        return self._not_public(edge) if edge.kind is Kind.FOLLOW else edge
-
     def _not_public(self, follow: Direction) -> Direction:
         """The follow as a whisper, or no edge if the viewer may not see whispers."""
         return Direction(Kind.WHISPER, follow.since) if self.shows_whispers else _NO_EDGE
 
 
 def _may_differ(kind: int, since: Millis, listed: Listed, user: UserId) -> bool:
-    """Whether `Evidence` may return another edge than this one."""
+    """Whether `_follow_as_listed` may return another edge than this one."""
     date = listed.dates.get(user)
     if date is None:
         return listed.is_whole and kind in FOLLOWS
     return date != since or kind != Kind.FOLLOW
+
+
+def _follow_as_listed(
+    edge: Direction, loaded_kind: Kind, listed: Listed | None, user: UserId
+) -> Direction:
+    """The edge as the list shows it: a follow with the list's date if it has the user, a whisper if
+    the loaded edge is one, and no edge if the whole list lacks the user. Other edges, and blocks,
+    are returned unchanged."""
+    if listed is None or edge.kind is Kind.BLOCK:
+        return edge
+    date = listed.dates.get(user)
+    if date is not None:
+        is_whisper = loaded_kind is Kind.WHISPER and listed.shows_whispers
+        return Direction(Kind.WHISPER if is_whisper else Kind.FOLLOW, date)
+    is_shown = edge.kind is Kind.FOLLOW or (edge.kind is Kind.WHISPER and listed.shows_whispers)
+    return _NO_EDGE if listed.is_whole and is_shown else edge
 
 
 def _friends_since(date: Millis, own: Direction, theirs: Direction) -> tuple[Direction, Direction]:

@@ -100,24 +100,6 @@ async def test_a_pending_whisper_that_a_complete_list_lacks_is_in_no_relation(
     assert (relation["state"], relation["followedBy"]) == ("NONE", False)
 
 
-async def test_a_follow_that_becomes_a_whisper_stays_a_follow_for_its_target(
-    stores: Stores, gateway: Gateway
-) -> None:
-    """The public list of the follower, which is exact, lacks it at once. Its target may see it."""
-    query = """{ user(id: "2") {
-        following { nodes { id } } viewerRelation { state followedBy }
-    } }"""
-    await relationships.change(gateway, 2, "followUser", 1)
-    await drain_all(stores)
-    expected = {"state": "FOLLOWED_BY", "followedBy": True}
-    assert (await gateway.data(query, 1))["user"]["viewerRelation"] == expected
-    await relationships.change(gateway, 2, "updateFollow", 1, visibility="WHISPER")
-    shown = (await gateway.data(query, 1))["user"]
-    assert shown == {"following": {"nodes": []}, "viewerRelation": expected}
-    await drain_all(stores)
-    assert (await gateway.data(query, 1))["user"] == shown
-
-
 @pytest.mark.parametrize("with_follows", [True, False])
 async def test_users_in_the_list_of_friends_are_friends_while_a_whisper_is_pending(
     stores: Stores, gateway: Gateway, with_follows: bool

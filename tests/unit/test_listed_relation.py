@@ -31,13 +31,8 @@ def listed(*users: UserId, shows_whispers: bool) -> Listed:
     return Listed(dict.fromkeys(users, DATE), is_whole=True, shows_whispers=shows_whispers)
 
 
-def agreed(
-    loaded: Relation,
-    *lists: OwnerLists,
-    viewer: UserId | None = None,
-    shows_whispers: bool = True,
-) -> Relation:
-    return Evidence(Pair(ONE, TWO), lists, viewer, shows_whispers).agreed(loaded)
+def agreed(loaded: Relation, *lists: OwnerLists, viewer: UserId | None = None) -> Relation:
+    return Evidence(Pair(ONE, TWO), lists, viewer, shows_whispers=True).agreed(loaded)
 
 
 @pytest.mark.parametrize("kind", [Kind.WHISPER, Kind.FOLLOW])
@@ -63,14 +58,6 @@ def test_a_whole_list_without_a_user_rules_a_follow_out() -> None:
     without_whispers = lists_of(ONE, following=listed(shows_whispers=False))
     with_whispers = lists_of(ONE, following=listed(shows_whispers=True))
     whisper, follow = relation(Kind.WHISPER), relation(Kind.FOLLOW)
-    assert agreed(follow, without_whispers, shows_whispers=False) == relation(Kind.NONE)
+    assert agreed(follow, without_whispers) == relation(Kind.NONE)
     assert agreed(whisper, without_whispers) == whisper
     assert agreed(whisper, with_whispers) == relation(Kind.NONE)
-    assert agreed(follow, with_whispers) == relation(Kind.NONE)
-
-
-def test_a_follow_that_a_list_without_whispers_lacks_may_be_a_whisper() -> None:
-    """The viewer is its target, for whom the change into a whisper lags."""
-    without_whispers = lists_of(ONE, following=listed(shows_whispers=False))
-    follow = relation(Kind.FOLLOW)
-    assert agreed(follow, without_whispers, viewer=TWO) == relation(Kind.WHISPER)
