@@ -115,8 +115,7 @@ class Variables:
 
     def declared(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the variables that the operation declares."""
-        names = (variable.name for variable in self._variables)
-        return {name: raw[name] for name in names if name in raw}
+        return {name: raw[name] for name in self.names if name in raw}
 
     def coerce(self, raw: Mapping[str, Any]) -> Values:
         """The coerced values.
@@ -154,7 +153,7 @@ class Variables:
     def require_short(self, raw: Mapping[str, Any]) -> None:
         """Raises InvalidVariables if the values are too large for a subscription to keep."""
         limit = self._max_subscription_characters
-        if is_longer([raw.get(node.variable.name.value) for node in self.nodes], limit):
+        if is_longer(list(self.declared(raw).values()), limit):
             message = (
                 f"The variables of a subscription must have at most {limit:,} characters in all. "
                 f"Each list item and object key counts as {ITEM_CHARACTERS} more."

@@ -200,7 +200,7 @@ async def apply(
                     failures.append(error)
                     return
                 done[number] = result
-                if result is None or not is_final(result):
+                if not is_final(result):
                     not_final[viewer] = result
 
     at_once = REPEATED_AT_ONCE if bulk_slice.is_repeated else len(order)

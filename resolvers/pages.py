@@ -1,8 +1,8 @@
 """Pages of many users' lists, as the viewer may see them.
 
-A page is read in four steps: fetch, load the accounts and relations that
-decide what is hidden, filter the entries, cut. Nearly always nothing
-is hidden from the viewer, and the third step is skipped.
+A page is read in four steps: fetch, load the accounts and relations that decide what is hidden,
+filter the entries, cut. Nearly always nothing is hidden from the viewer, and the third step is
+skipped.
 """
 
 import asyncio

@@ -202,13 +202,14 @@ async def change_many(
     return results
 
 
-def is_final(result: Result | KithError) -> bool:
-    """Whether a repeat of a change in a list returns the same result, and does not try again."""
+def is_final(result: Result | KithError | None) -> bool:
+    """Whether a repeat of a change in a list returns the same result, and does not try again. None:
+    the change has failed."""
     outcome = _outcome(result)
     return outcome is not None and outcome not in actions.WITHOUT_RECEIPT_IN_LISTS
 
 
-def _outcome(result: Result | KithError) -> Outcome | None:
+def _outcome(result: Result | KithError | None) -> Outcome | None:
     return result.outcome if isinstance(result, Result) else None
 
 

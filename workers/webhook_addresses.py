@@ -55,9 +55,9 @@ class AddressRejected(Exception):
 
 
 class AddressRules:
-    """Rejects private, loopback, link-local, multicast, reserved and other
-    special-purpose addresses, and metadata services of clouds, outside of the allowed `networks`,
-    also if an IPv6 address contains such an IPv4 address."""
+    """Rejects private, loopback, link-local, multicast, reserved and other special-purpose
+    addresses, and metadata services of clouds, outside of the allowed `networks`, also if an IPv6
+    address contains such an IPv4 address."""
 
     def __init__(self, networks: Sequence[Network] = ()) -> None:
         self._networks = networks

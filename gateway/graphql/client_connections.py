@@ -20,6 +20,7 @@ from starlette.types import Message, Receive, Send
 
 from gateway.authentication.token_claims import Identity
 from gateway.graphql.settings import StreamLimits
+from gateway.graphql.shares import give_back
 from gateway.http.client_address import ClientAddresses
 from gateway.http.headers import Headers
 from gateway.http.rejection import HttpRejection
@@ -231,12 +232,7 @@ class Connections:
         if self._claimed[holder] >= limit:
             raise _overloaded(message)
         self._claimed[holder] += 1
-        connection.at_close(partial(self._release, holder))
-
-    def _release(self, holder: Hashable) -> None:
-        self._claimed[holder] -= 1
-        if not self._claimed[holder]:
-            del self._claimed[holder]
+        connection.at_close(partial(give_back, self._claimed, holder))
 
     def _make_room(self) -> bool:
         """End the oldest unclaimed connection. Returns whether there is one."""

@@ -8,6 +8,7 @@ from graphql import DocumentNode, GraphQLError
 
 from gateway.graphql.admission_queue import CallerOf
 from gateway.graphql.request import RequestRejected
+from gateway.graphql.shares import give_back
 
 ADDRESS_SHARE = 20
 ADDRESS_MIN = 100
@@ -71,11 +72,11 @@ class RunningSubscriptions:
 
         def remove() -> None:
             if is_address:
-                _subtract(self._of_addresses, caller, 1)
+                give_back(self._of_addresses, caller)
             kept.subscriptions -= 1
             if kept.subscriptions == 0:
                 del self._documents[id(document)]
-                _subtract(self._characters, kept.first_caller, characters)
+                give_back(self._characters, kept.first_caller, characters)
                 self._all_characters -= characters
 
         return remove
@@ -91,12 +92,6 @@ class RunningSubscriptions:
         self._characters[caller] += characters
         self._all_characters += characters
         return _Kept(document, characters, caller)
-
-
-def _subtract(counter: Counter[Hashable], key: Hashable, count: int) -> None:
-    counter[key] -= count
-    if counter[key] <= 0:
-        del counter[key]
 
 
 def _overloaded(message: str) -> RequestRejected:

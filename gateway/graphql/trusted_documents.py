@@ -169,7 +169,6 @@ def _digest(algorithm: str, text: str) -> str:
 def _unknown_format(file: Path) -> ManifestError:
     return ManifestError(
         f"{file} is not in the format of a known manifest: it must be an object of documents by"
-        " their ids, as"
-        " relay-compiler and graphql-codegen write it, or Apollo's format"
+        " their ids, as relay-compiler and graphql-codegen write it, or Apollo's format"
         f" {APOLLO_FORMAT!r}, version 1."
     )

@@ -29,6 +29,7 @@ from starlette.types import Scope as HttpScope
 from gateway.authentication.identify import Identity
 from gateway.graphql.client_connections import Connection, OpensConnections, never_begun
 from gateway.graphql.costs import service_caller
+from gateway.graphql.shares import give_back
 from gateway.http.headers import Headers, RawHeaders
 from gateway.http.rejection import HttpRejection
 from gateway.http.rejection_response import rejection_response
@@ -86,9 +87,7 @@ class StreamSlots:
         try:
             yield
         finally:
-            self._taken[caller] -= 1
-            if not self._taken[caller]:
-                del self._taken[caller]
+            give_back(self._taken, caller)
 
 
 def _no_slot(reason: str) -> HttpRejection:

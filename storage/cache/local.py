@@ -118,8 +118,7 @@ class LocalCache:
         self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]], held: list[Any]
     ) -> list[Any] | None:
         """The answers, or None if the copies may lack the viewer's own writes. Takes a round trip
-        unless the requests allow older copies. `held`: the result of
-        `answers_from_copies`."""
+        unless the requests allow older copies. `held`: the result of `answers_from_copies`."""
         answers: list[Any] | None = held
         if _needs_confirmation(viewer, requests):
             count = self.invalidations.count
@@ -127,9 +126,8 @@ class LocalCache:
             if profiles is None:
                 return None
             if self.invalidations.count != count:
-                answers = self.answers_from_copies(
-                    viewer, requests
-                )  # without copies invalidated meanwhile
+                # Without copies invalidated meanwhile.
+                answers = self.answers_from_copies(viewer, requests)
             answers = None if answers is None else _merged(requests, answers, profiles)
         if answers is not None:
             self._count_hits(requests)

@@ -17,9 +17,9 @@ ON CONFLICT (user_id) DO UPDATE SET follows = c.follows
 -- name: write_reverse_rows{,_on_citus}
 -- Applies the oldest $2 changes of the lane $1 after the id $3, or the changes $4 if they are
 -- given, to the reverse rows and their counts, except those that an earlier drain has applied and
--- not acknowledged. Returns all changes, applied now or earlier. Only the newest change of a pair is written, and only if
--- it is newer than the row. So the counts change by the actual difference, in whatever order
--- changes arrive.
+-- not acknowledged. Returns all changes, applied now or earlier. Only the newest change of a pair
+-- is written, and only if it is newer than the row. So the counts change by the actual difference,
+-- in whatever order changes arrive.
 {,-- $5 and $6: the sources and the targets of the changes, whose shards alone are asked.}
 -- shard: {plain,fan-out}
 WITH batch AS MATERIALIZED (
