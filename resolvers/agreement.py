@@ -9,7 +9,7 @@ shows, and a relation is the one that the list shows.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graph.edge import FOLLOWS, Millis, Pair, UserId
+from graph.edge import FOLLOWS, Kind, Millis, Pair, UserId
 from graph.lists import ListKind
 from graph.page import Page, Position, Window
 from graph.relation import Relation, RelationColumn, column_of, kinds_of
@@ -48,6 +48,7 @@ async def as_listed(
     own_lists = _lists_of(scope, shown, user)
     changed: dict[int, Relation] = {}
     unsure: list[_Unsure] = []
+    unlisted: list[_Unlisted] = []
     for place, (other, relation) in enumerate(zip(others, relations, strict=True)):
         is_owner = other in owners
         if not (is_owner or (has_lists and own_lists.may_change(relation, other))):
@@ -64,8 +65,16 @@ async def as_listed(
             changed[place] = agreed
             if shows_details and _is_of_list(relation, agreed):
                 unsure.append(_Unsure(place, relation, evidence))
+            if shows_details:
+                unlisted += [
+                    _Unlisted(place, relation, evidence, pair)
+                    for pair in evidence.possible_whispers(relation, agreed)
+                    if _may_see_whisper(scope, pair)
+                ]
     if not changed:
         return relations  # nearly always
+    if unlisted:
+        await _restore_whispers(scope, unlisted, changed)
     if unsure:
         await _restore_details(scope, unsure, changed)
     return column_of([changed.get(place, loaded) for place, loaded in enumerate(relations)])
@@ -80,6 +89,39 @@ def _is_of_list(loaded: Relation, agreed: Relation) -> bool:
 def _shows_details(scope: Scope, user: UserId, other: UserId) -> bool:
     """Whether the viewer may see whispers and flags between the two."""
     return scope.sees_everything or scope.viewer in (user, other)
+
+
+def _may_see_whisper(scope: Scope, pair: Pair) -> bool:
+    """Whether the viewer may see a whisper of this pair."""
+    if scope.sees_everything or scope.viewer == pair.source:
+        return True
+    return scope.viewer == pair.target and not scope.policy.whispers_hidden
+
+
+class _Unlisted(NamedTuple):
+    """A public follow that a whole list without whispers lacks. It has ended, or become a
+    whisper."""
+
+    place: int
+    """The index of its relation in the column."""
+    loaded: Relation
+    evidence: Evidence
+    pair: Pair
+    """Who follows whom."""
+
+
+async def _restore_whispers(
+    scope: Scope, unlisted: Sequence[_Unlisted], changed: dict[int, Relation]
+) -> None:
+    """Show those follows as whispers in `changed` that are stored as whispers in the forward rows,
+    which are exact. The reverse row, which the target reads, lags until a worker has changed it."""
+    checks = [Check(pair.source, [pair.target]) for _, _, _, pair in unlisted]
+    stored = await scope.stores.reads.reader.read(
+        scope.viewer, RelationsOf(checks), consistency=Consistency.ROWS
+    )
+    for (place, loaded, evidence, pair), (row,) in zip(unlisted, stored, strict=True):
+        if row.kind is Kind.WHISPER:
+            changed[place] = evidence.with_whisper(loaded, pair)
 
 
 class _Unsure(NamedTuple):

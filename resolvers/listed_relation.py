@@ -67,6 +67,27 @@ class Evidence(NamedTuple):
         kinds = kinds_of(forward.kind, reverse.kind, loaded.flags)
         return Relation(kinds, forward.since, reverse.since)
 
+    def possible_whispers(self, loaded: Relation, agreed: Relation) -> list[Pair]:
+        """The pairs with a public follow in `loaded` that the lists rule out, but would not if it
+        was a whisper. `agreed`: the relation that the lists show for `loaded`."""
+        pairs = self.pair, self.pair.reversed
+        kinds = [(loaded.kind, agreed.kind), (loaded.reverse_kind, agreed.reverse_kind)]
+        return [
+            pair
+            for pair, (kind, agreed_kind) in zip(pairs, kinds, strict=True)
+            if kind is Kind.FOLLOW
+            and agreed_kind is Kind.NONE
+            and self.with_whisper(loaded, pair) != agreed
+        ]
+
+    def with_whisper(self, loaded: Relation, pair: Pair) -> Relation:
+        """The relation that the lists show if the follow of this pair in `loaded` is a whisper."""
+        is_forward = pair == self.pair
+        kind = Kind.WHISPER if is_forward else loaded.kind
+        reverse_kind = loaded.reverse_kind if is_forward else Kind.WHISPER
+        kinds = kinds_of(kind, reverse_kind, loaded.flags)
+        return self.agreed(Relation(kinds, loaded.since, loaded.reverse_since))
+
     def _as_listed(
         self,
         lists: OwnerLists,
@@ -110,16 +131,20 @@ def _follow_as_listed(
     edge: Direction, loaded_kind: Kind, listed: Listed | None, user: UserId
 ) -> Direction:
     """The edge as the list shows it: a follow with the list's date if it has the user, a whisper if
-    the loaded edge is one, and no edge if the whole list lacks the user. Other edges, and blocks,
-    are returned unchanged."""
+    the loaded edge is one, and no edge if the whole list lacks the user. A whisper stays if the
+    list shows none. Other edges, and blocks, are returned unchanged."""
     if listed is None or edge.kind is Kind.BLOCK:
         return edge
     date = listed.dates.get(user)
     if date is not None:
         is_whisper = loaded_kind is Kind.WHISPER and listed.shows_whispers
         return Direction(Kind.WHISPER if is_whisper else Kind.FOLLOW, date)
-    is_shown = edge.kind is Kind.FOLLOW or (edge.kind is Kind.WHISPER and listed.shows_whispers)
-    return _NO_EDGE if listed.is_whole and is_shown else edge
+    if not listed.is_whole or edge.kind not in FOLLOWS:
+        return edge
+    if loaded_kind is Kind.WHISPER and not listed.shows_whispers:
+        return Direction(Kind.WHISPER, edge.since)  # another list may show it as the former follow
+    is_shown = edge.kind is Kind.FOLLOW or listed.shows_whispers
+    return _NO_EDGE if is_shown else edge
 
 
 def _friends_since(date: Millis, own: Direction, theirs: Direction) -> tuple[Direction, Direction]:

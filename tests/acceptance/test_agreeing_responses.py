@@ -1,15 +1,20 @@
 """A relation agrees with a list in the same response, also if the cached relation is outdated."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from graph.edge import UserId
 from graph.lane import lane_of
+from resolvers.policy import Policy
+from storage.ports.reader import Check
+from storage.postgres.relations import PostgresRelations
 from storage.redis.keys import Keys
+from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support import relationships
-from tests.support.gateway import Gateway
+from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
 
 LIST_AND_RELATION = """query {
@@ -98,6 +103,81 @@ async def test_a_pending_whisper_that_a_complete_list_lacks_is_in_no_relation(
     (relation,) = shown["relationWith"]
     assert (shown["followers"]["edges"], shown["followerCount"]) == ([], 0)
     assert (relation["state"], relation["followedBy"]) == ("NONE", False)
+
+
+FOLLOWING_AND_RELATION = """{ user(id: "2") {
+    following { nodes { id } } viewerRelation { state followedBy }
+} }"""
+
+
+async def following_and_relation(gateway: Gateway) -> tuple[Any, Any]:
+    """Whom user 2 follows, and the relation of user 1 to user 2, as user 1 sees them."""
+    shown = (await gateway.data(FOLLOWING_AND_RELATION, 1))["user"]
+    return shown["following"]["nodes"], shown["viewerRelation"]
+
+
+async def test_a_follow_that_becomes_a_whisper_stays_a_follow_for_its_target(
+    stores: Stores, gateway: Gateway
+) -> None:
+    """The public list of the follower, which is exact, lacks it at once. Its target may see it."""
+    await relationships.change(gateway, 2, "followUser", 1)
+    await drain_all(stores)
+    expected = {"state": "FOLLOWED_BY", "followedBy": True}
+    assert await following_and_relation(gateway) == ([{"id": "1"}], expected)
+    await relationships.change(gateway, 2, "updateFollow", 1, visibility="WHISPER")
+    assert await following_and_relation(gateway) == ([], expected)
+    await drain_all(stores)
+    assert await following_and_relation(gateway) == ([], expected)
+
+
+async def test_a_follow_that_ends_is_no_follow_for_its_target_while_the_change_is_pending(
+    stores: Stores, gateway: Gateway
+) -> None:
+    await relationships.change(gateway, 2, "followUser", 1)
+    await drain_all(stores)
+    await following_and_relation(gateway)
+    await relationships.change(gateway, 2, "unfollowUser", 1)
+    expected = {"state": "NONE", "followedBy": False}
+    assert await following_and_relation(gateway) == ([], expected)
+
+
+async def test_a_follow_that_becomes_a_whisper_ends_for_its_target_if_whispers_are_hidden(
+    storage_settings: StorageSettings, stores: Stores, gateway: Gateway
+) -> None:
+    async with running_gateway(storage_settings, Policy(whispers_hidden=True)) as hiding:
+        await relationships.change(gateway, 2, "followUser", 1)
+        await drain_all(stores)
+        await following_and_relation(hiding)
+        await relationships.change(gateway, 2, "updateFollow", 1, visibility="WHISPER")
+        expected = {"state": "NONE", "followedBy": False}
+        assert await following_and_relation(hiding) == ([], expected)
+
+
+async def test_follows_that_lists_lack_are_read_from_their_rows_at_once(
+    stores: Stores, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A response whose lists and relations agree reads no rows of relations."""
+    query = """{ users(ids: ["2", "3", "4"]) {
+        following { nodes { id } } viewerRelation { state } } }"""
+    for user in (2, 3, 4):
+        await relationships.change(gateway, user, "followUser", 1)
+    await drain_all(stores)
+    await gateway.data(query, 1)
+    between, reads = PostgresRelations.between, []
+
+    async def counted_between(relations: PostgresRelations, checks: Sequence[Check]) -> Any:
+        reads.append([(check.user, *check.others) for check in checks])
+        return await between(relations, checks)
+
+    monkeypatch.setattr(PostgresRelations, "between", counted_between)
+    await gateway.data(query, 1)
+    assert not reads
+    for user in (2, 3):
+        await relationships.change(gateway, user, "updateFollow", 1, visibility="WHISPER")
+    reads.clear()
+    shown = (await gateway.data(query, 1))["users"]
+    assert [user["viewerRelation"]["state"] for user in shown] == ["FOLLOWED_BY"] * 3
+    assert reads == [[(2, 1), (3, 1)]]
 
 
 @pytest.mark.parametrize("with_follows", [True, False])

@@ -61,3 +61,28 @@ def test_a_whole_list_without_a_user_rules_a_follow_out() -> None:
     assert agreed(follow, without_whispers) == relation(Kind.NONE)
     assert agreed(whisper, without_whispers) == whisper
     assert agreed(whisper, with_whispers) == relation(Kind.NONE)
+
+
+def test_only_a_public_follow_that_a_list_without_whispers_lacks_may_be_a_whisper() -> None:
+    """Of a follow, the lists do not show whether it has ended or become a whisper."""
+    pair, whisper, follow = Pair(ONE, TWO), relation(Kind.WHISPER), relation(Kind.FOLLOW)
+    without_whispers = lists_of(ONE, following=listed(shows_whispers=False))
+    with_whispers = lists_of(ONE, following=listed(shows_whispers=True))
+    for lists, expected in [(without_whispers, [pair]), (with_whispers, [])]:
+        evidence = Evidence(pair, [lists], TWO, shows_whispers=True)
+        assert evidence.possible_whispers(follow, evidence.agreed(follow)) == expected
+        assert not evidence.possible_whispers(whisper, evidence.agreed(whisper))
+    evidence = Evidence(pair.reversed, [without_whispers], TWO, shows_whispers=True)
+    loaded = follow.reversed
+    assert evidence.possible_whispers(loaded, evidence.agreed(loaded)) == [pair]
+    assert evidence.with_whisper(loaded, pair) == whisper.reversed
+
+
+def test_a_whisper_that_the_list_of_its_target_shows_as_a_follow_stays() -> None:
+    """The target's list of followers lags, and the list of the follower shows no whispers."""
+    of_target = lists_of(TWO, followers=listed(ONE, shows_whispers=True))
+    hiding = lists_of(TWO, followers=listed(ONE, shows_whispers=False))
+    of_source = lists_of(ONE, following=listed(shows_whispers=False))
+    whisper = relation(Kind.WHISPER)
+    assert agreed(whisper, of_target, of_source, viewer=TWO) == whisper
+    assert agreed(whisper, hiding, of_source, viewer=TWO) == whisper
