@@ -15,6 +15,7 @@ from graph.page import Page, Position, Window
 from graph.relation import Relation, RelationColumn, column_of, kinds_of
 from resolvers.access import shows_whispers
 from resolvers.listed_relation import Evidence, OwnerLists
+from resolvers.own_list_agreement import as_in_own_lists
 from resolvers.scope import Scope
 from resolvers.shown_pages import Listed, ShownPages, is_unbounded
 from storage.ports.reader import Check, Consistency, RelationsOf
@@ -38,6 +39,8 @@ async def as_listed(
         return relations
     if shown.reads_in_progress:
         await shown.wait()
+    if shown.has_own_lists and (user == scope.viewer or scope.viewer in others):
+        relations = await as_in_own_lists(scope, shown, user, others, relations)
     owners = shown.owners()
     has_lists = user in owners
     if not has_lists and owners.isdisjoint(others):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from graph.edge import Millis, UserId
-from graph.lists import AnyList, ListKind
+from graph.lists import AnyList, ListKind, OwnListKind
 from graph.page import (
     NEWEST,
     OLDEST,
@@ -33,9 +33,12 @@ class ShownPages:
     __slots__ = (
         "_by_owner",
         "_listed",
+        "_own",
+        "_own_listed",
         "_ungrouped",
         "_waiters",
         "friend_reads_waiting",
+        "has_own_lists",
         "lengths",
         "reads_in_progress",
     )
@@ -56,6 +59,12 @@ class ShownPages:
         """The visible pages, each with whether it is the whole list."""
         self._listed: dict[tuple[ListKind, UserId], Listed | None] = {}
         """The answers of `listed` for the pages of `_by_owner`."""
+        self.has_own_lists = False
+        """Whether the response shows a list that only the viewer may open."""
+        self._own: dict[OwnListKind, list[tuple[Page, bool]]] = {}
+        """The pages of these lists, each with whether it is the whole list."""
+        self._own_listed: Mapping[OwnListKind, Listed] | None = None
+        """The answer of `own_lists`, until a page is added."""
         self._waiters: list[asyncio.Future[None]] = []
 
     def add(
@@ -72,6 +81,11 @@ class ShownPages:
         unbounded = is_unbounded(window)
         if isinstance(kind, ListKind):
             self._ungrouped.append((kind, owners, pages, accesses, unbounded))
+        else:
+            self.has_own_lists, self._own_listed = True, None
+            self._own.setdefault(kind, []).extend(
+                (page, unbounded and not page[1]) for page in pages
+            )
         if not unbounded:
             return totals
         corrected = list(totals)
@@ -138,10 +152,21 @@ class ShownPages:
             for shown_kind, page, is_whole in self._by_owner.get(owner, ())
             if shown_kind is kind
         ]
-        if not pages:
-            return None
-        dates = {user: since for page, _ in reversed(pages) for since, user in page.entries}
-        return Listed(dates, any(is_whole for _, is_whole in pages), shows_whispers)
+        return _merged(pages, shows_whispers=shows_whispers) if pages else None
+
+    def own_lists(self) -> Mapping[OwnListKind, Listed]:
+        """The entries of the lists that only the viewer may open."""
+        if self._own_listed is None:
+            self._own_listed = {
+                kind: _merged(pages, shows_whispers=True) for kind, pages in self._own.items()
+            }
+        return self._own_listed
+
+
+def _merged(pages: Sequence[tuple[Page, bool]], *, shows_whispers: bool) -> Listed:
+    """The entries of pages of one list, each with whether it is the whole list."""
+    dates = {user: since for page, _ in reversed(pages) for since, user in page.entries}
+    return Listed(dates, any(is_whole for _, is_whole in pages), shows_whispers)
 
 
 def is_unbounded(window: Window) -> bool:

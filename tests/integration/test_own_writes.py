@@ -1,6 +1,6 @@
 """A writer sees the write through every gateway, also if a gateway dies after the commit."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from graph.decision_types import Decision
 from graph.edge import UserId
 from graph.errors import Overloaded
 from storage.cache.marks import Mark, Marks
+from storage.ports.reader import Check
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.relations import PostgresRelations
 from storage.redis.keys import closing
@@ -18,10 +19,14 @@ from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
 from tests.support.own_writes import (
+    ASKED,
+    ASKING,
+    BLOCKED,
     FAN,
     FRIEND,
     KEYS,
     ME,
+    MUTED,
     OTHER,
     STAR,
     TABLES_ONLY,
@@ -34,6 +39,8 @@ from tests.support.own_writes import (
     write,
 )
 
+PROTECTED = 77
+"""A user without relations, whose followers need approval."""
 MARK = closing(KEYS.pending(UserId(1)))
 
 
@@ -138,6 +145,92 @@ async def test_a_pending_whisper_in_an_own_list_is_shown_as_a_whisper(
     found = (await other.data(OWN_LIST, ME))["user"]
     assert {"id": str(STAR)} in found["following"]["nodes"]
     assert found["relationWith"] == [{"following": True, "whispering": True}]
+
+
+SHOWN = """
+query ($other: ID!, $me: ID!) {
+  viewer {
+    mutedUsers(first: 100) { nodes { id } }
+    blockedUsers(first: 100) { nodes { id } }
+    closeFollows(first: 100) { nodes { id } }
+    outgoingFollowRequests(first: 100) { nodes { user: to { id } } }
+    incomingFollowRequests(first: 100) { nodes { user: from { id } } }
+  }
+  user(id: $other) {
+    viewerRelation { muted blocking closeFollow requested requestedAt requestedBy }
+    relationWith(ids: [$me]) { requested requestedBy }
+  }
+}
+"""
+
+
+async def in_own_lists(gateway: Gateway, other: int) -> tuple[dict[str, bool], dict[str, bool]]:
+    """Which lists of `ME` contain the other user, and which relation the response shows instead."""
+    shown = await gateway.data(SHOWN, ME, other=str(other), me=str(ME))
+    relation, (reverse,) = shown["user"]["viewerRelation"], shown["user"]["relationWith"]
+    assert (reverse["requestedBy"], reverse["requested"]) == (
+        relation["requested"],
+        relation["requestedBy"],
+    )
+    assert (relation.pop("requestedAt") is not None) == relation["requested"]
+    listed = {
+        name: str(other) in [node.get("id") or node["user"]["id"] for node in page["nodes"]]
+        for name, page in shown["viewer"].items()
+    }
+    names = ("muted", "blocking", "closeFollow", "requested", "requestedBy")
+    return dict(zip(names, listed.values(), strict=True)), relation
+
+
+@pytest.mark.parametrize(
+    ("mutation", "user", "more_input", "changed"),
+    [
+        ("muteUser", STAR, {}, {"muted": True}),
+        ("unmuteUser", MUTED, {}, {"muted": False}),
+        ("blockUser", STAR, {}, {"blocking": True}),
+        ("unblockUser", BLOCKED, {}, {"blocking": False}),
+        ("updateFollow", OTHER, {"closeFollow": True}, {"closeFollow": True}),
+        ("followUser", PROTECTED, {}, {"requested": True}),
+        ("cancelFollowRequest", ASKED, {}, {"requested": False}),
+        ("acceptFollowRequest", ASKING, {}, {"requestedBy": False}),
+        ("declineFollowRequest", ASKING, {}, {"requestedBy": False}),
+    ],
+)
+async def test_a_relation_agrees_with_own_lists_while_caches_lack_a_write(
+    tables: Gateway,
+    other: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    mutation: str,
+    user: int,
+    more_input: Mapping[str, Any],
+    changed: Mapping[str, bool],
+) -> None:
+    """The lists are read from the tables, and relations from the caches. Rows of relations are read
+    only if both disagree."""
+    await write(other, PROTECTED, "updateRelationshipSettings", {"protected": True})
+    listed, shown = await in_own_lists(other, user)
+    assert shown == listed
+    reads = count_reads_of_rows(monkeypatch)
+    assert await in_own_lists(other, user) == (listed, listed)
+    assert not reads
+    written = await write(tables, ME, mutation, {"userId": str(user), **more_input})
+    assert written["consistency"] == "DELAYED"
+    reads.clear()
+    expected = {**listed, **changed}
+    assert expected != listed
+    assert await in_own_lists(other, user) == (expected, expected)
+    assert set(reads) == {1}
+
+
+def count_reads_of_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A list that gets the number of checks of each read of the rows of relations."""
+    between, reads = PostgresRelations.between, list[int]()
+
+    async def counted_between(relations: PostgresRelations, checks: Sequence[Check]) -> Any:
+        reads.append(len(checks))
+        return await between(relations, checks)
+
+    monkeypatch.setattr(PostgresRelations, "between", counted_between)
+    return reads
 
 
 SETTINGS = "{ viewer { relationshipSettings { protected } } }"

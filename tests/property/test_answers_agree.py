@@ -18,7 +18,7 @@ ACTIONS: list[tuple[str, dict[str, str]]] = [
     *[("followUser", {})] * 6,
     *[("followUser", WHISPER), ("updateFollow", WHISPER), ("updateFollow", PUBLIC)] * 2,
     *[("unfollowUser", {})] * 3,
-    *[("muteUser", {})] * 2,
+    *[("muteUser", {}), ("unmuteUser", {})] * 2,
     ("removeFollower", {}),
     ("blockUser", {}),
     ("unblockUser", {}),

@@ -1,6 +1,6 @@
 """Contradictions within one response: between its lists, totals, counts and relations."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 QUESTION = """
@@ -29,7 +29,7 @@ fragment followers on FollowerConnection {
 }
 fragment relation on Relation {
   from { id } to { id } state following followedBy followedAt followedByAt friendsSince
-  blocking blockedAt
+  blocking blockedAt muted requested requestedBy
 }
 """
 
@@ -53,6 +53,9 @@ def contradictions(answer: Any, viewer: int | None, *, is_service: bool = False)
     for name, page in (answer.get("viewer") or {}).items():
         if page["totalCount"] != len(page["edges"]):
             yield f"viewer.{name}: {page['totalCount']} in total, {len(page['edges'])} edges"
+    if answer.get("viewer"):
+        own = [user["viewerRelation"] for user in answer["users"] if user["id"] != str(viewer)]
+        yield from _of_own_lists(answer["viewer"], own, blocks)
 
 
 def _of_user(
@@ -84,6 +87,25 @@ def _of_user(
     for relation in relations:
         if {owner, relation["to"]["id"]} not in blocks:
             yield from _of_relation(owner, lists, relation, viewer)
+
+
+def _of_own_lists(
+    lists: Any, relations: Sequence[Any], blocks: Set[frozenset[str]]
+) -> Iterator[str]:
+    """The contradictions between the viewer's own lists and relations."""
+    for name, field, end in (
+        ("mutedUsers", "muted", None),
+        ("outgoingFollowRequests", "requested", "to"),
+        ("incomingFollowRequests", "requestedBy", "from"),
+    ):
+        nodes = [edge["node"] for edge in lists[name]["edges"]]
+        users = {(node[end] if end else node)["id"] for node in nodes}
+        for relation in relations:
+            other = relation["to"]["id"]
+            if {relation["from"]["id"], other} in blocks:
+                continue
+            if (other in users) != relation[field]:
+                yield f"viewer.{name} has {users}, viewerRelation to {other} {relation[field]}"
 
 
 def _reversed(relation: Any) -> Any:
