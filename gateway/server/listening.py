@@ -9,7 +9,7 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -23,6 +23,9 @@ BACKLOG = 2048
 """Connections waiting to be accepted: uvicorn's value. The system may allow fewer."""
 
 PROBE_S = 1.0
+
+ACCEPTED_AT_ONCE = 16
+"""Connections that a process accepts from one socket in an iteration of its event loop."""
 
 
 def permissions(text: str) -> int:
@@ -40,6 +43,23 @@ def bound_sockets(address: Address) -> Iterator[list[socket.socket]]:
             yield [stack.enter_context(_bind_unix(address))]
         else:
             yield [stack.enter_context(bound) for bound in _bind_tcp(address)]
+
+
+@contextmanager
+def with_duplicates(sockets: Sequence[socket.socket]) -> Iterator[list[socket.socket]]:
+    """These sockets, each `ACCEPTED_AT_ONCE` times, for the block.
+
+    uvloop accepts one connection of a listening socket in an iteration. If its iterations are long,
+    because many requests take turns, clients would wait for seconds to be accepted. A duplicate has
+    the same queue of connections, from which one more is accepted.
+    """
+    with ExitStack() as stack:
+        duplicates = [
+            stack.enter_context(listener.dup())
+            for listener in sockets
+            for _ in range(ACCEPTED_AT_ONCE - 1)
+        ]
+        yield [*sockets, *duplicates]
 
 
 def _bind_tcp(address: TcpAddress) -> list[socket.socket]:

@@ -22,7 +22,7 @@ from gateway.http.socket_protocol import bounded_web_socket
 from gateway.http.unsent_bytes import UnsentBytes
 from gateway.server.app import Gateway
 from gateway.server.garbage import collect_young_objects_only
-from gateway.server.listening import bound_sockets
+from gateway.server.listening import bound_sockets, with_duplicates
 from gateway.server.metrics_server import MetricsServer, metrics_sockets
 from gateway.server.open_files import within_open_files
 from gateway.server.peer_metrics import Peers
@@ -144,8 +144,8 @@ def _serve(
 ) -> int:
     limits = within_open_files(config.clients.connections)
     server = Server(uvicorn_config(gateway, limits), gateway, ready, for_metrics)
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets)
+    with with_duplicates(sockets) as accepting, contextlib.suppress(KeyboardInterrupt):
+        server.run(accepting)
     return 0 if server.started else STARTUP_FAILURE
 
 

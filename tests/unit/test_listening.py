@@ -1,0 +1,42 @@
+"""The sockets that a gateway listens on."""
+
+import asyncio
+import socket
+from contextlib import ExitStack
+
+import uvloop
+
+from gateway.server.listening import ACCEPTED_AT_ONCE, with_duplicates
+
+CLIENTS = 3 * ACCEPTED_AT_ONCE
+ITERATIONS_MAX = 2 * CLIENTS
+
+
+def test_many_connections_are_accepted_in_one_iteration_of_the_loop() -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=CLIENTS))
+        for _ in range(CLIENTS):
+            stack.enter_context(socket.create_connection(listener.getsockname()))
+        with with_duplicates([listener]) as accepting:
+            accepted = uvloop.run(accepted_by_iteration(accepting))
+    assert sum(accepted) == CLIENTS
+    assert max(accepted) == ACCEPTED_AT_ONCE
+
+
+async def accepted_by_iteration(listeners: list[socket.socket]) -> list[int]:
+    accepted = [0]
+
+    class Counting(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted[-1] += 1
+            transport.abort()  # type: ignore[attr-defined]
+
+    loop = asyncio.get_running_loop()
+    servers = [await loop.create_server(Counting, sock=listener) for listener in listeners]
+    while sum(accepted) < CLIENTS and len(accepted) < ITERATIONS_MAX:
+        accepted.append(0)
+        await asyncio.sleep(0)
+    for server in servers:
+        server.close()
+        await server.wait_closed()
+    return accepted
