@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from engine import Operation
 from gateway.graphql.operation_names import OperationNames
 from gateway.graphql.request import GraphQLRequest
-from gateway.graphql.slow_operations import log_slow_operation
+from gateway.graphql.slow_operations import SlowOperationLog
 from telemetry.histogram import Histogram, Series
 
 OK = "OK"
@@ -47,6 +47,7 @@ class RequestMetrics(Collector):
 
     def __init__(self, names_max: int, slow_s: float) -> None:
         self._slow_s = slow_s or inf
+        self._slow_operations = SlowOperationLog()
         self._durations = Histogram(
             "kith_request_duration_seconds",
             "Time from a request's body to its answer, by operation name.",
@@ -77,7 +78,7 @@ class RequestMetrics(Collector):
         counts.codes[code] += 1
         counts.durations.observe(seconds)
         if seconds >= self._slow_s:
-            log_slow_operation(operation, request, code, seconds, cost)
+            self._slow_operations.add(operation, request, code, seconds, cost)
 
     def collect(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(

@@ -1,7 +1,9 @@
 """The log of slow operations."""
 
 import logging
+from collections.abc import Callable
 from hashlib import sha256
+from time import monotonic
 
 from graphql import FieldNode, FragmentSpreadNode, InlineFragmentNode, SelectionSetNode
 
@@ -15,6 +17,42 @@ LEVELS_MAX = 15
 
 FIELDS_MAX = 1_000
 """The log entry counts no more fields."""
+
+ENTRIES_PER_S = 100
+"""3,000 requests that reach their deadline together would otherwise be logged in 0.3 s, in which
+the event loop does nothing else."""
+
+
+class SlowOperationLog:
+    """Logs slow operations, at most `ENTRIES_PER_S`. The first entry of a later second says how
+    many were omitted. `now` returns seconds."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._second = 0
+        self._entries = 0
+        """In this second."""
+        self._omitted = 0
+
+    def add(
+        self,
+        operation: Operation | None,
+        request: GraphQLRequest | None,
+        code: str,
+        seconds: float,
+        cost: int | None,
+    ) -> None:
+        """Log an operation that took `seconds`, or count it as omitted."""
+        second = int(self._now())
+        if second != self._second:
+            if self._omitted:
+                log.warning("slow operations were not logged", extra={"omitted": self._omitted})
+            self._second, self._entries, self._omitted = second, 0, 0
+        if self._entries >= ENTRIES_PER_S:
+            self._omitted += 1
+            return
+        self._entries += 1
+        log_slow_operation(operation, request, code, seconds, cost)
 
 
 def log_slow_operation(

@@ -10,6 +10,7 @@ import pytest
 from engine import Values
 from engine.variables import Variables
 from gateway.graphql.request_metrics import RequestMetrics
+from gateway.graphql.slow_operations import ENTRIES_PER_S, SlowOperationLog
 from storage.settings import StorageSettings
 from tests.support.gateway import Gateway, running_gateway
 
@@ -95,3 +96,17 @@ async def test_an_entry_does_not_coerce_the_variables_again(
     (entry,) = entries(caplog)
     assert entry.__dict__["cost"] > 0
     assert len(coerced) == 1
+
+
+def test_many_slow_operations_in_a_second_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    now = 7.0
+    slow = SlowOperationLog(lambda: now)
+    for _ in range(ENTRIES_PER_S + 25):
+        slow.add(None, None, "DEADLINE_EXCEEDED", 10.0, None)
+    assert len(entries(caplog)) == ENTRIES_PER_S
+    now = 8.5
+    slow.add(None, None, "OK", 1.0, None)
+    *_, omitted, last = entries(caplog)
+    assert len(entries(caplog)) == ENTRIES_PER_S + 2
+    assert omitted.__dict__["omitted"] == 25
+    assert last.__dict__["code"] == "OK"
