@@ -38,12 +38,13 @@ from engine.plan import Operation
 from engine.restriction import restricted_to
 from engine.result import RequestError, Result, Stage
 from engine.settings import EngineSettings
-from engine.turns import Turns, take_turns_for
+from engine.turns import ADMITTED, Turns, take_turns_for
 from engine.type_resolution import row_classes
 from engine.variables import InvalidVariables, Values, any_value
 from engine.weights import PAGE, ListSize, length_of, weighed
 
 __all__ = [
+    "ADMITTED",
     "PAGE",
     "ColumnarRows",
     "Counters",

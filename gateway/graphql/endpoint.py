@@ -12,7 +12,7 @@ import orjson
 from graphql import GraphQLError, OperationType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine import Operation, Turns
+from engine import ADMITTED, Operation, Turns
 from gateway.graphql.admission import Admission, Reservation
 from gateway.graphql.charges import COST_HEADER
 from gateway.graphql.documents import NoDocuments
@@ -87,7 +87,8 @@ class GraphQLEndpoint:
     subscriptions, and to clients that prefer event streams; without it both get 406. `admission` is
     shared with the other transports. Long bodies that arrive together are read in `turns` of the
     event loop, and large responses are written in them. `take_turns` is called with the headers of
-    a request that waits for a turn before its context is created.
+    a request that waits for a turn before its context is created: it lets the task take turns for
+    the sender.
     `bodies`: the memory limit of partial bodies, which the endpoints of a process share.
     """
 
@@ -160,7 +161,7 @@ class GraphQLEndpoint:
                     deadline.body_received()
                     if (size := len(body)) >= LARGE_BODY_BYTES:
                         reservation = await self._admission.reserve(self._context_of(headers))
-                        await self._turns.wait()
+                        await self._turns.wait(ADMITTED)
                     else:
                         token = len(headers.get(AUTHORIZATION, b""))
                         is_long = size >= LONG_BODY_BYTES or token >= LONG_TOKEN_BYTES
@@ -194,6 +195,8 @@ class GraphQLEndpoint:
                         if waiting is not None:
                             await waiting
                         admitted = cost
+                        if waiting is not None:  # several can be admitted in one iteration
+                            await self._turns.wait(ADMITTED)
                         result = await self._executor.run(charged, request, context)
                         # 200, also with field errors: the draft's "294 Partial Success" is not
                         # registered.

@@ -9,6 +9,7 @@ from typing import Any
 from graphql import GraphQLError, OperationType
 
 from engine import (
+    ADMITTED,
     Engine,
     InvalidVariables,
     Operation,
@@ -178,7 +179,12 @@ class EngineExecutor:
         values: Values | None = None,
     ) -> ChargedOperation:
         """Charge the cost of a prepared operation to its caller. `values`: its variables, if they
-        are coerced already. Raises RequestRejected."""
+        are coerced already. Raises RequestRejected.
+
+        A long operation may have to wait for a turn of the event loop. It does so here, before it
+        is admitted: otherwise the operations of one caller could fill the budget of all while they
+        wait for that caller's turns.
+        """
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
             check_fields(self._exposure, operation.field_names, context)
         if values is None:
@@ -190,7 +196,17 @@ class EngineExecutor:
             if any(operation.root_argument_values(DRY_RUN, request.variables)):
                 operation = restricted_to(operation, RATE_LIMIT)
                 cost = operation.cost(values)
-        return new_charged_operation((operation, values, cost, self._charges.charge(cost, context)))
+        waiting = self._charges.charge(cost, context)
+        # Most operations are short, and take no turn.
+        work = cost - operation.costs.waits
+        if work >= LONG_WORK and not self._engine.turns.fits(work / SLICE_WORK):
+            waiting = self._wait_and_take_turn(waiting)
+        return new_charged_operation((operation, values, cost, waiting))
+
+    async def _wait_and_take_turn(self, waiting: Awaitable[None] | None) -> None:
+        if waiting is not None:
+            await waiting
+        await self._engine.turns.wait()
 
     def _coerced(self, operation: Operation, request: GraphQLRequest, context: Any) -> Values:
         """The coerced variables. Charges for the rejection of invalid ones. Raises
@@ -219,12 +235,9 @@ class EngineExecutor:
         context: object,
         deadline: float | None = None,
     ) -> Awaitable[Result]:
-        """The result of a charged query or mutation. A long one may take a turn of the event loop
-        first."""
+        """The result of a charged query or mutation."""
         waiting = self._begin(charged.operation, request.variables, context)
-        # Not `_take_turn`: most operations are short, and it would be called for each of them.
-        work = charged.cost - charged.operation.costs.waits
-        if waiting is None and (work < LONG_WORK or self._engine.turns.fits(work / SLICE_WORK)):
+        if waiting is None:
             return self._engine.run_coerced(charged.operation, charged.values, context, deadline)
         return self._run_after(waiting, charged, context, deadline)
 
@@ -244,10 +257,10 @@ class EngineExecutor:
         return await self._engine.run_coerced(charged.operation, charged.values, context, deadline)
 
     async def _take_turn(self, charged: ChargedOperation) -> None:
-        """Wait until an operation may begin."""
+        """Wait until an admitted operation may begin."""
         work, turns = charged.cost - charged.operation.costs.waits, self._engine.turns
         if work >= LONG_WORK and not turns.fits(work / SLICE_WORK):
-            await turns.wait()
+            await turns.wait(ADMITTED)
 
     def charge_errors(self, result: Result, context: object) -> None:
         """Charge the caller for the field errors of a result, which its static cost does not

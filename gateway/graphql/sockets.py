@@ -29,7 +29,7 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.types import (
 from strawberry.types.execution import ExecutionResult, PreExecutionError
 from strawberry.types.unset import UNSET, UnsetType
 
-from engine import Turns
+from engine import ADMITTED, Turns
 from gateway.authentication.identify import Identity
 from gateway.graphql.admission import Reservation
 from gateway.graphql.charges import COST_HEADER
@@ -256,7 +256,7 @@ class _Adapter(AsyncWebSocketAdapter):
             is_large = len(text) >= LARGE_BODY_BYTES
             reservation = await self._session.reserve() if is_large else None
             try:
-                await self._turns.wait()
+                await self._turns.wait(None if reservation is None else ADMITTED)
                 message = read_message(text, reservation)
                 del text
                 if message is None:

@@ -11,7 +11,7 @@ import orjson
 from graphql import GraphQLError, OperationType
 from prometheus_client import Counter, Gauge
 
-from engine import Operation, Result, Turns
+from engine import ADMITTED, Operation, Result, Turns
 from gateway.authentication.identify import Identity
 from gateway.graphql.admission import Admission, Reservation
 from gateway.graphql.charges import COST_HEADER, ChargedOperation
@@ -191,6 +191,8 @@ class Streams:
         if waiting is not None:
             await waiting
         try:
+            if waiting is not None:  # several can be admitted in one iteration
+                await self._turns.wait(ADMITTED)
             result = await self._executor.run(charged, request, context, deadline)
             if result.errors:
                 self._executor.charge_errors(result, context)

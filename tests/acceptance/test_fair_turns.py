@@ -16,6 +16,8 @@ import pytest
 
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.graphql import endpoint, request, socket_messages, sockets
+from gateway.graphql.admission import Admission
+from gateway.graphql.execution import LONG_WORK
 from gateway.graphql.settings import EVERYTHING
 from gateway.http.long_requests import LONG_TOKEN_BYTES
 from gateway.server.app import Gateway as App
@@ -159,6 +161,35 @@ async def test_a_new_document_waits_for_few_long_requests(
     await asyncio.gather(*flooding, ask_new())
     assert read == 5 * MANY
     assert read_before <= MANY
+
+
+@pytest.mark.parametrize("flood", ACCEPTED)
+async def test_long_operations_wait_for_turns_before_they_are_admitted(
+    flood: str, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise those of a caller occupy the budget of all while they wait for that caller's
+    turns."""
+    sender_of, other = FLOODS[flood]
+    fields = (
+        "user(id: 1) { followers(first: 100) { nodes { followers(first: 5) { totalCount } } } }"
+    )
+    costs: list[int] = []
+    enter = Admission.enter
+
+    def recording_enter(admission: Admission, cost: int, context: object) -> Any:
+        costs.append(cost)
+        return enter(admission, cost, context)
+
+    flooding, longer = f"{{ {fields} }}", f"{{ {fields} other: user(id: 2) {{ id }} }}"
+    for query in (flooding, longer):
+        await send(app, other, "POST", query)  # so that they are not new
+    monkeypatch.setattr(Admission, "enter", recording_enter)
+    senders = [sender_of(number) for number in range(1, MANY + 1)]
+    requests = [*((sender, flooding) for sender in senders), (other, longer)]
+    await asyncio.gather(*(send(app, sender, "POST", query) for sender, query in requests))
+    assert min(costs) > LONG_WORK
+    assert len(costs) == MANY + 1
+    assert costs.index(max(costs)) <= FEW
 
 
 @pytest.mark.parametrize("flood", ACCEPTED)
