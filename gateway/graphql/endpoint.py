@@ -19,6 +19,8 @@ from gateway.graphql.documents import NoDocuments
 from gateway.graphql.execution import FormatError, code_of, response_of
 from gateway.graphql.request import (
     LARGE_BODY_BYTES,
+    LONG_VARIABLES_BYTES,
+    UNREAD,
     Documents,
     Executor,
     GraphQLRequest,
@@ -134,6 +136,7 @@ class GraphQLEndpoint:
         request: GraphQLRequest | None = None
         begun, request_id = perf_counter(), begin_request(headers)
         media_type = PLAIN_JSON
+        body: bytes | None = None
         admitted = 0
         cost: int | None = None
         reservation: Reservation | None = None
@@ -169,7 +172,8 @@ class GraphQLEndpoint:
                             self._take_turns(headers)
                             await self._turns.wait()
                     request = from_body(body)
-                    del body  # a subscription would keep it until its end
+                    if size - len(request.query) < LONG_VARIABLES_BYTES:
+                        body = None  # a subscription would keep it until its end
                 else:
                     deadline.body_received()
                     request = self._request_of_get(scope)
@@ -178,8 +182,16 @@ class GraphQLEndpoint:
                     if not self._takes_any or request.document_id:
                         request = await self._documents.load_document(request, context)
                     operation = self._executor.cached_operation(request)
-                    if operation is None:
+                    if operation is None and body is None:
                         operation = await self._executor.prepare(request, context)
+                    elif operation is None:
+                        # Parsed JSON can take 25 times as much memory as its text, and many
+                        # requests may wait for turns here.
+                        request = request._replace(variables=UNREAD)
+                        operation = await self._executor.prepare(request, context)
+                        assert body is not None
+                        variables = operation.variables.declared(from_body(body).variables)
+                        request = request._replace(variables=variables)
                     if operation.kind is not _SUBSCRIPTION:
                         values = None
                         if operation.conditions:
@@ -218,6 +230,7 @@ class GraphQLEndpoint:
                             f"{EVENT_STREAM}, or use a web socket, for a subscription"
                         )
                     of_stream, reservation = reservation, None
+                    body = None
         except ClientGone:
             return self._ended(operation, request, CLIENT_GONE, perf_counter() - begun, cost)
         except Exception as failure:

@@ -24,7 +24,7 @@ from gateway.graphql.admission import Admission
 from gateway.graphql.charges import ChargedOperation, Charges, NoCharges, new_charged_operation
 from gateway.graphql.event_admission import EventAdmission
 from gateway.graphql.exposure import check_fields, restricted_fields, without_suggestions
-from gateway.graphql.request import GraphQLRequest, RequestRejected
+from gateway.graphql.request import UNREAD, GraphQLRequest, RequestRejected
 from gateway.graphql.settings import EVERYTHING, Exposure
 from graph.errors import KithError
 from schema import weights
@@ -107,20 +107,25 @@ class EngineExecutor:
         """The operation of a request. Charges its caller for a document that is not cached, and
         then waits for a turn of the event loop.
 
-        Raises RequestRejected.
+        Variables that are UNREAD are not used: `charge` will check their cost. Raises
+        RequestRejected.
         """
         operation = self.cached_operation(request)
         if operation is not None:
             return operation
         parsed = self._engine.parsed(request.query)
-        if parsed is not None and parsed.is_cost_compiled(
-            request.operation_name, request.variables
+        is_read = request.variables is not UNREAD
+        if (
+            is_read
+            and parsed is not None
+            and parsed.is_cost_compiled(request.operation_name, request.variables)
         ):
             self._require_affordable(parsed, request, context)
         await self._charge_document(request, context)
         try:
             parsed = await self._engine.parse_in_turns(request.query)
-            self._require_affordable(parsed, request, context)
+            if is_read:
+                self._require_affordable(parsed, request, context)
             operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
         except RequestError as rejected:
             raise self._rejection(rejected.stage, rejected.errors) from None

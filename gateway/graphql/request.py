@@ -20,7 +20,14 @@ LARGE_BODY_BYTES = 50_000
 the event loop. Parsing 400 KB and coercing the variables takes 10 to 15 ms, and clients repeat
 rejected requests at the same time."""
 
+LONG_VARIABLES_BYTES = 4_000
+"""The variables of a body with so many bytes beside its document are not kept while the document is
+prepared."""
+
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+UNREAD: Mapping[str, Any] = MappingProxyType({})
+"""Stands for variables that will be read when the operation is prepared. Compared by identity."""
 
 _NONE = " None."
 

@@ -139,6 +139,7 @@ async def _collect_young(collect: Callable[[int], object], interval_s: float) ->
         generation = young.due(time.process_time())
         if generation is not None:
             collect(generation)
+            await asyncio.sleep(0)  # each of these steps may take 100 ms
         if generation == 1 and len(gc.get_objects(generation=2)) >= OLD_MAX:
             collect(2)
             gc.freeze()

@@ -5,6 +5,7 @@ read before that of another caller.
 """
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import pytest
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.graphql import endpoint, request, socket_messages, sockets
 from gateway.graphql.admission import Admission
-from gateway.graphql.execution import LONG_WORK
+from gateway.graphql.execution import LONG_WORK, EngineExecutor
 from gateway.graphql.settings import EVERYTHING
 from gateway.http.long_requests import LONG_TOKEN_BYTES
 from gateway.server.app import Gateway as App
@@ -214,13 +215,42 @@ async def test_web_sockets_of_a_caller_delay_that_of_another_by_few_messages(
     assert names.index("other") <= FEW
 
 
-async def send(app: App, sender: Sender, method: str, query: str) -> httpx.Response:
+async def test_variables_are_not_kept_while_new_documents_are_prepared(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender_of, _ = FLOODS["ports of an address"]
+    values, requests = 10_000, 20
+    objects: list[int] = []
+    prepare = EngineExecutor.prepare
+
+    async def counting_prepare(*given: Any) -> Any:
+        prepared = await prepare(*given)
+        objects.append(len(gc.get_objects()))
+        return prepared
+
+    async def ask(number: int) -> None:
+        query = f"query New{number} {{ __typename }}"
+        response = await send(app, sender_of(number), "POST", query, undeclared=[[]] * values)
+        assert response.json() == {"data": {"__typename": "Query"}}
+
+    await ask(0)
+    monkeypatch.setattr(EngineExecutor, "prepare", counting_prepare)
+    before = len(gc.get_objects())
+    await asyncio.gather(*(ask(number) for number in range(1, requests + 1)))
+    assert len(objects) == requests
+    assert max(objects) - before < 5 * values  # of those of all requests: 20 times
+
+
+async def send(
+    app: App, sender: Sender, method: str, query: str, **variables: object
+) -> httpx.Response:
     transport = httpx.ASGITransport(app, client=sender.client)
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as http:
         url, headers = "/graphql", sender.headers
         if method == "GET":
             return await http.get(url, params={"query": query}, headers=headers)
-        return await http.post(url, json={"query": query}, headers=headers)
+        body = {"query": query, **({"variables": variables} if variables else {})}
+        return await http.post(url, json=body, headers=headers)
 
 
 class Socket:
