@@ -59,10 +59,11 @@ _LEAF = SelectionSize(1, 1)
 class DocumentSize:
     """Measures one document once; read its attributes afterwards.
 
-    `expanded` is the sum over all operations with fragments expanded. `fields`, `spreads` and
-    `comparisons` count the document's text; `field_counts` counts its fields by name. A comparison
-    is a pair of fields with the same name and subselections, which the validation rule for
-    overlapping fields may compare. Fields named in `schema_texts` also count as introspections.
+    `expanded`, with fragments expanded, is the sum over all operations, and the greatest depth.
+    `fields`, `spreads` and `comparisons` count the document's text; `field_counts` counts its
+    fields by name. A comparison is a pair of fields with the same response key that have
+    subselections, which the validation rule for overlapping fields may compare. Fields named in
+    `schema_texts` also count as introspections.
     """
 
     def __init__(self, document: DocumentNode, schema_texts: Set[str] = frozenset()) -> None:

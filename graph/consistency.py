@@ -123,6 +123,6 @@ def _unpack(text: str) -> Moment | None:
 
 
 def _checksum(body: bytes) -> int:
-    # Seeded with the number of lanes, because another number maps users to other lanes, and with
-    # the space, because its watermarks say nothing about another space.
+    # Seeded with the number of groups of lanes, because another number maps users to other groups,
+    # and with the space, because its watermarks say nothing about another space.
     return crc32(body, LANES ^ current_tag())

@@ -279,7 +279,8 @@ def among_active(rule: Rule) -> Rule:
 
 
 def erase() -> Rule:
-    """End the actor's edge with all its flags, and the reverse edge without the other user's flags.
+    """End the actor's edge and clear its flags. End the reverse edge; the other user's mute and
+    dismissal stay.
 
     An erasure applies it with the deleted account as the actor, and then with each user who has
     muted or dismissed that account.

@@ -1,7 +1,8 @@
 """Overlaps: what two users' lists have in common, and lists filtered by an overlap.
 
-An overlap is found from its shorter side and read whole. Its pages are cut out of all its entries,
-so its total is their number.
+An overlap is found from its shorter side and read whole. If both lists have more than
+`OVERLAP_LOOKUPS_MAX` entries, only the newest ones of the shorter list are looked up. Pages are cut
+out of what was found, and the total is its number.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ class FollowerCriteria:
 
 
 class Overlap(NamedTuple):
-    """All common entries of two lists, newest first, if the viewer may open both lists."""
+    """The common entries of two lists, newest first, if the viewer may open both lists."""
 
     access: Access
     entries: Sequence[Position]
@@ -95,7 +96,10 @@ async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overla
 
 
 async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId) -> list[Overlap]:
-    """The users whom both each owner and `other` follow. Whispers count only for their owners."""
+    """The users whom both each owner and `other` follow.
+
+    The whispers of a user count only if the viewer is that user, or may see everything.
+    """
     (other_access,) = await _accesses(scope, ListKind.FOLLOWING, [other])
     if other_access is not Access.VISIBLE:
         return [Overlap(other_access, ())] * len(owners)

@@ -41,8 +41,8 @@ CHUNKS_MIN = 5
 """Reads that each list may make. They examine some 400 entries."""
 
 CHUNKS_MAX = 50
-"""Further reads, which all lists that are read together share. After them a page may be short: some
-22,000 entries in a row were left out."""
+"""Further reads, which all lists that are read together share. If they are used up, a page may be
+short, which takes some 22,000 hidden entries in a row."""
 
 CHUNKS_OF_EMPTY_MAX = 100
 """Further reads for lists of which no entry was visible until then: an empty page has no cursor

@@ -150,7 +150,8 @@ class CatchUp:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _wait_until_drained(self, lane: Lane, lanes: int, version: int) -> bool:
-        """Drain one lane. Returns and raises as `drain_until`."""
+        """Drain a lane until it reaches `version`. Returns as `drain_until`, and raises
+        LanesChanged and Unavailable. The caller limits the time."""
         while True:
             watermarks = await asyncio.shield(self._current_round(lane))
             if watermarks.lanes != lanes:

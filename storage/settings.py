@@ -101,7 +101,7 @@ class EventSettings:
     feed_kept_s: int = 86_400
     """How long a feed is kept after the subscriber's last read."""
     subscriptions_max: int = 20_000
-    """Maximum number of concurrent subscriptions in a process."""
+    """Maximum number of concurrent subscriptions to this space in a process."""
     whispers_hidden: bool = False
     """Whether whispers are hidden from their targets, whose feeds do not contain them then."""
 

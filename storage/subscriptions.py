@@ -101,7 +101,7 @@ _NONE: Set[Subscription] = frozenset()
 
 
 class Subscriptions:
-    """All subscriptions of a process, at most `limit`.
+    """The subscriptions of one space in this process, at most `limit`.
 
     The first one starts `listen`, which calls `wake` and `wake_all` until it is cancelled. A
     process without subscriptions does not listen.

@@ -26,7 +26,7 @@ def selected(
     match = _SLICE.fullmatch(part)
     number, slices = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= slices <= SLICES_MAX:
-        raise BadInput("--slice", f"must be like 2/8, with at most {SLICES_MAX} slices.")
+        raise BadInput("--slice", f"must be N/M with 1 <= N <= M <= {SLICES_MAX}, such as 2/8.")
     return Selection(
         kinds=EVERY_KIND if all_kinds else (Kind.FOLLOW,),
         since=_millis(since, 0),

@@ -1,4 +1,4 @@
-"""The response to a request that is rejected before GraphQL is involved."""
+"""The JSON response with the error of an HttpRejection."""
 
 from starlette.responses import Response
 

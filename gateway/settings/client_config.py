@@ -66,7 +66,7 @@ def client_settings(
     return ClientSettings(
         streams=_streams(environ),
         connections=_connections(environ),
-        requests=_requests(environ),
+        requests=_http_limits(environ),
         admission=_admission(environ),
         browsers=_browsers(environ, development),
         documents=_documents(environ, trusted_documents),
@@ -101,7 +101,7 @@ def _connections(environ: Environ) -> ConnectionLimits:
     )
 
 
-def _requests(environ: Environ) -> HttpLimits:
+def _http_limits(environ: Environ) -> HttpLimits:
     connections = read(HttpConnectionVariables, environ)
     return HttpLimits(
         body_deadline_ms=connections.body_deadline_ms,

@@ -35,7 +35,7 @@ CHANGES_MAX = 1_000
 _FOR_SERVICES = (
     "Only for services that do not act for a user: other callers get the error `FORBIDDEN`."
 )
-_OPERATION = "The operation. Null if the input is invalid."
+_OPERATION = "The operation. Null if the input is invalid or, to cancel, no operation has the id."
 
 
 @strawberry.input(description="One change of `startBulkOperation`.")
@@ -97,7 +97,7 @@ class CancelBulkOperationOutcome(Enum):
     )
     ALREADY_ENDED = enum_value(
         "ALREADY_ENDED",
-        description="The operation was completed or canceled before, or the service has none with "
+        description="The operation has ended, or is being canceled, or the service has none with "
         "this id. Nothing changed.",
     )
     REJECTED = REJECTED

@@ -159,7 +159,7 @@ class LocalCache:
         }
 
     async def wait_for_copies(self) -> None:
-        """Wait for the copies in progress."""
+        """Wait for the copies in progress. For tests."""
         for copies in self._all.values():
             await copies.wait()
 

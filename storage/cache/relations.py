@@ -101,7 +101,7 @@ class RelationHashes:
         RELATIONS.tables += len(checks) - from_redis
         try:
             if any(answer is _MARKED for answer in held):
-                held = await self._without_marked(lookup.viewer, held)
+                held = await self._without_expired_marks(lookup.viewer, held)
             is_missing = [
                 answer is None and reply is not UNAVAILABLE
                 for answer, reply in zip(held, column, strict=True)
@@ -117,7 +117,7 @@ class RelationHashes:
             [next(filled) if m else answer for m, answer in zip(is_missing, held, strict=True)],
         )
 
-    async def _without_marked(
+    async def _without_expired_marks(
         self, viewer: UserId | None, held: Sequence[_HashAnswer | None]
     ) -> list[_HashAnswer | None]:
         """The same answers, but if the mark of the viewer's hash has expired, the hash counts as

@@ -106,8 +106,8 @@ class Subscriptions(Protocol):
         has neither.
 
         Raises:
-            Overloaded: this process has its maximum number of subscriptions, of this viewer's, or
-                of anonymous ones.
+            Overloaded: this process, this viewer, or all anonymous clients together have the
+                maximum number of subscriptions.
         """
         ...
 

@@ -84,8 +84,8 @@ async def _read_pending(
     connection: Connection, users: Sequence[UserId], viewer: UserId
 ) -> PendingChanges:
     """The viewer's pending changes to `users` and, if the viewer's own totals are asked for, the
-    pending changes to the viewer from all targets of the viewer's changes. To be read before the
-    totals: these then have every change that is not pending."""
+    pending changes to the viewer from all targets of the viewer's changes. Call it before
+    reading the totals: they then include every change that is not returned."""
     changes = await connection.fetch(_SQL.pending_from, viewer)
     own_changes = [PendingChange(*change) for change in changes]
     reverse: list[PendingChange] = []

@@ -153,7 +153,7 @@ class StreamVariables(Group):
     subscriptions_max: WholeNumber = number(
         "KITH_SUBSCRIPTIONS_MAX",
         20_000,
-        "[subscriptions](events.md) per process",
+        "[subscriptions](events.md) of each space, per process",
         unit="subscriptions",
         minimum=1,
     )

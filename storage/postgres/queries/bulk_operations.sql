@@ -37,7 +37,7 @@ SELECT count(*)::integer AS count FROM gone
 -- Cancels the operation $1: at once, or after the slice that a worker has begun. Deletes the lines
 -- that are not applied. One row, and one for each of up to 10,000 slices; none if it has ended.
 -- shard: $1
-WITH moment AS MATERIALIZED ( -- Citus refuses functions of the time in CASE and coalesce
+WITH moment AS MATERIALIZED ( -- Citus rejects functions of the time in CASE and coalesce
     SELECT (extract(epoch FROM now()) * 1000000)::bigint AS at
 ), canceled AS (
     UPDATE bulk_operation
@@ -73,7 +73,7 @@ SELECT count(*)::integer AS count FROM (
 -- Leases the operation $1 to the worker $2 for $3 microseconds, and begins its next slice: one row;
 -- none if another worker has it, or it has ended.
 -- shard: $1
-WITH moment AS MATERIALIZED ( -- Citus refuses functions of the time in CASE and coalesce
+WITH moment AS MATERIALIZED ( -- Citus rejects functions of the time in CASE and coalesce
     SELECT (extract(epoch FROM now()) * 1000000)::bigint AS at
 )
 UPDATE bulk_operation
@@ -95,7 +95,7 @@ WHERE operation_key = $1 AND upload = $2 AND number = $3
 -- something, $6 nothing, and $7 were rejected, if the worker $2 still has its lease. Two rows.
 -- Returns the state of the operation.
 -- shard: $1
-WITH moment AS MATERIALIZED ( -- Citus refuses functions of the time in CASE and coalesce
+WITH moment AS MATERIALIZED ( -- Citus rejects functions of the time in CASE and coalesce
     SELECT (extract(epoch FROM now()) * 1000000)::bigint AS at
 ), finished AS (
     UPDATE bulk_operation

@@ -13,8 +13,9 @@ local ENTRIES_AT_ONCE = 128 -- reading this many entries costs as much as a redi
 local AFTER, BEFORE, LIMIT, BACKWARD = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local NOTHING = '\0'
 
--- Counts the entries before a position, and the entry at it if `inclusive`. The entries begin after the first `skipped` bytes. The id is compared in two halves, because Lua's
--- numbers are exact up to 53 bits.
+-- Counts the entries before a position, and the entry at it if `inclusive`. The entries begin after
+-- the first `skipped` bytes. The id is compared in two halves, because Lua's numbers are exact up to
+-- 53 bits.
 local function ahead(bytes, skipped, position, inclusive)
     local since, high, low = unpack('>i8I4I4', position)
     low = inclusive and low - 1 or low
