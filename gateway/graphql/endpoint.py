@@ -172,7 +172,9 @@ class GraphQLEndpoint:
                             self._take_turns(headers)
                             await self._turns.wait()
                     request = from_body(body)
-                    if size - len(request.query) < LONG_VARIABLES_BYTES:
+                    variables_bytes = size - len(request.query)
+                    # Few large bodies are read at once: they have reservations.
+                    if reservation is not None or variables_bytes < LONG_VARIABLES_BYTES:
                         body = None  # a subscription would keep it until its end
                 else:
                     deadline.body_received()
