@@ -19,14 +19,14 @@ from gateway.graphql.documents import NoDocuments
 from gateway.graphql.execution import FormatError, code_of, response_of
 from gateway.graphql.request import (
     LARGE_BODY_BYTES,
-    LONG_VARIABLES_BYTES,
-    UNREAD,
     Documents,
     Executor,
     GraphQLRequest,
     RequestRejected,
     from_body,
     from_query_string,
+    with_declared_variables,
+    without_variables,
 )
 from gateway.graphql.request_metrics import OK, Ended
 from gateway.graphql.settings import AdmissionSettings, HttpLimits
@@ -136,7 +136,6 @@ class GraphQLEndpoint:
         request: GraphQLRequest | None = None
         begun, request_id = perf_counter(), begin_request(headers)
         media_type = PLAIN_JSON
-        body: bytes | None = None
         admitted = 0
         cost: int | None = None
         reservation: Reservation | None = None
@@ -172,10 +171,7 @@ class GraphQLEndpoint:
                             self._take_turns(headers)
                             await self._turns.wait()
                     request = from_body(body)
-                    variables_bytes = size - len(request.query)
-                    # Few large bodies are read at once: they have reservations.
-                    if reservation is not None or variables_bytes < LONG_VARIABLES_BYTES:
-                        body = None  # a subscription would keep it until its end
+                    del body  # a subscription would keep it until its end
                 else:
                     deadline.body_received()
                     request = self._request_of_get(scope)
@@ -183,17 +179,12 @@ class GraphQLEndpoint:
                     context = self._context_of(headers)
                     if not self._takes_any or request.document_id:
                         request = await self._documents.load_document(request, context)
-                    operation = self._executor.cached_operation(request)
-                    if operation is None and body is None:
+                    operation = self._executor.cached_operation(request, context)
+                    if operation is None:
+                        request = without_variables(request)
                         operation = await self._executor.prepare(request, context)
-                    elif operation is None:
-                        # Parsed JSON can take 25 times as much memory as its text, and many
-                        # requests may wait for turns here.
-                        request = request._replace(variables=UNREAD)
-                        operation = await self._executor.prepare(request, context)
-                        assert body is not None
-                        variables = operation.variables.declared(from_body(body).variables)
-                        request = request._replace(variables=variables)
+                    if request.read_variables is not None:
+                        request = with_declared_variables(request, operation)
                     if operation.kind is not _SUBSCRIPTION:
                         values = None
                         if operation.conditions:
@@ -232,7 +223,6 @@ class GraphQLEndpoint:
                             f"{EVENT_STREAM}, or use a web socket, for a subscription"
                         )
                     of_stream, reservation = reservation, None
-                    body = None
         except ClientGone:
             return self._ended(operation, request, CLIENT_GONE, perf_counter() - begun, cost)
         except Exception as failure:

@@ -24,7 +24,7 @@ from gateway.graphql.admission import Admission
 from gateway.graphql.charges import ChargedOperation, Charges, NoCharges, new_charged_operation
 from gateway.graphql.event_admission import EventAdmission
 from gateway.graphql.exposure import check_fields, restricted_fields, without_suggestions
-from gateway.graphql.request import UNREAD, GraphQLRequest, RequestRejected
+from gateway.graphql.request import GraphQLRequest, RequestRejected, variables_of
 from gateway.graphql.settings import EVERYTHING, Exposure
 from graph.errors import KithError
 from schema import weights
@@ -93,11 +93,14 @@ class EngineExecutor:
         self._exposure = exposure
         self._restricted = restricted_fields(exposure)
 
-    def cached_operation(self, request: GraphQLRequest) -> Operation | None:
-        """The operation of a request whose document is cached. Raises RequestRejected."""
+    def cached_operation(self, request: GraphQLRequest, context: Any) -> Operation | None:
+        """The operation of a request whose document is cached. Charges its caller if the document
+        lacks the operation. Raises RequestRejected."""
         try:
             operation = self._engine.cached_operation(request.query, request.operation_name)
         except RequestError as rejected:
+            if rejected.stage is Stage.OPERATION:
+                self._charges.debit(weights.REQUEST, context)
             raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only and operation is not None:
             _require_no_mutation(operation)
@@ -107,25 +110,20 @@ class EngineExecutor:
         """The operation of a request. Charges its caller for a document that is not cached, and
         then waits for a turn of the event loop.
 
-        Variables that are UNREAD are not used: `charge` will check their cost. Raises
-        RequestRejected.
+        Variables that are UNREAD are read again for the check of the cost. Raises RequestRejected.
         """
-        operation = self.cached_operation(request)
+        operation = self.cached_operation(request, context)
         if operation is not None:
             return operation
         parsed = self._engine.parsed(request.query)
-        is_read = request.variables is not UNREAD
-        if (
-            is_read
-            and parsed is not None
-            and parsed.is_cost_compiled(request.operation_name, request.variables)
+        if parsed is not None and parsed.is_cost_compiled(
+            request.operation_name, variables_of(request)
         ):
             self._require_affordable(parsed, request, context)
         await self._charge_document(request, context)
         try:
             parsed = await self._engine.parse_in_turns(request.query)
-            if is_read:
-                self._require_affordable(parsed, request, context)
+            self._require_affordable(parsed, request, context)
             operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
         except RequestError as rejected:
             raise self._rejection(rejected.stage, rejected.errors) from None
@@ -145,7 +143,7 @@ class EngineExecutor:
         run is not charged for the other fields."""
         if RATE_LIMIT in parsed.field_names:
             return
-        cost = parsed.cost(request.operation_name, request.variables)
+        cost = parsed.cost(request.operation_name, variables_of(request))
         if cost is not None:
             try:
                 self._charges.require_below_limit(cost, context)

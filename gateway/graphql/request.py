@@ -21,13 +21,13 @@ the event loop. Parsing 400 KB and coercing the variables takes 10 to 15 ms, and
 rejected requests at the same time."""
 
 LONG_VARIABLES_BYTES = 4_000
-"""The variables of a body with so many bytes beside its document are not kept while the document is
-prepared."""
+"""The variables of a request with so many bytes beside its document are not kept while the document
+is prepared."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 UNREAD: Mapping[str, Any] = MappingProxyType({})
-"""Stands for variables that will be read when the operation is prepared. Compared by identity."""
+"""Stands for variables that are read again when they are needed. Compared by identity."""
 
 _NONE = " None."
 
@@ -42,10 +42,36 @@ class GraphQLRequest(NamedTuple):
     read_only: bool = False
     document_id: str | None = None
     """The id of a persisted document, if the client sent one."""
+    read_variables: Callable[[], Mapping[str, Any]] | None = None
+    """Reads the variables again from the text of the request, if they are long."""
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
 _new_request: Callable[[tuple[Any, ...]], GraphQLRequest] = partial(tuple.__new__, GraphQLRequest)
+
+
+def without_variables(request: GraphQLRequest) -> GraphQLRequest:
+    """The request without the variables that can be read again.
+
+    Parsed JSON can take 25 times as much memory as its text, and many requests may wait.
+    """
+    if request.read_variables is None:
+        return request
+    return request._replace(variables=UNREAD)
+
+
+def with_declared_variables(request: GraphQLRequest, operation: Operation) -> GraphQLRequest:
+    """The request with those of its long variables that the operation declares, and without its
+    text."""
+    variables = operation.variables.declared(variables_of(request))
+    return request._replace(variables=variables, read_variables=None)
+
+
+def variables_of(request: GraphQLRequest) -> Mapping[str, Any]:
+    """The variables, also after `without_variables`."""
+    if request.variables is not UNREAD or request.read_variables is None:
+        return request.variables
+    return request.read_variables()
 
 
 class RequestRejected(Exception):
@@ -71,8 +97,9 @@ class RequestRejected(Exception):
 class Executor(Protocol):
     """Runs operations."""
 
-    def cached_operation(self, request: GraphQLRequest) -> Operation | None:
-        """The operation of a request whose document is cached, or None. Raises RequestRejected."""
+    def cached_operation(self, request: GraphQLRequest, context: Any) -> Operation | None:
+        """The operation of a request whose document is cached, or None. Charges its caller if the
+        document lacks the operation. Raises RequestRejected."""
 
     async def prepare(self, request: GraphQLRequest, context: Any) -> Operation:
         """The operation of a request, valid and of a known kind. Charges its caller for a document
@@ -127,7 +154,7 @@ def from_body(body: bytes) -> GraphQLRequest:
     except orjson.JSONDecodeError as error:
         raise _bad_request(f"The body must be JSON in UTF-8: {error}") from None
     if isinstance(parameters, dict):
-        return request_of(parameters)
+        return request_of(parameters, len(body), partial(_variables_of_body, body))
     if isinstance(parameters, list):
         raise _bad_request("The body must be one request, not a list: batches are not supported.")
     raise _bad_request("The body must be a JSON object with the field `query`.")
@@ -147,7 +174,17 @@ def from_query_string(query_string: bytes) -> GraphQLRequest:
             parameters[name] = _json_parameter(name, parameters[name])
         else:
             parameters.pop(name, None)
-    return request_of(parameters, read_only=True)
+    read_variables = partial(_variables_of_query_string, query_string)
+    return request_of(parameters, len(query_string), read_variables, read_only=True)
+
+
+def _variables_of_body(body: bytes) -> Mapping[str, Any]:
+    variables: dict[str, Any] = orjson.loads(body)["variables"]
+    return variables
+
+
+def _variables_of_query_string(query_string: bytes) -> Mapping[str, Any]:
+    return from_query_string(query_string).variables
 
 
 def _json_parameter(name: str, text: str) -> Any:
@@ -157,8 +194,17 @@ def _json_parameter(name: str, text: str) -> Any:
         raise _bad_request(f"`{name}` must be JSON: {error}") from None
 
 
-def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRequest:
-    """The request in these parameters. Raises HttpRejection 400 if it is invalid."""
+def request_of(
+    parameters: dict[str, Any],
+    size: int,
+    read_variables: Callable[[], Mapping[str, Any]],
+    read_only: bool = False,
+) -> GraphQLRequest:
+    """The request in these parameters, which were read from a text of `size` bytes or characters.
+    `read_variables` reads its variables again.
+
+    Raises HttpRejection 400 if it is invalid.
+    """
     query = parameters.get("query")
     if query is not None and not isinstance(query, str):
         raise _bad_request("`query` must be a string.")
@@ -172,6 +218,7 @@ def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRe
     if extensions is not None and not isinstance(extensions, dict):
         raise _bad_request("`extensions` must be an object.")
     named = None if query and not extensions else _document_id(parameters)
+    is_long = variables and size - len(query or "") >= LONG_VARIABLES_BYTES
     return _new_request(
         (
             query or "",
@@ -179,6 +226,7 @@ def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRe
             operation_name or None,
             read_only,
             named,
+            read_variables if is_long else None,
         )
     )
 

@@ -3,6 +3,8 @@
 It checks the types that the protocol handler relies on, and drops what nobody uses.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -61,10 +63,16 @@ def read_message(text: str | None, reservation: Reservation | None = None) -> di
     if not isinstance(payload, dict):
         return None
     try:
-        query = SubscribeMessage(request_of(payload), reservation)
+        request = request_of(payload, len(text or ""), partial(_variables_of_message, text or ""))
+        query = SubscribeMessage(request, reservation)
     except HttpRejection:
         return None
     return {"type": kind, "id": operation_id, "payload": {"query": query}}
+
+
+def _variables_of_message(text: str) -> Mapping[str, Any]:
+    variables: dict[str, Any] = orjson.loads(text)["payload"]["variables"]
+    return variables
 
 
 def _credentials(payload: object) -> object:

@@ -16,7 +16,13 @@ from gateway.authentication.identify import Identity
 from gateway.graphql.admission import Admission, Reservation
 from gateway.graphql.charges import COST_HEADER, ChargedOperation
 from gateway.graphql.execution import EngineExecutor, FormatError, code_of, response_of
-from gateway.graphql.request import Documents, GraphQLRequest, RequestRejected
+from gateway.graphql.request import (
+    Documents,
+    GraphQLRequest,
+    RequestRejected,
+    with_declared_variables,
+    without_variables,
+)
 from gateway.graphql.request_metrics import OK, Ended
 from gateway.graphql.running_subscriptions import RunningSubscriptions
 from gateway.graphql.traced_requests import operation_span
@@ -93,7 +99,9 @@ class Streams:
         """
         try:
             with operation_span(headers):
-                prepared = await self._begin(request, identity, headers, reservation)
+                beginning = self._begin(request, identity, headers, reservation)
+                del request  # `_begin` drops its variables while it waits
+                prepared = await beginning
         finally:
             if reservation is not None:
                 reservation.release()
@@ -109,7 +117,7 @@ class Streams:
             self._admission,
             partial(operation_span, headers, prepared.operation),
         )
-        del request, prepared  # `subscribe` keeps what it needs of them
+        del prepared  # `subscribe` keeps what it needs of them
         with _subscriptions.track_inprogress():
             try:
                 async with aclosing(results):
@@ -138,7 +146,12 @@ class Streams:
             context = self._context_of(headers, identity)
             if request.document_id is not None or not self._documents.takes_any:
                 request = await self._documents.load_document(request, context)
-            operation = await self._executor.prepare(request, context)
+            operation = self._executor.cached_operation(request, context)
+            if operation is None:
+                request = without_variables(request)
+                operation = await self._executor.prepare(request, context)
+            if request.read_variables is not None:
+                request = with_declared_variables(request, operation)
             if operation.kind is OperationType.SUBSCRIPTION:
                 remove = self._running.add(
                     operation.document,

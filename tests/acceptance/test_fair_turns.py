@@ -215,11 +215,12 @@ async def test_web_sockets_of_a_caller_delay_that_of_another_by_few_messages(
     assert names.index("other") <= FEW
 
 
+@pytest.mark.parametrize("transport", ["POST", "GET", "event stream", "web socket"])
 async def test_variables_are_not_kept_while_new_documents_are_prepared(
-    app: App, monkeypatch: pytest.MonkeyPatch
+    transport: str, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender_of, _ = FLOODS["ports of an address"]
-    values, requests = 10_000, 20
+    values, requests = 5_000, 20
     objects: list[int] = []
     prepare = EngineExecutor.prepare
 
@@ -229,26 +230,43 @@ async def test_variables_are_not_kept_while_new_documents_are_prepared(
         return prepared
 
     async def ask(number: int) -> None:
-        query = f"query New{number} {{ __typename }}"
-        response = await send(app, sender_of(number), "POST", query, undeclared=[[]] * values)
-        assert response.json() == {"data": {"__typename": "Query"}}
+        query, sender = f"query New{number} {{ __typename }}", sender_of(number)
+        given: dict[str, Any] = {"undeclared": [[]] * values}
+        if transport == "web socket":
+            async with opened_sockets(app, [sender]) as (socket,):
+                await all_opened.wait()
+                socket.subscribe("new", query, **given)
+                await socket.complete.wait()
+            return
+        method = "GET" if transport == "GET" else "POST"
+        accept = "text/event-stream" if transport == "event stream" else "application/json"
+        response = await send(app, sender, method, query, accept, **given)
+        assert '{"data":{"__typename":"Query"}}' in response.text
+
+    all_opened = asyncio.Barrier(1)
 
     await ask(0)
     monkeypatch.setattr(EngineExecutor, "prepare", counting_prepare)
-    before = len(gc.get_objects())
+    before, all_opened = len(gc.get_objects()), asyncio.Barrier(requests)
     await asyncio.gather(*(ask(number) for number in range(1, requests + 1)))
     assert len(objects) == requests
     assert max(objects) - before < 5 * values  # of those of all requests: 20 times
 
 
 async def send(
-    app: App, sender: Sender, method: str, query: str, **variables: object
+    app: App,
+    sender: Sender,
+    method: str,
+    query: str,
+    accept: str = "application/json",
+    **variables: object,
 ) -> httpx.Response:
     transport = httpx.ASGITransport(app, client=sender.client)
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as http:
-        url, headers = "/graphql", sender.headers
+        url, headers = "/graphql", {"accept": accept, **sender.headers}
         if method == "GET":
-            return await http.get(url, params={"query": query}, headers=headers)
+            params = {"query": query, "variables": orjson.dumps(variables).decode()}
+            return await http.get(url, params=params, headers=headers)
         body = {"query": query, **({"variables": variables} if variables else {})}
         return await http.post(url, json=body, headers=headers)
 
@@ -271,8 +289,9 @@ class Socket:
         }
         self.task = asyncio.ensure_future(app(scope, self._events.get, self._send))
 
-    def subscribe(self, name: str) -> None:
-        self._receive({"type": "subscribe", "id": name, "payload": {"query": "{ __typename }"}})
+    def subscribe(self, name: str, query: str = "{ __typename }", **variables: object) -> None:
+        payload = {"query": query, "variables": variables}
+        self._receive({"type": "subscribe", "id": name, "payload": payload})
 
     def close(self) -> None:
         self._events.put_nowait({"type": "websocket.disconnect", "code": 1000})

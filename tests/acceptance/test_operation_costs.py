@@ -13,6 +13,7 @@ import pytest
 from engine import parsing
 from engine.variables import Variables
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE
+from gateway.graphql.request import LONG_VARIABLES_BYTES
 from gateway.graphql.settings import CostSettings
 from gateway.http.client_address import parse_proxies
 from resolvers import follow_groups, overlap
@@ -302,6 +303,25 @@ async def test_requests_with_invalid_variables_are_charged(
         assert "errors" not in await gateway.answer(query, viewer=2, ids=["1"])
 
 
+async def test_operation_names_that_the_document_does_not_have_are_charged(
+    storage_settings: StorageSettings,
+) -> None:
+    costs = replace(SMALL_BUDGETS, budget=10_000)
+    async with running_gateway(storage_settings, costs=costs) as gateway:
+
+        async def code(viewer: int, name: str) -> str | None:
+            given = {"query": "query A { __typename }", "operationName": name}
+            headers = {"x-viewer": str(viewer)}
+            answer = (await gateway.http.post("/graphql", json=given, headers=headers)).json()
+            return answer["errors"][0]["extensions"]["code"] if "errors" in answer else None
+
+        assert await code(2, "A") is None  # the document is cached from now on
+        for _ in range(100):
+            assert await code(1, "B") == "OPERATION_RESOLUTION_FAILED"
+        assert await code(1, "A") == "RATE_LIMITED"
+        assert await code(2, "A") is None
+
+
 COSTLY_WITH_VARIABLES = """query ($n: Int = 100, $x: Boolean = true) {
     user(id: 1) { followers(first: $n) { nodes { followers(first: $n) { nodes {
         followers(first: $n) @include(if: $x) { nodes { id } } } } } } }
@@ -328,8 +348,8 @@ async def test_an_operation_that_costs_too_much_is_rejected_before_its_document_
         COSTLY_WITH_VARIABLES.replace("{", "{ rateLimit(dryRun: true) { cost }", 1)
     )
     assert steps == ["parse", "validation"]
-    for _ in range(3):
-        error = await gateway.error(COSTLY_WITH_VARIABLES)
+    for undeclared in ("", "x" * LONG_VARIABLES_BYTES, ""):
+        error = await gateway.error(COSTLY_WITH_VARIABLES, undeclared=undeclared)
         assert error["extensions"]["code"] == "COST_LIMIT_EXCEEDED"
         assert 0 < expected["rateLimit"]["cost"] - error["extensions"]["cost"] < 5  # `rateLimit`
     assert steps == ["parse", "validation", "parse"]
