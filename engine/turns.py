@@ -22,9 +22,9 @@ Caller: TypeAlias = tuple[Hashable, Hashable]
 """A group of callers, and one of them."""
 
 ADMITTED: Caller = ("admitted", None)
-"""The caller for work that was admitted to run after it had waited for admission, which is fair
-between callers already. It occupies a part of the server's budget, so it does not wait behind the
-many turns of work that is not admitted yet."""
+"""The caller for work that has been admitted. Admission is fair between callers already, and the
+work occupies a part of the server's budget, so it does not wait behind the many turns of work that
+is not admitted yet."""
 
 # A context variable, because a parameter would pass through all parts of a run.
 _caller: ContextVar[Caller] = ContextVar("caller", default=(None, None))

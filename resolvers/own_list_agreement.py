@@ -1,7 +1,7 @@
 """Makes relations agree with the viewer's own lists in the same response.
 
-Own lists are read from the tables, and relations from the caches. If the caches could not be told
-of a change of the viewer, they lack it until a worker has updated them.
+Own lists are read from the tables, and relations from the caches. If the caches could not be
+updated with a change of the viewer, they lack it until a worker has updated them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

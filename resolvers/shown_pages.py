@@ -152,18 +152,18 @@ class ShownPages:
             for shown_kind, page, is_whole in self._by_owner.get(owner, ())
             if shown_kind is kind
         ]
-        return _merged(pages, shows_whispers=shows_whispers) if pages else None
+        return _entries_of(pages, shows_whispers=shows_whispers) if pages else None
 
     def own_lists(self) -> Mapping[OwnListKind, Listed]:
         """The entries of the lists that only the viewer may open."""
         if self._own_listed is None:
             self._own_listed = {
-                kind: _merged(pages, shows_whispers=True) for kind, pages in self._own.items()
+                kind: _entries_of(pages, shows_whispers=True) for kind, pages in self._own.items()
             }
         return self._own_listed
 
 
-def _merged(pages: Sequence[tuple[Page, bool]], *, shows_whispers: bool) -> Listed:
+def _entries_of(pages: Sequence[tuple[Page, bool]], *, shows_whispers: bool) -> Listed:
     """The entries of pages of one list, each with whether it is the whole list."""
     dates = {user: since for page, _ in reversed(pages) for since, user in page.entries}
     return Listed(dates, any(is_whole for _, is_whole in pages), shows_whispers)

@@ -107,19 +107,14 @@ class EngineExecutor:
         return operation
 
     async def prepare(self, request: GraphQLRequest, context: Any) -> Operation:
-        """The operation of a request. Charges its caller for a document that is not cached, and
-        then waits for a turn of the event loop.
+        """The operation of a request for which `cached_operation` returned None. Charges its caller
+        for the document, and then waits for a turn of the event loop.
 
         Variables that are UNREAD are read again for the check of the cost. Raises RequestRejected.
         """
-        operation = self.cached_operation(request, context)
-        if operation is not None:
-            return operation
         parsed = self._engine.parsed(request.query)
-        if parsed is not None and parsed.is_cost_compiled(
-            request.operation_name, variables_of(request)
-        ):
-            self._require_affordable(parsed, request, context)
+        if parsed is not None:
+            self._require_affordable(parsed, request, context, if_compiled=True)
         await self._charge_document(request, context)
         try:
             parsed = await self._engine.parse_in_turns(request.query)
@@ -136,14 +131,23 @@ class EngineExecutor:
         return operation
 
     def _require_affordable(
-        self, parsed: ParsedDocument, request: GraphQLRequest, context: Any
+        self,
+        parsed: ParsedDocument,
+        request: GraphQLRequest,
+        context: Any,
+        *,
+        if_compiled: bool = False,
     ) -> None:
         """Reject an operation above the cost limit before its document is validated: validation
         takes most of the time. One that selects `rateLimit` is checked in `charge`, because a dry
-        run is not charged for the other fields."""
+        run is not charged for the other fields. `if_compiled`: do nothing if the cost would have
+        to be compiled first."""
         if RATE_LIMIT in parsed.field_names:
             return
-        cost = parsed.cost(request.operation_name, variables_of(request))
+        name, variables = request.operation_name, variables_of(request)
+        if if_compiled and not parsed.is_cost_compiled(name, variables):
+            return
+        cost = parsed.cost(name, variables)
         if cost is not None:
             try:
                 self._charges.require_below_limit(cost, context)

@@ -102,8 +102,9 @@ class Executor(Protocol):
         document lacks the operation. Raises RequestRejected."""
 
     async def prepare(self, request: GraphQLRequest, context: Any) -> Operation:
-        """The operation of a request, valid and of a known kind. Charges its caller for a document
-        that is not cached, and then waits for a turn. Raises RequestRejected."""
+        """The operation of a request for which `cached_operation` returned None, valid and of a
+        known kind. Charges its caller for the document, and then waits for a turn. Raises
+        RequestRejected."""
 
     async def charge_compilation(
         self, operation: Operation, request: GraphQLRequest, context: Any

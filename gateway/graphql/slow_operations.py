@@ -42,7 +42,8 @@ class SlowOperationLog:
         seconds: float,
         cost: int | None,
     ) -> None:
-        """Log an operation that took `seconds`, or count it as omitted."""
+        """Log an operation that took `seconds`: its name, document, cost, plan and fields, and no
+        values of its arguments. Or count it as omitted."""
         second = int(self._now())
         if second != self._second:
             if self._omitted:
@@ -52,26 +53,14 @@ class SlowOperationLog:
             self._omitted += 1
             return
         self._entries += 1
-        log_slow_operation(operation, request, code, seconds, cost)
-
-
-def log_slow_operation(
-    operation: Operation | None,
-    request: GraphQLRequest | None,
-    code: str,
-    seconds: float,
-    cost: int | None,
-) -> None:
-    """Log an operation that has taken long: its name, document, cost, plan and fields, and no
-    values of its arguments."""
-    fields: dict[str, object] = {"code": code, "duration_ms": round(seconds * 1000, 1)}
-    if request is not None and request.query:
-        fields["document"] = sha256(request.query.encode("utf-8", "surrogatepass")).hexdigest()
-    if operation is not None:
-        fields |= _of_operation(operation)
-    if cost is not None:
-        fields["cost"] = cost
-    log.warning("slow operation", extra=fields)
+        fields: dict[str, object] = {"code": code, "duration_ms": round(seconds * 1000, 1)}
+        if request is not None and request.query:
+            fields["document"] = sha256(request.query.encode("utf-8", "surrogatepass")).hexdigest()
+        if operation is not None:
+            fields |= _of_operation(operation)
+        if cost is not None:
+            fields["cost"] = cost
+        log.warning("slow operation", extra=fields)
 
 
 def _of_operation(operation: Operation) -> dict[str, object]:

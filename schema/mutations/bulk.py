@@ -35,7 +35,7 @@ CHANGES_MAX = 1_000
 _FOR_SERVICES = (
     "Only for services that do not act for a user: other callers get the error `FORBIDDEN`."
 )
-_OPERATION = "The operation. Null if the input is invalid or, to cancel, no operation has the id."
+_OPERATION = "The operation. Null if the input is invalid, or there is none to cancel."
 
 
 @strawberry.input(description="One change of `startBulkOperation`.")
