@@ -181,7 +181,8 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     scope.require_notified_absences()
     every_s = scope.policy.counts_every_s
     # Opened as the viewer too, whose access depends on their own relation to the user.
-    with scope.stores.changes.subscriptions.open(
+    subscriptions = scope.stores.changes.subscriptions
+    with subscriptions.open(
         user, viewer=scope.viewer, sees_everything=scope.sees_everything
     ) as subscription:
         began_at = monotonic()
@@ -190,7 +191,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
         yield user
         while True:
             woken = await subscription.wait_for_change()
-            await asyncio.sleep(every_s - (monotonic() - began_at) % every_s)
+            await subscriptions.pause(every_s - (monotonic() - began_at) % every_s)
             woken = max(woken, await subscription.wait_for_change(0))
             now = await when_available(partial(_visible_counts, scope, user))
             if now != shown:

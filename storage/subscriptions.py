@@ -6,6 +6,7 @@ a slow reader costs no memory, and frequent changes are combined.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ CANCEL_S = 2.0
 
 WOKEN_AT_ONCE = 20
 """Subscriptions woken in one iteration of the event loop. Each then reads for about 0.2 ms."""
+
+RESUMED_AT_ONCE = 10
+"""Pauses that end in one iteration of the event loop. After each, a subscription reads, too."""
 
 VIEWER_SHARE = 100
 VIEWER_MIN = 100
@@ -122,6 +126,8 @@ class Subscriptions:
         """By user: subscriptions that see everything, to what others may not see of the user."""
         self._to_wake: dict[Subscription, Woken] = {}
         """Those that are not woken yet although something may have changed, in order."""
+        self._to_resume: deque[asyncio.Future[None]] = deque()
+        """The pauses whose time is over, in order."""
         self._waking: asyncio.Handle | None = None
         self._listening: asyncio.Future[None] | None = None
 
@@ -211,11 +217,35 @@ class Subscriptions:
         for subscription in subscriptions:
             self._to_wake.setdefault(subscription, Woken.BY_OTHERS)
 
+    async def pause(self, seconds: float) -> None:
+        """Wait for `seconds`, and for the pauses that have ended before: `RESUMED_AT_ONCE` end in
+        one iteration of the event loop.
+
+        The pauses of thousands of subscriptions may end at once. If all read then, nothing else
+        would run, and collections of garbage would visit all that these reads hold.
+        """
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        timer = loop.call_later(seconds, self._resume_later, ended)
+        try:
+            await ended
+        finally:
+            timer.cancel()
+
+    def _resume_later(self, pause: asyncio.Future[None]) -> None:
+        self._to_resume.append(pause)
+        if self._waking is None:
+            self._waking = asyncio.get_running_loop().call_soon(self._wake_some)
+
     def _wake_some(self) -> None:
         self._waking = None
         for subscription in list(islice(self._to_wake, WOKEN_AT_ONCE)):
             subscription.wake(self._to_wake.pop(subscription))
-        if self._to_wake:
+        for _ in range(min(len(self._to_resume), RESUMED_AT_ONCE)):
+            pause = self._to_resume.popleft()
+            if not pause.done():  # otherwise its subscription has ended
+                pause.set_result(None)
+        if self._to_wake or self._to_resume:
             self._waking = asyncio.get_running_loop().call_soon(self._wake_some)
 
     def wake_all(self) -> None:

@@ -111,6 +111,11 @@ class Subscriptions(Protocol):
         """
         ...
 
+    async def pause(self, seconds: float) -> None:
+        """Wait for `seconds`, or longer if many pauses end together: only a few subscriptions
+        continue in one iteration of the event loop."""
+        ...
+
     def open_for_all(self) -> AbstractContextManager[Subscription]:
         """A context manager that opens a subscription to the changes of all users.
 

@@ -8,7 +8,13 @@ import pytest
 from graph.edge import Pair, UserId
 from graph.errors import Overloaded
 from storage.ports.events import Woken
-from storage.subscriptions import WOKEN_AT_ONCE, Notification, Subscription, Subscriptions
+from storage.subscriptions import (
+    RESUMED_AT_ONCE,
+    WOKEN_AT_ONCE,
+    Notification,
+    Subscription,
+    Subscriptions,
+)
 from tests.support.loop_ticks import LoopTicks, loop_ticks
 
 ONE, TWO = UserId(1), UserId(2)
@@ -151,6 +157,21 @@ async def test_many_waiters_are_woken_over_several_iterations_of_the_event_loop(
     assert woken == 500
     assert ticks.most["woken"] <= WOKEN_AT_ONCE
     await subscriptions.close()
+
+
+async def test_pauses_that_end_together_end_over_several_iterations_of_the_event_loop() -> None:
+    subscriptions = Subscriptions(Listener().listen, 1_000)
+
+    async def pause(ticks: LoopTicks) -> None:
+        await subscriptions.pause(0)
+        ticks.add("resumed", 1)
+
+    async with loop_ticks() as ticks, asyncio.TaskGroup() as pausing:
+        ended = [pausing.create_task(pause(ticks)) for _ in range(500)]
+        await asyncio.sleep(0)
+        ended[7].cancel()
+    assert ticks.total["resumed"] == 499
+    assert ticks.most["resumed"] <= RESUMED_AT_ONCE
 
 
 async def test_one_listener_begins_with_the_first_subscription_and_ends_at_close() -> None:
