@@ -1,6 +1,6 @@
 """A bounded cache that evicts the least recently used entries."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, KeysView
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -35,6 +35,10 @@ class LruCache(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._cached)
+
+    def keys(self) -> KeysView[K]:
+        """A live view of the keys: looking one up is no use of its entry."""
+        return self._cached.keys()
 
     def get(self, key: K) -> V | None:
         """The value of `key`, which becomes the most recently used; None if it is not cached."""

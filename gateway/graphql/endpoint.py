@@ -90,7 +90,8 @@ class GraphQLEndpoint:
     shared with the other transports. Long bodies that arrive together are read in `turns` of the
     event loop, and large responses are written in them. `take_turns` is called with the headers of
     a request that waits for a turn before its context is created: it lets the task take turns for
-    the sender.
+    the sender. `turn_to_verify` returns a turn to await directly before a request with these
+    headers is identified, or None.
     `bodies`: the memory limit of partial bodies, which the endpoints of a process share.
     """
 
@@ -106,6 +107,7 @@ class GraphQLEndpoint:
         admission: Admission | None = None,
         turns: Turns | None = None,
         take_turns: Callable[[Headers], None] = lambda _: None,
+        turn_to_verify: Callable[[Headers], Awaitable[None] | None] = lambda _: None,
         ended: Ended = lambda *_: None,
         bodies: PartialBodies | None = None,
     ) -> None:
@@ -122,6 +124,7 @@ class GraphQLEndpoint:
         self._bodies = bodies or PartialBodies(limits.bodies_bytes_max)
         self._turns = turns or Turns()
         self._take_turns = take_turns
+        self._turn_to_verify = turn_to_verify
         self._admission = admission or Admission(AdmissionSettings())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -151,6 +154,8 @@ class GraphQLEndpoint:
                 if scope["method"] == "POST":
                     require_json(headers.get(b"content-type"))
                     if len(headers.get(b"content-length", b"")) > 5:  # 100 KB or more
+                        if (turn := self._turn_to_verify(headers)) is not None:
+                            await turn
                         rejecting = self._admission.reject_full(self._context_of(headers))
                         if rejecting is not None:  # the rest of the body is received and dropped
                             await rejecting
@@ -161,6 +166,9 @@ class GraphQLEndpoint:
                     finally:
                         begun = perf_counter()  # a slow client does not make an operation slow
                     deadline.body_received()
+                    turn = self._turn_to_verify(headers) if AUTHORIZATION in headers else None
+                    if turn is not None:
+                        await turn
                     if (size := len(body)) >= LARGE_BODY_BYTES:
                         reservation = await self._admission.reserve(self._context_of(headers))
                         await self._turns.wait(ADMITTED)
@@ -175,6 +183,8 @@ class GraphQLEndpoint:
                 else:
                     deadline.body_received()
                     request = self._request_of_get(scope)
+                    if (turn := self._turn_to_verify(headers)) is not None:
+                        await turn
                 if not accepts.prefers_streams:
                     context = self._context_of(headers)
                     if not self._takes_any or request.document_id:

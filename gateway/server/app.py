@@ -87,7 +87,6 @@ class Gateway:
         self._peers = peers
         sources = config.spaces.named_by.sources if config.spaces.names else ()
         self._reads_paths = SpaceSource.PATH in sources
-        self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.clients.streams)
         self._engine = Engine(
             schema,
@@ -105,6 +104,7 @@ class Gateway:
                 expected_errors=(KithError,),
             ),
         )
+        self._authentication = Authentication(config.authentication, self._engine.turns)
         if config.clients.documents.trusted is not None:
             require_valid(config.clients.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None

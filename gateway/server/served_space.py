@@ -115,7 +115,7 @@ async def served_space(
     authentication = shared
     running: AbstractAsyncContextManager[None] = nullcontext()
     if authentication is None or authentication.settings != config.authentication:
-        authentication = Authentication(config.authentication)
+        authentication = Authentication(config.authentication, parts.engine.turns)
         running = authentication.running()
     opened = open_stores(config.storage, shared=parts.servers)
     async with opened as stores, running, stores.jobs.failover.watching():
@@ -160,6 +160,7 @@ def _served(
         admission=parts.admission,
         turns=parts.engine.turns,
         take_turns=take_turns,
+        turn_to_verify=partial(authentication.turn_to_verify, take_turns=take_turns),
         ended=ended,
         bodies=parts.limits.bodies,
     )

@@ -23,6 +23,7 @@ from engine.plan import FieldColumns
 from engine.run import Rows, Run
 from engine.variables import Variables
 from gateway.authentication import identify
+from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from gateway.graphql import endpoint, event_stream, request, sockets
 from gateway.graphql.execution import LONG_WORK, SLICE_WORK
 from gateway.graphql.request import LARGE_BODY_BYTES
@@ -275,6 +276,37 @@ async def test_long_tokens_that_arrive_together_are_checked_in_bounded_parts(
     assert {answer.status_code for answer in answers} == {401}
     assert ticks.total["bytes"] >= 20 * len(token)
     assert ticks.most["bytes"] <= 2 * SLICE_BYTES
+
+
+@pytest.mark.parametrize("transport", ["json", "large body", "get", "event stream", "export"])
+async def test_forged_tokens_that_arrive_together_are_verified_in_bounded_parts(
+    transport: str, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are short, and verifying one with a public key takes up to 0.5 ms."""
+    head, claims, _ = mint(DEVELOPMENT_SECRET, 1).split(".")
+    tokens = [f"Bearer {head}.{claims}.{'A' * 39}{number:04}" for number in range(40)]
+    verify = identify.Authentication._verified_claims
+    body = b'{"query": "{ __typename }"}' + b" " * 100_000 * (transport == "large body")
+    accept = "text/event-stream" if transport == "event stream" else "application/json"
+    url = "/graphql?query=%7B__typename%7D" if transport == "get" else "/export/followers/1"
+
+    async def send(token: str) -> int:
+        if transport in ("get", "export"):
+            response = await gateway.http.get(url, headers={"authorization": token})
+        else:
+            response = await _post(gateway, body, token, accept=accept)
+        return response.status_code
+
+    async with loop_ticks() as ticks:
+
+        def counting_verify(authentication: identify.Authentication, token: str) -> Any:
+            ticks.add("verified", 1)
+            return verify(authentication, token)
+
+        monkeypatch.setattr(identify.Authentication, "_verified_claims", counting_verify)
+        assert set(await asyncio.gather(*map(send, tokens))) == {401}
+    assert ticks.total["verified"] >= len(tokens)
+    assert ticks.most["verified"] <= 1 / identify.VERIFICATION + 1
 
 
 async def test_long_operations_that_arrive_together_begin_in_bounded_parts(

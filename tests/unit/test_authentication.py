@@ -362,6 +362,25 @@ def test_a_token_is_verified_again_after_its_expiry(
     assert verified == [token, token]
 
 
+async def test_an_expired_token_is_verified_in_turns_like_one_that_was_never_verified(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = int(time.time())
+    authentication, headers = with_secret(), bearer(signed(claims(exp=now + 1)))
+    assert authentication.identify(headers) == Identity(42)
+    assert [authentication.turn_to_verify(headers) for _ in range(9)] == [None] * 9
+
+    def expired(*_: object) -> dict[str, Any]:
+        raise jwt.ExpiredSignatureError
+
+    monkeypatch.setattr(time, "time", lambda: now + 3_600)
+    monkeypatch.setattr(Authentication, "_verified_claims", expired)
+    assert_rejected(authentication, headers)
+    assert authentication.turn_to_verify(headers) is None
+    assert authentication.turn_to_verify(headers) is None
+    assert [authentication.turn_to_verify(headers) for _ in range(9)][-1] is not None
+
+
 def test_an_invalid_token_is_verified_each_time(verified: list[str]) -> None:
     authentication, forged = with_secret(), signed(claims(), "another secret of thirty-two bytes!")
     for _ in range(2):
