@@ -57,6 +57,7 @@ LINGER_S = 1.0
 """How long a rejected client may read its response. A close with unread data would discard it."""
 
 MALFORMED = HttpRejection(400, "BAD_REQUEST", "This is not a valid HTTP request.")
+HOST = HttpRejection(400, "BAD_REQUEST", "A request must have one Host header.")
 PIECES = HttpRejection(400, "BAD_REQUEST", "The body has too many small chunks. Send larger ones.")
 PIPELINED = HttpRejection(400, "BAD_REQUEST", "Too many requests or bytes are pipelined.")
 HANDSHAKE_ITEMS = HttpRejection(
@@ -261,6 +262,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._head_bytes and self._size_of_head() > limits.head_bytes_max
         ):
             self._stop_parser(self._headers_too_large())
+        # RFC 9112, section 3.2: a proxy may take the other Host. HTTP/1.0 does not require one.
+        hosts = [name for name, _ in self.headers].count(b"host")
+        if hosts != 1 and (hosts or self.parser.get_http_version() == "1.1"):
+            self._stop_parser(HOST)
         if len(self.pipeline) >= PIPELINED_MAX:
             self._stop_parser(PIPELINED)
         self._head_bytes = self._framing_bytes = 0

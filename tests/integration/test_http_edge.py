@@ -301,6 +301,49 @@ async def test_a_transfer_encoding_is_rejected_if_the_version_does_not_have_it(
     assert not bodies
 
 
+@pytest.mark.parametrize(
+    ("version", "hosts", "is_valid"),
+    [
+        ("1.1", [], False),
+        ("1.1", ["Host: kith", "host: kith"], False),
+        ("1.1", ["Host: kith", "Host: other"], False),
+        ("1.1", ["Host:", "Host:"], False),
+        ("1.0", ["Host: kith", "Host: other"], False),
+        ("1.1", ["Host: kith"], True),
+        ("1.1", ["Host:"], True),
+        ("1.0", ["Host: kith"], True),
+        ("1.0", [], True),
+    ],
+)
+@pytest.mark.parametrize("upgrade", [[], ["Connection: Upgrade", "Upgrade: websocket"]])
+async def test_several_hosts_or_none_are_rejected(
+    tmp_path: Path, version: str, hosts: list[str], is_valid: bool, upgrade: list[str]
+) -> None:
+    """RFC 9112 section 3.2: a proxy may have chosen another of several. HTTP/1.0 may have none."""
+    seen = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["type"])
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_0]})
+            await send({"type": "http.response.body"})
+
+    lines = [f"GET / HTTP/{version}", *hosts, *upgrade, "", ""]
+    async with (
+        bounded_server(application, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await connection.send("\r\n".join(lines).encode())
+        if not is_valid:
+            response = await connection.response()
+            assert (response.status, response.code) == (400, "BAD_REQUEST")
+            assert b"Host" in response.body
+            assert not seen
+        elif not upgrade:
+            assert (await connection.response()).status == 200
+            assert seen == ["http"]
+
+
 async def test_trailers_do_not_become_headers(tmp_path: Path) -> None:
     """A proxy checks the headers: a trailer could name another address, viewer or space."""
     seen: list[list[tuple[bytes, bytes]]] = []
