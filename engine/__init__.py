@@ -38,7 +38,7 @@ from engine.plan import Operation
 from engine.restriction import restricted_to
 from engine.result import RequestError, Result, Stage
 from engine.settings import EngineSettings
-from engine.turns import ADMITTED, Turns, take_turns_for
+from engine.turns import ADMITTED, Caller, Turns, take_turns_for
 from engine.type_resolution import row_classes
 from engine.variables import InvalidVariables, Values, any_value
 from engine.weights import PAGE, ListSize, length_of, weighed
@@ -46,6 +46,7 @@ from engine.weights import PAGE, ListSize, length_of, weighed
 __all__ = [
     "ADMITTED",
     "PAGE",
+    "Caller",
     "ColumnarRows",
     "Counters",
     "Engine",

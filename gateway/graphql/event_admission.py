@@ -1,8 +1,9 @@
 """Charges, admits and traces the events of one subscription."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack
 
+from engine import ADMITTED, Caller
 from gateway.graphql.admission import Admission
 from gateway.graphql.charges import Charges
 from gateway.graphql.request import RequestRejected
@@ -10,7 +11,11 @@ from graph.errors import Overloaded
 
 
 class EventAdmission:
-    """Charges, admits and traces each event of one subscription, from its context to its result."""
+    """Charges, admits and traces each event of one subscription, from its context to its result.
+
+    `take_turn` waits until the result may begin, in a turn of this caller, or of the one for whom
+    the task takes turns.
+    """
 
     def __init__(
         self,
@@ -18,8 +23,10 @@ class EventAdmission:
         cost: int,
         charges: Charges,
         span: Callable[[], AbstractContextManager[None]],
+        take_turn: Callable[[Caller | None], Awaitable[None]],
     ) -> None:
         self._span = span
+        self._take_turn = take_turn
         self._open_span = ExitStack()
         self._charges = charges
         self._events = admission.events
@@ -27,17 +34,16 @@ class EventAdmission:
         self._admitted = 0
         self._is_first = True
 
-    async def begin(self, context: object) -> bool:
-        """Charge an event, and wait until it is admitted. Raises Overloaded.
-
-        Returns whether there is an event: the first context is that of the source, which waits for
-        events.
-        """
-        if self._is_first:
+    async def begin(self, context: object) -> None:
+        """Charge an event, and wait until it is admitted and may begin. Raises Overloaded."""
+        if self._is_first:  # the context of the source, which waits for events
             self._is_first = False
-            return False
+            return
         self._open_span.enter_context(self._span())
         self._charges.debit(self._cost, context)
+        # Before it is admitted, as for requests: otherwise the events of one caller could fill the
+        # budget of all while they wait.
+        await self._take_turn(None)
         try:
             waiting = self._events.enter(self._cost, context)
             if waiting is not None:
@@ -45,7 +51,8 @@ class EventAdmission:
         except RequestRejected as rejected:
             raise Overloaded("gateway", rejected.errors[0].message) from None
         self._admitted = self._cost
-        return True
+        if waiting is not None:  # several can be admitted in one iteration
+            await self._take_turn(ADMITTED)
 
     def end(self) -> None:
         self._open_span.close()

@@ -10,6 +10,7 @@ from graphql import GraphQLError, OperationType
 
 from engine import (
     ADMITTED,
+    Caller,
     Engine,
     InvalidVariables,
     Operation,
@@ -260,14 +261,14 @@ class EngineExecutor:
                 await waiting
         except KithError as error:
             return _failed(error)
-        await self._take_turn(charged)
+        await self._take_turn(charged, ADMITTED)
         return await self._engine.run_coerced(charged.operation, charged.values, context, deadline)
 
-    async def _take_turn(self, charged: ChargedOperation) -> None:
-        """Wait until an admitted operation may begin."""
+    async def _take_turn(self, charged: ChargedOperation, caller: Caller | None) -> None:
+        """Wait until a long operation may begin, in a turn as by `Turns.wait`."""
         work, turns = charged.cost - charged.operation.costs.waits, self._engine.turns
         if work >= LONG_WORK and not turns.fits(work / SLICE_WORK):
-            await turns.wait(ADMITTED)
+            await turns.wait(caller)
 
     def charge_errors(self, result: Result, context: object) -> None:
         """Charge the caller for the field errors of a result, which its static cost does not
@@ -298,15 +299,15 @@ class EngineExecutor:
         if charged.waiting is not None:
             await charged.waiting
         del request
-        event_admission = EventAdmission(admission, charged.cost, self._charges, span)
+        take_turn = partial(self._take_turn, charged)
+        event_admission = EventAdmission(admission, charged.cost, self._charges, span, take_turn)
 
         async def new_context() -> object:
             context = context_of()
             waiting = self._begin(operation, variables, context)
             if waiting is not None:
                 await waiting
-            if await event_admission.begin(context):
-                await self._take_turn(charged)
+            await event_admission.begin(context)
             return context
 
         results = self._engine.subscribe(
