@@ -10,7 +10,6 @@ itself. If the stored run id differs from the present one, the data may be old.
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator, Set
 from contextlib import asynccontextmanager
 
@@ -23,6 +22,7 @@ from storage.postgres.connection.pool import Postgres
 from storage.redis.connection import Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
+from storage.redis.run_id import SERVER_INFO, run_id_in
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,6 @@ same on every machine."""
 
 RETRY_S = 1.0
 """Pause of a gateway after a failed check, before it checks again."""
-
-_RUN_ID = re.compile(rb"run_id:(\w+)")
 
 
 class Failover:
@@ -80,12 +78,11 @@ class Failover:
         """
         has_changed = False
         for server in self._servers:
-            (info,) = await server.pipe([("INFO", "server")])
-            run_id = _RUN_ID.search(info)
+            (info,) = await server.pipe([SERVER_INFO])
+            run_id = run_id_in(info)
             if run_id is not None:
-                identity = run_id[1].decode()
                 has_changed |= await self._compare_identity(
-                    "Redis server", server, self._keys.server, identity
+                    "Redis server", server, self._keys.server, run_id
                 )
         # Last, because a machine of Citus may be unavailable for a long time.
         generation = await self._generation()

@@ -110,9 +110,18 @@ class AbsenceLog(Protocol):
         """
         ...
 
-    async def since(self, age_s: float) -> Set[UserId] | None:
+    async def epoch(self) -> str:
+        """What identifies the log until it may have lost entries: then it has another epoch.
+
+        Raises:
+            Unavailable: the log cannot be reached.
+        """
+        ...
+
+    async def since(self, age_s: float, epoch: str) -> Set[UserId] | None:
         """The accounts that were added in the last `age_s` seconds. Some may not have become
-        absent, or be active again. None: the log may have dropped some of them.
+        absent, or be active again. None: the log may have dropped some of them, or does not have
+        the `epoch` any more.
 
         Raises:
             Unavailable: the log cannot be reached.

@@ -3,7 +3,8 @@
 Few accounts are absent, so each process keeps all of them, and a page or a check of a thousand
 relations costs one set lookup. The process reads the changes from PostgreSQL when its set is older
 than `age_s`: about twice a second instead of once a request. While it cannot, it adds the accounts
-in the absence log, which other gateways may have made absent.
+in the absence log, which other gateways may have made absent. If the log may have lost some since
+the set was read, the absent accounts are unavailable until PostgreSQL answers.
 """
 
 import asyncio
@@ -39,6 +40,12 @@ RETRY_S = 0.5
 FULL_READ_INTERVAL_S = 600
 """How often the whole set is read, in case clocks differ by more than `OVERLAP_US`."""
 
+EPOCH_AGE_S = 10
+"""How often the epoch of the absence log is read, before PostgreSQL is. An older epoch is safe: if
+Redis has lost the log since, and then PostgreSQL cannot be reached, this process answers
+`Unavailable` though it need not. One case stays: an account whose entry is lost just before the
+epoch is read, whose change is committed after the read of PostgreSQL, and no further read."""
+
 NEVER = float("-inf")
 
 
@@ -72,6 +79,10 @@ class PostgresAbsences:
         """Value of `_expiries` before the last successful read of PostgreSQL."""
         self._expiries_renewed = 0
         """Value of `_expiries` at `_renewed_at`."""
+        self._epoch: str | None = None
+        """An epoch of the absence log before the last successful read of PostgreSQL. None: Redis
+        has not been reached yet."""
+        self._epoch_read_at = NEVER
         self._reading = asyncio.Lock()
 
     async def now(self) -> Set[UserId]:
@@ -114,8 +125,12 @@ class PostgresAbsences:
     async def _add_logged(self) -> None:
         """Add the accounts that may have become absent since the last read of PostgreSQL."""
         started, expiries = time.monotonic(), self._expiries
-        logged = await self._log.since(started - self._read_at + OVERLAP_US / 1_000_000)
+        age_s = started - self._read_at + OVERLAP_US / 1_000_000
+        logged = None if self._epoch is None else await self._log.since(age_s, self._epoch)
         if logged is None:
+            if self._epoch_read_at != NEVER:  # once, not in each request
+                log.warning("the absence log may lack accounts; waiting for PostgreSQL")
+            self._epoch_read_at = NEVER
             raise Unavailable(POSTGRESQL)
         if not logged <= self._absent:
             self._absent |= logged
@@ -123,6 +138,9 @@ class PostgresAbsences:
         self._renewed_at, self._expiries_renewed = started, expiries
 
     async def _read(self) -> None:
+        epoch, epoch_read_at = self._epoch, self._epoch_read_at
+        if time.monotonic() - epoch_read_at >= EPOCH_AGE_S:
+            epoch, epoch_read_at = await self._latest_epoch(), time.monotonic()
         started, expiries = time.monotonic(), self._expiries
         try:
             if started - self._full_read_at >= FULL_READ_INTERVAL_S:
@@ -136,6 +154,15 @@ class PostgresAbsences:
         self._read_at = self._renewed_at = started
         self._expiries_read = self._expiries_renewed = expiries
         self._retry_at = NEVER
+        # Only now: accounts that were lost with another epoch may be missing in the previous set.
+        self._epoch, self._epoch_read_at = epoch, epoch_read_at
+
+    async def _latest_epoch(self) -> str | None:
+        """The epoch of the absence log, or the last known one if Redis cannot be reached."""
+        try:
+            return await self._log.epoch()
+        except Unavailable:
+            return self._epoch
 
     async def _read_all(self) -> None:
         clock, *rows = await self._postgres.fetch(_SQL.all_absent, 0, ROWS_PER_STATEMENT)

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from graph.edge import Kind
+from graph.edge import Kind, UserId
+from storage.redis.absence_log import RedisAbsenceLog
+from storage.redis.keys import Keys
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_account_states import change_state
@@ -26,6 +28,7 @@ QUERY = f"""{{ user(id: "{STAR}") {{
 }} }}"""
 
 Break = Callable[[Proxy], Any]
+Lose = Callable[[Stores], Any]
 
 
 @pytest.fixture
@@ -92,3 +95,63 @@ async def test_cached_lists_are_answered_while_no_account_changes(
     await proxy.cut()
     for viewer in VIEWERS:
         assert await shown(broken, viewer) == ([ABSENT, FAN], True)
+
+
+async def empty_redis(stores: Stores) -> None:
+    await stores.servers.broker.pipe([("FLUSHDB",)])
+
+
+async def evict_the_log(stores: Stores) -> None:
+    await stores.servers.broker.pipe([("UNLINK", Keys("public").absences)])
+
+
+async def let_an_older_release_make_the_log_again(stores: Stores) -> None:
+    """Gateways of 0.1.0 add entries, and make the stream thereby, without an epoch."""
+    await evict_the_log(stores)
+    key = Keys("public").absences
+    await stores.servers.broker.pipe([("XADD", key, "MAXLEN", "~", 5_000, "*", b"user", STRANGER)])
+
+
+async def make_the_log_again(stores: Stores) -> None:
+    """As a gateway does that can read PostgreSQL."""
+    await evict_the_log(stores)
+    log = RedisAbsenceLog(stores.servers.broker, Keys("public"))
+    await log.epoch()
+    await log.add(UserId(STRANGER))
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [empty_redis, evict_the_log, let_an_older_release_make_the_log_again, make_the_log_again],
+)
+async def test_an_absence_that_redis_has_lost_is_unavailable_until_postgresql_answers(
+    cut_off: tuple[Proxy, Gateway], gateway: Gateway, stores: Stores, lose: Lose
+) -> None:
+    """The other gateway fills the caches again, so that the one that is cut off could answer."""
+    proxy, broken = cut_off
+    await proxy.cut()
+    await change_state(gateway, "deactivateAccount", ABSENT)
+    await lose(stores)
+    for viewer in VIEWERS:
+        assert await shown(gateway, viewer) == ([FAN], False)
+        for _ in range(2):
+            assert "UNAVAILABLE" in await codes(broken, viewer)
+    await proxy.restore()
+    for viewer in VIEWERS:
+
+        async def is_hidden(viewer: int | None = viewer) -> bool:
+            return not await codes(broken, viewer) and await shown(broken, viewer) == ([FAN], False)
+
+        await until(is_hidden, "the gateway reads PostgreSQL again")
+    # Its set is of the time after the loss, so it can follow the log again.
+    await proxy.cut()
+    await change_state(gateway, "deactivateAccount", FAN)
+    for viewer in VIEWERS:
+        assert await shown(gateway, viewer) == ([], False)
+        assert await shown(broken, viewer) == ([], False)
+
+
+async def codes(gateway: Gateway, viewer: int | None) -> set[str]:
+    """The codes of the errors in the response to `QUERY`."""
+    response = await gateway.answer(QUERY, viewer)
+    return {error["extensions"]["code"] for error in response.get("errors", ())}

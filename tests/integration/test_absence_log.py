@@ -1,8 +1,9 @@
 """Absent accounts while PostgreSQL cannot be reached: the absence log in Redis."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +11,14 @@ from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.ports.accounts import AbsenceLog, Absences
+from storage.postgres import absences as postgres_absences
 from storage.redis import absence_log
 from storage.redis.absence_log import RedisAbsenceLog
 from storage.redis.keys import Keys
 from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
+from tests.support.valkey import running_valkey
+from tests.support.waiting import until
 
 ONE, TWO = UserId(8), UserId(9)
 KEY = Keys("public").absences
@@ -138,6 +142,95 @@ async def test_the_log_is_written_before_the_commit_and_read_only_without_postgr
     before = strict.redis_round_trips
     assert await strict.reads.absences.now() == {ONE}
     assert strict.redis_round_trips == before
+
+
+async def test_all_processes_find_one_epoch_until_the_log_is_lost(
+    strict: Stores, stores: Stores, log: AbsenceLog
+) -> None:
+    other = RedisAbsenceLog(strict.servers.broker, Keys("public"))
+    epoch = await log.epoch()
+    await log.add(ONE)
+    await strict.servers.broker.pipe([("XTRIM", KEY, "MAXLEN", 0)])
+    assert await other.epoch() == await log.epoch() == epoch
+    assert await log.since(1, epoch) == set()
+    await strict.servers.broker.pipe([("UNLINK", KEY)])
+    await log.add(TWO)
+    assert await log.since(1, epoch) is None
+    assert await entries(stores) == 1
+    new = await log.epoch()
+    assert new != epoch
+    assert await other.epoch() == new
+    assert await log.since(1, new) == {TWO}
+    assert await log.since(1, epoch) is None
+
+
+async def test_a_server_that_restarts_with_an_old_copy_makes_absences_unavailable(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    """The copy has the stream and its group, and lacks the last account."""
+    async with running_valkey(tmp_path) as valkey:
+        settings = replace(
+            storage_settings, redis_url=valkey.url, local=LocalSettings(absent_age_ms=0)
+        )
+        async with open_stores(settings) as reader, open_stores(settings) as writer:
+            assert await reader.reads.absences.now() == set()
+            await valkey.save()
+            with unreachable(reader.servers.postgres, "fetch"):
+                await writer.writes.account_states.change(ONE, AccountState.DEACTIVATED)
+                await valkey.kill()
+                await valkey.start()
+
+                async def answers() -> bool:
+                    with suppress(Unavailable):
+                        await reader.servers.broker.ping()
+                        return True
+                    return False
+
+                await until(answers, "Redis answers")
+                with pytest.raises(Unavailable):
+                    await reader.reads.absences.now()
+            assert await reader.reads.absences.as_of(2**62) == {ONE}
+
+
+async def test_a_failed_read_of_postgresql_does_not_adopt_a_new_epoch(
+    strict: Stores, log: AbsenceLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The set is of the time before the loss, and the new log lacks what was lost."""
+    monkeypatch.setattr(postgres_absences, "EPOCH_AGE_S", 0)
+    monkeypatch.setattr(postgres_absences, "RETRY_S", 0)
+    with unreachable(strict.servers.postgres, "fetch"):
+        assert await strict.reads.absences.now() == set()
+        await strict.servers.broker.pipe([("UNLINK", KEY)])
+        for _ in range(2):
+            await log.epoch()
+            with pytest.raises(Unavailable):
+                await strict.reads.absences.now()
+    assert await strict.reads.absences.now() == set()
+    with unreachable(strict.servers.postgres, "fetch"):
+        assert await strict.reads.absences.now() == set()
+
+
+async def test_without_redis_the_set_is_read_from_postgresql_and_keeps_its_epoch(
+    strict: Stores, log: AbsenceLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_absences, "EPOCH_AGE_S", 0)
+    with unreachable(strict.servers.broker, "pipe"):
+        assert await strict.reads.absences.now() == set()
+    with unreachable(strict.servers.postgres, "fetch"):
+        await log.add(ONE)
+        assert await strict.reads.absences.now() == {ONE}
+
+
+async def test_the_epoch_is_read_at_intervals_in_one_round_trip(
+    strict: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = strict.redis_round_trips
+    for _ in range(3):
+        await strict.reads.absences.now()
+    assert strict.redis_round_trips == before
+    monkeypatch.setattr(postgres_absences, "EPOCH_AGE_S", 0)
+    await strict.reads.absences.now()
+    assert strict.redis_round_trips == before + 1
 
 
 @pytest.mark.parametrize("delayed_writes", [True, False])
