@@ -46,7 +46,8 @@ short, which takes some 22,000 hidden entries in a row."""
 
 CHUNKS_OF_EMPTY_MAX = 100
 """Further reads for lists of which no entry was visible until then: an empty page has no cursor
-from which a client could read on."""
+from which a client could read on. If they are used up, which takes some 70,000 hidden entries in a
+row, the page is empty and has a next one."""
 
 _USER = itemgetter(1)
 """The user of an entry."""

@@ -57,16 +57,18 @@ class ListAccess(Enum):
 @strawberry.type(description="The position of a page in its list.")
 class PageInfo:
     @batched(
-        description="Whether there are entries after this page. Exact with `first`; with `last`, "
-        "true if `before` was given.",
+        description="Whether there are entries after this page. Exact with `first`, except on a "
+        "page that is shorter than requested because thousands of entries in a row are hidden from "
+        "the viewer: it is true there. With `last`, true if `before` was given.",
         serialized=True,
     )
     def has_next_page(rows: Parents[ConnectionRow]) -> list[bool]:
         return [row.page.more if row.from_start else row.bounds[1] is not None for row in rows]
 
     @batched(
-        description="Whether there are entries before this page. Exact with `last`; with `first`, "
-        "true if `after` was given.",
+        description="Whether there are entries before this page. Exact with `last`, except on a "
+        "page that is shorter than requested because thousands of entries in a row are hidden from "
+        "the viewer: it is true there. With `first`, true if `after` was given.",
         serialized=True,
     )
     def has_previous_page(rows: Parents[ConnectionRow]) -> list[bool]:
@@ -221,7 +223,10 @@ class Connection:
 
 @strawberry.interface(
     description="A page of a list of users. The connections of all lists of users implement it, "
-    "so one fragment serves all lists."
+    "so one fragment serves all lists. Read on while `hasNextPage` is true, also after a page that "
+    "is shorter than requested. Stop if a page is empty although `hasNextPage` is true and `first` "
+    "is not 0: more than 70,000 entries in a row are hidden from the viewer, and the cursor does "
+    "not advance."
 )
 class UserConnection(Connection):
     @batched(graphql_type=list[UserEdge], metadata=ENTRIES, description=EDGES)

@@ -88,5 +88,5 @@ async def test_a_list_that_was_not_read_to_its_end_keeps_its_total(
     data = await gateway.data(QUERY, VIEWER, ids=[str(OWNER), *map(str, OTHERS)], after=None)
     followers = data["users"][0]["followers"]
     assert followers["nodes"] == []
-    assert followers["pageInfo"]["hasNextPage"]
+    assert followers["pageInfo"] == {"hasNextPage": True, "endCursor": None}
     assert followers["totalCount"] == len(VISIBLE)
