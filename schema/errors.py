@@ -11,11 +11,14 @@ from typing import Any
 from graphql import GraphQLError
 
 from graph.errors import BadInput, KithError, Stale, Unavailable
+from telemetry.entry_limit import EntryLimit
 from telemetry.request_id import request_id
 
 log = logging.getLogger("kith.errors")
 
 _NOTE = "error id "
+
+_unavailable_limit = EntryLimit(log)
 
 
 def formatted(error: GraphQLError) -> dict[str, Any]:
@@ -57,9 +60,9 @@ def _extensions(cause: KithError) -> dict[str, Any]:
 def _log_unavailable(failure: Unavailable) -> None:
     """Log the failure and its cause in one line, without a traceback.
 
-    While a component is down, all requests fail in the same way.
+    While a component is down, all requests fail in the same way: the number of entries is limited.
     """
-    if _error_id_of(failure) is None:
+    if _error_id_of(failure) is None and _unavailable_limit.admit():
         failure.add_note(_NOTE)
         reason = "" if failure.__cause__ is None else f" ({failure.__cause__!r:.500})"
         log.warning("%s%s", failure, reason)

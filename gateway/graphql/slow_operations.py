@@ -9,6 +9,7 @@ from graphql import FieldNode, FragmentSpreadNode, InlineFragmentNode, Selection
 
 from engine import Operation, Unsupported
 from gateway.graphql.request import GraphQLRequest
+from telemetry.entry_limit import EntryLimit
 
 log = logging.getLogger("kith.slow")
 
@@ -18,21 +19,12 @@ LEVELS_MAX = 15
 FIELDS_MAX = 1_000
 """The log entry counts no more fields."""
 
-ENTRIES_PER_S = 100
-"""3,000 requests that reach their deadline together would otherwise be logged in 0.3 s, in which
-the event loop does nothing else."""
-
 
 class SlowOperationLog:
-    """Logs slow operations, at most `ENTRIES_PER_S`. The first entry of a later second says how
-    many were omitted. `now` returns seconds."""
+    """Logs slow operations, as many as `EntryLimit` admits. `now` returns seconds."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        self._now = now
-        self._second = 0
-        self._entries = 0
-        """In this second."""
-        self._omitted = 0
+        self._limit = EntryLimit(log, now)
 
     def add(
         self,
@@ -43,16 +35,9 @@ class SlowOperationLog:
         cost: int | None,
     ) -> None:
         """Log an operation that took `seconds`: its name, document, cost, plan and fields, and no
-        values of its arguments. Or count it as omitted."""
-        second = int(self._now())
-        if second != self._second:
-            if self._omitted:
-                log.warning("slow operations were not logged", extra={"omitted": self._omitted})
-            self._second, self._entries, self._omitted = second, 0, 0
-        if self._entries >= ENTRIES_PER_S:
-            self._omitted += 1
+        values of its arguments."""
+        if not self._limit.admit():
             return
-        self._entries += 1
         fields: dict[str, object] = {"code": code, "duration_ms": round(seconds * 1000, 1)}
         if request is not None and request.query:
             fields["document"] = sha256(request.query.encode("utf-8", "surrogatepass")).hexdigest()

@@ -24,7 +24,7 @@ BACKLOG = 2048
 
 PROBE_S = 1.0
 
-ACCEPTED_AT_ONCE = 16
+ACCEPTED_AT_ONCE = 8
 """Connections that a process accepts from one socket in an iteration of its event loop."""
 
 

@@ -10,8 +10,9 @@ import pytest
 from engine import Values
 from engine.variables import Variables
 from gateway.graphql.request_metrics import RequestMetrics
-from gateway.graphql.slow_operations import ENTRIES_PER_S, SlowOperationLog
+from gateway.graphql.slow_operations import SlowOperationLog
 from storage.settings import StorageSettings
+from telemetry.entry_limit import ENTRIES_PER_S
 from tests.support.gateway import Gateway, running_gateway
 
 QUERY = """query Slow($id: ID!) {

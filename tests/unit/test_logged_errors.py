@@ -6,7 +6,9 @@ import pytest
 from graphql import GraphQLError
 
 from graph.errors import Overloaded, Unavailable
+from schema import errors
 from schema.errors import formatted
+from telemetry.entry_limit import ENTRIES_PER_S, EntryLimit
 
 
 def raised(error: Exception, cause: Exception | None = None) -> Exception:
@@ -30,6 +32,16 @@ def test_an_unavailable_component_is_logged_in_one_line_for_a_batch(
     assert record.getMessage() == (
         "PostgreSQL is unavailable. Try again later. (ConnectionRefusedError('port 5432'))"
     )
+
+
+def test_few_entries_are_logged_while_a_component_is_unavailable(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_second = EntryLimit(errors.log, lambda: 7.0)
+    monkeypatch.setattr(errors, "_unavailable_limit", one_second)
+    for _ in range(10 * ENTRIES_PER_S):
+        formatted(GraphQLError("", original_error=raised(Unavailable("Redis"))))
+    assert len(caplog.records) == ENTRIES_PER_S
 
 
 def test_an_overload_is_logged_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
