@@ -54,6 +54,10 @@ def with_duplicates(sockets: Sequence[socket.socket]) -> Iterator[list[socket.so
     the same queue of connections, from which one more is accepted.
     """
     with ExitStack() as stack:
+        for listener in sockets:
+            # Otherwise `dup` would make the socket blocking, also in the other processes that
+            # accept from it: one would stop until a client connects.
+            listener.setblocking(False)
         duplicates = [
             stack.enter_context(listener.dup())
             for listener in sockets

@@ -1,6 +1,7 @@
 """The sockets that a gateway listens on."""
 
 import asyncio
+import os
 import socket
 from contextlib import ExitStack
 
@@ -21,6 +22,14 @@ def test_many_connections_are_accepted_in_one_iteration_of_the_loop() -> None:
             accepted = uvloop.run(accepted_by_iteration(accepting))
     assert sum(accepted) == CLIENTS
     assert max(accepted) == ACCEPTED_AT_ONCE
+
+
+def test_the_sockets_of_other_processes_stay_non_blocking() -> None:
+    """The mode belongs to the open file, which all processes share."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        os.set_blocking(listener.fileno(), False)  # as a process that accepts from it already
+        with with_duplicates([listener]) as accepting:
+            assert not any(os.get_blocking(each.fileno()) for each in accepting)
 
 
 async def accepted_by_iteration(listeners: list[socket.socket]) -> list[int]:
