@@ -297,10 +297,11 @@ async def test_the_freshness_of_all_lists_takes_one_statement(gateway: Gateway) 
 
 @pytest.mark.usefixtures("circle")
 async def test_a_token_of_an_applied_change_takes_one_statement(
-    gateway: Gateway, stores: Stores
+    gateway: Gateway, stores: Stores, storage_settings: StorageSettings
 ) -> None:
     query = 'mutation { followUser(input: {userId: "60"}) { consistencyToken } }'
-    token = (await gateway.data(query, 59))["followUser"]["consistencyToken"]
+    async with running_gateway(storage_settings) as other:  # it queues the lane until it is closed
+        token = (await other.data(query, 59))["followUser"]["consistencyToken"]
     await drain_all(stores)
     page = (PAGE % " totalCount").replace("$id: ID!", "$id: ID!, $t: String")
     page = page.replace("id: $id", "id: $id, atLeastAsFresh: $t")
