@@ -8,13 +8,13 @@ the request's id.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from time import monotonic
 from typing import Any, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Forbidden, KithError
 from resolvers.result import Result
 from resolvers.scope import Scope
+from telemetry.entry_limit import EntryLimit
 
 log = logging.getLogger("kith.audit")
 
@@ -24,36 +24,8 @@ T = TypeVar("T")
 UNKNOWN = "UNKNOWN"
 """The result of what was stopped before it ended. A change may have been made."""
 
-REJECTIONS_MAX = 100
-"""Rejected attempts that a process logs in one second. Anybody can make them, without a token."""
-
-
-class _Rejections:
-    """Bounds how many rejected attempts are logged."""
-
-    def __init__(self) -> None:
-        self._second = 0
-        self._logged = 0
-        self._omitted = 0
-
-    def allow(self) -> bool:
-        """Whether one more may be logged."""
-        second = int(monotonic())
-        if second != self._second:
-            self._second, self._logged = second, 0
-        if self._logged >= REJECTIONS_MAX:
-            self._omitted += 1
-            return False
-        self._logged += 1
-        return True
-
-    def take_omitted(self) -> int:
-        """How many were left out since the last call."""
-        omitted, self._omitted = self._omitted, 0
-        return omitted
-
-
-_rejections = _Rejections()
+_rejections = EntryLimit()
+"""Anybody can make rejected attempts, without a token."""
 
 
 async def audited(
@@ -124,11 +96,10 @@ def log_access(scope: Scope, action: str, target: UserId | None, result: str) ->
 def _log(
     scope: Scope, action: str, target: UserId | None, result: str, counts: Mapping[str, int]
 ) -> None:
-    if result == Forbidden.code and not _rejections.allow():
+    if result == Forbidden.code and not _rejections.admit():
         return
     fields = {"actor": _actor(scope), "action": action, "result": result, **counts}
-    if omitted := _rejections.take_omitted():
-        fields["left_out"] = omitted
+    fields |= _rejections.take_omitted("left_out")
     if target is not None:
         fields["target"] = target
     if scope.client is not None:

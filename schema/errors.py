@@ -18,7 +18,7 @@ log = logging.getLogger("kith.errors")
 
 _NOTE = "error id "
 
-_unavailable_limit = EntryLimit(log)
+_unavailable_limit = EntryLimit()
 
 
 def formatted(error: GraphQLError) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _log_unavailable(failure: Unavailable) -> None:
     if _error_id_of(failure) is None and _unavailable_limit.admit():
         failure.add_note(_NOTE)
         reason = "" if failure.__cause__ is None else f" ({failure.__cause__!r:.500})"
-        log.warning("%s%s", failure, reason)
+        log.warning("%s%s", failure, reason, extra=_unavailable_limit.take_omitted())
 
 
 def _log_internal(error: GraphQLError, cause: Exception) -> str:

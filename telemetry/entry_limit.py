@@ -1,6 +1,5 @@
-"""Limits how many entries of one kind are logged in a second."""
+"""Limits how many log entries of one kind a process writes in a second."""
 
-import logging
 from collections.abc import Callable
 from time import monotonic
 
@@ -10,11 +9,9 @@ which the event loop does nothing else."""
 
 
 class EntryLimit:
-    """Admits `ENTRIES_PER_S` entries to `log`, and counts the others. The first entry of a later
-    second follows one that says how many were omitted. `now` returns seconds."""
+    """Admits `ENTRIES_PER_S` entries, and counts the others. `now` returns seconds."""
 
-    def __init__(self, log: logging.Logger, now: Callable[[], float] = monotonic) -> None:
-        self._log = log
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
         self._second = 0
         self._admitted = 0
@@ -25,11 +22,15 @@ class EntryLimit:
         """Whether one more entry may be logged."""
         second = int(self._now())
         if second != self._second:
-            if self._omitted:
-                self._log.warning("log entries were omitted", extra={"omitted": self._omitted})
-            self._second, self._admitted, self._omitted = second, 0, 0
+            self._second, self._admitted = second, 0
         if self._admitted >= ENTRIES_PER_S:
             self._omitted += 1
             return False
         self._admitted += 1
         return True
+
+    def take_omitted(self, field: str = "omitted") -> dict[str, int]:
+        """How many entries were not admitted since the last call, as a field for the next entry;
+        nothing if all were."""
+        omitted, self._omitted = self._omitted, 0
+        return {field: omitted} if omitted else {}

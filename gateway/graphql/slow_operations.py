@@ -24,7 +24,7 @@ class SlowOperationLog:
     """Logs slow operations, as many as `EntryLimit` admits. `now` returns seconds."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        self._limit = EntryLimit(log, now)
+        self._limit = EntryLimit(now)
 
     def add(
         self,
@@ -39,6 +39,7 @@ class SlowOperationLog:
         if not self._limit.admit():
             return
         fields: dict[str, object] = {"code": code, "duration_ms": round(seconds * 1000, 1)}
+        fields |= self._limit.take_omitted()
         if request is not None and request.query:
             fields["document"] = sha256(request.query.encode("utf-8", "surrogatepass")).hexdigest()
         if operation is not None:

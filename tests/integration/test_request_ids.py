@@ -13,6 +13,7 @@ from websockets.asyncio.client import connect
 from gateway.authentication.identify import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.commands.logs import JsonFormatter
 from storage.settings import StorageSettings
+from telemetry.entry_limit import EntryLimit
 from telemetry.request_id import request_id
 from tests.support.gateway import Gateway
 from tests.support.http_client import http_client
@@ -174,9 +175,9 @@ async def test_repeated_rejections_are_audited_once_for_each_request(
 async def test_a_flood_of_rejected_attempts_does_not_flood_the_log(
     gateway: Gateway, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = [time.monotonic() + 10]
-    monkeypatch.setattr("resolvers.audit.monotonic", lambda: now[0])
-    monkeypatch.setattr("resolvers.audit.REJECTIONS_MAX", 3)
+    now = [7.0]
+    monkeypatch.setattr("resolvers.audit._rejections", EntryLimit(lambda: now[0]))
+    monkeypatch.setattr("telemetry.entry_limit.ENTRIES_PER_S", 3)
     for _ in range(5):
         await gateway.error(FORBIDDEN["readAccounts"])
         await gateway.http.get("/export/followers/17")

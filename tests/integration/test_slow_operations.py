@@ -107,7 +107,5 @@ def test_many_slow_operations_in_a_second_are_counted(caplog: pytest.LogCaptureF
     assert len(entries(caplog)) == ENTRIES_PER_S
     now = 8.5
     slow.add(None, None, "OK", 1.0, None)
-    *_, omitted, last = entries(caplog)
-    assert len(entries(caplog)) == ENTRIES_PER_S + 2
-    assert omitted.__dict__["omitted"] == 25
-    assert last.__dict__["code"] == "OK"
+    last = entries(caplog)[ENTRIES_PER_S]
+    assert (last.__dict__["code"], last.__dict__["omitted"]) == ("OK", 25)

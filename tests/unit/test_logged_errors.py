@@ -37,8 +37,7 @@ def test_an_unavailable_component_is_logged_in_one_line_for_a_batch(
 def test_few_entries_are_logged_while_a_component_is_unavailable(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one_second = EntryLimit(errors.log, lambda: 7.0)
-    monkeypatch.setattr(errors, "_unavailable_limit", one_second)
+    monkeypatch.setattr(errors, "_unavailable_limit", EntryLimit(lambda: 7.0))
     for _ in range(10 * ENTRIES_PER_S):
         formatted(GraphQLError("", original_error=raised(Unavailable("Redis"))))
     assert len(caplog.records) == ENTRIES_PER_S
