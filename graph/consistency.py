@@ -1,8 +1,8 @@
 """Consistency tokens: opaque texts that name the writes a read must include.
 
-A token holds the lanes of both users of each change, whichever of their edges changed, and a time
-of the database's clock by which the change was committed. It does not reveal who wrote what, and
-its length does not depend on the number of changes.
+A token holds the lane groups of both users of each change, whichever of their edges changed, and a
+time of the database's clock by which the change was committed. It does not reveal who wrote what,
+and its length does not depend on the number of changes.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from graph.edge import Pair
 from graph.errors import BadToken
-from graph.lane import LANES, Lane, lane_of
+from graph.lane import LANE_GROUPS, LANES, Lane, lane_of
 from graph.space import current_tag
 
 VERSION = 1
 _BODY = Struct(">BHQ")
 _WITH_CHECKSUM = Struct(f">{_BODY.size}sI")
 LENGTH = _WITH_CHECKSUM.size // 3 * 4
-"""Version, lanes, time and checksum are 15 bytes: 20 characters without padding."""
+"""Version, lane groups, time and checksum are 15 bytes: 20 characters without padding."""
 
 AT_MAX = 2**63 - 1
 
@@ -29,15 +29,15 @@ ACCOUNTS_CACHED_S = 300
 most this long."""
 
 _MAY_BE_STALE = 1 << 15
-"""The bit of `Moment.may_be_stale_in_cache`, beside one bit for each lane."""
+"""The bit of `Moment.may_be_stale_in_cache`, beside one bit for each lane group."""
 
 
 class Moment(NamedTuple):
-    """The changes that a read must include: all changes of edges towards users of these lanes that
-    were committed by `at`. Without lanes: all changes of account states by `at`, which are in no
-    lane."""
+    """The changes that a read must include: all changes of edges towards users of these lane groups
+    that were committed by `at`. Without lane groups: all changes of account states by `at`, which
+    are in no lane."""
 
-    lanes: frozenset[Lane]
+    lane_groups: frozenset[Lane]
     at: int
     """Microseconds, like versions."""
     may_be_stale_in_cache: bool = False
@@ -62,23 +62,27 @@ def merge_moments(moments: Iterable[Moment]) -> Moment | None:
         if merged is None:
             merged = moment  # the usual case: there is one
         else:
-            lanes, at = merged.lanes | moment.lanes, max(merged.at, moment.at)
-            merged = Moment(lanes, at, merged.may_be_stale_in_cache or moment.may_be_stale_in_cache)
+            groups, at = merged.lane_groups | moment.lane_groups, max(merged.at, moment.at)
+            merged = Moment(
+                groups, at, merged.may_be_stale_in_cache or moment.may_be_stale_in_cache
+            )
     return merged
 
 
-def by_lane(moments: Iterable[Moment]) -> dict[Lane, int]:
-    """The watermark that each lane must reach to include all of these moments."""
-    wanted: dict[Lane, int] = {}
-    for lanes, at, _ in moments:
-        for lane in lanes:
-            wanted[lane] = max(at, wanted.get(lane, at))
-    return wanted
+def by_lane_group(moments: Iterable[Moment]) -> dict[Lane, int]:
+    """The watermark that each lane group must reach to include all of these moments."""
+    required: dict[Lane, int] = {}
+    for groups, at, _ in moments:
+        for group in groups:
+            required[group] = max(at, required.get(group, at))
+    return required
 
 
 def write_token(moment: Moment) -> str:
     """The token of a moment."""
-    flags = _MAY_BE_STALE * moment.may_be_stale_in_cache + sum([1 << lane for lane in moment.lanes])
+    flags = _MAY_BE_STALE * moment.may_be_stale_in_cache + sum(
+        [1 << group for group in moment.lane_groups]
+    )
     body = _BODY.pack(VERSION, flags, moment.at)
     return urlsafe_b64encode(_WITH_CHECKSUM.pack(body, _checksum(body))).decode()
 
@@ -113,16 +117,16 @@ def _unpack(text: str) -> Moment | None:
         return None
     body, checksum = _WITH_CHECKSUM.unpack(raw)
     version, flags, at = _BODY.unpack(body)
-    lanes = flags & ~_MAY_BE_STALE
+    groups = flags & ~_MAY_BE_STALE
     if version != VERSION or checksum != _checksum(body) or not 0 < at <= AT_MAX:
         return None
-    if not lanes < 1 << LANES:
+    if not groups < 1 << LANES:
         return None
-    named = frozenset(Lane(lane) for lane in range(LANES) if lanes >> lane & 1)
-    return Moment(named, at, may_be_stale_in_cache=flags != lanes)
+    named = frozenset(group for group in LANE_GROUPS if groups >> group & 1)
+    return Moment(named, at, may_be_stale_in_cache=flags != groups)
 
 
 def _checksum(body: bytes) -> int:
-    # Seeded with the number of groups of lanes, because another number maps users to other groups,
+    # Seeded with the number of lane groups, because another number maps users to other groups,
     # and with the space, because its watermarks say nothing about another space.
     return crc32(body, LANES ^ current_tag())

@@ -11,16 +11,19 @@ LANES = 8
 
 Few, because each job has a fixed cost. They suffice, because one drain takes a thousand changes.
 
-A space may have more lanes, always a power of two. Lanes with equal numbers modulo 8 are a group,
-which is named by the lowest of them: group `g` has the lanes `g`, `g + 8`, `g + 16`, …. So a user
-is in the same group whatever the number of lanes is. Consistency tokens and event streams name
-groups.
+A space may have more lanes, always a power of two. Lanes with equal numbers modulo 8 are a lane
+group, which is named by the lowest of them: group `g` has the lanes `g`, `g + 8`, `g + 16`, …. So a
+user is in the same group whatever the number of lanes is. Consistency tokens and event streams name
+lane groups.
 """
 
 LANES_MAX = 256
 
 ALL_LANES = tuple(map(Lane, range(LANES)))
-"""The lanes of a new space, and the groups of every space."""
+"""The lanes of a new space."""
+
+LANE_GROUPS = ALL_LANES
+"""The lane groups of every space."""
 
 POSSIBLE_LANES = tuple(map(Lane, range(LANES_MAX)))
 """The lanes that a space can have."""
@@ -51,7 +54,7 @@ def lane_of(target: UserId, lanes: int = LANES) -> Lane:
     return Lane(hash_user(target) % lanes)
 
 
-def group_of(lane: Lane) -> Lane:
+def lane_group_of(lane: Lane) -> Lane:
     """The group of a lane."""
     return Lane(lane % LANES)
 

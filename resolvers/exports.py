@@ -15,7 +15,7 @@ RANGE = 2_000
 """The number of edges that are read at once: 2 to 3 ms of PostgreSQL."""
 
 CHANGES = 100
-"""The number of changes of each group of lanes that are read at once."""
+"""The number of changes of each lane group that are read at once."""
 
 IDLE_S = 15.0
 """The longest silence of a stream of changes: proxies close silent connections."""

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graph.consistency import ACCOUNTS_CACHED_S, Moment, by_lane, moment_of_accounts
+from graph.consistency import ACCOUNTS_CACHED_S, Moment, by_lane_group, moment_of_accounts
 from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.lane import lane_of
@@ -34,14 +34,14 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
         Unavailable: PostgreSQL cannot be reached.
     """
     wait_s = scope.policy.freshness_wait_ms / 1000
-    wanted = by_lane(moments)
-    reached = not wanted or await scope.stores.changes.catch_up.reach(wanted, wait_s)
+    required = by_lane_group(moments)
+    reached = not required or await scope.stores.changes.catch_up.reach(required, wait_s)
     uncached = max((moment.at for moment in moments if moment.may_be_stale_in_cache), default=None)
     if uncached is not None:
         now = (await scope.stores.changes.progress.watermarks()).now
         reached = reached and now - uncached > _STALE_IN_CACHE_US
     scope.absences_as_of_us = max(
-        (moment.at for moment in moments if not moment.lanes), default=None
+        (moment.at for moment in moments if not moment.lane_groups), default=None
     )
     # A cache that could not be updated may be reachable again soon, with outdated entries.
     scope.read_from(Consistency.FRESH if reached else Consistency.ROWS)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from prometheus_client import Counter
 
 from graph.errors import Stale, Unavailable
-from graph.lane import Lane, group_of
+from graph.lane import Lane, lane_group_of
 from storage.drain import BATCH, Drain
 from storage.postgres.lane_progress import PostgresLaneProgress
 from storage.postgres.outbox import ChangesRejected, LaneTaken, Outbox
@@ -32,12 +32,13 @@ stale = Counter("kith_readers_stale", "Requests that failed with STALE after the
 
 
 @dataclass(frozen=True, slots=True)
-class _OldestPending:
-    """The oldest version in a lane that is not published, and the oldest that is not applied. None:
-    all are."""
+class _LaneState:
+    """What a lane lacks after a batch was drained."""
 
-    unpublished: int | None
-    unapplied: int | None
+    oldest_unpublished: int | None
+    """The oldest version that is not published. None: all are."""
+    oldest_unapplied: int | None
+    """The oldest version that is not applied. None: all are."""
     lanes: int
     """The number of lanes of the space."""
     failed: Collection[int]
@@ -48,7 +49,7 @@ class _OldestPending:
 class _LanesBehind:
     """The lanes that have not reached the versions that a reader requires."""
 
-    wanted: Mapping[Lane, int]
+    required: Mapping[Lane, int]
     """The required version of each such lane."""
     is_parked: bool
     """Whether these lanes lack parked changes only."""
@@ -67,32 +68,32 @@ class CatchUp:
         self._outbox = outbox
         self._progress = progress
         self._drain = drain
-        self._current_rounds: dict[Lane, asyncio.Task[_OldestPending]] = {}
-        self._running: set[asyncio.Task[_OldestPending]] = set()
+        self._current_rounds: dict[Lane, asyncio.Task[_LaneState]] = {}
+        self._running: set[asyncio.Task[_LaneState]] = set()
 
-    async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Return when every group of lanes has passed the wanted version. True: rows and caches are
-        current. False: only the rows are, because some caches could not be updated.
+    async def reach(self, of_groups: Mapping[Lane, int], wait_s: float) -> bool:
+        """Return when the lanes of each group have passed its required version. True: rows and
+        caches are current. False: only the rows are, because some caches could not be updated.
 
         Raises:
             Stale: it took longer than `wait_s`.
             Unavailable: PostgreSQL cannot be reached.
         """
-        behind = await self._lanes_behind(wanted)
-        if not behind.wanted:
+        behind = await self._lanes_behind(of_groups)
+        if not behind.required:
             return True
         if behind.is_parked:
             return False
         waited.inc()
         try:
-            return await self._wait_until_reached(wanted, behind, wait_s)
+            return await self._wait_until_reached(of_groups, behind, wait_s)
         except Stale:
             stale.inc()
             raise
 
-    async def drain_until(self, wanted: Mapping[Lane, int], lanes: int, wait_s: float) -> bool:
-        """Like `reach`, for lanes that are known to be behind, in a space with `lanes` lanes. False
-        also if a change with a wanted version has failed.
+    async def drain_until(self, required: Mapping[Lane, int], lanes: int, wait_s: float) -> bool:
+        """Like `reach`, for the required versions of lanes that are known to be behind, in a space
+        with `lanes` lanes. False also if a change with a required version has failed.
 
         Raises:
             LanesChanged: the space has another number of lanes.
@@ -101,26 +102,26 @@ class CatchUp:
             async with asyncio.timeout(wait_s):
                 reached = [
                     await self._wait_until_drained(lane, lanes, version)
-                    for lane, version in wanted.items()
+                    for lane, version in required.items()
                 ]
         except TimeoutError:
             raise Stale(RETRY_AFTER_MS) from None
         return all(reached)
 
-    async def _lanes_behind(self, wanted: Mapping[Lane, int]) -> "_LanesBehind":
-        """The lanes of these groups that are behind."""
-        watermarks = (await self._progress.watermarks(wanted)).of_lanes
+    async def _lanes_behind(self, of_groups: Mapping[Lane, int]) -> "_LanesBehind":
+        """The lanes of these groups that are behind the versions required of the groups."""
+        watermarks = (await self._progress.watermarks(of_groups)).of_lanes
         behind = {
-            lane: wanted[group_of(lane)]
+            lane: of_groups[lane_group_of(lane)]
             for lane, oldest in watermarks.oldest.items()
-            if not _has_reached(oldest, wanted[group_of(lane)])
+            if not _has_reached(oldest, of_groups[lane_group_of(lane)])
         }
         unparked = watermarks.oldest_unparked
         is_parked = all(_has_reached(unparked[lane], version) for lane, version in behind.items())
         return _LanesBehind(behind, is_parked, watermarks.lanes)
 
     async def _wait_until_reached(
-        self, wanted: Mapping[Lane, int], behind: "_LanesBehind", wait_s: float
+        self, of_groups: Mapping[Lane, int], behind: "_LanesBehind", wait_s: float
     ) -> bool:
         """Drain the lanes that are behind, until none is.
 
@@ -131,16 +132,16 @@ class CatchUp:
         its new lane. So the lanes are read again.
         """
         deadline = time.monotonic() + wait_s
-        while behind.wanted:
+        while behind.required:
             left_s = deadline - time.monotonic()
             try:
-                reached = await self.drain_until(behind.wanted, behind.lanes, left_s)
+                reached = await self.drain_until(behind.required, behind.lanes, left_s)
                 if not reached or await self._progress.has_one_commit():
                     return reached
             except LanesChanged:
                 pass
-            behind = await self._lanes_behind(wanted)
-            if behind.is_parked and behind.wanted:
+            behind = await self._lanes_behind(of_groups)
+            if behind.is_parked and behind.required:
                 return False
         return True
 
@@ -153,17 +154,17 @@ class CatchUp:
         """Drain a lane until it reaches `version`. Returns as `drain_until`, and raises
         LanesChanged and Unavailable. The caller limits the time."""
         while True:
-            watermarks = await asyncio.shield(self._current_round(lane))
-            if watermarks.lanes != lanes:
+            state = await asyncio.shield(self._current_round(lane))
+            if state.lanes != lanes:
                 raise LanesChanged
-            if _has_reached(watermarks.unpublished, version):
-                return version not in watermarks.failed
-            if _has_reached(watermarks.unapplied, version):
+            if _has_reached(state.oldest_unpublished, version):
+                return version not in state.failed
+            if _has_reached(state.oldest_unapplied, version):
                 return False
 
-    def _current_round(self, lane: Lane) -> "asyncio.Task[_OldestPending]":
+    def _current_round(self, lane: Lane) -> "asyncio.Task[_LaneState]":
         """The current task for a lane, shared by all its readers: it drains one batch, then reads
-        the watermarks."""
+        the state of the lane."""
         if lane not in self._current_rounds:
             task = abandonable(asyncio.create_task(self._advance(lane)))
             self._current_rounds[lane] = task
@@ -171,8 +172,8 @@ class CatchUp:
             task.add_done_callback(self._running.discard)
         return self._current_rounds[lane]
 
-    async def _advance(self, lane: Lane) -> _OldestPending:
-        """Drain one batch, and return the lane's watermarks after it."""
+    async def _advance(self, lane: Lane) -> _LaneState:
+        """Drain one batch, and return the state of the lane after it."""
         try:
             are_published = await self._drain_batch(lane)
         finally:
@@ -182,10 +183,10 @@ class CatchUp:
         oldest, unparked = watermarks.oldest.get(lane), watermarks.oldest_unparked.get(lane)
         failed = watermarks.failed.get(lane, ())
         if are_published:
-            return _OldestPending(oldest, unparked, watermarks.lanes, failed)
+            return _LaneState(oldest, unparked, watermarks.lanes, failed)
         unapplied = await self._progress.unapplied(lane)
         oldest_unapplied = None if unapplied is None else unapplied.oldest
-        return _OldestPending(oldest, oldest_unapplied, watermarks.lanes, failed)
+        return _LaneState(oldest, oldest_unapplied, watermarks.lanes, failed)
 
     async def _drain_batch(self, lane: Lane) -> bool:
         """Drain one batch, unless another process does. Returns whether the caches could be

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from graph.errors import Unavailable
-from graph.lane import LANES_MAX, Lane, failed_lane, parked_lane
+from graph.lane import LANES_MAX, failed_lane, parked_lane
 from graph.webhook import EndpointState
 from storage.postgres.verification.drift import DriftKind
 from storage.stores import Stores
@@ -156,14 +156,13 @@ class SharedMetrics(Collector):
         )
 
     async def _events(self) -> Metric:
-        """The age of each lane's oldest event. A lane without events has no sample."""
+        """The age of the oldest event of each lane group. One without events has no sample."""
         oldest = GaugeMetricFamily(
             "kith_events_oldest_seconds",
             "Age of the oldest event in the change feed.",
             labels=["lane"],
         )
         now_ms = time.time() * 1000
-        by_lane: dict[Lane, int] = dict(await self.stores.broker.events.oldest_ms())
-        for lane, since_ms in by_lane.items():
-            oldest.add_metric([str(lane)], max(0.0, now_ms - since_ms) / 1000)
+        for group, since_ms in (await self.stores.broker.events.oldest_ms()).items():
+            oldest.add_metric([str(group)], max(0.0, now_ms - since_ms) / 1000)
         return oldest

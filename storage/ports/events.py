@@ -67,7 +67,7 @@ class ChangeFeed(Protocol):
         ...
 
     async def after(self, cursor: str, limit: int) -> ChangeBatch:
-        """At most `limit` changes of each group of lanes after the cursor.
+        """At most `limit` changes of each lane group after the cursor.
 
         Raises:
             BadCursor: the cursor is damaged, or belongs to another space.

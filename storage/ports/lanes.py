@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from graph.edge import Version
-from graph.lane import ALL_LANES, Lane
+from graph.lane import LANE_GROUPS, Lane
 
 
 class Lanes(Protocol):
@@ -18,7 +18,7 @@ class Lanes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """Watermarks of groups of lanes at `now` (database clock, microseconds).
+    """Watermarks of lane groups at `now` (database clock, microseconds).
 
     Every change with a version below a group's `oldest` is in the rows and caches; None: no change
     of the group is waiting or parked. Every change below its `oldest_unparked` is in the rows, but
@@ -33,17 +33,17 @@ class Watermarks:
 class LaneProgress(Protocol):
     """How far the lanes are drained."""
 
-    async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> Watermarks:
-        """The watermarks of groups of lanes."""
+    async def watermarks(self, groups: Iterable[Lane] = LANE_GROUPS) -> Watermarks:
+        """The watermarks of lane groups."""
         ...
 
 
 class CatchUp(Protocol):
     """Drains lanes up to the versions that readers require."""
 
-    async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Return when every group of lanes has passed the wanted version. True: rows and caches are
-        current. False: only the rows are, because some caches could not be updated.
+    async def reach(self, of_groups: Mapping[Lane, int], wait_s: float) -> bool:
+        """Return when the lanes of each group have passed its required version. True: rows and
+        caches are current. False: only the rows are, because some caches could not be updated.
 
         Raises:
             Stale: it took longer than `wait_s`.

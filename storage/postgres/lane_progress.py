@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from graph.edge import UserId, Version
 from graph.lane import (
-    ALL_LANES,
     FAILED,
+    LANE_GROUPS,
     POSSIBLE_LANES,
     Lane,
     failed_lane,
-    group_of,
+    lane_group_of,
     lanes_of,
     parked_lane,
 )
@@ -117,8 +117,8 @@ class PostgresLaneProgress:
         found = await self.lanes_with_changes(map(parked_lane, POSSIBLE_LANES))
         return [lane for lane in POSSIBLE_LANES if parked_lane(lane) in found]
 
-    async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> GroupWatermarks:
-        """The watermarks of groups of lanes."""
+    async def watermarks(self, groups: Iterable[Lane] = LANE_GROUPS) -> GroupWatermarks:
+        """The watermarks of lane groups."""
         groups = list(groups)
         of_lanes = await self._lane_watermarks(
             [lane for group in groups for lane in lanes_of(group)]
@@ -192,7 +192,7 @@ def _lowest(
     """The lowest version of the lanes of each group."""
     lowest: dict[Lane, Version | None] = dict.fromkeys(groups)
     for lane, version in lanes.items():
-        previous = lowest[group_of(lane)]
+        previous = lowest[lane_group_of(lane)]
         if version is not None and (previous is None or version < previous):
-            lowest[group_of(lane)] = version
+            lowest[lane_group_of(lane)] = version
     return lowest

@@ -1,4 +1,4 @@
-"""Reads the change feed: the streams of all groups of lanes as one, with a cursor over all of them.
+"""Reads the change feed: the streams of all lane groups as one, with a cursor over all of them.
 
 A cursor holds a position in each stream: the id of the last entry that was read, and its ordinal.
 Redis counts the entries that a stream has received and those that it holds. So a gap is found even
@@ -16,7 +16,7 @@ from zlib import crc32
 
 from graph.cursor import NOT_A_CURSOR
 from graph.errors import BadCursor, ChangesLost, Unavailable
-from graph.lane import ALL_LANES
+from graph.lane import LANE_GROUPS
 from storage.ports.events import ChangeBatch
 from storage.redis.connection import Redis
 from storage.redis.events import create_stream_command
@@ -25,7 +25,7 @@ from storage.redis.wire import Command, Reply
 
 VERSION = 1
 REDIS_TOO_OLD = "The change feed over HTTP needs Valkey, or Redis 7.0 or newer."
-_POSITIONS = Struct(">B" + "QIQ" * len(ALL_LANES))
+_POSITIONS = Struct(">B" + "QIQ" * len(LANE_GROUPS))
 _WITH_CHECKSUM = Struct(f">{_POSITIONS.size}sI")
 _CURSOR = re.compile(r"[A-Za-z0-9_=-]+")
 
@@ -61,7 +61,7 @@ class RedisChangeFeed:
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
-        self._streams = [keys.events(group) for group in ALL_LANES]
+        self._streams = [keys.events(group) for group in LANE_GROUPS]
         self._seed = crc32(keys.space.encode())
 
     async def end(self) -> str:

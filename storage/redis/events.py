@@ -2,7 +2,7 @@
 
 Events are delivered at least once, and in order for each target.
 
-* `events(group)`: the change feed, a stream for each group of lanes. Trimmed by length and by age.
+* `events(group)`: the change feed, a stream for each lane group. Trimmed by length and by age.
 * `feed(user)`: the events of one user, from their first subscription until some time after the
   last. Most users have no feed.
 * `notifier`: the change notifier's stream, one entry per batch: whom the changes concern. It wakes
@@ -21,7 +21,7 @@ from graph.bulk import BulkEnd, BulkEventType
 from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
 from graph.event import Event, event_type_for
-from graph.lane import ALL_LANES, Lane, group_of
+from graph.lane import LANE_GROUPS, Lane, lane_group_of
 from storage.ports.edges import EdgeChange
 from storage.ports.events import FeedBatch, FeedEvent
 from storage.redis.connection import Redis, unlink_all
@@ -39,13 +39,12 @@ _OPENED = (b"opened", 1)
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How many entries of each stream are kept (approximately), and for how long: `lane_` of each
-    stream of the change feed, `feed_` of each user's feed."""
+    """How many entries of each stream are kept (approximately), and for how long."""
 
-    lane_entries: int
-    lane_s: int
-    feed_entries: int
-    feed_s: int
+    change_feed_entries: int
+    change_feed_s: int
+    user_feed_entries: int
+    user_feed_s: int
 
 
 class RedisEvents:
@@ -54,16 +53,16 @@ class RedisEvents:
     def __init__(
         self, redis: Redis, keys: Keys, retention: Retention, *, whispers_hidden: bool = False
     ) -> None:
-        """`whispers_hidden`: whether whispers are hidden from their targets."""
         self._redis = redis
         self._keys = keys
         self._retention = retention
-        self._whispers = not whispers_hidden
+        self._shows_whispers = not whispers_hidden
+        """Whether the targets of whispers see them."""
 
     @property
     def kept_s(self) -> int:
         """For how long a feed is kept after it was read last."""
-        return self._retention.feed_s
+        return self._retention.user_feed_s
 
     async def publish(self, lane: Lane, changes: Sequence[EdgeChange], now_ms: int) -> None:
         """Append changes of one lane, in order. They may be appended twice.
@@ -74,20 +73,28 @@ class RedisEvents:
         events = list(map(event_of, changes))
         if not events:
             return
-        key, retention = self._keys.events(group_of(lane)), self._retention
+        key, retention = self._keys.events(lane_group_of(lane)), self._retention
         commands = [create_stream_command(key)]
         for event in events:
             commands.append(
-                ("XADD", key, "MAXLEN", "~", retention.lane_entries, "*", *feed_fields(event))
+                (
+                    "XADD",
+                    key,
+                    "MAXLEN",
+                    "~",
+                    retention.change_feed_entries,
+                    "*",
+                    *feed_fields(event),
+                )
             )
             packed = _packed(event)
             # Entries that a user must not see would push others out of their feed.
             commands += [
                 self._to_feed(end, packed)
                 for end in event.ends
-                if event_type_for(event, end, whispers=self._whispers) is not None
+                if event_type_for(event, end, whispers=self._shows_whispers) is not None
             ]
-        oldest_ms = max(0, now_ms - retention.lane_s * 1000)
+        oldest_ms = max(0, now_ms - retention.change_feed_s * 1000)
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
         commands.append(self._notify_command(events))
         await self._redis.pipe(commands)
@@ -99,20 +106,20 @@ class RedisEvents:
             Unavailable: Redis cannot be reached; it may have been appended.
         """
         fields = ("type", BulkEventType.BULK_OPERATION_ENDED.value, *chain(*end._asdict().items()))
-        key = self._keys.events(ALL_LANES[0])
+        key = self._keys.events(LANE_GROUPS[0])
         await self._redis.pipe(
             [
                 create_stream_command(key),
-                ("XADD", key, "MAXLEN", "~", self._retention.lane_entries, "*", *fields),
+                ("XADD", key, "MAXLEN", "~", self._retention.change_feed_entries, "*", *fields),
                 notify_command(self._keys, Notification()),
             ]
         )
 
     def _notify_command(self, events: Sequence[Event]) -> Command:
-        return notify_command(self._keys, notification_of(events, whispers=self._whispers))
+        return notify_command(self._keys, notification_of(events, whispers=self._shows_whispers))
 
     def _to_feed(self, user: UserId, packed: bytes) -> Command:
-        feed, limit = self._keys.feed(user), self._retention.feed_entries
+        feed, limit = self._keys.feed(user), self._retention.user_feed_entries
         # NOMKSTREAM: a feed that nobody has opened is not created.
         return ("XADD", feed, "NOMKSTREAM", "MAXLEN", "~", limit, "*", _EVENT, packed)
 
@@ -132,7 +139,7 @@ class RedisEvents:
         """Add an entry to start from, and return its cursor."""
         opened, _ = await self._redis.pipe(
             [
-                ("XADD", feed, "MAXLEN", "~", self._retention.feed_entries, "*", *_OPENED),
+                ("XADD", feed, "MAXLEN", "~", self._retention.user_feed_entries, "*", *_OPENED),
                 self._expire_command(feed),
             ]
         )
@@ -180,22 +187,23 @@ class RedisEvents:
         await self._redis.pipe([notify_command(self._keys, Notification(everybody=True))])
 
     async def oldest_ms(self) -> dict[Lane, int]:
-        """The time of the oldest entry in each stream of the change feed. Empty ones are left out.
+        """The time of the oldest entry in each stream of the change feed, by lane group. Empty
+        streams are left out.
 
         Raises:
             Unavailable: Redis cannot be reached.
         """
         firsts = await self._redis.pipe(
-            [("XRANGE", self._keys.events(lane), "-", "+", "COUNT", 1) for lane in ALL_LANES]
+            [("XRANGE", self._keys.events(group), "-", "+", "COUNT", 1) for group in LANE_GROUPS]
         )
         return {
-            lane: int(_text(first[0][0]).split("-")[0])
-            for lane, first in zip(ALL_LANES, firsts, strict=True)
+            group: int(_text(first[0][0]).split("-")[0])
+            for group, first in zip(LANE_GROUPS, firsts, strict=True)
             if first
         }
 
     def _expire_command(self, feed: str) -> Command:
-        return ("EXPIRE", feed, self._retention.feed_s)
+        return ("EXPIRE", feed, self._retention.user_feed_s)
 
 
 def create_stream_command(stream: str) -> Command:

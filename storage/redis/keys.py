@@ -50,7 +50,7 @@ class Keys:
         return key_of(self.prefix("own"), user)
 
     def events(self, group: Lane) -> str:
-        """The change feed of a group of lanes. `cache_pattern` does not match it."""
+        """The change feed of a lane group. `cache_pattern` does not match it."""
         return f"kith:{self.space}:events:{group}"
 
     def feed(self, user: UserId) -> str:

@@ -371,10 +371,10 @@ async def test_mutations_of_settings_return_tokens(
 async def test_a_cancelled_reader_does_not_cancel_another(gateway: Gateway, stores: Stores) -> None:
     token = await token_of(gateway, FAN, "followUser", STAR)
     (moment,) = read_tokens("t", [token])
-    wanted = dict.fromkeys(moment.lanes, moment.at)
+    required = dict.fromkeys(moment.lane_groups, moment.at)
     async with lanes_locked(stores, STAR, FAN):
-        cancelled = asyncio.create_task(stores.changes.catch_up.reach(wanted, 9))
-        waiting_reader = asyncio.create_task(stores.changes.catch_up.reach(wanted, 9))
+        cancelled = asyncio.create_task(stores.changes.catch_up.reach(required, 9))
+        waiting_reader = asyncio.create_task(stores.changes.catch_up.reach(required, 9))
         await asyncio.sleep(0)
         cancelled.cancel()
     assert await waiting_reader is True
@@ -578,7 +578,9 @@ async def test_tokens_of_changes_between_two_users_differ_only_in_time(
         )
     ]
     moments = read_tokens("t", tokens)
-    assert {moment.lanes for moment in moments} == {moment_of(as_pair(STAR, FAN), 1).lanes}
+    assert {moment.lane_groups for moment in moments} == {
+        moment_of(as_pair(STAR, FAN), 1).lane_groups
+    }
     times = [moment.at for moment in moments]
     assert times == sorted(times)
 

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from graph.edge import MAX_USER_ID, UserId
-from graph.lane import LANES, Lane, group_of, hash_user, lane_of, lanes_of, parked_lane
+from graph.lane import LANES, Lane, hash_user, lane_group_of, lane_of, lanes_of, parked_lane
 from storage.postgres import lanes as changing
 from storage.postgres.lanes import TooManyWaiting, count_lanes, set_lanes
 from storage.postgres.outbox import Applied
@@ -43,7 +43,7 @@ async def test_postgresql_hashes_users_as_python_does(stores: Stores) -> None:
 def test_a_user_is_in_one_group_for_any_number_of_lanes(lanes: int) -> None:
     for user in USERS:
         lane = lane_of(user, lanes)
-        assert group_of(lane) == lane_of(user)
+        assert lane_group_of(lane) == lane_of(user)
         assert lane in lanes_of(lane_of(user))
 
 

@@ -13,7 +13,7 @@ from graph.consistency import (
     LENGTH,
     VERSION,
     Moment,
-    by_lane,
+    by_lane_group,
     merge_moments,
     moment_of,
     read_tokens,
@@ -49,9 +49,9 @@ def test_the_merged_moment_includes_all_moments(several: list[Moment]) -> None:
     one = merge_moments(several)
     assert one is not None
     assert all(
-        moment.lanes <= one.lanes and by_lane([one])[lane] >= at
+        moment.lane_groups <= one.lane_groups and by_lane_group([one])[lane] >= at
         for moment in several
-        for lane, at in by_lane([moment]).items()
+        for lane, at in by_lane_group([moment]).items()
     )
     assert one.may_be_stale_in_cache is any(moment.may_be_stale_in_cache for moment in several)
     assert len(write_token(one)) == LENGTH
@@ -61,12 +61,12 @@ def test_the_merged_moment_includes_all_moments(several: list[Moment]) -> None:
 @given(one=user_ids, other=user_ids)
 def test_a_moment_has_the_lanes_of_both_users_of_a_pair(one: UserId, other: UserId) -> None:
     assert moment_of(Pair(one, other), 5) == moment_of(Pair(other, one), 5)
-    assert moment_of(Pair(one, other), 5).lanes == {lane_of(one), lane_of(other)}
+    assert moment_of(Pair(one, other), 5).lane_groups == {lane_of(one), lane_of(other)}
 
 
 def test_for_each_lane_the_latest_of_its_moments_counts() -> None:
     early, late = Moment(frozenset({Lane(0), Lane(1)}), 5), Moment(frozenset({Lane(1)}), 9)
-    assert by_lane([late, early]) == {Lane(0): 5, Lane(1): 9}
+    assert by_lane_group([late, early]) == {Lane(0): 5, Lane(1): 9}
 
 
 @pytest.mark.parametrize(
