@@ -70,7 +70,7 @@ class Side:
 
     config: Config
     gateway: ASGIApp
-    ports: tuple[str, ...]
+    urls: tuple[str, ...]
 
 
 @app.command()
@@ -97,12 +97,12 @@ def _run(graph: Community, rounds: int, state: Path) -> Costs:
         tempfile.TemporaryDirectory() as folder,
         running_cluster(Path(folder), replicated=True) as cluster,
     ):
-        ports = tuple(f"redis://127.0.0.1:{server.port}" for server in cluster.servers)
-        return asyncio.run(_compared(graph, rounds, state, cluster.url, ports))
+        urls = tuple(f"redis://127.0.0.1:{server.port}" for server in cluster.servers)
+        return asyncio.run(_compared(graph, rounds, state, cluster.url, urls))
 
 
 async def _compared(
-    graph: Community, rounds: int, state: Path, cluster_url: str, ports: tuple[str, ...]
+    graph: Community, rounds: int, state: Path, cluster_url: str, urls: tuple[str, ...]
 ) -> Costs:
     space = space_of(graph)
     async with services(state, cores()) as running:
@@ -112,7 +112,7 @@ async def _compared(
         many = replace(
             one, storage=replace(one.storage, cache=replace(one.storage.cache, url=cluster_url))
         )
-        pair = {ONE: (one, (running.redis_url,)), MANY: (many, ports)}
+        pair = {ONE: (one, (running.redis_url,)), MANY: (many, urls)}
         return await asyncio.to_thread(uvloop.run, _shapes(people, pair, rounds))
 
 
@@ -147,13 +147,13 @@ async def _shape(
 
 
 async def _cost(side: Side, questions: Sequence[Question]) -> Cost:
-    before, used = await _resources_used(side.ports), time.process_time()
+    before, used = await _resources_used(side.urls), time.process_time()
     await asyncio.gather(
         *(send_all(side.gateway, questions[first::AT_ONCE]) for first in range(AT_ONCE))
     )
     used = time.process_time() - used
     cpu_s, commands, transferred = (
-        now - then for now, then in zip(await _resources_used(side.ports), before, strict=True)
+        now - then for now, then in zip(await _resources_used(side.urls), before, strict=True)
     )
     count = len(questions)
     return Cost(used / count * 1e6, cpu_s / count * 1e6, commands / count, transferred / count)

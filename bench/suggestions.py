@@ -67,30 +67,32 @@ def main(
         splits = [_read(data, name) for name in names]
         typer.echo(transfer_table(transfer(splits, users)))
         return
-    found: dict[str, dict[str, Figures]] = {}
+    measured_on: dict[str, dict[str, Figures]] = {}
     for name in names:
-        kept = state / "suggestions" / f"{name}-{users}.json"
-        known: dict[str, Figures] = {}
-        if kept.exists():
-            known = {
+        results_file = state / "suggestions" / f"{name}-{users}.json"
+        measured: dict[str, Figures] = {}
+        if results_file.exists():
+            measured = {
                 method: _figures(row)
-                for method, row in orjson.loads(kept.read_bytes()).items()
+                for method, row in orjson.loads(results_file.read_bytes()).items()
                 if method not in (again or ())
             }
-        missing = [method for method in METHODS if method.name not in known]
+        missing = [method for method in METHODS if method.name not in measured]
         if missing:
             split = _read(data, name)
             halves = split.sample(users)
             for method in track(missing, name, console=Console(stderr=True)):
-                known[method.name] = measure(split, method, *halves)
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_bytes(_json(known))
-        found[name] = {method.name: known[method.name] for method in METHODS}
-    typer.echo(table(found))
+                measured[method.name] = measure(split, method, *halves)
+                results_file.parent.mkdir(parents=True, exist_ok=True)
+                results_file.write_bytes(_json(measured))
+        measured_on[name] = {method.name: measured[method.name] for method in METHODS}
+    typer.echo(table(measured_on))
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "suggestions.json").write_bytes(_json(found))
+    (RESULTS / "suggestions.json").write_bytes(_json(measured_on))
     (RESULTS / "suggestions.svg").write_text(
-        draw({name: {m: f.precision for m, f in rows.items()} for name, rows in found.items()})
+        draw(
+            {name: {m: f.precision for m, f in rows.items()} for name, rows in measured_on.items()}
+        )
     )
 
 
@@ -111,7 +113,7 @@ def measure(
         parameter = max(
             method.parameters,
             key=lambda value: sum(
-                one.hits for one in run(split, method.prepare(split, value), choosing)[0]
+                user.hits for user in run(split, method.prepare(split, value), choosing)[0]
             ),
         )
     began = process_time()
@@ -119,9 +121,9 @@ def measure(
     cpu_ms = (process_time() - began) * 1000 / len(reporting)
     return Figures(
         parameter,
-        interval([float(one.hits > 0) for one in figures]),
-        interval([one.hits / SHOWN for one in figures]),
-        interval([one.reciprocal_rank for one in figures]),
+        interval([float(user.hits > 0) for user in figures]),
+        interval([user.hits / SHOWN for user in figures]),
+        interval([user.reciprocal_rank for user in figures]),
         len(shown),
         max(shown.values(), default=0) / len(reporting),
         cpu_ms,

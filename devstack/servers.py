@@ -61,7 +61,8 @@ async def running_servers(
     progress: Progress = lambda _: nullcontext(),
     extra_commands: Sequence[Command] = (),
 ) -> AsyncIterator[Servers]:
-    """Lock `state`, run PostgreSQL and Valkey for the block, and yield when both are ready.
+    """Lock `state`, run PostgreSQL and Valkey inside the `with` statement, and yield when both are
+    ready.
 
     A server whose URL is given is not started. `postgres_settings` override the defaults (a test
     run may disable `fsync` for speed). `extra_commands` are started first.

@@ -46,8 +46,8 @@ class State:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Create the folder, and lock it for the block. Raises StateInUse if another process has
-        locked it."""
+        """Create the folder, and lock it inside the `with` statement. Raises StateInUse if another
+        process has locked it."""
         self._create()
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -19,7 +19,7 @@ from engine.awaiting import (
 from engine.columnar_rows import ColumnarRows, is_column
 from engine.parts import ROWS_PER_CALL, resolve_in_parts
 from engine.run import AsyncResolver, Column, PendingField, Rows, Run, pending_field
-from engine.slices import fill_in_slices, is_long
+from engine.slices import fill_in_slices, needs_slices
 
 AwaitedField: TypeAlias = tuple[PendingField, Awaitable[Column]]
 
@@ -46,7 +46,7 @@ async def await_level(run: Run, first: AwaitedField | None = None) -> None:
                         column = field.resolver.checked(column, field.rows)
                 except (Exception, CancelledError) as error:
                     column = [field_error_of(error)] * len(field.rows)
-                if is_long(field.completion, column, run):
+                if needs_slices(field.completion, column, run):
                     await fill_in_slices(field, column, run)
                 else:
                     field.fill(column, run)
@@ -74,7 +74,7 @@ def _resolve_pending(run: Run, awaited: list[AwaitedField]) -> None:
             except Exception as error:
                 column = [error] * len(field.rows)
             if type(column) is list or type(column) is ColumnarRows:
-                if is_long(field.completion, column, run):
+                if needs_slices(field.completion, column, run):
                     awaited.append((field, _as_awaitable(column)))
                 else:
                     field.fill(column, run)

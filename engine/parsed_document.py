@@ -41,7 +41,9 @@ class ParsedDocument:
         """The cost of an operation, before the document is validated and the variables are
         coerced: it is exact if both are valid. None if it cannot be computed."""
         try:
-            return self._costs(operation_name).evaluate(self._variables(operation_name, variables))
+            return self._operation_cost(operation_name).evaluate(
+                self._variables(operation_name, variables)
+            )
         except Exception:  # an invalid document may cause any: validation reports why
             return None
 
@@ -49,11 +51,11 @@ class ParsedDocument:
         """Whether the cost is compiled for these values of the conditions."""
         try:
             given = self._variables(operation_name, variables)
-            return self._costs(operation_name).is_compiled(given)
+            return self._operation_cost(operation_name).is_compiled(given)
         except Exception:
             return False
 
-    def _costs(self, operation_name: str | None) -> OperationCost:
+    def _operation_cost(self, operation_name: str | None) -> OperationCost:
         if operation_name is None and len(self.costs) == 1:
             return next(iter(self.costs.values()))
         return self.costs[operation_name]
@@ -62,7 +64,7 @@ class ParsedDocument:
         self, operation_name: str | None, variables: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The variables and their defaults. Raises ValueError for an invalid condition."""
-        costs = self._costs(operation_name)
+        costs = self._operation_cost(operation_name)
         given: dict[str, Any] = {}
         for definition in costs.node.variable_definitions or ():
             name = definition.variable.name.value

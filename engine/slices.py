@@ -32,7 +32,7 @@ LIGHT_BYTES = SLICE_BYTES // 5
 many short columns take. Waiting costs more than building 100 objects."""
 
 
-def is_long(completion: Completion, column: Column, run: Run) -> bool:
+def needs_slices(completion: Completion, column: Column, run: Run) -> bool:
     """Whether a column is to be filled in slices. Leaves never are: they are completed in C."""
     if not completion.has_rows:
         return False

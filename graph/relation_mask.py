@@ -9,8 +9,7 @@ from enum import IntFlag
 from functools import cache
 from struct import pack
 
-from graph import relation as rules
-from graph.relation import SELF
+from graph import relation
 
 
 class RelationBits(IntFlag):
@@ -30,17 +29,17 @@ class RelationBits(IntFlag):
 
 
 _PREDICATES = {
-    RelationBits.FOLLOWING: rules.follows,
-    RelationBits.FOLLOWED_BY: rules.followed,
-    RelationBits.FRIENDS: rules.is_friends,
-    RelationBits.WHISPERING: rules.whispers,
-    RelationBits.REQUESTED: rules.requests,
-    RelationBits.REQUESTED_BY: rules.requested,
-    RelationBits.BLOCKING: rules.blocks,
-    RelationBits.MUTED: rules.mutes,
-    RelationBits.CLOSE_FOLLOW: rules.is_close_follow,
-    RelationBits.SELF: SELF.kinds.__eq__,
-    RelationBits.NOTIFY: rules.notifies,
+    RelationBits.FOLLOWING: relation.follows,
+    RelationBits.FOLLOWED_BY: relation.followed,
+    RelationBits.FRIENDS: relation.is_friends,
+    RelationBits.WHISPERING: relation.whispers,
+    RelationBits.REQUESTED: relation.requests,
+    RelationBits.REQUESTED_BY: relation.requested,
+    RelationBits.BLOCKING: relation.blocks,
+    RelationBits.MUTED: relation.mutes,
+    RelationBits.CLOSE_FOLLOW: relation.is_close_follow,
+    RelationBits.SELF: relation.SELF.kinds.__eq__,
+    RelationBits.NOTIFY: relation.notifies,
 }
 
 

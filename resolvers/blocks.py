@@ -19,7 +19,8 @@ CACHED_MAX = 1_000
 of them."""
 
 FOLLOWERS_CACHED_MAX = 5_000
-"""The same for followers: the cache does not hold the reverse edges of a user with more."""
+"""A viewer with more followers is looked up in the tables, too: the cache does not hold their
+reverse edges."""
 
 
 async def kinds_of_blocks(scope: Scope, viewer: Counts, users: Sequence[UserId]) -> Sequence[int]:

@@ -124,7 +124,7 @@ class ArqLanes:
         (queued,) = await self._redis.pipe([("ZCARD", queue_name(self._space))])
         return int(queued)
 
-    async def woken(self) -> None:
+    async def wait_until_queued(self) -> None:
         """Return when all collected lanes are queued, or when queueing has failed."""
         if self._flush is not None:
             await self._flush

@@ -57,7 +57,8 @@ class CacheSettings:
     """A separate server for the caches or, with `redis+cluster://`, any server of a Redis
     Cluster. None: `StorageSettings.redis_url`."""
     ttl_s: int = 3600
-    own_writes_ttl_s: int = 60
+    no_pending_ttl_s: int = 60
+    """How long it is cached that a user has no pending writes."""
     delayed_writes: bool = True
     """Whether changes are made while the caches cannot be reached. Other gateways may then show
     the writer the previous state for a while. If false, such changes fail."""

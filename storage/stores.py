@@ -83,15 +83,16 @@ class Stores:
 async def open_stores(
     settings: StorageSettings, wire: Wire | None = None, shared: SharedServers | None = None
 ) -> AsyncIterator[Stores]:
-    """Open the stores of one space for the block. `wire`: the connection to `redis_url`, for
-    tests. `shared`: the connections that all spaces of a process share; the caller closes them."""
+    """Open the stores of one space inside the `with` statement. `wire`: the connection to
+    `redis_url`, for tests. `shared`: the connections that all spaces of a process share; the caller
+    closes them."""
     async with AsyncExitStack() as stack:
         servers = open_servers(settings, wire, shared)
         stack.push_async_callback(servers.postgres.close)
         if shared is None:
             stack.push_async_callback(servers.close_redis)
         broker = broker_of(settings, servers)
-        stack.push_async_callback(broker.lanes.woken)
+        stack.push_async_callback(broker.lanes.wait_until_queued)
         caches = caches_of(settings, servers)
         if caches.local is not None:
             stack.push_async_callback(caches.local.close)

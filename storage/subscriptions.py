@@ -80,7 +80,7 @@ class Subscription:
         return woken
 
 
-class _Index:
+class _SubscriptionsByUser:
     """Subscriptions by user."""
 
     def __init__(self) -> None:
@@ -119,10 +119,10 @@ class Subscriptions:
         self._open: set[Subscription] = set()
         self._for_all: set[Subscription] = set()
         self._anonymous: set[Subscription] = set()
-        self._of_viewers = _Index()
-        self._to_public = _Index()
+        self._of_viewers = _SubscriptionsByUser()
+        self._to_public = _SubscriptionsByUser()
         """By user: subscriptions to what others may see of the user."""
-        self._to_hidden = _Index()
+        self._to_hidden = _SubscriptionsByUser()
         """By user: subscriptions that see everything, to what others may not see of the user."""
         self._to_wake: dict[Subscription, Woken] = {}
         """Those that are not woken yet although something may have changed, in order."""
@@ -138,8 +138,8 @@ class Subscriptions:
     def open(
         self, *users: UserId, viewer: UserId | None = None, sees_everything: bool = False
     ) -> Iterator[Subscription]:
-        """A subscription of `viewer`, for the block: to the viewer's own changes, and to what
-        others may see of `users`; with `sees_everything`, to all changes of `users`. It is
+        """A subscription of `viewer`, inside the `with` statement: to the viewer's own changes, and
+        to what others may see of `users`; with `sees_everything`, to all changes of `users`. It is
         anonymous if it has neither.
 
         Raises:
@@ -174,7 +174,8 @@ class Subscriptions:
 
     @contextmanager
     def open_for_all(self) -> Iterator[Subscription]:
-        """A subscription to changes of all users, for the block. Raises Overloaded."""
+        """A subscription to changes of all users, inside the `with` statement. Raises
+        Overloaded."""
         subscription = self._new_subscription()
         self._for_all.add(subscription)
         try:

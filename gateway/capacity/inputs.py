@@ -41,7 +41,7 @@ class Inputs:
 
     @contextmanager
     def recording(self) -> Iterator[dict[str, None]]:
-        """The names that are used within the block, in the order of their first use."""
+        """The names that are used inside the `with` statement, in the order of their first use."""
         outer, self._used = self._used, {}
         try:
             yield self._used

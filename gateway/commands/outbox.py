@@ -35,7 +35,7 @@ async def retry(config: Config, ids: Sequence[int] | None) -> int:
     async with open_stores(config.storage) as stores:
         lanes = await stores.jobs.lanes.failed_changes.retry(ids)
         stores.broker.lanes.wake(lanes.values())
-        await stores.broker.lanes.woken()
+        await stores.broker.lanes.wait_until_queued()
     typer.echo(f"{len(lanes):,} changes are tried again.")
     return _missing(ids or (), lanes.keys())
 

@@ -13,7 +13,7 @@ COST_HEADER = rate_limit.COST_HEADER.lower().encode()
 
 
 class Charges(Protocol):
-    """Checks the costs of operations, and charges them to callers: see `gateway.graphql.costs`."""
+    """Checks and charges the costs of operations: see `gateway.graphql.cost_limits`."""
 
     def charge(self, cost: int, context: Any) -> Awaitable[None] | None:
         """Charge an operation before it runs. Returns an awaitable to complete first, or None, the

@@ -167,7 +167,8 @@ class OpensConnections(Protocol):
         limit."""
 
     def opened(self, transport: str, send: Send) -> AbstractContextManager[Connection]:
-        """Open a connection for the block. Raises HttpRejection 503 above the limit."""
+        """Open a connection inside the `with` statement. Raises HttpRejection 503 above the
+        limit."""
 
 
 class Connections:
@@ -191,7 +192,8 @@ class Connections:
 
     @contextlib.contextmanager
     def opened(self, transport: str, send: Send) -> Iterator[Connection]:
-        """Open a connection for the block. Raises HttpRejection 503 above the limit."""
+        """Open a connection inside the `with` statement. Raises HttpRejection 503 above the
+        limit."""
         is_full = len(self._open) >= self.limits.connections_max
         if self._stopped or (is_full and not self._make_room()):
             raise _overloaded("This server has too many open streams. Try again later.")

@@ -121,7 +121,7 @@ class GraphQLEndpoint:
         self._takes_any = self._documents.takes_any
         self._events = events
         self._ended = ended
-        self._bodies = bodies or PartialBodies(limits.bodies_bytes_max)
+        self._bodies = bodies or PartialBodies(limits.partial_bodies_bytes_max)
         self._turns = turns or Turns()
         self._take_turns = take_turns
         self._turn_to_verify = turn_to_verify

@@ -12,7 +12,7 @@ class HttpLimits:
     """Limits of one request, and of the bodies that this process receives."""
 
     body_bytes_max: int = 1 << 20
-    bodies_bytes_max: int = 64_000_000
+    partial_bodies_bytes_max: int = 64_000_000
     """The memory for bodies that have arrived in part."""
     body_deadline_ms: int = 10_000
     request_deadline_ms: int = 10_000

@@ -7,11 +7,11 @@ LONG_BODY_BYTES = 500
 """Shorter bodies are not counted. Reading one, with its operation, takes about 0.1 ms."""
 
 LONG_QUERY_BYTES = 1_000
-"""The same for the query string of a GET request."""
+"""Shorter query strings of GET requests are not counted."""
 
 AUTHORIZATION = b"authorization"
 """The header with the token."""
 
 LONG_TOKEN_BYTES = 4_000
-"""The same for the token. Those of the usual providers are shorter. The first check of one with
-16,000 characters takes 1 ms."""
+"""Shorter tokens are not counted, among them those of the usual providers. The first check of one
+with 16,000 characters takes 1 ms."""

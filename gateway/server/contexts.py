@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 from engine import take_turns_for
 from gateway.authentication.identify import Authentication, Identity
 from gateway.graphql import freshness
-from gateway.graphql.costs import CostLimits, service_caller
+from gateway.graphql.cost_limits import CostLimits, service_caller
 from gateway.http.client_address import FORWARDING, ClientAddresses
 from gateway.http.headers import Headers
 from gateway.settings.config import Config

@@ -73,12 +73,12 @@ def collect_young_objects_only() -> None:
 class FullCollections:
     """Decides when a full collection is due."""
 
-    def __init__(self, cpu_s: float, middle: int, memory_mb: int) -> None:
+    def __init__(self, cpu_s: float, middle_collections: int, memory_mb: int) -> None:
         self._cpu_s = cpu_s
-        self._middle = middle
+        self._middle_collections = middle_collections
         self._memory_mb = memory_mb
 
-    def is_due(self, cpu_s: float, middle: int, memory_mb: int) -> bool:
+    def is_due(self, cpu_s: float, middle_collections: int, memory_mb: int) -> bool:
         """Whether a full collection is due.
 
         Called in each interval, with the CPU time, the collections of the middle generation and the
@@ -87,9 +87,11 @@ class FullCollections:
         used_s, self._cpu_s = cpu_s - self._cpu_s, cpu_s
         is_idle = used_s < IDLE_CPU_S
         has_grown = memory_mb - self._memory_mb >= GROWTH_MB
-        if not has_grown and not (is_idle and middle - self._middle >= MIDDLE_PER_FULL):
+        if not has_grown and not (
+            is_idle and middle_collections - self._middle_collections >= MIDDLE_PER_FULL
+        ):
             return False
-        self._middle = middle
+        self._middle_collections = middle_collections
         return True
 
     def collected(self, memory_mb: int) -> None:

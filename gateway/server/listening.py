@@ -37,7 +37,8 @@ def permissions(text: str) -> int:
 
 @contextmanager
 def bound_sockets(address: Address) -> Iterator[list[socket.socket]]:
-    """Sockets that are bound for the block. Raises ConfigurationError if binding fails."""
+    """Sockets that are bound inside the `with` statement. Raises ConfigurationError if binding
+    fails."""
     with ExitStack() as stack:
         if isinstance(address, UnixAddress):
             yield [stack.enter_context(_bind_unix(address))]
@@ -47,7 +48,7 @@ def bound_sockets(address: Address) -> Iterator[list[socket.socket]]:
 
 @contextmanager
 def with_duplicates(sockets: Sequence[socket.socket]) -> Iterator[list[socket.socket]]:
-    """These sockets, each `ACCEPTED_AT_ONCE` times, for the block.
+    """These sockets, each `ACCEPTED_AT_ONCE` times, inside the `with` statement.
 
     uvloop accepts one connection of a listening socket in an iteration. If its iterations are long,
     because many requests take turns, clients would wait for seconds to be accepted. A duplicate has

@@ -22,7 +22,7 @@ LIMITS = ConnectionLimits(connections_max=100)
 
 @contextmanager
 def metrics_sockets(address: Address | None) -> Iterator[list[socket.socket]]:
-    """Sockets that are bound for the block; none without an address.
+    """Sockets that are bound inside the `with` statement; none without an address.
 
     Raises ConfigurationError if binding fails.
     """

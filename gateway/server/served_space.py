@@ -12,7 +12,7 @@ from gateway.authentication.identify import Authentication
 from gateway.graphql import freshness
 from gateway.graphql.admission import Admission
 from gateway.graphql.client_connections import Connections, SpaceConnections
-from gateway.graphql.costs import CostLimits
+from gateway.graphql.cost_limits import CostLimits
 from gateway.graphql.documents import AutomaticDocuments, NoDocuments, OnlyTrustedDocuments
 from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.graphql.event_stream import GraphQLEventStream
@@ -54,7 +54,7 @@ class ProcessLimits:
     def from_config(cls, config: Config) -> "ProcessLimits":
         streams = config.clients.streams
         return cls(
-            PartialBodies(config.clients.requests.bodies_bytes_max),
+            PartialBodies(config.clients.requests.partial_bodies_bytes_max),
             RunningSubscriptions(config.storage.events.subscriptions_max, caller_of),
             StreamSlots(streams.exports_max),
             StreamSlots(streams.changes_max),
@@ -106,8 +106,8 @@ class ServedSpace:
 async def served_space(
     config: Config, parts: SharedParts, shared: Authentication | None = None
 ) -> AsyncIterator[ServedSpace]:
-    """Open the space of `config` for the block. `shared`: the authentication of the default space,
-    used if that of this one has the same settings.
+    """Open the space of `config` inside the `with` statement. `shared`: the authentication of the
+    default space, used if that of this one has the same settings.
 
     Raises:
         ValueError: the authentication settings are invalid.

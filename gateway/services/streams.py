@@ -28,7 +28,7 @@ from starlette.types import Scope as HttpScope
 
 from gateway.authentication.identify import Identity
 from gateway.graphql.client_connections import Connection, OpensConnections, never_begun
-from gateway.graphql.costs import service_caller
+from gateway.graphql.cost_limits import service_caller
 from gateway.graphql.shares import give_back
 from gateway.http.headers import Headers, RawHeaders
 from gateway.http.rejection import HttpRejection
@@ -45,7 +45,7 @@ Chunks = AsyncGenerator[bytes, None]
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest:
-    """A request of a service: for what, with which parameters of the path and the query."""
+    """A request of a service, with the parameters of its path and its query string."""
 
     scope: Scope
     headers: Headers
@@ -76,8 +76,8 @@ class StreamSlots:
 
     @contextmanager
     def slot(self, scope: Scope) -> Iterator[None]:
-        """Hold a slot for the block, for the caller of the request: a client in a space. Raises
-        HttpRejection 503 if there is none."""
+        """Hold a slot inside the `with` statement, for the caller of the request: a client in a
+        space. Raises HttpRejection 503 if there is none."""
         caller = id(scope.stores), service_caller(scope.client)
         if self._taken[caller] >= self._limit_of_one:
             raise _no_slot(f"This client has {self._limit_of_one} such streams here, the maximum.")

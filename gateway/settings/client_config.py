@@ -105,7 +105,7 @@ def _http_limits(environ: Environ) -> HttpLimits:
     connections = read(HttpConnectionVariables, environ)
     return HttpLimits(
         body_deadline_ms=connections.body_deadline_ms,
-        bodies_bytes_max=read(HttpRequestVariables, environ).bodies_mb * 1_000_000,
+        partial_bodies_bytes_max=read(HttpRequestVariables, environ).bodies_mb * 1_000_000,
     )
 
 

@@ -46,7 +46,7 @@ class CachedKinds:
 def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
     """Declare the kinds: key, format, time to live, loader and staleness rule of each."""
     keys = Keys(settings.space)
-    ttl_s, own_ttl_s = settings.cache.ttl_s, settings.cache.own_writes_ttl_s
+    ttl_s, no_pending_ttl_s = settings.cache.ttl_s, settings.cache.no_pending_ttl_s
     head = Window(settings.cache.list_max)
     return CachedKinds(
         relations=CachedKind(
@@ -79,7 +79,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
         pending=CachedKind(
             keys.prefix("own"),
             lambda targets: (pending_value(targets),),
-            lambda targets: PENDING_TTL_S if targets else own_ttl_s,
+            lambda targets: PENDING_TTL_S if targets else no_pending_ttl_s,
             tables.pending.get_many,
             Invalidation.DELETE_AGAIN_AFTER_DRAIN,
         ),

@@ -72,7 +72,8 @@ class Mutes(Protocol):
 
 
 class EdgeNotes(Protocol):
-    """The notes that users have stored beside their edges. Exact."""
+    """The notes that users have stored beside their edges. Read from the tables, not from
+    caches."""
 
     async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         """The notes of each of `pairs` that has any."""

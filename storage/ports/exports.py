@@ -46,7 +46,8 @@ class Exports(Protocol):
 
 class AccountExports(Protocol):
     """All that is stored about one user, in ranges: at most `limit` entries after a key, in the
-    order of keys. Followers and requests are in `Exports`. Exact."""
+    order of keys. Followers and requests are in `Exports`. Read from the tables, not from
+    caches."""
 
     async def account(self, user: UserId) -> AccountEntry:
         """The user's settings and state."""

@@ -21,7 +21,7 @@ class Usage(NamedTuple):
 
 
 class Usages(Protocol):
-    """How much of their limits users have used. Exact."""
+    """How much of their limits users have used. Read from the tables, not from caches."""
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Usage]:
         """The usage of each of `users`."""

@@ -12,7 +12,7 @@ from graph.receipt import IdempotentRequest
 
 
 class PrivateNotes(Protocol):
-    """Private notes of users about others. Exact."""
+    """Private notes of users about others. Read from the tables, not from caches."""
 
     async def get_many(self, author: UserId, others: Sequence[UserId]) -> Mapping[UserId, str]:
         """The notes of `author` about each of `others`, without users who have none."""
@@ -35,7 +35,7 @@ class PrivateNotes(Protocol):
 
 
 class FollowGroups(Protocol):
-    """Groups of follows. Exact.
+    """Groups of follows. Read from the tables, not from caches.
 
     Members are the users whom the owner still follows by the same follow as when they were added,
     and whose accounts are active.
@@ -78,7 +78,7 @@ class FollowGroups(Protocol):
 
 
 class SeenFollowers(Protocol):
-    """Up to which moment users have seen their followers. Exact."""
+    """Up to which moment users have seen their followers. Read from the tables, not from caches."""
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Millis]:
         """The moment of each of `users`; NEVER_SEEN for one who has marked none."""
@@ -99,7 +99,8 @@ class SeenFollowers(Protocol):
 
 
 class PinnedFollowing(Protocol):
-    """The users whom users have pinned among those they follow. Exact."""
+    """The users whom users have pinned among those they follow. Read from the tables, not from
+    caches."""
 
     async def pinned_by(self, user: UserId) -> Sequence[UserId]:
         """The users whom `user` has pinned and still follows by the same follow, in order."""

@@ -1,7 +1,7 @@
 """Maintains the absent follower counts.
 
-When the state of an account changes, a worker counts the account: it adjusts the counts of all
-users whom the account follows, whose number is bounded, unlike that of its followers. The worker
+When an account becomes absent or active again, a worker adjusts the counts of all users whom the
+account follows. Their number is bounded, unlike that of its followers. The worker
 locks all lanes meanwhile, so that no drain applies an edge that is being counted.
 """
 

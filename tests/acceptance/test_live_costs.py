@@ -69,7 +69,7 @@ async def test_a_thousand_idle_subscriptions_use_one_connection_and_no_round_tri
 
         await follows(stores, (5000, 77))
         await drain_all(stores)
-        await stores.broker.lanes.woken()
+        await stores.broker.lanes.wait_until_queued()
         before = stores.servers.redis.round_trips
         await waiting[76]
         assert stores.servers.redis.round_trips - before <= 1

@@ -87,7 +87,7 @@ async def test_the_sweep_drains_lanes_whose_jobs_were_lost(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await follows(stores, (1, 2), (3, 4))
-    await stores.broker.lanes.woken()
+    await stores.broker.lanes.wait_until_queued()
     await stores.servers.redis.pipe([("FLUSHDB",)])
     worker = Worker(storage_settings)
     await worker.start()

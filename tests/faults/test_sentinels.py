@@ -62,7 +62,7 @@ async def test_jobs_are_queued_at_the_new_primary(group: Group, database_url: st
         await group.kill_primary()
         await until(lambda: accepts_writes(stores), "the new primary is found")
         stores.broker.lanes.wake([Lane(1)])
-        await stores.broker.lanes.woken()
+        await stores.broker.lanes.wait_until_queued()
         assert await queue.zcard(queue_name(settings.space)) == 1
     await queue.aclose(close_connection_pool=True)
 

@@ -46,7 +46,7 @@ async def test_one_server_serves_everything_over_tls(
         async with open_stores(settings) as stores:
             with stores.changes.subscriptions.open(TWO) as subscription:
                 await follows(stores, *((fan, TWO) for fan in FANS))
-                await stores.broker.lanes.woken()
+                await stores.broker.lanes.wait_until_queued()
                 queue = arq_redis(settings)
                 jobs = await queue.queued_jobs()
                 await queue.aclose(close_connection_pool=True)

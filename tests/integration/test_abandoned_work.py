@@ -1,4 +1,4 @@
-"""Work that fails after all its callers have left is not reported: they are clients who left."""
+"""Work that fails after all its callers have been cancelled is not logged: their clients left."""
 
 import asyncio
 import gc

@@ -144,7 +144,7 @@ async def test_a_page_costs_one_statement_and_two_round_trips_to_redis(
     own_scope: Scope, stores: Stores
 ) -> None:
     await closest(own_scope, 3)
-    await stores.broker.lanes.woken()
+    await stores.broker.lanes.wait_until_queued()
     before = (stores.servers.postgres.statements, stores.servers.redis.round_trips)
     await closest(own_scope, 3)
     assert stores.servers.postgres.statements - before[0] == 1

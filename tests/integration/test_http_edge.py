@@ -502,7 +502,7 @@ async def test_an_overloaded_server_rejects_a_large_body_before_it_arrives(tmp_p
 
 
 async def test_the_memory_of_partial_bodies_is_bounded(tmp_path: Path) -> None:
-    app = endpoint(HttpLimits(bodies_bytes_max=100_000))
+    app = endpoint(HttpLimits(partial_bodies_bytes_max=100_000))
     async with (
         bounded_server(app, tmp_path / "kith.sock") as server,
         server.connected(2) as (first, second),

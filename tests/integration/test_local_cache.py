@@ -71,7 +71,7 @@ class WithLocalCache:
 
     async def round_trips(self) -> tuple[int, int]:
         """Round trips of the reader and of its local cache, after all lanes have been woken."""
-        await self.stores.broker.lanes.woken()
+        await self.stores.broker.lanes.wait_until_queued()
         return self.stores.servers.redis.round_trips, self.local.redis.round_trips
 
     @property

@@ -76,7 +76,7 @@ async def test_a_running_job_is_not_queued_again(
     (running,) = await arq.queued_jobs()  # arq leaves it in the queue until it ends
     await arq.set(f"arq:in-progress:{job_id(storage_settings.space, Lane(6))}", 1)
     stores.broker.lanes.wake([Lane(6)])
-    await stores.broker.lanes.woken()
+    await stores.broker.lanes.wait_until_queued()
     assert await arq.queued_jobs() == [running]
 
 
@@ -88,7 +88,7 @@ async def test_a_job_that_the_queue_has_lost_is_queued_again(
     await until_queued(stores, 1)
     await arq.delete(queue_name(storage_settings.space))
     stores.broker.lanes.wake([Lane(6), Lane(7)])
-    await stores.broker.lanes.woken()
+    await stores.broker.lanes.wait_until_queued()
     assert sorted(map(lanes_of, await arq.queued_jobs())) == [[6], [7]]
 
 
@@ -102,7 +102,7 @@ async def test_waking_a_lane_corrects_the_time_of_a_job_queued_by_a_clock_ahead(
     assert before.score is not None
     await arq.zincrby(queue, 3_600_000, job)
     stores.broker.lanes.wake([Lane(3)])
-    await stores.broker.lanes.woken()
+    await stores.broker.lanes.wait_until_queued()
     (after,) = await arq.queued_jobs()
     assert after.score is not None
     assert 0 <= after.score - before.score < DEADLINE_S * 1000
@@ -122,7 +122,7 @@ async def test_an_outage_is_logged_once(
             async def wake_all_lanes(times: int) -> None:
                 for _ in range(times):
                     stores.broker.lanes.wake(ALL)
-                    await stores.broker.lanes.woken()
+                    await stores.broker.lanes.wait_until_queued()
 
             for _ in range(2):
                 await proxy.cut()
@@ -138,6 +138,6 @@ async def test_waking_all_lanes_is_one_round_trip(stores: Stores) -> None:
     before = redis.round_trips
     for lane in ALL:
         stores.broker.lanes.wake([lane])
-    await stores.broker.lanes.woken()
+    await stores.broker.lanes.wait_until_queued()
     assert redis.round_trips == before + 1
     assert await stores.broker.lanes.queued() == LANES

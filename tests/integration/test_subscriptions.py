@@ -461,7 +461,7 @@ def fail(*_: object) -> Any:
 
 
 @pytest.mark.parametrize(
-    "where", ["engine.plan.Operation.cost", "gateway.graphql.costs.CostLimits.debit"]
+    "where", ["engine.plan.Operation.cost", "gateway.graphql.cost_limits.CostLimits.debit"]
 )
 async def test_an_unexpected_exception_is_the_last_result_of_a_subscription(
     live: LiveGateway,

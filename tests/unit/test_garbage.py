@@ -54,14 +54,14 @@ def test_new_objects_cause_no_full_collection(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_full_collection_waits_until_the_process_is_idle() -> None:
-    full = FullCollections(cpu_s=0, middle=0, memory_mb=100)
+    full = FullCollections(cpu_s=0, middle_collections=0, memory_mb=100)
     assert not full.is_due(1, MIDDLE_PER_FULL, 100)
     assert not full.is_due(2, MIDDLE_PER_FULL, 100)
     assert full.is_due(2.001, MIDDLE_PER_FULL, 100)
 
 
 def test_a_process_that_is_never_idle_makes_a_full_collection_once_its_memory_has_grown() -> None:
-    full = FullCollections(cpu_s=0, middle=0, memory_mb=100)
+    full = FullCollections(cpu_s=0, middle_collections=0, memory_mb=100)
     assert not full.is_due(1_000, 100 * MIDDLE_PER_FULL, 99 + GROWTH_MB)
     assert full.is_due(2_000, 200 * MIDDLE_PER_FULL, 100 + GROWTH_MB)
     full.collected(memory_mb=50)
@@ -70,7 +70,7 @@ def test_a_process_that_is_never_idle_makes_a_full_collection_once_its_memory_ha
 
 
 def test_an_idle_process_without_new_objects_makes_no_full_collection() -> None:
-    full = FullCollections(cpu_s=0, middle=5, memory_mb=100)
+    full = FullCollections(cpu_s=0, middle_collections=5, memory_mb=100)
     assert not full.is_due(0, 4 + MIDDLE_PER_FULL, 100)
 
 

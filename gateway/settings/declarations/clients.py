@@ -28,8 +28,8 @@ class HttpConnectionVariables(Group):
     connections_max: WholeNumber = number(
         "KITH_HTTP_CONNECTIONS_MAX",
         10_000,
-        "open connections per process, web sockets included; one that waits for its client is"
-        " closed for a new one",
+        "open connections per process, web sockets included; above it, a connection that waits"
+        " for its client is closed to accept a new one",
         unit="connections",
         minimum=10,
         maximum=1_000_000,

@@ -32,7 +32,8 @@ class ExclusiveJobs:
 
     @asynccontextmanager
     async def only(self, job: str) -> AsyncIterator[bool]:
-        """Yield whether this process holds the lock of the job, until the end of the block.
+        """Yield whether this process holds the lock of the job, until the end of the `with`
+        statement.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.

@@ -40,7 +40,8 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connection]:
-    """Open a connection to one space for the block. `job` becomes part of its `application_name`.
+    """Open a connection to one space inside the `with` statement. `job` becomes part of its
+    `application_name`.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached, a pooler is in between, or the connection was
