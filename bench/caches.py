@@ -30,7 +30,7 @@ async def fill(settings: StorageSettings, people: Population) -> None:
 
 
 async def empty(redis_url: str) -> None:
-    """Delete all cached values of all spaces."""
+    """Delete everything on this Redis server, also queues and feeds."""
     async with Redis.from_url(redis_url) as redis:
         await redis.flushall()
 

@@ -35,7 +35,7 @@ RATIOS = {
     },
     "strawberry": {"states-1": 8.0, "states-100": 25.0, "followers-20": 12.0, "nested-20x10": 40.0},
 }
-"""How many times as many requests Kith answers in a second of CPU."""
+"""The minimum ratio of the requests in a second of CPU time, Kith's to the other server's."""
 FOLLOW_US, FOLLOW_WITH_STORES_US = 350, 900
 """CPU of a follow: in the gateway, and with PostgreSQL and Valkey."""
 CHECKS_PER_CORE_S = 500_000
@@ -43,7 +43,7 @@ CHECKS_PER_CORE_S = 500_000
 WHOLE_FROM = 100
 """Goals from this size are shown without decimals, ratios with two."""
 DEEP_PAGE_MOST = 1.2
-"""The maximum cost of a whale's 1,000th page, as a multiple of the first."""
+"""The maximum latency of a whale's 1,000th page, as a multiple of that of the first."""
 
 
 def left_to_graphql_core(outcomes: Iterable[Outcome]) -> list[str]:

@@ -35,15 +35,17 @@ class Split:
     def sample(self, limit: int) -> tuple[list[UserId], list[UserId]]:
         """Two halves of up to `limit` users with hidden follows: one to choose parameters, one to
         report."""
-        users = [user for user in sorted(self.hidden) if len(self.follows(user)) >= FOLLOWS_MIN]
+        users = [
+            user for user in sorted(self.hidden) if len(self.following_of(user)) >= FOLLOWS_MIN
+        ]
         Random(3).shuffle(users)
         users = users[:limit]
         return users[::2], users[1::2]
 
-    def follows(self, user: UserId) -> Sequence[UserId]:
+    def following_of(self, user: UserId) -> Sequence[UserId]:
         return self.following.get(user, NONE)
 
-    def fans(self, user: UserId) -> Sequence[UserId]:
+    def followers_of(self, user: UserId) -> Sequence[UserId]:
         return self.followers.get(user, NONE)
 
 

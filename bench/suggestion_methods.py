@@ -42,22 +42,22 @@ class Method:
 
 def best(split: Split, user: UserId, scores: Scores) -> list[UserId]:
     """The best users who may be suggested: not the user, a follow, or an ended follow."""
-    excluded = {user, *split.follows(user), *split.ended.get(user, ())}
+    excluded = {user, *split.following_of(user), *split.ended.get(user, ())}
     candidates = ((-score, other) for other, score in scores.items() if other not in excluded)
     return [other for _, other in nsmallest(SHOWN, candidates)]
 
 
 def _weighted(weight: Callable[[int], float], split: Split, _: float) -> Callable[[UserId], Scores]:
     weights = {
-        user: weight(max(1, len(split.follows(user)) + len(split.fans(user))))
+        user: weight(max(1, len(split.following_of(user)) + len(split.followers_of(user))))
         for user in split.following
     }
 
     def scores(user: UserId) -> Scores:
         found: dict[UserId, float] = defaultdict(float)
-        for middle in split.follows(user):
+        for middle in split.following_of(user):
             worth = weights.get(middle, 0.0)
-            for other in split.follows(middle):
+            for other in split.following_of(middle):
                 found[other] += worth
         return found
 
@@ -70,13 +70,13 @@ def _co_follow(split: Split, _: float) -> Callable[[UserId], Scores]:
 
     def scores(user: UserId) -> Scores:
         alike: dict[UserId, float] = defaultdict(float)
-        for followed in split.follows(user):
-            for fan in split.fans(followed):
+        for followed in split.following_of(user):
+            for fan in split.followers_of(followed):
                 alike[fan] += inverse_norm[followed]
         alike.pop(user, None)
         found: dict[UserId, float] = defaultdict(float)
         for fan, worth in alike.items():
-            for other in split.follows(fan):
+            for other in split.following_of(fan):
                 found[other] += worth
         return {other: score * inverse_norm[other] for other, score in found.items()}
 
@@ -101,14 +101,14 @@ def _page_rank(split: Split, restart: float) -> Callable[[UserId], Scores]:
             current = waiting.popleft()
             probability = rest.pop(current, 0.0)
             found[current] += restart * probability
-            follows = split.follows(current)
+            follows = split.following_of(current)
             if not follows:
                 continue
             share = (1 - restart) * probability / len(follows)
             for other in follows:
                 previous = rest[other]
                 rest[other] = previous + share
-                enough = PUSHED * max(1, len(split.follows(other)))
+                enough = PUSHED * max(1, len(split.following_of(other)))
                 if previous < enough <= previous + share:
                     waiting.append(other)
         for other, left in rest.items():
@@ -123,14 +123,14 @@ def kith(split: Split) -> Callable[[Parameters, UserId], Scores]:
 
     @cache
     def circle(middle: UserId) -> list[Position]:
-        return _entries(split.follows(middle)[:MIDDLE_FOLLOWS_MAX])
+        return _entries(split.following_of(middle)[:MIDDLE_FOLLOWS_MAX])
 
     def scores(parameters: Parameters, user: UserId) -> Scores:
-        newest = split.follows(user)
-        examined = ((middle, len(split.follows(middle))) for middle in newest[:EXAMINED_MAX])
+        newest = split.following_of(user)
+        examined = ((middle, len(split.following_of(middle))) for middle in newest[:EXAMINED_MAX])
         middles = middles_of(newest, examined, MIDDLES_MAX)
         circles = {middle: circle(middle) for middle in middles}
-        followers, followed = _entries(split.fans(user)[:FOLLOWERS_MAX]), frozenset(newest)
+        followers, followed = _entries(split.followers_of(user)[:FOLLOWERS_MAX]), frozenset(newest)
         found = candidates(followers, followed, middles, circles, {}, parameters=parameters)
         return {candidate: -place for place, candidate in enumerate(found.best_first)}
 

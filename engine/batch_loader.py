@@ -1,6 +1,6 @@
 """Batching of calls of the same resolver in one tick of the event loop.
 
-The only module that uses aiodataloader. It avoids these traps of version 0.4.3:
+The only module of the engine that uses aiodataloader. It avoids these traps of version 0.4.3:
 * nothing is cached, so neither is an error, nor a future that its waiter cancelled;
 * a loader's keys are whole columns, each with its own future, so a cancelled waiter affects no
   other; when the last waiter is cancelled, so is the batch;

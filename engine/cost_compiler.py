@@ -65,8 +65,8 @@ class OperationCost:
     constant: int | None = None
     """The cost, after the first evaluation, if it does not depend on variables."""
     waits: float = inf
-    """The part of the cost for reads of stores and for changes, during which others run. A
-    lower bound if conditions or fragments change it."""
+    """The part of the cost for waiting for the stores, while other operations run. A lower bound if
+    conditions or fragments change it."""
     compiled: Compiled[Cost] = field(default_factory=Compiled)
     """The compiled costs, by the values of `conditions`."""
 

@@ -59,7 +59,8 @@ class _Work(Generic[T]):
         """Requested for the next slice, which runs in the first of them."""
 
     async def run(self, turns: Turns) -> T:
-        """Run slices in turns of this caller until the work is done, by whomever."""
+        """Run slices in turns of this caller until the work is done. Other callers run slices
+        of it, too."""
         while not self.outcome.done():
             turn = turns.request()
             self._turns.add(turn)

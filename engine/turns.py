@@ -63,8 +63,8 @@ class Turns:
         return True
 
     async def wait(self, caller: Caller | None = None) -> None:
-        """Wait for a turn of this caller, or of the one for whom this task takes turns. It lasts
-        until the task waits for anything."""
+        """Wait for a turn of `caller`; by default of the caller of this task, whom `take_turns_for`
+        has set. The turn lasts until the task waits for anything."""
         await self.request(caller)
 
     def request(self, caller: Caller | None = None) -> Future[None]:

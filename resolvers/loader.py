@@ -4,7 +4,7 @@ The only module of the resolvers that uses aiodataloader. Traps of version 0.4.3
 * a cancelled waiter cancels the future that it shares with others: each waiter has its own;
 * a cancelled future and the error of a key stay cached: the base class caches nothing;
 * a cancelled batch leaves its waiters waiting: the batch turns the cancellation into an error;
-* a batch runs in the context variables of its first waiter: it must not read any.
+* a batch runs in the context variables of its first waiter: it must not depend on any.
 """
 
 import asyncio

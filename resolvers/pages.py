@@ -274,7 +274,8 @@ class _SharedReads:
         self._left = CHUNKS_MAX + CHUNKS_OF_EMPTY_MAX
 
     def take(self, *, is_empty: bool) -> bool:
-        """Take one, if one is left for a list of which no entry or some are visible."""
+        """Use one of the reads. Returns False if none is left: the last `CHUNKS_OF_EMPTY_MAX` are
+        for lists without a visible entry, which `is_empty` says."""
         if self._left <= (0 if is_empty else CHUNKS_OF_EMPTY_MAX):
             return False
         self._left -= 1

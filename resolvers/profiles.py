@@ -47,7 +47,11 @@ class ProfileLoader(ColumnLoader[UserId, Profile]):
     _requested: "tuple[Sequence[UserId], Future[None]] | None" = None
 
     def request_shared(self, users: Sequence[UserId]) -> "Future[None] | None":
-        """Like `request`, but callers with the same users share one future until it is done."""
+        """Like `request`, but callers with the same users share one future until it is done.
+
+        A waiter that is cancelled would cancel it for all, so it must be shielded, as `Deferred`
+        does.
+        """
         requested = self._requested
         if requested is not None and not requested[1].done() and requested[0] == users:
             return requested[1]

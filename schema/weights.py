@@ -23,8 +23,8 @@ INTROSPECTION = 20_000
 WRITE = 1_500
 """A change in PostgreSQL, its drain by the worker and the updates of the caches."""
 ERROR = 8
-"""A field error of a response: its path, its location, its message and its JSON. It is charged when
-it is found, and the static cost does not contain it."""
+"""A field error of a response: its path, its location, its message and its JSON. It is charged
+after the operation has run, and the static cost does not contain it."""
 AWAITED_ROOT = 15
 """The row of a root field that is awaited without reading anything: a task for each place that
 selects it. Not its call, for which others would not have to wait."""

@@ -211,15 +211,14 @@ class EndpointSender:
         for key, state in states.items():
             if state is DeliveryState.PARKED:
                 log.error("delivery %d of webhook %s was parked", key.id, name)
-        last = sent[-1]
-        if last.error is not None:
-            await self._record_failure(last.error)
-        elif self._is_failing:
-            await self._endpoints.succeeded(name)
+        if self._is_failing and any(attempt.succeeded for attempt in sent):
+            await self._endpoints.record_success(name)
             self._is_failing = False
+        if (error := sent[-1].error) is not None:
+            await self._record_failure(error)
 
     async def _record_failure(self, error: str) -> None:
         name, times = self.endpoint.name, self._settings.times
         self._is_failing = True
-        if await self._endpoints.failed(name, error, times.disabled_s):
+        if await self._endpoints.record_failure(name, error, times.disabled_s):
             log.error("webhook %s is disabled, because all deliveries have failed: %s", name, error)

@@ -29,7 +29,7 @@ class Charges(Protocol):
         """Charge the preparation of a document, as `charge`, but without a limit of the cost."""
 
     def debit(self, cost: int, context: Any) -> None:
-        """Charge an event of a subscription, which is never rejected."""
+        """Charge work that is never rejected: events of subscriptions, and field errors."""
 
     def rate_limit(self, cost: int, context: Any) -> RateLimit:
         """The cost of an operation, and what is left of the caller's budget."""

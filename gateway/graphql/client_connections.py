@@ -284,7 +284,7 @@ class SpaceConnections:
         elif identity.user_id is not None:
             self._all.claim_for_viewer(connection, (id(self), identity.user_id))
         else:
-            self._all.claim_for_address(connection, self._addresses.of(headers))
+            self._all.claim_for_address(connection, self._addresses.address_of(headers))
 
     def add(self, connection: Connection) -> None:
         """Add a connection that is open already."""

@@ -84,15 +84,24 @@ class EventStream(Protocol):
 class GraphQLEndpoint:
     """The ASGI application behind /graphql.
 
-    `context_of` creates the context of one operation from the request's headers, and may raise
-    HttpRejection (401). `page` is served to browsers that open the address. `events` responds to
-    subscriptions, and to clients that prefer event streams; without it both get 406. `admission` is
-    shared with the other transports. Long bodies that arrive together are read in `turns` of the
-    event loop, and large responses are written in them. `take_turns` is called with the headers of
-    a request that waits for a turn before its context is created: it lets the task take turns for
-    the sender. `turn_to_verify` returns a turn to await directly before a request with these
-    headers is identified, or None.
-    `bodies`: the memory limit of partial bodies, which the endpoints of a process share.
+    Args:
+        executor: prepares, charges and runs operations.
+        context_of: creates the context of one operation from the request's headers. May raise
+            HttpRejection (401).
+        format_error: an error as the response has it.
+        page: served to browsers that open the address.
+        documents: finds persisted documents.
+        events: responds to subscriptions, and to clients that prefer event streams. Without it both
+            get 406.
+        admission: shared with the other transports.
+        turns: turns of the event loop, in which long bodies that arrive together are read and large
+            responses are written.
+        take_turns: lets the task take turns for the sender of a request with these headers, which
+            waits for a turn before its context is created.
+        turn_to_verify: a turn to await directly before a request with these headers is identified,
+            or None.
+        ended: called with the operation, the request, the code, the seconds and the cost.
+        bodies: the memory limit of partial bodies, which the endpoints of a process share.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class ClientAddresses:
         self._trusts_unix = UNIX in trusted
         self._found = lru_cache(_KNOWN_MAX)(self._find)
 
-    def of(self, headers: Headers) -> str:
+    def address_of(self, headers: Headers) -> str:
         """The client's IPv4 address or IPv6 network; `unknown` without a peer."""
         peer = headers.client[0] if headers.client else None
         if not (self._networks or self._trusts_unix):

@@ -223,7 +223,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         events = self.conn.events
         self._slice_frames = len(events)
         for event in events:
-            if isinstance(event, Frame) and not self._is_within_limits(event):
+            if isinstance(event, Frame) and not self._count(event):
                 return self._reject("frames", POLICY_VIOLATION, "Too many frames")
             if isinstance(event, Frame) and event.opcode in _OF_MESSAGES:
                 self._fragment_bytes = 0 if event.fin else self._fragment_bytes + len(event.data)
@@ -235,7 +235,8 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
                 event.data = b""  # the parser refers to the last frame until it has the next one
         return None
 
-    def _is_within_limits(self, frame: Frame) -> bool:
+    def _count(self, frame: Frame) -> bool:
+        """Count a frame. Returns whether the client is within the limits."""
         if frame.opcode in (Opcode.PING, Opcode.PONG):
             now = self.loop.time()
             refill = (now - self._control_since) * CONTROL_FRAMES_PER_S

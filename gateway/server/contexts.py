@@ -75,7 +75,7 @@ def contexts_of(
             caller, debit = service_caller(caller_identity.client), debits.services
             take_turns_for((_SIGNED_IN, (space, caller)))
         elif viewer is None:
-            caller, debit = addresses.of(headers), debits.addresses
+            caller, debit = addresses.address_of(headers), debits.addresses
             take_turns_for((_ANONYMOUS, caller))
         else:
             caller, debit = viewer, debits.viewers

@@ -56,7 +56,8 @@ UVICORN_OPTIONS: dict[str, Any] = {
     "server_header": False,
     "proxy_headers": False,
 }
-"""uvicorn options that disable unused features, each of which costs time per request."""
+"""The uvicorn options of every process. Most of them disable unused features, which would take time
+in each request."""
 
 
 def run(read_config: Callable[[], Config], address: Address, workers: int) -> int:

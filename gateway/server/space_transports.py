@@ -106,8 +106,8 @@ class SpaceTransports:
     async def _enter_space(self, in_path: str | None, headers: Headers) -> SpaceUse:
         """Use the space that a request names, until `leave`. Raises HttpRejection."""
         try:
-            name = self._names.of(in_path, headers)
-            return await self._spaces.enter(name, self._addresses.of(headers))
+            name = self._names.name_of(in_path, headers)
+            return await self._spaces.enter(name, self._addresses.address_of(headers))
         except HttpRejection as rejection:
             _rejections.labels(rejection.code).inc()
             raise

@@ -33,7 +33,7 @@ class SpaceNames:
             entries=TOKENS_HELD_MAX, weight=TOKENS_HELD_BYTES_MAX
         )
 
-    def of(self, in_path: str | None, headers: Headers) -> str:
+    def name_of(self, in_path: str | None, headers: Headers) -> str:
         """The name of the space of a request, whose path has the name `in_path`.
 
         Raises:

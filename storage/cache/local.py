@@ -117,8 +117,9 @@ class LocalCache:
     async def confirm(
         self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]], held: list[Any]
     ) -> list[Any] | None:
-        """The answers, or None if the copies may lack the viewer's own writes. Takes a round trip
-        unless the requests allow older copies. `held`: the result of `answers_from_copies`."""
+        """The answers, or None if the copies may lack the viewer's own writes: also if Redis cannot
+        be reached, and if a copy was invalidated meanwhile. Takes a round trip unless the requests
+        allow older copies. `held`: the result of `answers_from_copies`."""
         answers: list[Any] | None = held
         if _needs_confirmation(viewer, requests):
             count = self.invalidations.count

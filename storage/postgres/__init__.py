@@ -1,1 +1,2 @@
-"""The truth and its mirror in PostgreSQL."""
+"""The stores in PostgreSQL: forward rows, the reverse rows derived from them, the outbox,
+accounts, and what jobs and commands need."""

@@ -27,8 +27,8 @@ class _Statements:
     remove_endpoint: str
     claim: str
     release: str
-    succeeded: str
-    failed: str
+    record_success: str
+    record_failure: str
 
 
 _SQL = sql.load(_Statements, "webhook_endpoints")
@@ -112,16 +112,20 @@ class WebhookEndpoints:
         """Let other processes claim what this one holds."""
         await self._postgres.fetch(_SQL.release, process)
 
-    async def succeeded(self, name: str) -> None:
+    async def record_success(self, name: str) -> None:
         """Clear the failures of an endpoint."""
-        await self._postgres.fetch(_SQL.succeeded, name)
+        await self._postgres.fetch(_SQL.record_success, name)
 
-    async def failed(self, name: str, error: str, disabled_s: float) -> bool:
-        """Record a failure. Returns whether the endpoint is disabled now, because every attempt of
-        the last `disabled_s` has failed."""
+    async def record_failure(self, name: str, error: str, disable_after_s: float) -> bool:
+        """Record a failure of an active endpoint, and disable it if it has been failing for
+        `disable_after_s`. Returns whether this call has disabled it."""
         shortened = error[:ERROR_MAX]
-        reason = f"Every delivery has failed for {disabled_s:,.0f} s. The last error: {shortened}"
-        row = await self._postgres.row(_SQL.failed, name, shortened, disabled_s, reason)
+        reason = (
+            f"Every delivery has failed for {disable_after_s:,.0f} s. The last error: {shortened}"
+        )
+        row = await self._postgres.row(
+            _SQL.record_failure, name, shortened, disable_after_s, reason
+        )
         return row is not None and row["state"] == EndpointState.DISABLED
 
 

@@ -27,7 +27,7 @@ from tests.support.ports import free_ports
 def test_the_commands_of_the_image_migrate_serve_drain_and_stop(stack: Stack) -> None:
     in_database(stack.database_url, "DROP SCHEMA public CASCADE")
     migrate = stack.start("migrate")
-    assert migrate.code() == 0, migrate.said()
+    assert migrate.code() == 0, migrate.output()
 
     first, second, worker_metrics, *gateway_metrics = free_ports(5)
     gateways = [
@@ -60,14 +60,14 @@ def test_the_commands_of_the_image_migrate_serve_drain_and_stop(stack: Stack) ->
         started.process.send_signal(signal.SIGTERM)
     for started in processes:
         grace_s = float(SERVICES[started.service]["stop_grace_period"].removesuffix("s"))
-        assert started.code(grace_s) == 0, f"{started.service}:\n{started.said()}"
-        assert "Traceback" not in started.said(), started.said()
+        assert started.code(grace_s) == 0, f"{started.service}:\n{started.output()}"
+        assert "Traceback" not in started.output(), started.output()
 
 
 def test_migrating_again_changes_nothing(stack: Stack) -> None:
     migrate = stack.start("migrate")
-    assert migrate.code() == 0, migrate.said()
-    assert "up to date" in migrate.said()
+    assert migrate.code() == 0, migrate.output()
+    assert "up to date" in migrate.output()
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,6 @@ def test_a_gateway_does_not_start_without_a_usable_key(
     stack: Stack, changes: Mapping[str, str | None], message: str
 ) -> None:
     gateway = stack.start("gateway-1", free_ports(1)[0], changes)
-    assert gateway.code() == 2, gateway.said()
-    assert message in gateway.said()
-    assert "Traceback" not in gateway.said()
+    assert gateway.code() == 2, gateway.output()
+    assert message in gateway.output()
+    assert "Traceback" not in gateway.output()

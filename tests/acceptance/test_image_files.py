@@ -143,7 +143,7 @@ def test_postgresql_uses_its_configuration_file_and_requires_the_password(
     url = stack.environment("migrate", None)["DATABASE_URL"]
     wait_until(lambda: accepts_connections(url), [])
     migrate = stack.start("migrate")
-    assert migrate.code() == 0, migrate.said()
+    assert migrate.code() == 0, migrate.output()
     for name in ("fsync", "full_page_writes", "synchronous_commit", "jit", "TimeZone"):
         assert in_database(url, f"SHOW {name}") == POSTGRES_SETTINGS[name.lower()]
     assert in_database(url, "SHOW shared_buffers") == "512MB"

@@ -309,6 +309,36 @@ async def test_a_failed_attempt_is_repeated(
     assert len({one.body for one in receiver.received}) == 1
 
 
+async def test_a_success_before_a_failure_ends_the_failures_of_an_endpoint(
+    stores: Stores, receiver: Receiver
+) -> None:
+    """Both are deliveries of one target, which are recorded together."""
+    await add(stores, receiver.url)
+    await follows(stores, (1, 2), (3, 2))
+    await drain_all(stores)
+    receiver.answer = status(500)
+    async with sending(stores):
+        await until(has_received(receiver, 1))
+        await until(lambda: _is_failing(stores))
+    failing_since = (await endpoint(stores)).failing_since
+    first = receiver.received[0].id
+
+    async def accept_first(request: Received, writer: asyncio.StreamWriter) -> None:
+        await (accept if request.id == first else status(500))(request, writer)
+
+    receiver.answer = accept_first
+
+    async def is_failing_again() -> bool:
+        return (await endpoint(stores)).failing_since not in (None, failing_since)
+
+    async with sending(stores):
+        await until(is_failing_again)
+
+
+async def _is_failing(stores: Stores) -> bool:
+    return not await _is_not_failing(stores)
+
+
 async def _is_not_failing(stores: Stores) -> bool:
     return (await endpoint(stores)).failing_since is None
 

@@ -57,7 +57,7 @@ class Started:
     def code(self, within_s: float = DEADLINE_S) -> int:
         return self.process.wait(within_s)
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text(encoding="utf-8")
 
 
@@ -130,8 +130,8 @@ def wait_until(condition: Callable[[], bool], processes: Sequence[Started]) -> N
     deadline = time.monotonic() + DEADLINE_S
     while not condition():
         for started in processes:
-            assert started.process.poll() is None, f"{started.service} ended:\n{started.said()}"
-        assert time.monotonic() < deadline, "\n".join(started.said() for started in processes)
+            assert started.process.poll() is None, f"{started.service} ended:\n{started.output()}"
+        assert time.monotonic() < deadline, "\n".join(started.output() for started in processes)
         threading.Event().wait(0.02)
 
 

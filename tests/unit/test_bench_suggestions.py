@@ -60,7 +60,7 @@ def test_a_log_is_replayed_and_the_last_tenth_of_each_user_is_hidden(tmp_path: P
         file.write("\n".join(["created_at_ms,op,from_user_id,to_user_id", *rows]))
     split = read_split(path)
     assert split.hidden == {1: {20, 21}}
-    assert split.follows(UserId(1)) == [UserId(user) for user in range(19, 1, -1)]
+    assert split.following_of(UserId(1)) == [UserId(user) for user in range(19, 1, -1)]
     assert split.ended == {1: {22}}
     assert len(split.hidden[UserId(1)]) == HIDDEN * 20
 

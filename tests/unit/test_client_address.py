@@ -13,7 +13,7 @@ def client_address(
     peer: str | None, headers: dict[str, str], proxies: frozenset[str] = PROXIES
 ) -> str:
     raw = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
-    return ClientAddresses(proxies).of(Headers(raw, (peer, 1234) if peer else None))
+    return ClientAddresses(proxies).address_of(Headers(raw, (peer, 1234) if peer else None))
 
 
 @pytest.mark.parametrize(

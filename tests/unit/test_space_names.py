@@ -39,7 +39,7 @@ ALL_SOURCES = names(*SpaceSource)
     ],
 )
 def test_path_header_or_claim_names_the_space(path: str, given: Headers, space: str) -> None:
-    assert ALL_SOURCES.of(name_in_path(path), given) == space
+    assert ALL_SOURCES.name_of(name_in_path(path), given) == space
 
 
 @pytest.mark.parametrize(
@@ -53,26 +53,26 @@ def test_path_header_or_claim_names_the_space(path: str, given: Headers, space: 
 )
 def test_a_request_that_names_two_spaces_is_rejected(path: str, given: Headers) -> None:
     with pytest.raises(HttpRejection) as rejected:
-        ALL_SOURCES.of(name_in_path(path), given)
+        ALL_SOURCES.name_of(name_in_path(path), given)
     assert (rejected.value.status, rejected.value.code) == (403, "SPACE_CONFLICT")
 
 
 def test_a_token_without_the_claim_is_for_the_default_space_only() -> None:
     raw = [*headers("shop").items(), *headers(sub="1").items()]
     with pytest.raises(HttpRejection) as rejected:
-        ALL_SOURCES.of(None, Headers(raw))
+        ALL_SOURCES.name_of(None, Headers(raw))
     assert rejected.value.code == "SPACE_CONFLICT"
-    assert names(SpaceSource.HEADER).of(None, Headers(raw)) == "shop"
+    assert names(SpaceSource.HEADER).name_of(None, Headers(raw)) == "shop"
 
 
 def test_only_configured_sources_are_read() -> None:
-    assert names(SpaceSource.CLAIM).of("shop", headers()) == "public"
-    assert names(SpaceSource.PATH).of(None, headers(space="shop")) == "public"
+    assert names(SpaceSource.CLAIM).name_of("shop", headers()) == "public"
+    assert names(SpaceSource.PATH).name_of(None, headers(space="shop")) == "public"
 
 
 @pytest.mark.parametrize("credentials", [b"Bearer no.token", b"Basic YTpi", b"", b"Bearer \xff"])
 def test_an_unreadable_token_names_the_default_space(credentials: bytes) -> None:
-    assert ALL_SOURCES.of(None, Headers([(b"authorization", credentials)])) == "public"
+    assert ALL_SOURCES.name_of(None, Headers([(b"authorization", credentials)])) == "public"
 
 
 @pytest.mark.parametrize("path", ["/graphql", "/spaces/shop", "/spacesshop/graphql", "/spaces"])

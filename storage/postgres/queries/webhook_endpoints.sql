@@ -61,22 +61,22 @@ RETURNING name
 -- shard: local
 UPDATE webhook_endpoint SET holder = NULL, held_until = NULL WHERE holder = $1
 
--- name: succeeded
+-- name: record_success
 -- Forgets the failures of the endpoint $1.
 -- shard: local
 UPDATE webhook_endpoint SET failing_since = NULL, last_error = NULL
 WHERE name = $1 AND failing_since IS NOT NULL
 
--- name: failed
--- Records the error $2 of the endpoint $1, and disables the endpoint if every attempt of the last
--- $3 seconds has failed, for the reason $4. Returns its state.
+-- name: record_failure
+-- Records the error $2 of the endpoint $1 if it is active, and disables it for the reason $4 if it
+-- has been failing for $3 seconds. Returns its state; no row if it was not active.
 -- shard: local
 WITH moment AS MATERIALIZED ( -- see `record` in webhook_deliveries.sql
-    SELECT now() AS at, now() - make_interval(secs => $3) AS disabled_until
+    SELECT now() AS at, now() - make_interval(secs => $3) AS disabled_if_failing_since
 )
 UPDATE webhook_endpoint e
 SET failing_since = coalesce(e.failing_since, m.at), last_error = $2,
-    state = CASE WHEN e.failing_since <= m.disabled_until THEN 2 ELSE e.state END,
-    reason = CASE WHEN e.failing_since <= m.disabled_until THEN $4 ELSE e.reason END
+    state = CASE WHEN e.failing_since <= m.disabled_if_failing_since THEN 2 ELSE e.state END,
+    reason = CASE WHEN e.failing_since <= m.disabled_if_failing_since THEN $4 ELSE e.reason END
 FROM moment m
 WHERE e.name = $1 AND e.state = 0 RETURNING e.state
