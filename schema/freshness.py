@@ -78,6 +78,5 @@ def list_freshness(found: freshness.Freshness) -> ListFreshness:
 
 def _moments(argument: str, tokens: Sequence[str]) -> list[Moment]:
     if len(tokens) > TOKENS_MAX:
-        message = f"must have at most {TOKENS_MAX} tokens in one request, got {len(tokens)}."
-        raise BadInput(argument, message)
+        raise BadInput(argument, f"must have at most {TOKENS_MAX} tokens in one request.")
     return read_tokens(argument, tokens)

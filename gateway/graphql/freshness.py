@@ -6,17 +6,20 @@ from typing import Any
 from engine import Operation
 from gateway.http.headers import Headers
 from schema.context import Context
-from schema.freshness import ARGUMENT, FIELD, HEADER, begin
+from schema.freshness import ARGUMENT, FIELD, HEADER, TOKENS_MAX, begin
 
 HEADER_NAME = HEADER.lower().encode()
 
 
 def tokens_in(headers: Headers) -> list[str]:
-    """The consistency tokens in a request's header, which may repeat and hold several each."""
+    """The consistency tokens in a request's header, which may repeat and hold several each.
+
+    Of a value with more than `TOKENS_MAX`, the last item is the rest: the request is rejected.
+    """
     return [
         token.strip()
         for value in headers.every(HEADER_NAME)
-        for token in value.decode("latin-1").split(",")
+        for token in value.decode("latin-1").split(",", TOKENS_MAX)
     ]
 
 

@@ -161,7 +161,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._unsent = UnsentData(self._process_unsent, transport, self.address)
-        self.app = with_sender(self.app, self._unsent.waiting)
+        self.app = with_sender(self.app, self._unsent)
         others = len(self.connections) - 1  # with web sockets
         if self._open_connections.add(self, others):
             self._start_head_timer()
@@ -171,7 +171,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timers()
         self._open_connections.discard(self)
-        self._unsent.set_buffer_full(False)
+        self._unsent.buffer_emptied()
         self._next = None
         if self.pipeline:  # uvicorn tells only the last request that its client has disconnected
             self.pipeline.clear()
@@ -329,12 +329,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stall_timer.start(self.transport)
-        self._unsent.set_buffer_full(True)
+        self._unsent.buffer_filled()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stall_timer.stop()
-        self._unsent.set_buffer_full(False)
+        self._unsent.buffer_emptied()
         if self._next is not None:
             request, self._next = self._next, None
             self._start_asgi_task(*request)

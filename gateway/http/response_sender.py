@@ -5,13 +5,14 @@ of which are constants. A sender is called as any ASGI `send`; an application th
 lines as bytes can call `send_ok` instead. Middleware that replaces `send` gets messages, as always.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Iterable
 from functools import lru_cache
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from gateway.http.unsent_bytes import UnsentData
 
 CUT_OFF: Message = {"type": "kith.response.cut_off"}
 """An ASGI message of Kith's own: close the connection of a response that cannot be completed, so
@@ -24,18 +25,15 @@ def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
-Waiting = Callable[[int], AbstractContextManager[None]]
-"""Counts a message of this many bytes as waiting for the client, during the block."""
-
-
 class ResponseSender:
-    """Sends the response of one request. `send` is uvicorn's: a method of the request's cycle."""
+    """Sends the response of one request. `send` is uvicorn's: a method of the request's cycle.
+    `unsent` counts what the connection has to send."""
 
-    __slots__ = ("_cycle", "_send", "_waiting")
+    __slots__ = ("_cycle", "_send", "_unsent")
 
-    def __init__(self, send: Any, waiting: Waiting) -> None:
+    def __init__(self, send: Any, unsent: UnsentData) -> None:
         self._send = send
-        self._waiting = waiting
+        self._unsent = unsent
         self._cycle: RequestResponseCycle = send.__self__
 
     def __call__(self, message: Message) -> Awaitable[None]:
@@ -43,12 +41,16 @@ class ResponseSender:
             return self._cut_off()
         if self._cycle.flow.write_paused:
             return self._send_when_read(message)
+        self._unsent.last_bytes = len(message.get("body", b""))
         sent: Awaitable[None] = self._send(message)
         return sent
 
     async def _send_when_read(self, message: Message) -> None:
-        with self._waiting(len(message.get("body", b""))):
-            await self._send(message)
+        size = len(message.get("body", b""))
+        with self._unsent.waiting(size):
+            await self._cycle.flow.drain()
+        self._unsent.last_bytes = size
+        await self._send(message)
 
     def send_ok(self, lines: bytes, body: bytes) -> bool:
         """Send a response with status 200. `lines` are valid header lines, one of them the length
@@ -63,6 +65,7 @@ class ResponseSender:
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()
         head = b"%b%b%b\r\n" % (STATUS_LINE[200], _default_lines(*cycle.default_headers), lines)
+        self._unsent.last_bytes = len(body)
         cycle.transport.writelines((head, body))
         cycle.on_response()
         return True
@@ -78,11 +81,11 @@ def _default_lines(*headers: tuple[bytes, bytes]) -> bytes:
     return header_lines(headers)
 
 
-def with_sender(app: ASGIApp, waiting: Waiting) -> ASGIApp:
+def with_sender(app: ASGIApp, unsent: UnsentData) -> ASGIApp:
     """Wrap the application of a connection so that it gets a `ResponseSender`."""
 
     # A plain function: a coroutine here would be resumed as often as the application's.
     def wrapped(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        return app(scope, receive, ResponseSender(send, waiting))
+        return app(scope, receive, ResponseSender(send, unsent))
 
     return wrapped

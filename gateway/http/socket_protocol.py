@@ -117,7 +117,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stall_timer.stop()
-        self._unsent.set_buffer_full(False)
+        self._unsent.buffer_emptied()
         self._unparsed.clear()
         self._release_message()
         self._release_handled()
@@ -267,13 +267,13 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stall_timer.start(self.transport)
-        self._unsent.set_buffer_full(True)
+        self._unsent.buffer_filled()
         self._continue()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stall_timer.stop()
-        self._unsent.set_buffer_full(False)
+        self._unsent.buffer_emptied()
         self._continue()
 
     async def receive(self) -> Any:
@@ -284,9 +284,11 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         return message
 
     async def send(self, message: Any) -> None:
+        size = len(message.get("text") or "")
         if not self.writable.is_set():
-            with self._unsent.waiting(len(message.get("text") or "")):
+            with self._unsent.waiting(size):
                 await self.writable.wait()
+        self._unsent.last_bytes = size
         if self.close_sent:  # because of a limit, or of a frame that is not valid
             raise ClientDisconnected
         await super().send(message)

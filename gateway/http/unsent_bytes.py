@@ -15,6 +15,9 @@ from gateway.http.open_connections import rejections
 
 _unsent = Gauge("kith_unsent_bytes", "Bytes of responses that wait for their clients to read them.")
 
+FULL_BYTES = 65_536
+"""A write buffer with more than this is full."""
+
 KEPT_SHARE = 0.9
 """Clients are disconnected until the others hold so much, because finding them takes a pass over
 all that wait."""
@@ -47,8 +50,6 @@ class UnsentBytes:
     def _make_room(self) -> None:
         """Disconnect clients: first those of the address that holds the most bytes, and of these
         first those that hold the most."""
-        for data in list(self._held):
-            self._set(data, data.size)  # less than before, if its client has read since
         of_address: Counter[str | None] = Counter()
         for data, size in self._held.items():
             of_address[data.address] += size
@@ -63,31 +64,38 @@ class UnsentBytes:
 
 
 class UnsentData:
-    """What one connection has to send: the write buffer of its transport, once that is full, and
-    the messages that wait for it."""
+    """What one connection has to send: the write buffer of its transport, from when it is full
+    until it is empty, and the messages that wait for it."""
 
     def __init__(
         self, of_all: UnsentBytes, transport: asyncio.Transport, address: str | None
     ) -> None:
         self.address = address
+        self.last_bytes = 0
+        """The bytes of the last response or message, which whoever writes it sets. A transport
+        keeps it whole until it is sent."""
         self._of_all = of_all
         self._transport = transport
-        self._is_full = False
+        self._buffered = 0
         self._waiting = 0
+        transport.set_write_buffer_limits(FULL_BYTES, low=0)
 
     @property
     def size(self) -> int:
-        buffered = self._transport.get_write_buffer_size() if self._is_full else 0
-        return buffered + self._waiting
+        return self._buffered + self._waiting
 
-    def set_buffer_full(self, is_full: bool) -> None:
-        """Count the write buffer while it is full."""
-        self._is_full = is_full
+    def buffer_filled(self) -> None:
+        """Count the write buffer, until `buffer_emptied`."""
+        self._buffered = max(self.last_bytes, self._transport.get_write_buffer_size())
+        self._of_all.update(self)
+
+    def buffer_emptied(self) -> None:
+        self._buffered = 0
         self._of_all.update(self)
 
     @contextmanager
     def waiting(self, size: int) -> Iterator[None]:
-        """Count a message of this size during the block."""
+        """Count a message of this size inside the `with` statement."""
         self._waiting += size
         self._of_all.update(self)
         try:

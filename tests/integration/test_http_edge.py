@@ -1,6 +1,7 @@
 """Clients that send endless headers, partial requests or nothing, and clients that do not read."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -644,6 +645,21 @@ async def test_the_memory_of_responses_that_are_not_read_is_bounded(tmp_path: Pa
             await other.send(head(first="DELETE / HTTP/1.1"))
             assert (await other.response()).status == 200
         assert server.connections >= 2
+
+
+async def test_a_response_of_which_a_part_is_not_read_counts_as_a_whole(tmp_path: Path) -> None:
+    """The transport keeps all of its bytes until the last one is sent."""
+    limits = ConnectionLimits(idle_s=600, unsent_bytes_max=10_000_000, stall_ms=600_000)
+    async with (
+        bounded_server(large, tmp_path / "kith.sock", limits) as server,
+        server.connected(5) as connections,
+    ):
+        for connection in connections:
+            await connection.send(head(first="GET / HTTP/1.1"))
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                await connection.reader.readexactly(2_500_000)
+            connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await server.until_open(2)
 
 
 async def test_parts_of_a_response_that_wait_for_the_client_count_as_unread(tmp_path: Path) -> None:
