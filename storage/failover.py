@@ -129,7 +129,11 @@ class Failover:
 
     async def _compare_identity(self, what: str, server: Redis, key: str, identity: str) -> bool:
         """Empty the caches if `server` stores another identity at `key`, then store `identity`.
-        Returns whether it was another one."""
+        Returns whether it was another one.
+
+        If it is that of the broker, which has the change feed, or of the database, whose lost
+        changes may be in the feed, the feed is deleted too.
+        """
         (stored,) = await server.pipe([("GET", key)])
         if stored is not None and stored.decode() == identity:
             return False
@@ -142,6 +146,8 @@ class Failover:
                 identity,
             )
             await self._caches.delete_all()
+            if server is self._broker:
+                await self._events.delete_change_feed()
             await self._events.resync()
         await server.pipe([("SET", key, identity)])
         return stored is not None

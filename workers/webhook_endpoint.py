@@ -86,7 +86,9 @@ class EndpointSender:
         self._chains: dict[UserId, asyncio.Task[None]] = {}
         self._after = NO_USER
         """The target whose deliveries were read last. The next search begins after it."""
-        self._is_failing = endpoint.failing_since is not None
+        self._has_failed = False
+        """Whether a failure was recorded since the last success, which `endpoint` may not show
+        yet."""
 
     async def run(self) -> None:
         """Deliver until cancelled. Running requests then have `STOP_S`; after that they are
@@ -211,14 +213,16 @@ class EndpointSender:
         for key, state in states.items():
             if state is DeliveryState.PARKED:
                 log.error("delivery %d of webhook %s was parked", key.id, name)
-        if self._is_failing and any(attempt.succeeded for attempt in sent):
+        is_failing = self._has_failed or self.endpoint.failing_since is not None
+        if is_failing and any(attempt.succeeded for attempt in sent):
+            self._has_failed = False
             await self._endpoints.record_success(name)
-            self._is_failing = False
-        if (error := sent[-1].error) is not None:
+        # A process that no longer delivers does not know of the successes of the one that does.
+        if (error := sent[-1].error) is not None and self._is_claimed():
             await self._record_failure(error)
 
     async def _record_failure(self, error: str) -> None:
         name, times = self.endpoint.name, self._settings.times
-        self._is_failing = True
+        self._has_failed = True
         if await self._endpoints.record_failure(name, error, times.disabled_s):
             log.error("webhook %s is disabled, because all deliveries have failed: %s", name, error)

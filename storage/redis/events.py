@@ -186,6 +186,14 @@ class RedisEvents:
         await unlink_all(self._redis, self._keys.feed_pattern)
         await self._redis.pipe([notify_command(self._keys, Notification(everybody=True))])
 
+    async def delete_change_feed(self) -> None:
+        """Delete the change feed, which may lack changes: readers at any position get ChangesLost.
+
+        Raises:
+            Unavailable: Redis cannot be reached.
+        """
+        await self._redis.pipe([("UNLINK", self._keys.events(group)) for group in LANE_GROUPS])
+
     async def oldest_ms(self) -> dict[Lane, int]:
         """The time of the oldest entry in each stream of the change feed, by lane group. Empty
         streams are left out.

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from graph.edge import UserId
+from graph.errors import ChangesLost
+from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.gateway import Gateway, running_gateway
@@ -80,6 +82,39 @@ async def test_a_resumed_subscription_reports_lost_events(
     assert len((await feeds.after(user, first.cursor, 10)).events) == 1
     await restart(valkey, stores)
     assert (await feeds.after(user, first.cursor, 10)).lost
+
+
+async def test_a_reader_of_the_change_feed_is_told_that_changes_are_lost(
+    gateway: Gateway, stores: Stores, valkey: Valkey
+) -> None:
+    """The change that the reader has seen is in the copy, and a later one is not."""
+    feed = stores.changes.feed
+    assert not await stores.jobs.failover.check()
+    start = await feed.end()
+    await follow(gateway, stores, OTHER)
+    seen_until = (await feed.after(start, 10)).cursor
+    await valkey.save()
+    await follow(gateway, stores, ANOTHER)
+    assert len((await feed.after(seen_until, 10)).changes) == 1
+    await restart(valkey, stores)
+    await follow(gateway, stores, 4)
+    for cursor in (start, seen_until):
+        with pytest.raises(ChangesLost):
+            await feed.after(cursor, 10)
+    assert not (await feed.after(await feed.end(), 10)).changes
+
+
+async def test_a_reader_of_the_change_feed_is_told_that_the_database_may_lack_changes(
+    gateway: Gateway, stores: Stores
+) -> None:
+    feed, failover = stores.changes.feed, stores.jobs.failover
+    assert not await failover.check()
+    start = await feed.end()
+    await follow(gateway, stores, OTHER)
+    await stores.servers.broker.pipe([("SET", Keys("public").generation, "another")])
+    assert await failover.check()
+    with pytest.raises(ChangesLost):
+        await feed.after(start, 10)
 
 
 async def test_a_redis_that_is_new_or_was_flushed_is_no_failover(

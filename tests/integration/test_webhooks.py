@@ -335,6 +335,26 @@ async def test_a_success_before_a_failure_ends_the_failures_of_an_endpoint(
         await until(is_failing_again)
 
 
+async def test_a_success_ends_a_failure_that_another_process_has_recorded(
+    stores: Stores, receiver: Receiver
+) -> None:
+    """Such as one that was paused, and does not know that it no longer delivers."""
+    await add(stores, receiver.url)
+    fans = iter(range(100, 1_000))
+
+    async def is_delivered_and_not_failing() -> bool:
+        number = len(receiver.received) + 1
+        await follows(stores, (next(fans), 2))
+        await drain_all(stores)
+        await until(has_received(receiver, number))
+        return await _is_not_failing(stores)
+
+    async with sending(stores):
+        await until(is_delivered_and_not_failing)
+        await stores.jobs.webhooks.endpoints.record_failure(NAME, "HTTP 500", 3_600)
+        await until(is_delivered_and_not_failing)
+
+
 async def _is_failing(stores: Stores) -> bool:
     return not await _is_not_failing(stores)
 
