@@ -49,8 +49,13 @@ OLD_MAX = 10_000
 """Old objects that are not frozen. Collecting them takes up to 10 ms."""
 
 GROWTH_MB = 512
-"""A process that is never idle makes a full collection when its memory has grown by this since the
-last one: cycles among frozen objects may have accumulated. All caches together take less."""
+"""A process that is never idle counts its frozen objects, 60 ms for 1,600,000, when its memory has
+grown by this."""
+
+GROWTH_OBJECTS = 3_000_000
+"""It then makes a full collection if they are so many more than after the last one: cycles among
+them must have accumulated. Full caches hold 1,600,000, and clients can make memory grow by what
+they do not read or send, but that is few objects."""
 
 _STATM = Path("/proc/self/statm")
 
@@ -73,12 +78,21 @@ def collect_young_objects_only() -> None:
 class FullCollections:
     """Decides when a full collection is due."""
 
-    def __init__(self, cpu_s: float, middle_collections: int, memory_mb: int) -> None:
+    def __init__(self, cpu_s: float, middle_collections: int, memory_mb: int, frozen: int) -> None:
         self._cpu_s = cpu_s
         self._middle_collections = middle_collections
         self._memory_mb = memory_mb
+        """The least memory since the last full collection or the last count of frozen objects."""
+        self._frozen = frozen
+        """The frozen objects after the last full collection."""
 
-    def is_due(self, cpu_s: float, middle_collections: int, memory_mb: int) -> bool:
+    def is_due(
+        self,
+        cpu_s: float,
+        middle_collections: int,
+        memory_mb: int,
+        count_frozen: Callable[[], int],
+    ) -> bool:
         """Whether a full collection is due.
 
         Called in each interval, with the CPU time, the collections of the middle generation and the
@@ -86,7 +100,11 @@ class FullCollections:
         """
         used_s, self._cpu_s = cpu_s - self._cpu_s, cpu_s
         is_idle = used_s < IDLE_CPU_S
-        has_grown = memory_mb - self._memory_mb >= GROWTH_MB
+        has_grown = False
+        if memory_mb - self._memory_mb >= GROWTH_MB:
+            has_grown = count_frozen() - self._frozen >= GROWTH_OBJECTS
+            self._memory_mb = memory_mb
+        self._memory_mb = min(self._memory_mb, memory_mb)
         if not has_grown and not (
             is_idle and middle_collections - self._middle_collections >= MIDDLE_PER_FULL
         ):
@@ -94,9 +112,9 @@ class FullCollections:
         self._middle_collections = middle_collections
         return True
 
-    def collected(self, memory_mb: int) -> None:
-        """Record the memory after a full collection."""
-        self._memory_mb = memory_mb
+    def collected(self, memory_mb: int, frozen: int) -> None:
+        """Record the memory and the frozen objects after a full collection."""
+        self._memory_mb, self._frozen = memory_mb, frozen
 
 
 class YoungCollections:
@@ -148,14 +166,18 @@ async def _collect_young(collect: Callable[[int], object], interval_s: float) ->
 
 
 async def _collect_when_idle(collect: Callable[[int], object], interval_s: float) -> None:
-    full = FullCollections(time.process_time(), _middle_collections(), _memory_mb())
+    full = FullCollections(
+        time.process_time(), _middle_collections(), _memory_mb(), gc.get_freeze_count()
+    )
     while True:
         await asyncio.sleep(interval_s)
-        if full.is_due(time.process_time(), _middle_collections(), _memory_mb()):
+        if full.is_due(
+            time.process_time(), _middle_collections(), _memory_mb(), gc.get_freeze_count
+        ):
             gc.unfreeze()
             collect(2)
             gc.freeze()
-            full.collected(_memory_mb())
+            full.collected(_memory_mb(), gc.get_freeze_count())
 
 
 def _middle_collections() -> int:

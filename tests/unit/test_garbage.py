@@ -11,6 +11,7 @@ import pytest
 from gateway.server import garbage
 from gateway.server.garbage import (
     GROWTH_MB,
+    GROWTH_OBJECTS,
     MIDDLE_PER_FULL,
     OLD_MAX,
     FullCollections,
@@ -53,25 +54,39 @@ def test_new_objects_cause_no_full_collection(monkeypatch: pytest.MonkeyPatch) -
     assert gc.get_count()[2] > MIDDLE_PER_FULL
 
 
+def no_count() -> int:
+    raise AssertionError("Counting takes long, so it is done only when memory has grown.")
+
+
 def test_a_full_collection_waits_until_the_process_is_idle() -> None:
-    full = FullCollections(cpu_s=0, middle_collections=0, memory_mb=100)
-    assert not full.is_due(1, MIDDLE_PER_FULL, 100)
-    assert not full.is_due(2, MIDDLE_PER_FULL, 100)
-    assert full.is_due(2.001, MIDDLE_PER_FULL, 100)
+    full = FullCollections(cpu_s=0, middle_collections=0, memory_mb=100, frozen=0)
+    assert not full.is_due(1, MIDDLE_PER_FULL, 100, no_count)
+    assert not full.is_due(2, MIDDLE_PER_FULL, 100, no_count)
+    assert full.is_due(2.001, MIDDLE_PER_FULL, 100, no_count)
 
 
 def test_a_process_that_is_never_idle_makes_a_full_collection_once_its_memory_has_grown() -> None:
-    full = FullCollections(cpu_s=0, middle_collections=0, memory_mb=100)
-    assert not full.is_due(1_000, 100 * MIDDLE_PER_FULL, 99 + GROWTH_MB)
-    assert full.is_due(2_000, 200 * MIDDLE_PER_FULL, 100 + GROWTH_MB)
-    full.collected(memory_mb=50)
-    assert not full.is_due(3_000, 300 * MIDDLE_PER_FULL, 49 + GROWTH_MB)
-    assert full.is_due(4_000, 400 * MIDDLE_PER_FULL, 50 + GROWTH_MB)
+    full = FullCollections(cpu_s=0, middle_collections=0, memory_mb=100, frozen=7)
+    assert not full.is_due(1_000, 100 * MIDDLE_PER_FULL, 99 + GROWTH_MB, no_count)
+    assert full.is_due(2_000, 200 * MIDDLE_PER_FULL, 100 + GROWTH_MB, lambda: 7 + GROWTH_OBJECTS)
+    full.collected(memory_mb=50, frozen=100)
+    assert not full.is_due(3_000, 300 * MIDDLE_PER_FULL, 49 + GROWTH_MB, no_count)
+    assert full.is_due(4_000, 400 * MIDDLE_PER_FULL, 50 + GROWTH_MB, lambda: 100 + GROWTH_OBJECTS)
+
+
+def test_memory_of_few_objects_causes_no_full_collection() -> None:
+    """Clients choose how much they leave unread."""
+    full = FullCollections(cpu_s=0, middle_collections=0, memory_mb=100, frozen=7)
+    grown = 100 + GROWTH_MB
+    assert not full.is_due(1_000, 0, grown, lambda: 6 + GROWTH_OBJECTS)
+    assert not full.is_due(2_000, 0, grown + 1, no_count)
+    assert not full.is_due(3_000, 0, 200, no_count)
+    assert full.is_due(4_000, 0, 200 + GROWTH_MB, lambda: 7 + GROWTH_OBJECTS)
 
 
 def test_an_idle_process_without_new_objects_makes_no_full_collection() -> None:
-    full = FullCollections(cpu_s=0, middle_collections=5, memory_mb=100)
-    assert not full.is_due(0, 4 + MIDDLE_PER_FULL, 100)
+    full = FullCollections(cpu_s=0, middle_collections=5, memory_mb=100, frozen=0)
+    assert not full.is_due(0, 4 + MIDDLE_PER_FULL, 100, no_count)
 
 
 def test_a_busy_process_collects_its_young_objects_often() -> None:
