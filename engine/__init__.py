@@ -28,6 +28,7 @@ awaits what a level of the plan has left pending, `field_errors` turns errors in
 from engine.annotations import ItemOrError, MaybeAwaitable, without_errors
 from engine.awaiting import deferred
 from engine.batched import Parents, batched
+from engine.bursts import Bursts
 from engine.columnar_rows import ColumnarRows, column_of
 from engine.derived import derived
 from engine.engine import Engine
@@ -46,6 +47,7 @@ from engine.weights import PAGE, ListSize, length_of, weighed
 __all__ = [
     "ADMITTED",
     "PAGE",
+    "Bursts",
     "Caller",
     "ColumnarRows",
     "Counters",

@@ -25,7 +25,7 @@ from engine.variables import Variables
 from gateway.authentication import identify
 from gateway.authentication.identify import DEVELOPMENT_SECRET, mint
 from gateway.graphql import endpoint, event_stream, request, sockets
-from gateway.graphql.execution import LONG_WORK, SLICE_WORK
+from gateway.graphql.execution import BURST_WORK, LONG_WORK, SLICE_WORK
 from gateway.graphql.request import LARGE_BODY_BYTES
 from gateway.http import bearer, json_parts
 from gateway.http.long_requests import LONG_BODY_BYTES, SLICE_BYTES
@@ -326,6 +326,21 @@ async def test_long_operations_that_arrive_together_begin_in_bounded_parts(
     assert {len(answer.json()["errors"]) for answer in answers} == {199}
     assert ticks.total["work"] > 40 * LONG_WORK
     assert ticks.most["work"] <= 2 * SLICE_WORK
+
+
+async def test_short_operations_that_arrive_together_begin_in_bounded_parts(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "{ " + " ".join(f"a{n}: user(id: -1) {{ id }}" for n in range(15)) + " }"
+    body = orjson.dumps({"query": query})
+    assert len(body) < LONG_BODY_BYTES
+    await _post(gateway, body)
+    async with loop_ticks() as ticks:
+        _count_begun(ticks, monkeypatch)
+        answers = await asyncio.gather(*(_post(gateway, body) for _ in range(300)))
+    assert {len(answer.json()["errors"]) for answer in answers} == {15}
+    assert ticks.total["work"] > 6 * BURST_WORK
+    assert ticks.most["work"] <= 2 * BURST_WORK + LONG_WORK
 
 
 async def test_events_that_arrive_together_for_long_operations_begin_in_bounded_parts(
