@@ -55,7 +55,7 @@ class Comparison:
     async def warm(self, shape: Shape) -> Outcome:
         """Measure a shape with full caches, after all answers agree. Raises WrongAnswer."""
         questions = self.questions(shape, self.people)
-        names, before = list(questions), await self._fallbacks()
+        names, fallbacks_before = list(questions), await self._fallbacks()
         if not shape.writes:
             await check_agreement(shape.name, self._servers_of(names), questions)
         sent = dict.fromkeys(names, 0)
@@ -69,13 +69,13 @@ class Comparison:
             await run(name, self.durations.warm_up_s)
         outcome = Outcome(shape.name, shape.title, shape.checks, shape.writes)
         await interleaved(outcome, names, self.durations.rounds, run)
-        outcome.fallbacks = await self._fallbacks() - before
+        outcome.fallbacks = await self._fallbacks() - fallbacks_before
         return outcome
 
     async def cold(self, shape: Shape) -> Outcome:
         """Measure a shape with empty caches, each user once. Raises WrongAnswer."""
         questions = self.questions(shape, self.people.with_fresh_users(), cold=True)
-        names, before = list(questions), await self._fallbacks()
+        names, fallbacks_before = list(questions), await self._fallbacks()
 
         async def empty() -> None:
             await caches.empty(self.services.redis_url)
@@ -87,11 +87,11 @@ class Comparison:
         outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
         await check_agreement(outcome.shape, self._servers_of(names), questions, empty)
         await interleaved(outcome, names, self.durations.rounds, run)
-        outcome.fallbacks = await self._fallbacks() - before
+        outcome.fallbacks = await self._fallbacks() - fallbacks_before
         return outcome
 
     async def sample(self, shape: Shape, name: str, seconds: int, first: int = 0) -> Sample:
-        """Load one contestant with the requests that were written for it last."""
+        """Send one contestant the requests of its file, without the `first` ones."""
         file, server = self._file(shape, name), self._entered[name][1]
         return await loaded(self.services, server, file, seconds, first, shape.connections)
 

@@ -335,7 +335,8 @@ def _sync_column(resolver: SyncResolver, completion: Completion | None) -> SyncC
 
 
 def _is_serialized(declared: StrawberryField | None, completion: Completion) -> bool:
-    """Whether the resolver's column needs no completion."""
+    """Whether the field is declared as `serialized` and has a type of which that is known to be
+    enough: its column is not completed then."""
     is_declared = isinstance(declared, BatchedField) and declared.is_serialized
     return (
         is_declared

@@ -90,7 +90,9 @@ class Variable(NamedTuple):
 
     needs_no_coercion: Test
     default: Any
+    """`ABSENT` if there is none."""
     is_required: bool
+    """Whether graphql-core must report a missing value, or an invalid default."""
 
 
 class Variables:
@@ -126,8 +128,10 @@ class Variables:
         uncoerced: list[VariableDefinitionNode] = []
         for node, name, exact_type, needs_no_coercion, default, is_required in self._variables:
             value = raw.get(name, ABSENT)
-            if value is ABSENT and not is_required:
-                if default is not ABSENT:
+            if value is ABSENT:
+                if is_required:
+                    uncoerced.append(node)
+                elif default is not ABSENT:
                     coerced[name] = default
             elif type(value) is exact_type or needs_no_coercion(value):
                 coerced[name] = value

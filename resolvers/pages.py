@@ -37,14 +37,14 @@ EXTRA = 10
 CHUNK = 500
 """The maximum number of extra entries in one read. Each further read doubles their number."""
 
-CHUNKS_MIN = 5
+READS_PER_LIST = 5
 """Reads that each list may make. They examine some 400 entries."""
 
-CHUNKS_MAX = 50
+SHARED_READS = 50
 """Further reads, which all lists that are read together share. If they are used up, a page may be
 short, which takes some 22,000 hidden entries in a row."""
 
-CHUNKS_OF_EMPTY_MAX = 100
+SHARED_READS_OF_EMPTY = 100
 """Further reads for lists of which no entry was visible until then: an empty page has no cursor
 from which a client could read on. If they are used up, which takes some 70,000 hidden entries in a
 row, the page is empty and has a next one."""
@@ -258,7 +258,7 @@ async def _read_until_full(
         kept += await _visible_entries(scope, entry_filter, page.entries)
         if len(kept) > window.size or not page.more:
             break
-        if reads >= CHUNKS_MIN and not shared_reads.take(is_empty=not kept):
+        if reads >= READS_PER_LIST and not shared_reads.take(is_empty=not kept):
             break
         extra = min(CHUNK, 2 * (wide.size - window.size))
         wide = _window_after(wide._replace(size=window.size + extra), page)
@@ -271,12 +271,12 @@ class _SharedReads:
     """The further reads of lists that are read together."""
 
     def __init__(self) -> None:
-        self._left = CHUNKS_MAX + CHUNKS_OF_EMPTY_MAX
+        self._left = SHARED_READS + SHARED_READS_OF_EMPTY
 
     def take(self, *, is_empty: bool) -> bool:
-        """Use one of the reads. Returns False if none is left: the last `CHUNKS_OF_EMPTY_MAX` are
+        """Use one of the reads. Returns False if none is left: the last `SHARED_READS_OF_EMPTY` are
         for lists without a visible entry, which `is_empty` says."""
-        if self._left <= (0 if is_empty else CHUNKS_OF_EMPTY_MAX):
+        if self._left <= (0 if is_empty else SHARED_READS_OF_EMPTY):
             return False
         self._left -= 1
         return True

@@ -60,9 +60,11 @@ class Result(result.Result):
 def change(
     scope: Scope, target: UserId, action: Action, idempotency_key: str | None = None
 ) -> Awaitable[Result]:
-    """Apply the viewer's action to `target`. A repeated action succeeds without effect.
+    """Apply the viewer's action to `target`.
 
-    With a key that was used before, it returns the first result.
+    Without a key, a repeated action changes nothing; with an expected version, and for an undo, it
+    is rejected. With the key of an earlier request that was not rejected, the result has the
+    outcome and the undo token of that request, and the current relation.
 
     Raises:
         Unauthenticated: the request has no viewer.
@@ -70,8 +72,8 @@ def change(
             it is safe.
     """
     if scope.is_service:
-        made = _change(scope, target, action, idempotency_key)
-        return audited(scope, action.name, target, made)
+        pending_change = _change(scope, target, action, idempotency_key)
+        return audited(scope, action.name, target, pending_change)
     return _change(scope, target, action, idempotency_key)
 
 

@@ -236,11 +236,11 @@ def mint(
     scope: str = "",
     ttl_s: int = 3_600,
     settings: AuthenticationSettings | None = None,
-    space: tuple[ClaimPath, str] | None = None,
+    further_claim: tuple[ClaimPath, str] | None = None,
 ) -> str:
     """A token that `Authentication` accepts: HS256, for `sub` and the scopes, valid for `ttl_s`.
 
-    `settings` give the names of its claims, its audience and its issuer. `space`: a further claim.
+    `settings` give the names of its claims, its audience and its issuer.
     """
     settings = settings or AuthenticationSettings()
     accepted = settings.accepted
@@ -250,9 +250,9 @@ def mint(
         settings.claims.user_path.put(claims, str(_user_id(str(sub), "sub")))
     if scope:
         settings.claims.scope_path.put(claims, scope)
-    if space is not None:
-        path, name = space
-        path.put(claims, name)
+    if further_claim is not None:
+        path, value = further_claim
+        path.put(claims, value)
     for name, values in (("aud", accepted.audiences), ("iss", accepted.issuers)):
         if values:
             claims[name] = values[0]

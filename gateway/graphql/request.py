@@ -91,7 +91,7 @@ class RequestRejected(Exception):
         self.code = code
         self.status = status
         self.headers = headers
-        self.errors = [_with_code(error, code) for error in errors]
+        self.errors = [_public_error(error, code) for error in errors]
 
 
 class Executor(Protocol):
@@ -272,7 +272,8 @@ def _bad_request(message: str) -> HttpRejection:
     return HttpRejection(400, "BAD_REQUEST", message)
 
 
-def _with_code(error: GraphQLError, code: str) -> GraphQLError:
+def _public_error(error: GraphQLError, code: str) -> GraphQLError:
+    """A copy with the code, a shortened message, and `null` for Python's `None` at its end."""
     # A message may quote the whole document: 100 such messages would exceed any size limit.
     message = error.message
     if message.endswith(_NONE):  # graphql-core writes a null as Python does

@@ -74,7 +74,7 @@ def spread(ttl_s: int) -> int:
 
 def close_commands(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
     """Commands that delete values and prevent readers from filling them, until the commands of
-    `open_commands` run, for `for_ms` at most.
+    `remove_closing_commands` run. All closings of a key expire `for_ms` after the last one.
 
     `by`: the writer's token. Several writers may close a key; each removes only its own closing.
     """
@@ -85,7 +85,7 @@ def close_commands(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
     ]
 
 
-def open_commands(keys: Iterable[str], by: str) -> list[Command]:
+def remove_closing_commands(keys: Iterable[str], by: str) -> list[Command]:
     """Commands that remove a writer's closings, so that readers can fill these keys again, unless
     another writer has closed them too."""
     return [("HDEL", closing(key), by) for key in keys]
@@ -107,7 +107,10 @@ async def invalidate(
 
     `closed_by`: the token of the closings to remove. If a server is unavailable, they expire.
     """
-    commands = [*delete_commands(keys), *(open_commands(keys, closed_by) if closed_by else ())]
+    commands = [
+        *delete_commands(keys),
+        *(remove_closing_commands(keys, closed_by) if closed_by else ()),
+    ]
     unavailable = keys
     with suppress(Unavailable):
         replies = await redis.partly(commands)

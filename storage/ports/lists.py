@@ -16,9 +16,9 @@ class Whispers(NamedTuple):
     see them."""
 
     listed: bool = False
-    """Whether the lists of `users` do."""
+    """Whether the lists of the users do."""
     followed: bool = False
-    """Whether the follows of `by` do."""
+    """Whether the follows of the one user do, with whom the lists have users in common."""
 
 
 OVERLAP_LOOKUPS_MAX = 10_000
@@ -47,6 +47,7 @@ class Overlaps(Protocol):
 
         The dates are those of the users' lists. If both lists are longer than
         `OVERLAP_LOOKUPS_MAX`, only the newest so many entries of the shorter one are looked up.
+        Absent accounts are included.
         """
         ...
 

@@ -56,8 +56,11 @@ class PostgresAccountStates:
         request: IdempotentRequest | None = None,
         before_absence: Callable[[], Awaitable[None]] | None = None,
     ) -> StateChange:
-        """`before_absence`: awaited before the account becomes absent, or if it is so already. If
-        it raises, nothing is written."""
+        """Set the state of an account, and write the receipt, in one transaction.
+
+        `before_absence`: awaited before the rest if `state` is not `ACTIVE`, also if the account
+        has it already, unless the change is rejected. If it raises, nothing is written.
+        """
         async with self._postgres.connection() as connection, connection.transaction():
             row = await lock_account(connection, user)
             outcome = state_outcome(AccountState(row["state"]), state)

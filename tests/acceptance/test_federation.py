@@ -132,3 +132,11 @@ async def test_an_operation_may_request_the_sdl_at_most_5_times(
     error = await gateway.error(query)
     assert error["extensions"] == {"code": "DOCUMENT_LIMIT_EXCEEDED"}
     assert "requests the schema 6 times; at most 5 are allowed" in error["message"]
+
+
+async def test_a_missing_variable_in_a_list_of_references_is_an_error(gateway: Gateway) -> None:
+    query = "query ($user: _Any!) { _entities(representations: [$user]) { __typename } }"
+    response = await gateway.http.post("/graphql", json={"query": query})
+    (error,) = response.json()["errors"]
+    assert (response.status_code, error["extensions"]["code"]) == (400, "BAD_USER_INPUT")
+    assert "non-null type '_Any!' to be provided" in error["message"]

@@ -30,8 +30,8 @@ query ($ids: [ID!]!, $after: String) { users(ids: $ids) {
 def _few_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each list may read 9 entries; the lists together make 18 further reads."""
     monkeypatch.setattr(pages, "EXTRA", 1)
-    monkeypatch.setattr(pages, "CHUNKS_MIN", 2)
-    monkeypatch.setattr(pages, "CHUNKS_MAX", 18)
+    monkeypatch.setattr(pages, "READS_PER_LIST", 2)
+    monkeypatch.setattr(pages, "SHARED_READS", 18)
 
 
 @pytest.fixture
@@ -83,8 +83,8 @@ async def test_a_list_behind_many_hidden_entries_is_complete_beside_other_lists(
 async def test_a_list_that_was_not_read_to_its_end_keeps_its_total(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "CHUNKS_MAX", 0)
-    monkeypatch.setattr(pages, "CHUNKS_OF_EMPTY_MAX", 0, raising=False)
+    monkeypatch.setattr(pages, "SHARED_READS", 0)
+    monkeypatch.setattr(pages, "SHARED_READS_OF_EMPTY", 0, raising=False)
     data = await gateway.data(QUERY, VIEWER, ids=[str(OWNER), *map(str, OTHERS)], after=None)
     followers = data["users"][0]["followers"]
     assert followers["nodes"] == []

@@ -21,7 +21,8 @@ AS_SERVICE = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)
 def as_client(name: str) -> dict[str, str]:
     """The headers of a service whose token names its client."""
     client = (parse_claim_path("client_id"), name)
-    return {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE, space=client)}"}
+    token = mint(DEVELOPMENT_SECRET, None, SERVICE, further_claim=client)
+    return {"authorization": f"Bearer {token}"}
 
 
 def line(viewer: int, action: str, user: int, **others: object) -> str:

@@ -74,7 +74,9 @@ def test_the_error_for_a_subject_that_is_not_a_number_names_the_setting(
 
 @pytest.mark.parametrize("name", ["client_id", "azp"])
 @pytest.mark.parametrize("client", ["77", 77])
-def test_a_token_of_a_client_is_a_service_or_names_no_user(name: str, client: object) -> None:
+def test_a_token_of_a_client_without_the_scope_of_services_is_rejected(
+    name: str, client: object
+) -> None:
     without_scope = {"sub": "77", name: client}
     assert ClaimMapping().identity({**without_scope, "scope": "service"}, 0) == Identity(None, True)
     with pytest.raises(ClaimError, match="names no user"):
