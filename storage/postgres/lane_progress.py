@@ -74,7 +74,7 @@ class Backlog:
     lanes: Mapping[Lane, LaneBacklog]
 
     @property
-    def waiting(self) -> int:
+    def rows(self) -> int:
         """The number of rows in all lanes."""
         return sum(lane.changes for lane in self.lanes.values())
 

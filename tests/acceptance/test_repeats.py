@@ -130,7 +130,7 @@ async def test_concurrent_repeats_make_one_change(gateway: Gateway, stores: Stor
     )
     assert payloads[0]["outcome"] == "UNFOLLOWED"
     assert all(payload == payloads[0] for payload in payloads)
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 1
 
 
 async def test_only_one_of_concurrent_inputs_with_the_same_key_is_executed(
@@ -143,7 +143,7 @@ async def test_only_one_of_concurrent_inputs_with_the_same_key_is_executed(
     assert outcomes == ["FOLLOWED", *["REJECTED"] * 11]
     codes = {error["code"] for payload in payloads for error in payload["userErrors"]}
     assert codes == {"IDEMPOTENCY_KEY_REUSED"}
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 1
 
 
 async def test_a_copy_that_is_overtaken_after_its_look_up_returns_the_result_of_the_other(
@@ -565,7 +565,7 @@ async def test_more_than_50_changes_are_rejected_as_a_whole(
     payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 53)])
     assert payload["changes"] == []
     assert [error["field"] for error in payload["userErrors"]] == [["input", "changes"]]
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 0
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 0
     payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 52)])
     assert [one["outcome"] for one in payload["changes"]] == ["FOLLOWED"] * 50
 

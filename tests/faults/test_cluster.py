@@ -179,13 +179,13 @@ async def test_changes_of_users_of_a_stopped_server_do_not_delay_others(
         )
         assert await followers(stores, FOLLOWERS) == remaining
         assert await stores.jobs.lanes.progress.lanes_with_changes() == {}
-        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(users_of_dead)
+        assert (await stores.jobs.lanes.progress.backlog()).rows == len(users_of_dead)
         result = await stores.changes.catch_up.reach(
             {lane: (await stores.jobs.lanes.progress.watermarks()).now}, 5
         )
         assert not result, "the stopped server may return with old values"
         await sweep(stores)
-        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(users_of_dead)
+        assert (await stores.jobs.lanes.progress.backlog()).rows == len(users_of_dead)
         copies = await stores.servers.redis.partly([("EXISTS", KEYS.profile(STAR))])
         assert copies == [1], "a server that has the update does not get it again"
 
@@ -196,7 +196,7 @@ async def test_changes_of_users_of_a_stopped_server_do_not_delay_others(
 
         async def nothing_waits() -> bool:
             await sweep(stores)
-            return not (await stores.jobs.lanes.progress.backlog()).waiting
+            return not (await stores.jobs.lanes.progress.backlog()).rows
 
         assert await followers(stores, users_of_dead), "the server still has old values"
         await until(nothing_waits, "all updates are sent")
@@ -366,13 +366,13 @@ async def test_with_a_wrong_password_the_caches_are_unavailable_and_the_log_tell
         await follows(stores, *((user, STAR) for user in FOLLOWERS))
         await drain_all(stores)
         assert await followers(stores, FOLLOWERS) == set(FOLLOWERS)
-        assert (await stores.jobs.lanes.progress.backlog()).waiting == len(FOLLOWERS)
+        assert (await stores.jobs.lanes.progress.backlog()).rows == len(FOLLOWERS)
     right = replace(
         storage_settings, cache=replace(storage_settings.cache, url=wrong.replace("wrong", "right"))
     )
     async with open_stores(right) as stores:
         await sweep(stores)
-        assert (await stores.jobs.lanes.progress.backlog()).waiting == 0
+        assert (await stores.jobs.lanes.progress.backlog()).rows == 0
         await stores.servers.redis.ping()
 
 

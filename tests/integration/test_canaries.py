@@ -25,7 +25,7 @@ async def test_each_lane_has_one_canary_and_its_lag_is_published(stores: Stores)
 
     await until(is_woken, "every lane is woken, as by a change")
     await write_canaries(stores)
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == LANES
+    assert (await stores.jobs.lanes.progress.backlog()).rows == LANES
     ages = await stores.jobs.lanes.canaries.lags()
     assert ages.keys() == set(map(Lane, range(LANES)))
     assert min(ages.values()) > 0
@@ -79,7 +79,7 @@ async def test_each_lane_has_a_canary_after_the_number_of_lanes_changes(
 ) -> None:
     await write_canaries(stores)
     await set_lanes(storage_settings, 16)
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 0
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 0
     await write_canaries(stores)
     applied = await stores.jobs.lanes.outbox.apply(Lane(15), 9)
     assert list(map(is_canary, applied.changes)) == [True]

@@ -166,7 +166,7 @@ async def test_a_drain_ends_after_some_batches_and_its_lane_stays_dirty(
     monkeypatch.setattr(draining, "BATCHES_MAX", 2)
     await follows(stores, *((fan, STARS[0]) for fan in range(3000, 3010)))
     await stores.jobs.lanes.drain.lane(LANE)
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 4
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 4
     assert list(await stores.jobs.lanes.progress.lanes_with_changes()) == [LANE]
     await stores.jobs.lanes.drain.lane(LANE)
     await assert_drained(stores)
@@ -232,7 +232,7 @@ async def test_an_acknowledgement_deletes_only_applied_changes_of_its_lane(store
     await outbox.acknowledge(Lane((lane + 1) % LANES), applied)  # another lane
     await stores.servers.postgres.fetch("UPDATE outbox SET applied = false")
     await outbox.acknowledge(lane, applied)
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 1
     await drain_all(stores)
     await assert_drained(stores)
 
@@ -308,7 +308,7 @@ async def test_unavailable_caches_delay_neither_lanes_nor_events(
         assert await seen_by_others(without_cache, star, UserId(3000)) == after_all_follows
         result = (await without_cache.broker.events.after(star, cursor, 99)).events
         assert [one.event.source for one in result] == [*fans]
-        assert (await without_cache.jobs.lanes.progress.backlog()).waiting == len(fans)
+        assert (await without_cache.jobs.lanes.progress.backlog()).rows == len(fans)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
     await sweep(stores)
     assert await seen_by_others(stores, star, UserId(3000)) == after_all_follows
@@ -435,7 +435,7 @@ async def test_the_sweep_wakes_lanes_whose_job_was_lost(stores: Stores) -> None:
     assert await stores.broker.lanes.queued() == 0
     await sweep(stores)
     await until(both_lanes_are_queued)
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 2
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 2
 
 
 async def test_the_sweep_drains_overdue_lanes_itself(

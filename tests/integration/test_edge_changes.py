@@ -62,7 +62,7 @@ async def test_an_equal_follow_before_the_write_makes_this_one_a_repeat(
     before_the_write(lambda: follows(stores, (1, 2)))
     decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.outcome is Outcome.ALREADY_FOLLOWING
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 1
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 1
 
 
 async def test_a_tombstone_written_before_the_write_is_replaced_by_a_newer_version(
@@ -97,7 +97,7 @@ async def test_a_limit_that_is_reached_before_the_write_is_enforced(
     before_the_write(lambda: follows(stores, (1, 4)))
     decision = await stores.writes.edges.change(as_pair(1, 2), follow(2))
     assert decision.outcome is Outcome.FOLLOWING_LIMIT_REACHED
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 2
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 2
 
 
 async def test_concurrent_changes_to_other_users_do_not_repeat_a_decision(

@@ -225,7 +225,7 @@ async def test_writes_succeed_while_their_function_is_replaced(
             applied = await migrate.migrate(storage_settings.database_url, storage_settings.space)
             assert applied == ["write_decision()"]
         assert not writes.done(), "the writes were over before the last migration"
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == 200
+    assert (await stores.jobs.lanes.progress.backlog()).rows == 200
 
 
 class Function(NamedTuple):

@@ -69,7 +69,7 @@ async def test_a_change_is_not_made_if_its_receipt_id_exists(stores: Stores) -> 
     await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
     with pytest.raises(ReceiptExists):
         await stores.writes.edges.change(as_pair(1, 3), with_receipt(follow(PLENTY), receipt_id))
-    assert await count_receipts(stores) == (await stores.jobs.lanes.progress.backlog()).waiting == 1
+    assert await count_receipts(stores) == (await stores.jobs.lanes.progress.backlog()).rows == 1
     row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
     assert row is not None
     assert row["follows"] == 1
@@ -86,7 +86,7 @@ async def test_of_concurrent_changes_with_one_receipt_id_one_is_made(stores: Sto
     )
     assert sum(isinstance(one, Decision) for one in result) == 1
     assert sum(isinstance(one, ReceiptExists) for one in result) == 11
-    assert await count_receipts(stores) == (await stores.jobs.lanes.progress.backlog()).waiting == 1
+    assert await count_receipts(stores) == (await stores.jobs.lanes.progress.backlog()).rows == 1
 
 
 async def test_concurrent_changes_beyond_a_limit_leave_no_receipts(stores: Stores) -> None:
@@ -142,10 +142,10 @@ async def test_concurrent_undos_consume_a_receipt_once(stores: Stores) -> None:
     assert consumed is not None
     assert (consumed.version, consumed.other_message) == (-1, None)
     await stores.writes.edges.change(as_pair(2, 1), cancel_request())
-    waiting = (await stores.jobs.lanes.progress.backlog()).waiting
+    waiting = (await stores.jobs.lanes.progress.backlog()).rows
     with pytest.raises(ReceiptConsumed):
         await undo_once()
-    assert (await stores.jobs.lanes.progress.backlog()).waiting == waiting
+    assert (await stores.jobs.lanes.progress.backlog()).rows == waiting
 
 
 async def test_old_receipts_are_purged_in_batches(
