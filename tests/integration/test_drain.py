@@ -449,13 +449,13 @@ async def test_the_sweep_drains_overdue_lanes_itself(
 
 async def test_a_backlog_has_the_age_of_its_oldest_change(stores: Stores) -> None:
     backlog = await stores.jobs.lanes.progress.backlog()
-    assert (backlog.waiting, backlog.oldest_s) == (0, 0)
+    assert (backlog.rows, backlog.oldest_s) == (0, 0)
     await follows(stores, (1, 2), (1, 3))
     await stores.servers.postgres.fetch(
         "UPDATE outbox SET version = version - 90000000 WHERE to_user_id=3"
     )
     backlog = await stores.jobs.lanes.progress.backlog()
-    assert backlog.waiting == 2
+    assert backlog.rows == 2
     assert 90 <= backlog.oldest_s < 90 + DEADLINE_S
     ages = await stores.jobs.lanes.progress.lanes_with_changes()
     assert 90 <= ages[lane_of(UserId(3))] < 90 + DEADLINE_S
