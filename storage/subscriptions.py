@@ -86,7 +86,7 @@ class _SubscriptionsByUser:
     def __init__(self) -> None:
         self._by_user: dict[UserId, set[Subscription]] = {}
 
-    def of(self, user: UserId) -> Set[Subscription]:
+    def get(self, user: UserId) -> Set[Subscription]:
         return self._by_user.get(user, _NONE)
 
     def add(self, users: Iterable[UserId], subscription: Subscription) -> None:
@@ -151,7 +151,7 @@ class Subscriptions:
             message = f"This server has {self._limit_of_anonymous} subscriptions without a token"
             raise Overloaded(LIVE_EVENTS, f"{message}, the maximum. Sign in, or try again later.")
         viewers = () if viewer is None else (viewer,)
-        if any(len(self._of_viewers.of(one)) >= self._limit_of_viewer for one in viewers):
+        if any(len(self._of_viewers.get(one)) >= self._limit_of_viewer for one in viewers):
             message = f"You have {self._limit_of_viewer} subscriptions here, the maximum."
             raise Overloaded(LIVE_EVENTS, f"{message} End some of them.")
         indexed = (
@@ -201,16 +201,16 @@ class Subscriptions:
         the event loop."""
         absences = notification.absences
         for user in chain(notification.public, absences):
-            self._wake_later(self._to_public.of(user))
+            self._wake_later(self._to_public.get(user))
         for user in notification.hidden:
-            self._wake_later(self._to_hidden.of(user))
+            self._wake_later(self._to_hidden.get(user))
         for user in absences:
-            self._wake_later(self._of_viewers.of(user))
+            self._wake_later(self._of_viewers.get(user))
         for blocker, blocked in notification.blocks:
-            self._wake_later(self._to_public.of(blocker) & self._of_viewers.of(blocked))
+            self._wake_later(self._to_public.get(blocker) & self._of_viewers.get(blocked))
         self._wake_later(self._for_all)
         for user in notification.own:
-            self._to_wake.update(dict.fromkeys(self._of_viewers.of(user), Woken.BY_OWN))
+            self._to_wake.update(dict.fromkeys(self._of_viewers.get(user), Woken.BY_OWN))
         if self._waking is None:
             self._wake_some()
 

@@ -72,8 +72,8 @@ class UnsentData:
     ) -> None:
         self.address = address
         self.last_bytes = 0
-        """The bytes of the last response or message, which whoever writes it sets. A transport
-        keeps it whole until it is sent."""
+        """The size of the last response or message. Its writer sets it. A transport keeps the
+        whole response until it is sent."""
         self._of_all = of_all
         self._transport = transport
         self._buffered = 0

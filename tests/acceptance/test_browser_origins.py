@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(chromium_path() is None, reason="chromium is not
 VIEWER_ID = "{ viewer { user { id } } }"
 FOLLOW = 'mutation { followUser(input: { userId: "2" }) { outcome } }'
 COUNTS = 'subscription { countsChanged(userId: "7") { followerCount } }'
-REFUSED = "refused"
+REJECTED = "rejected"
 
 ASK = """
 async function ask(url, init) {
@@ -32,7 +32,7 @@ async function ask(url, init) {
     const response = await fetch(url, init);
     return {status: response.status, body: await response.json(),
             retry: response.headers.get("www-authenticate")};
-  } catch (error) { return "refused"; }
+  } catch (error) { return "rejected"; }
 }
 function post(url, query, headers = {}) {
   const types = {"content-type": "application/json"};
@@ -45,12 +45,12 @@ async function stream(url, query) {
     const response = await fetch(url, {method: "POST", body: JSON.stringify({query}), headers});
     const {value} = await response.body.getReader().read();
     return JSON.parse(new TextDecoder().decode(value).match(/data: (.*)/)[1]);
-  } catch (error) { return "refused"; }
+  } catch (error) { return "rejected"; }
 }
 function listen(url, token, query) {
   return new Promise(resolve => {
     const socket = new WebSocket(url, "graphql-transport-ws");
-    socket.onerror = () => resolve("refused");
+    socket.onerror = () => resolve("rejected");
     socket.onopen = () => socket.send(JSON.stringify(
       {type: "connection_init", payload: {authorization: token}}));
     socket.onmessage = ({data}) => {
@@ -148,7 +148,7 @@ async def test_a_page_of_an_allowed_origin_queries_mutates_and_subscribes(
         assert rejected["status"] == 401
         assert rejected["retry"].startswith("Bearer")
         assert rejected["body"]["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
-        assert app.post(VIEWER_ID, **{"x-secret": "1"}) == REFUSED
+        assert app.post(VIEWER_ID, **{"x-secret": "1"}) == REJECTED
         counts = {"data": {"countsChanged": {"followerCount": 1}}}
         assert app.stream(COUNTS) == counts
         assert app.listen(COUNTS) == counts
@@ -164,12 +164,12 @@ async def test_a_page_of_another_origin_can_do_nothing(
     def visit() -> None:
         app = Application(browser, live)
         app.open(other_origin)
-        assert app.post(VIEWER_ID) == REFUSED
-        assert app.post(FOLLOW, authorization=app.token) == REFUSED
-        assert app.get(VIEWER_ID) == REFUSED
-        assert app.post_without_preflight(FOLLOW) == REFUSED
-        assert app.stream(COUNTS) == REFUSED
-        assert app.listen(COUNTS) == REFUSED
+        assert app.post(VIEWER_ID) == REJECTED
+        assert app.post(FOLLOW, authorization=app.token) == REJECTED
+        assert app.get(VIEWER_ID) == REJECTED
+        assert app.post_without_preflight(FOLLOW) == REJECTED
+        assert app.stream(COUNTS) == REJECTED
+        assert app.listen(COUNTS) == REJECTED
 
     await to_thread(visit)
 

@@ -582,8 +582,8 @@ async def test_a_connection_is_refused_while_all_others_run_requests(
         for connection in busy:
             await connection.send(post(QUERY) + behind)
         await until(all_entered, "all requests run")
-        async with server.connection() as refused:
-            response = await refused.response()
+        async with server.connection() as rejected:
+            response = await rejected.response()
         assert (response.status, response.code) == (503, "OVERLOADED")
         assert response.headers["retry-after"] == "1"
         leave.set()
