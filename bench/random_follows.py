@@ -1,4 +1,4 @@
-"""The follows of the write benchmark: endless streams without repetition."""
+"""Random follows for the write benchmark."""
 
 import itertools
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _DOCUMENT = BY_NAME["follow"].document
 
 
 class RandomFollows:
-    """Users up to `highest_id`. Stars have ids above, which have no followers yet."""
+    """Generates follows by users 1 to `highest_id`. A star is a new user with a higher id."""
 
     def __init__(self, highest_id: int) -> None:
         self._highest = highest_id

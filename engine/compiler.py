@@ -180,6 +180,7 @@ class _Compilation:
         )
 
     def _column(self, field: Field, details: FieldDetailsList) -> SyncColumn | AsyncColumn:
+        """The column of one field: synchronous if its resolver never waits."""
         definition = field.definition
         declared: StrawberryField | None = definition.extensions.get("strawberry-definition")
         completion = self._completion(definition.type, details, field)

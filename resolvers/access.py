@@ -27,7 +27,7 @@ def deciding_users(scope: Scope, owners: Sequence[UserId]) -> list[UserId]:
 
 
 def request_access_facts(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
-    """Start loading what decides on access to the owners' lists. None: it is loaded.
+    """Start loading what decides on access to the owners' lists. Returns None if all is loaded.
 
     All fields of a column that request it at the same time get the same future.
     """
@@ -124,8 +124,8 @@ def loaded_totals(
 async def _counts_as_listed(
     scope: Scope, shown: ShownPages, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals:
-    """The stored counts, replaced by the lengths of the lists that this response shows whole. With
-    blocks, the larger of both.
+    """The stored counts, replaced by the lengths of the lists that this response shows whole. If
+    the viewer blocks anybody, or is blocked, the larger number of both, except for own lists.
     """
     await shown.wait()
     stored = _stored_counts(scope, kind, owners)

@@ -30,11 +30,11 @@ RESUMED_AT_ONCE = 10
 
 VIEWER_SHARE = 100
 VIEWER_MIN = 100
-"""A viewer has at most 1/100 of the subscriptions of a process, and may always have 100. Each
+"""A viewer has at most 1/100 of the limit of a space in a process, and may always have 100. Each
 change of their relations wakes all."""
 
 ANONYMOUS_SHARE = 2
-"""All anonymous clients together have at most 1/2 of the subscriptions of a process."""
+"""All anonymous clients together have at most 1/2 of the limit of a space in a process."""
 
 
 @dataclass(frozen=True, slots=True)

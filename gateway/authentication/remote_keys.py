@@ -26,7 +26,8 @@ _keys_in_use = Gauge("kith_jwks_keys", "Keys of KITH_JWKS_URL in use.")
 
 RETRY_FIRST_S, RETRY_MOST_S = 1.0, 60.0
 WAITING_MAX = 1_000
-"""The maximum number of requests that wait for a fetch. Others get a 503 at once."""
+"""The maximum number of requests that wait for a fetch. Others do not wait, and are rejected with
+503 if the key of their token is unknown."""
 
 
 class RemoteKeys:
@@ -76,7 +77,8 @@ class RemoteKeys:
         return self._failure is not None or self._fetching or self._requested.is_set()
 
     async def wait(self) -> None:
-        """Wait for the running or requested attempt, at most `wait_ms`."""
+        """Wait for the running or requested attempt, at most `wait_ms`. Return at once if
+        `WAITING_MAX` requests wait."""
         if self._attempt is None or self._waiting >= WAITING_MAX:
             return
         self._waiting += 1

@@ -105,7 +105,7 @@ def _print_report(report: LoadReport) -> None:
         return
     resumed = f" (resumed after line {report.resumed_after:,})" if report.resumed_after else ""
     typer.echo(
-        f"{report.loaded:,} edges loaded, {report.present:,} existed already, {report.kept:,} "
+        f"{report.loaded:,} edges loaded, {report.present:,} existed already, {report.skipped:,} "
         f"skipped (block, whisper, request or deleted account), {report.bad:,} bad "
         f"lines skipped{resumed}."
     )

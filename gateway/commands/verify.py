@@ -16,7 +16,8 @@ INCOMPLETE = 2
 
 
 async def run(config: Config, *, repair: bool, examples: int) -> int:
-    """Verify one space. Return the exit code: 1 if there was drift, 2 if the check is incomplete.
+    """Verify one space. Return the exit code: 1 if there was drift, also if it is repaired; 2 if
+    there was none, and the check is incomplete.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.

@@ -294,8 +294,8 @@ class SpaceConnections:
             connection.end(SPACE_CHANGED)
 
     def end(self) -> None:
-        """End all, and later ones at once: this process stops serving the space, or serves it with
-        other settings."""
+        """End all connections, and later ones as soon as they are opened: this process stops
+        serving the space, or serves it with other settings."""
         self._has_ended = True
         for connection in self._open:
             connection.end(SPACE_CHANGED)

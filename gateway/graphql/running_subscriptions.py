@@ -19,8 +19,8 @@ CHARACTERS_MAX = 2_000_000
 """The total text of different documents: about 200 MB."""
 
 CALLER_SHARE = 20
-"""The documents that a caller was the first to use have at most 1/20 of `CHARACTERS_MAX`: the
-length of the longest document."""
+"""A document counts for the caller who used it first. The documents of a caller have at most 1/20
+of `CHARACTERS_MAX`, which is the length of the longest document."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,6 @@ class _Kept:
     """A document that subscriptions keep. The reference keeps its id unique."""
 
     document: DocumentNode
-    characters: int
     first_caller: Hashable
     subscriptions: int = 0
 
@@ -65,7 +64,7 @@ class RunningSubscriptions:
             raise _overloaded(f"{message} End some of them, or sign in.")
         kept = self._documents.get(id(document))
         if kept is None:
-            kept = self._documents[id(document)] = self._keep(document, characters, caller)
+            kept = self._documents[id(document)] = self._count(document, characters, caller)
         kept.subscriptions += 1
         if is_address:
             self._of_addresses[caller] += 1
@@ -81,7 +80,8 @@ class RunningSubscriptions:
 
         return remove
 
-    def _keep(self, document: DocumentNode, characters: int, caller: Hashable) -> _Kept:
+    def _count(self, document: DocumentNode, characters: int, caller: Hashable) -> _Kept:
+        """Count a new document. Raises RequestRejected above a limit."""
         if self._characters[caller] + characters > CHARACTERS_MAX // CALLER_SHARE:
             raise _overloaded(
                 "The documents of your subscriptions are too long together. Send the same document"
@@ -91,7 +91,7 @@ class RunningSubscriptions:
             raise _overloaded("This server has too many subscriptions. Try again later.")
         self._characters[caller] += characters
         self._all_characters += characters
-        return _Kept(document, characters, caller)
+        return _Kept(document, caller)
 
 
 def _overloaded(message: str) -> RequestRejected:

@@ -1,4 +1,4 @@
-"""What callers hold of a limit that they share."""
+"""Counts of what each caller uses of a limit that all share."""
 
 from collections import Counter
 from collections.abc import Hashable

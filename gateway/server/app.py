@@ -165,7 +165,7 @@ class Gateway:
                 _application("Metrics are at /metrics.", metrics.routes())
             )
             self._routes.router.routes.extend([*self._http_routes(default, metrics), *services])
-            await stack.enter_async_context(metrics.answering())
+            await stack.enter_async_context(metrics.serving_peers())
             await stack.enter_async_context(measuring_loop_lag())
             await stack.enter_async_context(collecting_when_idle())
             self._graphql = TracedApp(app) if self._config.monitoring.has_traces else app

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from engine import Engine
 from gateway.graphql.settings import MetricsExposure
-from gateway.server.peer_metrics import Peers, answering, gathered
+from gateway.server.peer_metrics import Peers, collect_peers, serving_peers
 from gateway.server.served_space import ServedSpace
 from gateway.server.shared_metrics import SharedMetrics
 from storage.metrics import StoreMetrics
@@ -63,9 +63,9 @@ class Metrics:
         return [Route("/metrics", self.show)]
 
     @asynccontextmanager
-    async def answering(self) -> AsyncIterator[None]:
+    async def serving_peers(self) -> AsyncIterator[None]:
         """Serve this process's metrics to its peers."""
-        async with answering(self._peers, self._process_collector):
+        async with serving_peers(self._peers, self._process_collector):
             yield
 
     async def show(self, request: Request) -> Response:
@@ -75,7 +75,7 @@ class Metrics:
         own = (
             self._process_collector
             if self._peers is None
-            else await gathered(self._peers, self._process_collector)
+            else await collect_peers(self._peers, self._process_collector)
         )
         text = generate_latest(own) + generate_latest(self._shared_collector)
         headers = {"cache-control": "no-store"}
@@ -101,7 +101,7 @@ class _EngineMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         counters = self._engine.counters
         yield CounterMetricFamily(
-            "kith_engine_planned", "Operations that the engine ran.", counters.planned
+            "kith_engine_planned", "Operations that the engine completed.", counters.planned
         )
         for name, documentation, by_reason in (
             ("delegated", "Operations left to graphql-core.", counters.delegated),

@@ -37,7 +37,7 @@ class Peers:
 
 
 @asynccontextmanager
-async def answering(peers: Peers | None, own: Collector) -> AsyncIterator[None]:
+async def serving_peers(peers: Peers | None, own: Collector) -> AsyncIterator[None]:
     """Serve this process's metrics to its peers for as long as the block runs."""
     if peers is None:
         yield
@@ -59,7 +59,7 @@ async def answering(peers: Peers | None, own: Collector) -> AsyncIterator[None]:
         server.close()
 
 
-async def gathered(peers: Peers, own: Collector) -> Collector:
+async def collect_peers(peers: Peers, own: Collector) -> Collector:
     """The metrics of all processes, and which of them answered."""
     answers = await asyncio.gather(
         *(_families_of_peer(peers, index, own) for index in range(peers.count))

@@ -34,7 +34,7 @@ async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
 
 @asynccontextmanager
 async def subscribed_sockets(live: LiveGateway, *, receive: bool) -> AsyncIterator[list[Socket]]:
-    """Sockets with subscriptions: that have sent their first event, or that have just begun."""
+    """Sockets with subscriptions. `receive`: wait for the first event of each."""
     async with AsyncExitStack() as stack:
         opened = [await stack.enter_async_context(live.socket()) for _ in range(SOCKETS)]
         for number in range(SUBSCRIPTIONS):
@@ -92,7 +92,7 @@ async def test_ended_subscriptions_leave_no_exceptions_in_cycles(
 
 
 async def test_an_ended_event_stream_leaves_few_objects_in_cycles(live: LiveGateway) -> None:
-    """Those of asyncio's transports. Each stream left 40 objects of its connection."""
+    """Only those of asyncio's transports."""
 
     async def open_and_end_streams() -> None:
         for _ in range(3):

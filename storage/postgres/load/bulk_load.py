@@ -3,7 +3,7 @@
 A loaded edge is a follow made at the time of the load, with the date in the file. An existing
 follow keeps its date; a tombstone becomes a follow and keeps its flags. A whisper, a request or a
 block stays unchanged; an edge against a block, or from or to a deleted account, is skipped: these
-are counted as `kept`. Protection and limits do not apply. If lines repeat an edge, the first one
+are counted as `skipped`. Protection and limits do not apply. If lines repeat an edge, the first one
 counts. Loading is safe to repeat; a load that was interrupted continues when the same file is given
 again. The caches are not updated: flush them after a load.
 """
@@ -122,7 +122,7 @@ class _Segment:
     rows: int = 0
     bad: int = 0
     loaded: int = 0
-    kept: int = 0
+    skipped: int = 0
     last_line: int = 0
     merge_events: dict[load_segment.Slots, asyncio.Event] = field(default_factory=dict)
     """For each part, an event that is set when the part is merged."""
@@ -130,7 +130,7 @@ class _Segment:
     @property
     def present(self) -> int:
         """Edges that existed already."""
-        return self.rows - self.loaded - self.kept
+        return self.rows - self.loaded - self.skipped
 
     def divide(self, part_rows: int) -> None:
         """Choose parts of about `part_rows` rows. Called when all rows are staged."""
@@ -236,10 +236,10 @@ class _Load:
                 assert merged is not None
             is_merged.set()
             segment.loaded += merged.loaded
-            segment.kept += merged.kept
+            segment.skipped += merged.skipped
             await self._tally.add_loaded(merged.loaded)
         segment.previous = None
-        await self._tally.add_skipped(segment.present, segment.kept)
+        await self._tally.add_skipped(segment.present, segment.skipped)
 
     async def _save_progress(
         self, control: Connection, fingerprint: str, segment: _Segment
@@ -253,6 +253,6 @@ class _Load:
                 segment.last_line,
                 segment.loaded,
                 segment.present,
-                segment.kept,
+                segment.skipped,
                 segment.bad,
             )

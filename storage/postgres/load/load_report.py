@@ -39,16 +39,16 @@ OnProgress = Callable[[Progress], Awaitable[None]]
 class LoadReport:
     """The result of a load, including earlier, interrupted loads of the same file.
 
-    `present`: lines whose edge existed already. `kept`: edges that were skipped because of a block,
-    a whisper or a request between the two users, or a deleted account. `bad_lines`: the first bad
-    lines of this run. `resumed_after`: the last line of earlier loads. `rejected`: the file was
-    invalid, and nothing was loaded.
+    `present`: lines whose edge existed already. `skipped`: edges that were skipped because of a
+    block, a whisper or a request between the two users, or a deleted account. `bad_lines`: the
+    first bad lines of this run. `resumed_after`: the last line of earlier loads. `rejected`: the
+    file was invalid, and nothing was loaded.
     """
 
     lines: int
     loaded: int
     present: int
-    kept: int
+    skipped: int
     bad: int
     bad_lines: tuple[BadLine, ...]
     resumed_after: int
@@ -60,14 +60,14 @@ class Tally:
 
     def __init__(self, bytes_total: int, on_progress: OnProgress | None, checking: bool) -> None:
         self._bytes_total, self._on_progress, self._checking = bytes_total, on_progress, checking
-        self._lines = self._bytes_read = self._present = self._kept = 0
+        self._lines = self._bytes_read = self._present = self._skipped = 0
         self._bad_lines: list[BadLine] = []
         self.resumed_after = self.loaded = self.bad = 0
 
-    def resume(self, lines: int, loaded: int, present: int, kept: int, bad: int) -> None:
+    def resume(self, lines: int, loaded: int, present: int, skipped: int, bad: int) -> None:
         """Start with the sums of an earlier load."""
         self.resumed_after = self._lines = lines
-        self.loaded, self._present, self._kept, self.bad = loaded, present, kept, bad
+        self.loaded, self._present, self._skipped, self.bad = loaded, present, skipped, bad
 
     async def add_batch(self, batch: Batch) -> None:
         self._lines, self._bytes_read = batch.last_line, batch.bytes_read
@@ -79,9 +79,9 @@ class Tally:
         self.loaded += loaded
         await self._report_progress()
 
-    async def add_skipped(self, present: int, kept: int) -> None:
+    async def add_skipped(self, present: int, skipped: int) -> None:
         self._present += present
-        self._kept += kept
+        self._skipped += skipped
         await self._report_progress()
 
     def report(self) -> LoadReport:
@@ -89,7 +89,7 @@ class Tally:
             self._lines,
             self.loaded,
             self._present,
-            self._kept,
+            self._skipped,
             self.bad,
             tuple(self._bad_lines),
             self.resumed_after,

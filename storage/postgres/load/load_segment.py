@@ -102,7 +102,7 @@ class Merged(NamedTuple):
     """The number of edges that a part has loaded, and the number it had to skip."""
 
     loaded: int
-    kept: int
+    skipped: int
 
 
 async def merge(

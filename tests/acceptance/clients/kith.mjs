@@ -1,4 +1,4 @@
-// What every module here begins with: where the gateway is, who asks, and what is printed.
+// Shared by the modules here: their input, requests to the gateway, and how they print results.
 // Usage: node MODULE '{"url": "http://…/graphql", "tokens": {"1": "…"}, …}'
 import assert from "node:assert/strict";
 import { WebSocket } from "ws";
@@ -11,7 +11,7 @@ export const given = JSON.parse(process.argv[2]);
 /** Print a result: one line of JSON, which the test reads. */
 export const print = (result) => console.log(JSON.stringify(result));
 
-/** Ask as another user would, past the client under test. */
+/** Send a request as a user, without the client under test. */
 export async function ask(user, query, variables = {}) {
   const response = await fetch(given.url, {
     method: "POST",
@@ -28,7 +28,7 @@ export async function ask(user, query, variables = {}) {
 
 const FOLLOW = "mutation ($id: ID!) { followUser(input: { userId: $id }) { outcome } }";
 
-/** One user follows another, somewhere else. */
+/** One user follows another, without the client under test. */
 export const follow = (from, to) => ask(from, FOLLOW, { id: to });
 
 const DEADLINE_MS = 20_000;
