@@ -99,7 +99,8 @@ def _print_report(report: LoadReport) -> None:
     for bad in report.bad_lines:
         typer.echo(f"line {bad.number}: {bad.reason}", err=True)
     if report.bad > len(report.bad_lines):
-        typer.echo(f"… and {report.bad - len(report.bad_lines):,} more bad lines", err=True)
+        # Those of earlier loads of this file, which were interrupted, are counted too.
+        typer.echo(f"… ({report.bad:,} bad lines in all)", err=True)
     if report.rejected:
         typer.echo(f"Rejected: {report.bad:,} bad lines; nothing was changed.", err=True)
         return
