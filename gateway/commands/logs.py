@@ -86,6 +86,10 @@ class JsonFormatter(logging.Formatter):
         )  # in ASCII, because a message may have an unpaired surrogate
 
 
+_LOGS_HEADERS = ("uvicorn.error", "websockets")
+"""The loggers of web sockets. At the level DEBUG they log headers and messages, with tokens."""
+
+
 def set_up_logging(log_format: LogFormat, level: str = "info") -> None:
     """Log `level` and above to standard error; as JSON, also uncaught exceptions."""
     handler = logging.StreamHandler()
@@ -98,6 +102,8 @@ def set_up_logging(log_format: LogFormat, level: str = "info") -> None:
         threading.excepthook = _log_thread_exception
     logging.getLogger(AUDIT).setLevel(logging.INFO)  # at any level of the other loggers
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in _LOGS_HEADERS:
+        logging.getLogger(name).setLevel(max(logging.INFO, logging.getLogger().level))
 
 
 def _log_exception(

@@ -192,9 +192,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._keep_alive_timer.end_idle()
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            if self._should_upgrade():
+        except httptools.HttpParserUpgrade as upgrade:
+            if super()._should_upgrade():
                 self.handle_websocket_upgrade()
+            else:
+                # What follows the head may be a body. A proxy takes it for one: if it was read as
+                # the next request, clients of the proxy would get each other's responses.
+                (head_end,) = upgrade.args
+                self._parse(self._head_without_upgrade() + data[head_end:])
         except httptools.HttpParserError:
             self._reject(self._rejection)
         else:
@@ -271,7 +276,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head_bytes = self._framing_bytes = 0
         self._pieces_left = PIECES_MAX
         super().on_headers_complete()
-        if self.pipeline:
+        if self.pipeline and not self.parser.should_upgrade():
             self.cycle.bytes_before = self._pipelined_bytes
             self.flow.resume_reading()  # uvicorn stops it while a request waits
 
@@ -283,19 +288,37 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _should_upgrade(self) -> bool:
+        """Whether this is no request yet: a handshake, or one whose head is read again."""
         # uvicorn calls this only if there is an Upgrade, first when all headers have arrived.
         if _handshake_items(self.headers) > HANDSHAKE_ITEMS_MAX:
             self._stop_parser(HANDSHAKE_ITEMS)
-        return super()._should_upgrade()
+        if self.parser.get_method() == b"CONNECT":
+            self._stop_parser(MALFORMED)
+        return True
+
+    def _head_without_upgrade(self) -> bytes:
+        """The head of a request whose Upgrade is ignored, as RFC 9110, section 7.8 allows. The
+        parser would not read its body. Such clients offer HTTP/2 (`h2c`)."""
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
+        for name, value in self.headers:
+            if name == b"connection":
+                items = [item.strip() for item in value.split(b",")]
+                value = b", ".join([item for item in items if item.lower() != b"upgrade"])
+            if name != b"upgrade":
+                lines.append(b"%b: %b" % (name, value))
+        return b"\r\n".join([*lines, b"", b""])
 
     def on_chunk_header(self) -> None:
         """Called before each chunk, the last one included, which trailers follow."""
         if self.parser.should_upgrade() and self._should_upgrade():
             self._stop_parser(MALFORMED)
         if type(self.headers) is not _Trailers:
+            codings = [value for name, value in self.headers if name == b"transfer-encoding"]
             self.headers = _Trailers()
-            # RFC 9112, section 6.1: a proxy of another version may see another end of the request.
-            if self.scope["http_version"] != "1.1":
+            # RFC 9112, section 6.1: a proxy of another version, or one that knows other codings,
+            # may see another end of the request.
+            if self.scope["http_version"] != "1.1" or [*map(bytes.lower, codings)] != [b"chunked"]:
                 self._stop_parser(MALFORMED)
 
     def on_body(self, body: bytes) -> None:

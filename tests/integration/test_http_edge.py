@@ -345,6 +345,79 @@ async def test_several_hosts_or_none_are_rejected(
             assert seen == ["http"]
 
 
+@pytest.mark.parametrize("protocol", ["h2c", "foo"])
+@pytest.mark.parametrize("is_chunked", [False, True])
+@pytest.mark.parametrize("is_split", [False, True])
+async def test_the_body_of_a_request_with_an_upgrade_is_not_another_request(
+    tmp_path: Path, protocol: str, is_chunked: bool, is_split: bool
+) -> None:
+    """A proxy takes it for the body, and would give the response to another client."""
+    seen: list[tuple[str, bytes]] = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message["body"], message["more_body"]
+        seen.append((scope["path"], body))
+        assert b"upgrade" not in {name for name, _ in scope["headers"]}
+        await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_0]})
+        await send({"type": "http.response.body"})
+
+    smuggled = head("Content-Length: 0", first="POST /smuggled HTTP/1.1")
+    upgrade = (f"Upgrade: {protocol}", "Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AA")
+    if is_chunked:
+        first = head(*upgrade, "Transfer-Encoding: chunked", first="POST /first HTTP/1.1")
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(smuggled), smuggled)
+    else:
+        length = f"Content-Length: {len(smuggled)}"
+        first, body = head(*upgrade, length, first="POST /first HTTP/1.1"), smuggled
+    second = head(*upgrade, first="GET /second HTTP/1.1")
+    third = head("Content-Length: 0", first="POST /third HTTP/1.1")
+    async with (
+        bounded_server(application, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        parts = [first[:20], first[20:], body, second + third]
+        for part in parts if is_split else [b"".join(parts)]:
+            await connection.send(part)
+        for _ in range(3):
+            assert (await connection.response()).status == 200
+    assert seen == [("/first", smuggled), ("/second", b""), ("/third", b"")]
+
+
+@pytest.mark.parametrize(
+    "codings", [["gzip, chunked"], ["identity", "chunked"], ["chunked", "chunked"]]
+)
+async def test_other_transfer_codings_are_rejected(tmp_path: Path, codings: list[str]) -> None:
+    """A proxy may see another end of the body."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    lines = [f"Transfer-Encoding: {coding}" for coding in codings]
+    async with (
+        bounded_server(application, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await connection.send(head(*lines) + b"0\r\n\r\n")
+        response = await connection.response()
+        assert (response.status, response.code) == (400, "BAD_REQUEST")
+
+
+async def test_connect_is_rejected(tmp_path: Path) -> None:
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("This is no proxy.")
+
+    async with (
+        bounded_server(application, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await connection.send(head(first="CONNECT example.com:443 HTTP/1.1"))
+        assert (await connection.response()).status == 400
+
+
 async def test_trailers_do_not_become_headers(tmp_path: Path) -> None:
     """A proxy checks the headers: a trailer could name another address, viewer or space."""
     seen: list[list[tuple[bytes, bytes]]] = []

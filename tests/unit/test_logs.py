@@ -106,3 +106,13 @@ def test_text_from_a_client_cannot_add_a_line_or_control_a_terminal() -> None:
     line = TextFormatter().format(record)
     assert line.isprintable()
     assert r"INFO kith.tests: export a\nERROR forged\x1b[31m\x9b\x00\u2028\ud83d é own=" in line
+
+
+def test_the_headers_and_messages_of_web_sockets_are_not_logged_at_any_level() -> None:
+    """They contain tokens."""
+    (record,) = logged(
+        'set_up_logging(LogFormat.JSON, "debug")\n'
+        "for name in ('uvicorn.error', 'websockets.server', 'kith.tests'):\n"
+        "    logging.getLogger(name).debug('authorization')"
+    )
+    assert record["logger"] == "kith.tests"
