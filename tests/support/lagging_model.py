@@ -194,7 +194,7 @@ class Model:
     def seen_state(self, arrow: Arrow, edge: Edge, reverse: Edge) -> tuple[int, ...]:
         """The values that determine the version of a relation whose source sees these edges."""
         if not self.is_here(arrow.target) and arrow.target not in self.erased:
-            own = _block_or_mute(edge)  # without the version of the edge
+            own = _own_block_and_marks(edge)  # without the version of the edge
             return 0, own.kind, own.flags, 0, own.since if own.kind else 0, 0
         seen = _as_seen_by_target(reverse)
         dates = (each.since if each.kind else 0 for each in (edge, seen))
@@ -460,9 +460,10 @@ class Onlooker:
         """The viewer's own block or mute, without the rest of the relation."""
         if self.viewer == user:
             return (
-                (_block_or_mute(edge), NO_EDGE) for edge in self.source_states(Arrow(user, other))
+                (_own_block_and_marks(edge), NO_EDGE)
+                for edge in self.source_states(Arrow(user, other))
             )
-        edges = map(_block_or_mute, self.source_states(Arrow(other, user)))
+        edges = map(_own_block_and_marks, self.source_states(Arrow(other, user)))
         return ((NO_EDGE, _as_reverse(edge)) for edge in edges)
 
     def _entry(self, kind: str, owner: int, other: int) -> set[State]:
@@ -514,10 +515,10 @@ def _as_reverse(edge: Edge) -> Edge:
     return replace(edge, flags=Flags.PLAIN)
 
 
-def _block_or_mute(edge: Edge) -> Edge:
-    """The visible part of an edge to an absent user: a block or a mute."""
+def _own_block_and_marks(edge: Edge) -> Edge:
+    """The visible part of an edge to an absent user: a block, a mute and a dismissal."""
     kind = edge.kind if edge.kind is Kind.BLOCK else Kind.NONE
-    return replace(edge, kind=kind, flags=edge.flags & Flags.MUTED)
+    return replace(edge, kind=kind, flags=edge.flags & (Flags.MUTED | Flags.DISMISSED))
 
 
 def _as_seen_by_target(edge: Edge) -> Edge:
