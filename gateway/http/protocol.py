@@ -311,7 +311,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_chunk_header(self) -> None:
         """Called before each chunk, the last one included, which trailers follow."""
-        if self.parser.should_upgrade() and self._should_upgrade():
+        if self.parser.should_upgrade():
             self._stop_parser(MALFORMED)
         if type(self.headers) is not _Trailers:
             codings = [value for name, value in self.headers if name == b"transfer-encoding"]

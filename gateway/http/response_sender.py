@@ -46,11 +46,9 @@ class ResponseSender:
         return sent
 
     async def _send_when_read(self, message: Message) -> None:
-        size = len(message.get("body", b""))
-        with self._unsent.waiting(size):
+        with self._unsent.waiting(len(message.get("body", b""))):
             await self._cycle.flow.drain()
-        self._unsent.last_bytes = size
-        await self._send(message)
+        await self(message)  # which waits again if another part was first
 
     def send_ok(self, lines: bytes, body: bytes) -> bool:
         """Send a response with status 200. `lines` are valid header lines, one of them the length

@@ -285,7 +285,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
 
     async def send(self, message: Any) -> None:
         size = len(message.get("text") or "")
-        if not self.writable.is_set():
+        while not self.writable.is_set():  # again if another message was first
             with self._unsent.waiting(size):
                 await self.writable.wait()
         self._unsent.last_bytes = size

@@ -78,11 +78,12 @@ class UnsentData:
         self._transport = transport
         self._buffered = 0
         self._waiting = 0
+        self._is_disconnected = False
         transport.set_write_buffer_limits(FULL_BYTES, low=0)
 
     @property
     def size(self) -> int:
-        return self._buffered + self._waiting
+        return 0 if self._is_disconnected else self._buffered + self._waiting
 
     def buffer_filled(self) -> None:
         """Count the write buffer, until `buffer_emptied`."""
@@ -105,5 +106,6 @@ class UnsentData:
             self._of_all.update(self)
 
     def disconnect(self) -> None:
+        self._is_disconnected = True  # what waits is released soon
         # Not at once: the transport may be about to write to its buffer.
         asyncio.get_running_loop().call_soon(self._transport.abort)

@@ -1,5 +1,4 @@
-"""The change notifier: listens for changes of users, on one connection for each
-space in a process.
+"""The change notifier: listens for changes of users, on one connection for each space in a process.
 
 It has a connection of its own because a blocking read would delay all requests on the shared one.
 """

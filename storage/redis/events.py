@@ -73,20 +73,10 @@ class RedisEvents:
         events = list(map(event_of, changes))
         if not events:
             return
-        key, retention = self._keys.events(lane_group_of(lane)), self._retention
+        key = self._keys.events(lane_group_of(lane))
         commands = [create_stream_command(key)]
         for event in events:
-            commands.append(
-                (
-                    "XADD",
-                    key,
-                    "MAXLEN",
-                    "~",
-                    retention.change_feed_entries,
-                    "*",
-                    *feed_fields(event),
-                )
-            )
+            commands.append(self._to_change_feed(key, feed_fields(event)))
             packed = _packed(event)
             # Entries that a user must not see would push others out of their feed.
             commands += [
@@ -94,7 +84,7 @@ class RedisEvents:
                 for end in event.ends
                 if event_type_for(event, end, whispers=self._shows_whispers) is not None
             ]
-        oldest_ms = max(0, now_ms - retention.change_feed_s * 1000)
+        oldest_ms = max(0, now_ms - self._retention.change_feed_s * 1000)
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
         commands.append(self._notify_command(events))
         await self._redis.pipe(commands)
@@ -110,13 +100,17 @@ class RedisEvents:
         await self._redis.pipe(
             [
                 create_stream_command(key),
-                ("XADD", key, "MAXLEN", "~", self._retention.change_feed_entries, "*", *fields),
+                self._to_change_feed(key, fields),
                 notify_command(self._keys, Notification()),
             ]
         )
 
     def _notify_command(self, events: Sequence[Event]) -> Command:
         return notify_command(self._keys, notification_of(events, whispers=self._shows_whispers))
+
+    def _to_change_feed(self, stream: str, fields: Iterable[str | int]) -> Command:
+        limit = self._retention.change_feed_entries
+        return ("XADD", stream, "MAXLEN", "~", limit, "*", *fields)
 
     def _to_feed(self, user: UserId, packed: bytes) -> Command:
         feed, limit = self._keys.feed(user), self._retention.user_feed_entries

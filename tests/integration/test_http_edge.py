@@ -747,6 +747,21 @@ async def test_parts_of_a_response_that_wait_for_the_client_count_as_unread(tmp_
         await server.until_open(0)
 
 
+async def test_parts_that_still_wait_after_one_was_read_count_as_unread(tmp_path: Path) -> None:
+    limits = ConnectionLimits(unsent_bytes_max=8_000_000, stall_ms=600_000)
+    async with (
+        bounded_server(chunked, tmp_path / "kith.sock", limits) as server,
+        server.connected(2) as (first, second),
+    ):
+        await first.send(head(first="GET / HTTP/1.1"))
+        await first.reader.readexactly(1_000_100)
+        first.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await server.until_open(2)
+        second.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await second.send(head(first="GET / HTTP/1.1"))
+        await server.until_open(1)
+
+
 async def test_a_request_begins_when_the_response_before_it_is_read(tmp_path: Path) -> None:
     begun: list[str] = []
 
