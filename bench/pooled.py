@@ -11,7 +11,7 @@ from redis.asyncio import Redis as RedisPy
 from redis.exceptions import RedisError, ResponseError
 
 from storage.redis.scripts import CALL, TEXTS
-from storage.redis.wire import Command, Reply, WireError, rejection, rejoined, singly
+from storage.redis.wire import Command, Reply, WireError, join_replies, rejection, split_by_key
 from storage.settings import StorageSettings
 
 
@@ -32,7 +32,9 @@ class PooledWire:
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
         self.round_trips += 1
-        return rejoined(commands, await self._send(list(map(_with_script_text, singly(commands)))))
+        return join_replies(
+            commands, await self._send(list(map(_with_script_text, split_by_key(commands))))
+        )
 
     async def _send(self, commands: Sequence[Command]) -> list[Reply]:
         try:

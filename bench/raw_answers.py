@@ -34,7 +34,7 @@ _pack_list = Struct(">Bq").pack
 
 
 class RawAnswers:
-    """One function for each operation of `bench.shapes`, with its name."""
+    """Each method answers the operation of `bench.shapes` that has the method's name."""
 
     def __init__(self, wire: Wire, space: str) -> None:
         self._send = wire.send

@@ -107,7 +107,8 @@ def _recorded_data(state: State) -> Path | None:
 
 
 def _sockets(state: State, data: Path, user: ServerUser | None) -> Path:
-    """The directory for sockets, created if missing: in `data`, or a recorded short one."""
+    """The directory for sockets, created if missing: `run` in `data`. If its path is too long or
+    needs quoting, a directory with a random name in `SOCKET_ROOT`, which `state` records."""
     folder = data / "run"
     if len(os.fsencode(folder)) <= _SOCKETS_MAX_BYTES and _PLAIN_PATH.fullmatch(str(folder)):
         return private_folder(folder, user)

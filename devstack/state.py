@@ -47,7 +47,8 @@ class State:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Create the folder, and lock it inside the `with` statement. Raises StateInUse if another
-        process has locked it."""
+        process has locked it, and StateUnusable if the folder cannot be created or has another
+        owner."""
         self._create()
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:

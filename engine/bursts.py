@@ -11,8 +11,8 @@ from collections import deque
 
 
 class Bursts:
-    """Lets computations begin: in one iteration of the loop, those of `work_max` altogether, and
-    once more as many that are not counted yet. The unit of work is the caller's."""
+    """Lets computations begin: in one iteration of the loop, those of `work_max` altogether. Up to
+    as much may have begun before they are counted. The unit of work is the caller's."""
 
     def __init__(self, work_max: float) -> None:
         self._work_max = work_max

@@ -21,12 +21,13 @@ class Counts(NamedTuple):
     close_follows: int = 0
     mutes: int = 0
     absent: "Counts | None" = None
-    """How many in each total are deactivated or deleted accounts. None: there are none."""
+    """How many in each total are deactivated or deleted accounts; 0 for `blocks`, `blocked` and
+    `mutes`, whose totals include them. None: there are none."""
 
     @property
     def without_absent(self) -> "Counts":
-        """The totals without absent accounts: for every reader except a service that acts for no
-        user."""
+        """The totals without absent accounts, for every reader except a service that acts for no
+        user. Those of blocks and mutes still include them."""
         if self.absent is None:
             return self
         # Totals and absent counts are read at different times, so an absent count may be greater.

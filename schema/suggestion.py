@@ -27,7 +27,8 @@ from schema.rows import ConnectionRow, EntryRow, UserRow, ViewerRow
 from schema.weights import ENTRIES, QUERY
 
 KNOWN_MAX = 50
-"""The maximum of `first`. A suggestion can have more known followers: up to MIDDLES_MAX."""
+"""The maximum of `first`. A suggestion can have more known followers: up to
+`resolvers.suggestions.MIDDLES_MAX`."""
 
 KnownFirst = Annotated[
     int,
@@ -49,7 +50,7 @@ class FollowSuggestionReason(Enum):
     FOLLOWED_BY_PEERS = enum_value(
         "FOLLOWED_BY_PEERS",
         description="Users who follow the same users as the viewer also follow this user. Only for "
-        "viewers whose follows follow nobody, or do not let the viewer see whom.",
+        "viewers who follow only users who follow nobody, or who hide whom they follow.",
     )
     POPULAR = enum_value(
         "POPULAR",

@@ -29,7 +29,7 @@ def read_measured(file: Path = MEASURED) -> dict[str, Any]:
     """The content of a file of measured figures.
 
     Raises:
-        ValueError: it cannot be read, or is no such file.
+        ValueError: it cannot be read, or is not a JSON object.
     """
     try:
         content = orjson.loads(file.read_bytes())
@@ -38,7 +38,9 @@ def read_measured(file: Path = MEASURED) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise ValueError(f"{file} is not JSON: {error}.") from error
     if not isinstance(content, dict):
-        raise ValueError(f"{file} holds no measured figures; `python -m bench.measured` does.")
+        raise ValueError(
+            f"{file} contains no measured figures. Run `python -m bench.measured` to write them."
+        )
     return content
 
 
@@ -49,7 +51,7 @@ def measured_inputs(content: Mapping[str, Any]) -> tuple[Input, ...]:
         ValueError: a figure is missing, or is not a positive number.
     """
     try:
-        inputs = (*_cpu(content), *_sizes(content["sizes"]), *_counts(content["traffic"]))
+        inputs = (*_cpu(content), *_sizes(content["sizes"]), *_traffic(content["traffic"]))
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"The measured figures lack {error}: `python -m bench.measured` writes them all."
@@ -100,11 +102,11 @@ def _sizes(sizes: Mapping[str, Any]) -> Iterator[Input]:
         yield _measured(name, value, unit, text, SIZES)
 
 
-def _counts(traffic: Mapping[str, Any]) -> Iterator[Input]:
-    blocks, transferred, logged = traffic["blocks"], traffic["transferred"], traffic["logged"]
-    mean_blocks = (blocks["checks"] + blocks["page"]) / 2
+def _traffic(traffic: Mapping[str, Any]) -> Iterator[Input]:
+    transferred, logged = traffic["transferred"], traffic["logged"]
+    disk_blocks = (traffic["blocks"]["checks"] + traffic["blocks"]["page"]) / 2
     for name, value, unit, text in (
-        ("miss_blocks", mean_blocks, "blocks", "Read from disk for a read with nothing cached"),
+        ("miss_blocks", disk_blocks, "blocks", "Read from disk for a read with nothing cached"),
         ("page_client_bytes", transferred["page"]["client"], "bytes", "Bodies of a page of 20"),
         ("page_redis_bytes", transferred["page"]["redis"], "bytes", "To and from Redis for it"),
         ("check_client_bytes", transferred["checks"]["client"], "bytes", "Bodies of 20 checks"),
@@ -114,7 +116,12 @@ def _counts(traffic: Mapping[str, Any]) -> Iterator[Input]:
             "bytes",
             "To and from Redis for them",
         ),
-        ("write_wal_bytes", logged["wal_bytes"], "bytes", "WAL of a follow without page images"),
+        (
+            "write_wal_bytes",
+            logged["wal_bytes"],
+            "bytes",
+            "WAL of a follow, its drain included, without page images",
+        ),
         ("write_image_bytes", logged["image_bytes"], "bytes", "Its page images after a checkpoint"),
     ):
         yield _measured(name, value, unit, text, COUNTS)

@@ -33,23 +33,29 @@ async def _directory(config: Config) -> AsyncIterator[SpaceDirectory]:
 async def create(
     config: Config, name: str, settings: Mapping[str, str], partitions: int, shards: int | None
 ) -> None:
-    """Create a space with its tables. Repeat it after an interruption.
+    """Create a space with its tables. After an interruption, call it again: it continues, with the
+    settings of the first call unless others are given.
+
+    `shards`: as for `storage.postgres.migrate.migrate`.
 
     Raises:
-        ValueError: the name or a setting is wrong, or the space exists.
+        ValueError: the name or a setting is wrong, the space exists or is being dropped, or
+            `shards` is given and the database has no Citus.
         Unavailable: PostgreSQL or Redis cannot be reached.
     """
     _check_name(config, name)
-    space_config = _checked(config, name, settings)
     async with _directory(config) as directory:
         present = (await directory.all()).get(name)
+        if present is not None and present.state is SpaceState.CREATING:
+            settings = settings or present.settings
+        space_config = _checked(config, name, settings)
         if present is None:
             # Keys of an earlier space of this name would be read as those of the new one.
             if not await directory.has_schema(name):
                 await unlink_keys(config.storage, name)
             await directory.create(name, settings)
         elif present.state is SpaceState.CREATING:
-            await directory.set_settings(name, settings or present.settings)
+            await directory.set_settings(name, settings)
         elif present.state is SpaceState.DROPPING:
             raise ValueError(f"{name} is being dropped. Finish that first: kith space drop {name}")
         else:

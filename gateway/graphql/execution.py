@@ -69,11 +69,11 @@ work of an operation is its cost without that of its waits."""
 
 LONG_WORK = 500
 """Operations with less work take no turns: they take hardly longer than the rest of their requests.
-The usual screens have 150 to 450, of which each request has 150."""
+Typical screens have 150 to 450, including a base of 150 for each request."""
 
 BURST_WORK = 7_500
-"""The work of the short operations that begin in one iteration of the event loop, once more as much
-not counted: 15 to 30 ms."""
+"""The maximum of the work of the short operations that begin in one iteration of the event loop.
+Up to as much may have begun before they are counted, so an iteration takes 15 to 30 ms."""
 
 REJECTED_VARIABLES_COST = 500
 """The cost of reporting up to five errors of variables. Each item of a list adds 1."""

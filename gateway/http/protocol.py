@@ -22,7 +22,7 @@ from gateway.http.rejection import HttpRejection
 from gateway.http.response_sender import header_lines, with_sender
 from gateway.http.security_headers import SECURITY_HEADERS
 from gateway.http.stall_timer import StallTimer
-from gateway.http.unsent_bytes import UnsentBytes, UnsentData
+from gateway.http.unsent_bytes import ConnectionUnsentBytes, ProcessUnsentBytes
 
 SLICE_BYTES = 16_384
 """The parser gets this much at once. An event loop reads up to 256 KB."""
@@ -86,7 +86,7 @@ class _Trailers(list[tuple[bytes, bytes]]):
 _Create = Callable[..., asyncio.Protocol]
 
 
-def bounded_protocol(limits: ConnectionLimits, unsent: UnsentBytes) -> _Create:
+def bounded_protocol(limits: ConnectionLimits, unsent: ProcessUnsentBytes) -> _Create:
     """A factory of connections that share these limits: uvicorn's option `http`."""
     return partial(
         BoundedHttpProtocol,
@@ -112,11 +112,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         *,
         limits: ConnectionLimits,
         open_connections: OpenConnections,
-        unsent: UnsentBytes,
+        unsent: ProcessUnsentBytes,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._process_unsent = unsent
-        self._unsent: UnsentData
+        self._unsent: ConnectionUnsentBytes
         """What its client has not read. Known once the connection is made."""
         self._next: tuple[Any, Any] | None = None
         """The request that begins when the client has read the responses before."""
@@ -160,7 +160,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._unsent = UnsentData(self._process_unsent, transport, self.address)
+        self._unsent = ConnectionUnsentBytes(self._process_unsent, transport, self.address)
         self.app = with_sender(self.app, self._unsent)
         others = len(self.connections) - 1  # with web sockets
         if self._open_connections.add(self, others):

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from gateway.http.unsent_bytes import UnsentData
+from gateway.http.unsent_bytes import ConnectionUnsentBytes
 
 CUT_OFF: Message = {"type": "kith.response.cut_off"}
 """An ASGI message of Kith's own: close the connection of a response that cannot be completed, so
@@ -31,7 +31,7 @@ class ResponseSender:
 
     __slots__ = ("_cycle", "_send", "_unsent")
 
-    def __init__(self, send: Any, unsent: UnsentData) -> None:
+    def __init__(self, send: Any, unsent: ConnectionUnsentBytes) -> None:
         self._send = send
         self._unsent = unsent
         self._cycle: RequestResponseCycle = send.__self__
@@ -79,7 +79,7 @@ def _default_lines(*headers: tuple[bytes, bytes]) -> bytes:
     return header_lines(headers)
 
 
-def with_sender(app: ASGIApp, unsent: UnsentData) -> ASGIApp:
+def with_sender(app: ASGIApp, unsent: ConnectionUnsentBytes) -> ASGIApp:
     """Wrap the application of a connection so that it gets a `ResponseSender`."""
 
     # A plain function: a coroutine here would be resumed as often as the application's.

@@ -22,7 +22,7 @@ from gateway.http.protocol import closing_response
 from gateway.http.rejection import HttpRejection
 from gateway.http.request_body import PartialBodies
 from gateway.http.stall_timer import StallTimer
-from gateway.http.unsent_bytes import UnsentBytes, UnsentData
+from gateway.http.unsent_bytes import ConnectionUnsentBytes, ProcessUnsentBytes
 
 SLICE_BYTES = 2_048
 """The parser gets this much at once: up to 340 frames, which take 2 ms."""
@@ -59,7 +59,7 @@ LINGER_S = 1.0
 
 
 def bounded_web_socket(
-    limits: ConnectionLimits, unsent: UnsentBytes
+    limits: ConnectionLimits, unsent: ProcessUnsentBytes
 ) -> Callable[..., asyncio.Protocol]:
     """A factory of web sockets with these limits: uvicorn's option `ws`."""
     return partial(
@@ -84,11 +84,11 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         limits: ConnectionLimits,
         messages: PartialBodies,
         turns: ParsingTurns,
-        unsent: UnsentBytes,
+        unsent: ProcessUnsentBytes,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._process_unsent = unsent
-        self._unsent: UnsentData
+        self._unsent: ConnectionUnsentBytes
         """What its client has not read. Known once the connection is made."""
         self._messages = messages
         self._fragment_bytes = 0
@@ -113,7 +113,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         address = self.client[0] if self.client else None
-        self._unsent = UnsentData(self._process_unsent, self.transport, address)
+        self._unsent = ConnectionUnsentBytes(self._process_unsent, self.transport, address)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stall_timer.stop()

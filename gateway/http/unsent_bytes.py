@@ -19,28 +19,28 @@ FULL_BYTES = 65_536
 """A write buffer with more than this is full."""
 
 KEPT_SHARE = 0.9
-"""Clients are disconnected until the others hold so much, because finding them takes a pass over
-all that wait."""
+"""Clients are disconnected until the rest hold at most this share of the maximum, and not only
+less than the maximum, because finding those that hold the most takes a pass over all."""
 
 
-class UnsentBytes:
+class ProcessUnsentBytes:
     """What the connections of a process have to send, if it is more than a write buffer holds."""
 
     def __init__(self, bytes_max: int) -> None:
         self._max = bytes_max
-        self._held: dict[UnsentData, int] = {}
+        self._held: dict[ConnectionUnsentBytes, int] = {}
         self._total = 0
 
-    def update(self, data: "UnsentData") -> None:
+    def update(self, data: "ConnectionUnsentBytes") -> None:
         """Count what a connection has to send now."""
         self._set(data, data.size)
         if self._total > self._max:
             self._make_room()
 
-    def discard(self, data: "UnsentData") -> None:
+    def discard(self, data: "ConnectionUnsentBytes") -> None:
         self._set(data, 0)
 
-    def _set(self, data: "UnsentData", size: int) -> None:
+    def _set(self, data: "ConnectionUnsentBytes", size: int) -> None:
         change = size - self._held.pop(data, 0)
         if size:
             self._held[data] = size
@@ -63,18 +63,18 @@ class UnsentBytes:
             rejections.labels("unsent").inc()
 
 
-class UnsentData:
+class ConnectionUnsentBytes:
     """What one connection has to send: the write buffer of its transport, from when it is full
     until it is empty, and the messages that wait for it."""
 
     def __init__(
-        self, of_all: UnsentBytes, transport: asyncio.Transport, address: str | None
+        self, of_process: ProcessUnsentBytes, transport: asyncio.Transport, address: str | None
     ) -> None:
         self.address = address
         self.last_bytes = 0
         """The size of the last response or message. Its writer sets it. A transport keeps the
         whole response until it is sent."""
-        self._of_all = of_all
+        self._of_process = of_process
         self._transport = transport
         self._buffered = 0
         self._waiting = 0
@@ -88,22 +88,22 @@ class UnsentData:
     def buffer_filled(self) -> None:
         """Count the write buffer, until `buffer_emptied`."""
         self._buffered = max(self.last_bytes, self._transport.get_write_buffer_size())
-        self._of_all.update(self)
+        self._of_process.update(self)
 
     def buffer_emptied(self) -> None:
         self._buffered = 0
-        self._of_all.update(self)
+        self._of_process.update(self)
 
     @contextmanager
     def waiting(self, size: int) -> Iterator[None]:
         """Count a message of this size inside the `with` statement."""
         self._waiting += size
-        self._of_all.update(self)
+        self._of_process.update(self)
         try:
             yield
         finally:
             self._waiting -= size
-            self._of_all.update(self)
+            self._of_process.update(self)
 
     def disconnect(self) -> None:
         self._is_disconnected = True  # what waits is released soon

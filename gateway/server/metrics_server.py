@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 from gateway.http.addresses import Address
 from gateway.http.open_connections import ConnectionLimits
 from gateway.http.protocol import bounded_protocol
-from gateway.http.unsent_bytes import UnsentBytes
+from gateway.http.unsent_bytes import ProcessUnsentBytes
 from gateway.server.listening import bound_sockets
 from gateway.settings.environment import ConfigurationError
 
@@ -47,7 +47,7 @@ class MetricsServer:
 
     async def start(self, app: ASGIApp) -> None:
         """Accept connections."""
-        protocol: Any = bounded_protocol(LIMITS, UnsentBytes(LIMITS.unsent_bytes_max))
+        protocol: Any = bounded_protocol(LIMITS, ProcessUnsentBytes(LIMITS.unsent_bytes_max))
         config = uvicorn.Config(
             app, http=protocol, ws="none", lifespan="off", log_config=None, server_header=False
         )

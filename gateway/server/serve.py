@@ -19,7 +19,7 @@ from gateway.http.addresses import Address
 from gateway.http.open_connections import ConnectionLimits
 from gateway.http.protocol import bounded_protocol
 from gateway.http.socket_protocol import bounded_web_socket
-from gateway.http.unsent_bytes import UnsentBytes
+from gateway.http.unsent_bytes import ProcessUnsentBytes
 from gateway.server.app import Gateway
 from gateway.server.garbage import collect_young_objects_only
 from gateway.server.listening import bound_sockets, with_duplicates
@@ -128,7 +128,7 @@ def _prefork(
 
 def uvicorn_config(gateway: Gateway, limits: ConnectionLimits) -> uvicorn.Config:
     """uvicorn's configuration, with limits that uvicorn itself does not have."""
-    unsent = UnsentBytes(limits.unsent_bytes_max)
+    unsent = ProcessUnsentBytes(limits.unsent_bytes_max)
     http: Any = bounded_protocol(limits, unsent)
     ws: Any = bounded_web_socket(limits, unsent)
     return uvicorn.Config(

@@ -119,9 +119,9 @@ class SettingsMutations:
     """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        description="Changes who can follow the viewer and who can see their lists. Takes effect "
-        "immediately, except that a gateway may show the old settings of a much-read user for a "
-        "moment, and unless `consistency` is `DELAYED`."
+        description="Changes who can follow the viewer and who can see their lists. If "
+        "`consistency` is `IMMEDIATE`, the change takes effect immediately, except that a gateway "
+        "can show the old settings of a frequently read user for a moment."
     )
     async def update_relationship_settings(
         self, info: Info, input: Annotated[UpdateRelationshipSettingsInput, _SETTINGS]

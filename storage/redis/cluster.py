@@ -21,8 +21,8 @@ from storage.redis.wire import (
     Reply,
     Wire,
     WireError,
-    rejoined,
-    singly,
+    join_replies,
+    split_by_key,
 )
 
 SendTo = Callable[[GuardedRedis, Sequence[Command]], Awaitable[list[Reply]]]
@@ -69,10 +69,10 @@ class ClusterRedis:
         return sum(server.open_breakers for server in self._servers.values())
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
-        return rejoined(commands, await self._send_singly(commands, is_whole=True))
+        return join_replies(commands, await self._send_by_key(commands, is_whole=True))
 
     async def partly(self, commands: Sequence[Command]) -> list[Reply]:
-        return rejoined(commands, await self._send_singly(commands))
+        return join_replies(commands, await self._send_by_key(commands))
 
     async def after(self, first: Command, commands: Sequence[Command]) -> list[Reply]:
         return [*await self.partly([first]), *await self.partly(commands)]
@@ -119,15 +119,15 @@ class ClusterRedis:
         for server in self._servers.values():
             await server.close()
 
-    async def _send_singly(
+    async def _send_by_key(
         self, commands: Sequence[Command], *, is_whole: bool = False
     ) -> list[Reply]:
-        """The replies to the commands, split into single keys by `singly`. `is_whole`: raise
+        """The replies to the commands, split into single keys by `split_by_key`. `is_whole`: raise
         Unavailable if any server is unavailable."""
         if not commands:
             return []
         await self._ensure_slots()
-        replies = await self._send_by_server(singly(commands), self._send_to)
+        replies = await self._send_by_server(split_by_key(commands), self._send_to)
         if is_whole and UNAVAILABLE in replies:
             raise Unavailable(REDIS)
         return replies

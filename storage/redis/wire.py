@@ -11,12 +11,12 @@ UNLINK = "UNLINK"
 """Deletes any keys; its reply is their number."""
 
 MGET = "MGET"
-"""Reads the values of any keys; its reply is a list. On one server it costs a third of as many
-GETs. A client of several servers splits it into GETs."""
+"""Reads the values of any keys; its reply is a list. On one server it costs a third
+of the GETs of the same keys. A client of several servers splits it into GETs."""
 
 
 class _Lengths(dict[int, str]):
-    """The protocol's separator before a text of each length."""
+    """What the protocol needs before an argument, by the length of the argument."""
 
     def __missing__(self, length: int) -> str:
         separator = self[length] = f"\r\n${length}\r\n"
@@ -96,7 +96,7 @@ def rejection(text: str) -> WireError:
     return WireError(text)
 
 
-def singly(commands: Sequence[Command]) -> list[Command]:
+def split_by_key(commands: Sequence[Command]) -> list[Command]:
     """The commands, with MGET and UNLINK split into commands for single keys, because the keys may
     be on several servers."""
     return [single for command in commands for single in _single(command)]
@@ -110,13 +110,13 @@ def _single(command: Command) -> Sequence[Command]:
     return [command]
 
 
-def rejoined(commands: Sequence[Command], replies: Iterable[Reply]) -> list[Reply]:
-    """The replies to `commands`, from the replies to their `singly` form."""
+def join_replies(commands: Sequence[Command], replies: Iterable[Reply]) -> list[Reply]:
+    """The replies to `commands`, from the replies to their `split_by_key` form."""
     remaining_replies = iter(replies)
-    return [_rejoined(command, remaining_replies) for command in commands]
+    return [_join_reply(command, remaining_replies) for command in commands]
 
 
-def _rejoined(command: Command, remaining_replies: Iterator[Reply]) -> Reply:
+def _join_reply(command: Command, remaining_replies: Iterator[Reply]) -> Reply:
     if command[0] == MGET:
         return list(islice(remaining_replies, len(command) - 1))
     if command[0] == UNLINK:
@@ -139,6 +139,7 @@ class Wire(Protocol):
 
         Raises, at once or when awaited:
             WireError: the server cannot be reached, is too slow, or has rejected a command.
+                Others may have run.
         """
         ...
 

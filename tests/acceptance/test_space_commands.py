@@ -5,6 +5,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -14,9 +15,10 @@ from typer.testing import CliRunner
 from gateway.commands import space_commands
 from gateway.commands.cli import app
 from gateway.commands.logs import TextFormatter
-from gateway.settings.config import Config
+from gateway.settings.config import Config, read_config
 from gateway.settings.space_config import check_variables
 from gateway.spaces.settings import ANY, SpacesSettings
+from graph.errors import Unavailable
 from resolvers.policy import Policy
 from storage.postgres.connection.pool import Postgres
 from storage.postgres.spaces import SpaceDirectory, SpaceState
@@ -135,6 +137,21 @@ async def test_the_next_create_finishes_an_interrupted_one(config: Config) -> No
         record = (await directory.all())["shop"]
     assert (record.state, record.settings) == (SpaceState.READY, {"KITH_BUDGET": "0"})
     assert await count_schemas(config.storage, "shop") == 1
+
+
+async def test_the_next_create_reads_the_stored_settings(config: Config, tmp_path: Path) -> None:
+    url = tmp_path / "url"
+    url.write_text("postgresql://127.0.0.1:1/elsewhere")
+    async with directory_of(config) as directory:
+        await directory.create("shop", {"DATABASE_URL_FILE": str(url)})
+    environ = {
+        "DATABASE_URL": config.storage.database_url,
+        "REDIS_URL": config.storage.redis_url,
+        "KITH_JWT_SECRET": "s" * 32,
+    }
+    with pytest.raises(Unavailable):
+        await create(read_config(tmp_path, "public", environ=environ), "shop")
+    assert await count_schemas(config.storage, "shop") == 0
 
 
 async def state_of(config: Config, name: str) -> SpaceState:

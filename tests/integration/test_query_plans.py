@@ -78,14 +78,14 @@ READER = USERS + 2
 FAN, STAR_LANE = WAITING + 1, 2 * LANES
 """A thousand users, `FAN` and up, have pending changes towards the star, in `STAR_LANE`."""
 HOT, HOT_LANE = 50_000, 2 * LANES + 1
-"""The number of pending changes towards the star in `HOT_LANE`, before one for each of 1,000 other
-users."""
+"""The number of pending changes towards the star in `HOT_LANE`. They are older than those towards
+1,000 other users, one each."""
 OWNER = 3_000_000
 """Has 600 edges of every kind, and flags on some."""
 CROWDED = 100
 """The number of users with affinity to more users than are kept."""
 OTHERS = 2_300
-"""The number of users to whom each of them has affinity."""
+"""The number of users to whom each of the `CROWDED` users has affinity."""
 MIDDLE = 1_000_000 + USERS // 2
 """A date in the middle of the star's list."""
 

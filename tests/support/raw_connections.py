@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from gateway.http.open_connections import ConnectionLimits
 from gateway.http.protocol import bounded_protocol
 from gateway.http.socket_protocol import bounded_web_socket
-from gateway.http.unsent_bytes import UnsentBytes
+from gateway.http.unsent_bytes import ProcessUnsentBytes
 from gateway.server.serve import UVICORN_OPTIONS
 from tests.support.waiting import until
 
@@ -105,7 +105,7 @@ async def bounded_server(
 ) -> AsyncIterator[BoundedServer]:
     """Serve an application in this event loop."""
     limits = limits or ConnectionLimits()
-    unsent = UnsentBytes(limits.unsent_bytes_max)
+    unsent = ProcessUnsentBytes(limits.unsent_bytes_max)
     http: Any = bounded_protocol(limits, unsent)
     ws: Any = bounded_web_socket(limits, unsent)
     config = uvicorn.Config(

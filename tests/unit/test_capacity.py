@@ -260,7 +260,7 @@ def test_wrong_measured_figures_are_reported_by_name(
     negative["sizes"]["bytes_per_edge"] = -1
     for body, text in (
         (b"{", "is not JSON"),
-        (b"[]", "holds no measured figures"),
+        (b"[]", "contains no measured figures"),
         (orjson.dumps(lacking), "lack 'bytes_per_edge'"),
         (orjson.dumps(negative), "The measured edge_bytes must be above 0, got -1."),
     ):
