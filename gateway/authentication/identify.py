@@ -209,7 +209,11 @@ class Authentication:
             raise jwt.InvalidSignatureError("Signature verification failed")
         if algorithm not in self._keys.algorithms:
             allowed = ", ".join(self._keys.algorithms)
-            raise jwt.InvalidAlgorithmError(f"its algorithm must be one of {allowed}")
+            raise jwt.InvalidAlgorithmError(
+                f"its algorithm must be one of {allowed}"
+                if allowed
+                else "its algorithm is not accepted"
+            )
         raise jwt.InvalidTokenError("it is signed with an unknown key")
 
     def _decoded(self, token: str, key: TokenKey) -> Mapping[str, Any]:

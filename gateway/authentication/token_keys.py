@@ -124,11 +124,14 @@ def parse_key_set(content: bytes) -> KeySet:
     except orjson.JSONDecodeError as error:
         raise ValueError(f"is not JSON: {error}.") from None
     entries = document.get("keys") if isinstance(document, dict) else None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+    if not isinstance(entries, list):
         raise ValueError("is not a JWKS document: a JSON object with a list of `keys`.")
     if len(entries) > KEYS_MAX:
         raise ValueError(f"has {len(entries)} keys; at most {KEYS_MAX} are read.")
-    keys, problems = _parse_entries([entry for entry in entries if _is_for_signatures(entry)])
+    objects = [entry for entry in entries if isinstance(entry, dict)]
+    keys, problems = _parse_entries([entry for entry in objects if _is_for_signatures(entry)])
+    if len(objects) < len(entries):
+        problems.append("A key is not a JSON object.")
     if not keys:
         raise ValueError(" ".join(("has no key that can check signatures.", *problems[:1])))
     return KeySet(tuple(keys), tuple(problems))

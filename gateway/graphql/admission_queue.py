@@ -91,8 +91,8 @@ class FairQueue:
     def enter(
         self, cost: int, context: object, *, is_retried: bool = False
     ) -> Awaitable[None] | None:
-        """The same as `Admission.enter`. `is_retried`: it enters again after a rejection, so the
-        metrics do not count it as rejected."""
+        """The same as `Admission.enter`. `is_retried`: its caller tries again after a
+        rejection, so the metrics do not count rejections."""
         if not self.waiting and self._fits(cost):
             self.in_flight += cost
             return None
@@ -157,15 +157,24 @@ class FairQueue:
         return max(self._virtual_time, self._last_finish.get(caller, 0)) + cost
 
     def _evict_later_finishers(self, cost: int, finish: int) -> bool:
-        """Reject waiting operations that would finish last until the new one has a place. Returns
-        False if the new one would finish last, or if there is no queue."""
-        if not self._settings.queue_max:
+        """Reject waiting operations that would finish after the new one, from the last, until it
+        has a place. Returns False, and rejects none, if that makes too little room for it."""
+        if not self._is_full(cost):
+            return True
+        later = [one for one in self.waiting if not one.future.done() and one.finish > finish]
+        evicted: list[_Waiting] = []
+        excess = self._length + 1 - self._settings.queue_max
+        excess_cost = self._waiting_cost + self._size(cost) - self.cost_max
+        for one in sorted(later, reverse=True):
+            if excess <= 0 and excess_cost <= 0:
+                break
+            evicted.append(one)
+            excess -= 1
+            excess_cost -= self._size(one.cost)
+        if excess > 0 or excess_cost > 0:
             return False
-        while self._length and self._is_full(cost):
-            last = self._latest()
-            if last.finish <= finish:
-                return False
-            self._reject(last)
+        for one in evicted:
+            self._reject(one)
         return True
 
     def _is_full(self, cost: int) -> bool:

@@ -111,13 +111,14 @@ async def run(config: Config, user: UserId, file: Path | None) -> None:
 
 @contextmanager
 def _created(file: Path) -> Iterator[BinaryIO]:
-    """A new file. It is deleted if the block fails, so that it is whole or absent."""
+    """A new file that only the user of this process can read. It is deleted if the `with` statement
+    fails, so that it is whole or absent."""
     try:
-        opened = file.open("xb")
+        file.touch(mode=0o600, exist_ok=False)
     except FileExistsError:
         raise BadInput("FILE", f"{file} exists. Name a new file.") from None
     try:
-        with opened:
+        with file.open("wb") as opened:
             yield opened
     except BaseException:
         file.unlink(missing_ok=True)

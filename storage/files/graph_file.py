@@ -39,12 +39,13 @@ class GraphFile(Protocol):
 
 def graph_file(path: Path, final_name: str, header: bytes, length: int) -> GraphFile:
     """Open the file in the format that `final_name` names, and keep `length` bytes of an earlier
-    run.
+    run. Only the user of this process may read a new file, because it may hold blocks.
 
     Raises:
         BadInput: the format needs a package that is not installed.
         OSError: the file cannot be written.
     """
+    path.touch(mode=0o600)
     if final_name.endswith(".parquet"):
         try:
             from storage.files.parquet_file import ParquetGraphFile

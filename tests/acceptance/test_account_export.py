@@ -2,6 +2,7 @@
 
 import json
 import logging
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -326,6 +327,7 @@ async def test_the_command_writes_the_same_document_as_http(
     await account_export.run(config, UserId(SUBJECT), None)
     printed = json.loads(capfdbinary.readouterr().out)
     written = json.loads(file.read_text())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     expected = await exported_document(gateway)
     for document in (printed, written):
         document["exportedAt"] = expected["exportedAt"]

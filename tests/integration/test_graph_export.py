@@ -1,6 +1,7 @@
 """Exports of a graph: loading the file gives the same graph, after interruptions too."""
 
 import io
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,7 @@ async def test_loading_an_export_gives_the_same_graph(
     assert (report.edges, report.resumed_after, report.cursor) == (450, 0, "here")
     assert await load_into(empty_graph, file) == await follows_of(loaded)
     assert not file.with_name(f"{file.name}.progress").exists()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 @needs_data

@@ -127,6 +127,20 @@ async def test_a_greedy_caller_does_not_fill_the_queue_for_others() -> None:
         task.cancel()
 
 
+async def test_a_rejected_operation_does_not_evict_others() -> None:
+    admission = new_admission()
+    await begin(admission, LARGE, LARGE)
+    waiting = [
+        *await begin(admission, 400, 201, caller="late"),  # the second one finishes at 601
+        *await begin(admission, 390, caller="early"),
+    ]
+    (rejected,) = await begin(admission, 600, caller="new")  # without the second, it does not fit
+    await until_rejected([rejected], 1)
+    assert states(waiting) == ["waits", "waits", "waits"]
+    for task in waiting:
+        task.cancel()
+
+
 async def test_an_operation_that_waits_for_too_long_is_rejected() -> None:
     admission = new_admission(wait_ms=20)
     *_, last = await begin(admission, LARGE, LARGE, LARGE)

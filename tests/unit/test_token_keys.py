@@ -19,6 +19,7 @@ from gateway.authentication.identify import (
 from gateway.authentication.jwks_url import JwksUrl
 from gateway.authentication.settings import AcceptedTokens
 from gateway.authentication.token_claims import ClaimMapping
+from gateway.authentication.token_keys import parse_key_set
 from gateway.http.headers import Headers
 from tests.support.jwks import PrivateKey, jwk
 from tests.unit.test_authentication import SECRET, assert_rejected, bearer, claims
@@ -130,6 +131,13 @@ def test_a_key_set_is_looked_up_by_key_id(tmp_path: Path) -> None:
     assert_rejected(authentication, token(RSA_KEY, kid="two"))
     assert_rejected(authentication, token(RSA_KEY, kid="three"))
     assert_rejected(authentication, token(RSA_KEY))
+
+
+@pytest.mark.parametrize("other", [None, "key", 7, []])
+def test_an_entry_that_is_no_key_leaves_the_others_in_use(other: object) -> None:
+    found = parse_key_set(json.dumps({"keys": [jwk(RSA_KEY, kid="one"), other]}).encode())
+    assert [key.key_id for key in found.keys] == ["one"]
+    assert found.problems == ("A key is not a JSON object.",)
 
 
 def test_a_key_set_of_one_key_needs_no_key_id(tmp_path: Path) -> None:
