@@ -14,7 +14,8 @@ HIDDEN = 0.1
 """The share of the follows that are hidden."""
 
 FOLLOWS_MIN = 9
-"""The minimum number of visible follows of a user in a sample: nine tenths of ten."""
+"""The minimum number of visible follows of a user in a sample: of ten follows, nine
+are visible."""
 
 NONE: Sequence[UserId] = ()
 
@@ -52,9 +53,9 @@ class Split:
 def read_split(path: Path) -> Split:
     """Read a graph and hide a tenth of its follows.
 
-    With dates (`created_at_ms`), each user's last tenth is hidden; follows of one moment are in
-    random order. Without dates, each follow is hidden with a probability of a tenth. A log of
-    events (`op`) is replayed first.
+    With dates (`created_at_ms`), the newest tenth of each user is hidden; follows of one moment
+    are in random order. Without dates, each follow is hidden with a probability of a tenth. A log
+    of events (`op`) is replayed first.
 
     Raises:
         OSError: the file cannot be read.

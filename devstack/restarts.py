@@ -9,14 +9,14 @@ from dataclasses import dataclass
 class RestartPolicy:
     """How many exits within `within_ms` are too many, and how long to wait after each exit.
 
-    A process that was ready once may exit more often, over about 15 s, because it may wait for
-    another process that recovers. A process that was never ready is most likely misconfigured.
+    A process that exits after it was ready may do so more often, over about 15 s, because it may
+    wait for another process that recovers. One that exits before is most likely misconfigured.
     """
 
     exits: int = 10
-    """The limit for a process that was ready once."""
+    """The limit if the process was ready before this exit."""
     exits_at_start: int = 5
-    """The limit for a process that was never ready."""
+    """The limit if it was not."""
     within_ms: int = 60_000
     delay_ms: int = 100
     """The delay after the first exit, doubled after each further one, up to `delay_max_ms`."""

@@ -15,7 +15,8 @@ several of them may continue in one iteration of the event loop: 10,000 rows too
 
 async def resolve_in_parts(field: PendingField, run: Run) -> Column:
     """The column of a field, from several calls of its resolver: one after another, each in a turn
-    of the event loop. An exception is the field error of every row."""
+    of the event loop. An exception is the field error of every row. A cancellation of this task
+    propagates."""
     rows, columns = field.rows, list[Column]()
     try:
         for first in range(0, len(rows), ROWS_PER_CALL):

@@ -18,7 +18,7 @@ SLICE_BYTES = 150_000
 """Takes 2 to 5 ms to build: 1,500 relations with five fields, or 4,000 with one."""
 
 LONG_COLUMN = 64
-"""The items of a column, or of a list in it, that are worth a slice."""
+"""The length from which a column, or a list in it, is filled in slices."""
 
 ITEMS_MAX = 4_000
 """The items of a slice, whatever they have below them."""
@@ -75,8 +75,8 @@ class _Filling:
     def __init__(self, run: Run, item_bytes: int | None) -> None:
         self.pending: list[PendingField] = []
         self._run = run
-        self._items = FIRST_ITEMS if item_bytes is None else _items_of_a_slice(item_bytes)
-        """The number of items of the next slice."""
+        self._slice_items = FIRST_ITEMS if item_bytes is None else _slice_items_of(item_bytes)
+        """The number of items in the next slice."""
         self._spent = 1.0
         """How much of this turn is spent. The first slice waits for a turn."""
 
@@ -88,10 +88,10 @@ class _Filling:
         items = 0
         for value in column:
             length = 1 + (len(value) if type(value) in LIST_TYPES else 0)
-            if lists and items + length > self._items:
+            if lists and items + length > self._slice_items:
                 completed += await self._slice(completion, lists, items)
                 lists, items = [], 0
-            if length > self._items:
+            if length > self._slice_items:
                 completed.append(await self._list(completion, value))
             else:
                 lists.append(value)
@@ -104,7 +104,7 @@ class _Filling:
         """Complete one long list, as several lists."""
         completed: list[Any] = []
         while len(completed) < len(value):
-            part = value[len(completed) : len(completed) + self._items]
+            part = value[len(completed) : len(completed) + self._slice_items]
             (items,) = await self._slice(completion, [part], len(part))
             completed += items
         return completed
@@ -112,7 +112,7 @@ class _Filling:
     async def _items_of(self, completion: Completion, column: Column) -> list[Any]:
         completed: list[Any] = []
         while len(completed) < len(column):
-            part: Any = column[len(completed) : len(completed) + self._items]
+            part: Any = column[len(completed) : len(completed) + self._slice_items]
             completed += await self._slice(completion, part, len(part))
         return completed
 
@@ -128,11 +128,11 @@ class _Filling:
         run.pending = []
         built = run.bytes - before
         self._spent += max(built / SLICE_BYTES, items / ITEMS_MAX)
-        self._items = min(_items_of_a_slice(built / items), 4 * self._items)
+        self._slice_items = min(_slice_items_of(built / items), 4 * self._slice_items)
         return completed
 
 
-def _items_of_a_slice(item_bytes: float) -> int:
+def _slice_items_of(item_bytes: float) -> int:
     return max(1, min(int(SLICE_BYTES / (item_bytes + 0.01)), ITEMS_MAX))
 
 

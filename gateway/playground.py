@@ -57,7 +57,8 @@ class Playground:
 
     Args:
         viewer_header: the gateway trusts `X-Viewer`, so the page may choose any viewer.
-        service_token: creates a service's token for the page; only with the public secret.
+        service_token: creates a service's token for the page. None, unless tokens are verified with
+            `DEVELOPMENT_SECRET`, which everybody knows.
         endpoint: the path that the page sends queries to.
         bundle: the folder of the bundled files.
     """

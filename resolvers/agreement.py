@@ -27,10 +27,10 @@ async def as_listed(
     others: Sequence[UserId],
     relations: RelationColumn,
     *,
-    prefer_others_lists: bool = False,
+    others_lists_win: bool = False,
 ) -> RelationColumn:
     """Make relations agree with the lists in the response. If the lists of both users disagree, the
-    lists of `user` count, or with `prefer_others_lists` those of the other user.
+    lists of `user` count, or with `others_lists_win` those of the other user.
 
     Relations of absent users stay: what is known of them is newer than any list.
     """
@@ -59,7 +59,7 @@ async def as_listed(
         if other == user or other in absent:
             continue
         lists = [_lists_of(scope, shown, other), own_lists] if is_owner else [own_lists]
-        if prefer_others_lists:
+        if others_lists_win:
             lists.reverse()
         shows_details = _shows_details(scope, user, other)
         evidence = Evidence(Pair(user, other), lists, scope.viewer, shows_details)

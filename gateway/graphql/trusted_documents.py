@@ -109,8 +109,8 @@ def _entries(file: Path, manifest: object) -> Iterator[tuple[Any, Any, str | Non
     if not isinstance(manifest, dict):
         raise _unknown_format(file)
     if "format" not in manifest and "operations" not in manifest:
-        for document_id, text in manifest.items():
-            yield document_id, text, None
+        for given, text in manifest.items():
+            yield given, text, None
         return
     operations = manifest.get("operations")
     if manifest.get("format") != APOLLO_FORMAT or manifest.get("version") != 1:

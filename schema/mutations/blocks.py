@@ -186,7 +186,8 @@ class BlockMutations:
 
 
 def mute(until: datetime | None) -> Action:
-    """Return the action of this input field. Raises BadInput."""
+    """The action of `muteUser`. Raises BadInput if `until` is past, too late, or without a time
+    zone."""
     if not until:
         return actions.mute(None)
     if arguments.zoned("until", until).timestamp() <= time.time():

@@ -25,8 +25,9 @@ class KeyKind(Enum):
     maximum in `PENDING_MAX`."""
 
     ACCOUNTS = auto()
-    """Accounts. No other invalidation follows: keys above the maximum stay stale until they expire,
-    for 300 s at most."""
+    """Accounts, and all keys of an erased user. No other invalidation follows: keys above the
+    maximum stay stale until they expire. Profiles do so within 300 s, the relations and lists of an
+    erased user within `KITH_CACHE_TTL_S`."""
     TOTALS = auto()
     """Totals of users who have an account in their lists that has become absent or active. No other
     invalidation follows."""
@@ -35,7 +36,8 @@ class KeyKind(Enum):
 
 
 PENDING_MAX = {KeyKind.ACCOUNTS: 10_000, KeyKind.TOTALS: 50_000, KeyKind.EDGES: 10_000}
-"""Keys to delete once Redis is available again: about 15 MB."""
+"""The maximum number of keys of each kind that wait to be deleted until Redis is available again:
+about 15 MB in all."""
 
 FLUSHED_AT_ONCE = 10_000
 """Pending keys deleted in one pipeline, which takes far less than the timeout of a reply."""
@@ -84,7 +86,8 @@ class Redis(Protocol):
         ...
 
     def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
-        """Record pending invalidations: the keys are deleted before any later command is sent."""
+        """Record pending invalidations: the keys are deleted before any later command is sent. Keys
+        above `PENDING_MAX[kind]` are dropped."""
         ...
 
     async def reachable(self) -> Callable[[str], bool]:
@@ -156,7 +159,7 @@ class Breaker:
 
 
 class PendingInvalidations:
-    """Pending invalidations of one server, up to `PENDING_MAX` keys."""
+    """Pending invalidations of one server, up to `PENDING_MAX` keys of each kind."""
 
     def __init__(self) -> None:
         self._keys: dict[KeyKind, dict[str, object]] = {kind: {} for kind in KeyKind}

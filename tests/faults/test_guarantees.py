@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.support.faults.catalogue import ALONE
+from tests.support.faults.catalogue import PORTABLE_FAULTS
 from tests.support.faults.scenario import Scenario, running_scenario
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -34,6 +34,6 @@ async def test_every_response_is_allowed(scenario: Scenario, fault: str) -> None
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("fault", [name for name in ALONE if name not in IN_THE_SUITE])
+@pytest.mark.parametrize("fault", [name for name in PORTABLE_FAULTS if name not in IN_THE_SUITE])
 async def test_every_response_is_allowed_in_other_scenarios(scenario: Scenario, fault: str) -> None:
     await scenario.run([fault])

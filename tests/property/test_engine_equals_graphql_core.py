@@ -53,7 +53,7 @@ class Comparison:
         self.engine = Engine(schema, UNBOUNDED)
         self._ended = Endings()
 
-    def of(self, seed: int) -> None:
+    def compare_seed(self, seed: int) -> None:
         request = self._operations.draw(Random(seed), self._kind)
         self._runner.run(self._compare(request.query, request.variables))
 
@@ -86,7 +86,7 @@ def compare(
     derandomize: bool,
 ) -> None:
     comparison = Comparison(kind, in_order=in_order)
-    for_seeds(comparison.of, examples, derandomize=derandomize)
+    for_seeds(comparison.compare_seed, examples, derandomize=derandomize)
     comparison.close(examples)
 
 

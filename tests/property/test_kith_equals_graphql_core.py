@@ -92,7 +92,7 @@ class Comparison:
             for of_service in (True, False)
         }
 
-    def of(self, seed: int) -> None:
+    def compare_seed(self, seed: int) -> None:
         self._runner.run(self._compare(Random(seed)))
 
     async def _compare(self, random: Random) -> None:
@@ -170,7 +170,7 @@ class Comparison:
 
 def compare(settings: StorageSettings, folder: Path, examples: int, *, derandomize: bool) -> None:
     with closing(Comparison(settings, folder)) as comparison:
-        for_seeds(comparison.of, examples, derandomize=derandomize)
+        for_seeds(comparison.compare_seed, examples, derandomize=derandomize)
     comparison.assert_varied(examples)
 
 

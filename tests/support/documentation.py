@@ -12,7 +12,7 @@ from tests.support.gateway import Gateway
 DOCS = Path(__file__).parents[2] / "docs"
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-_VIEWER = re.compile(r"# (?:asked by (?:(a service)|user (\d+))|without a viewer)\n")
+_VIEWER = re.compile(r"# (?:sent by (?:(a service)|user (\d+))|without a viewer)\n")
 _FILE = re.compile(r"(?://|#) ([\w./-]+\.\w+)\n")
 _OUTCOME_COMMENT = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Stored and true counts, computed in several snapshots: only lasting differences are reported."""
+"""Stored and computed counts, in several snapshots: only lasting differences are reported."""
 
 from collections.abc import Sequence
 
@@ -7,21 +7,23 @@ import pytest
 from graph.edge import UserId
 from storage.postgres.verification.tallies import (
     COMPUTATIONS_MAX,
-    Numbers,
+    AllCounts,
     Tally,
     lasting_differences,
 )
 
-RIGHT = Numbers(*range(len(Numbers._fields)))
+RIGHT = AllCounts(*range(len(AllCounts._fields)))
 USER, OTHER = UserId(1), UserId(2)
 
 
-def tally(stored: int, true: int, friends: tuple[int, int] = (0, 0), user: UserId = USER) -> Tally:
-    """A tally with these numbers of followers, and with (stored, true) numbers of friends."""
+def tally(
+    stored: int, computed: int, friends: tuple[int, int] = (0, 0), user: UserId = USER
+) -> Tally:
+    """A tally with these numbers of followers, and with (stored, computed) numbers of friends."""
     return Tally(
         user,
         RIGHT._replace(followers=stored, friends=friends[0]),
-        RIGHT._replace(followers=true, friends=friends[1]),
+        RIGHT._replace(followers=computed, friends=friends[1]),
     )
 
 
@@ -49,8 +51,8 @@ async def test_a_wrong_count_is_found_while_the_user_gains_followers() -> None:
 async def test_a_wrong_count_is_found_while_the_number_of_friends_changes() -> None:
     changing = [tally(56, 9, (number, 0)) for number in range(1, 99)]
     (one,) = await differences_of(*([each] for each in changing))
-    assert (one.stored.followers, one.true.followers) == (56, 9)
-    assert one.stored.friends == one.true.friends
+    assert (one.stored.followers, one.computed.followers) == (56, 9)
+    assert one.stored.friends == one.computed.friends
 
 
 async def test_a_difference_that_changes_each_time_is_not_reported() -> None:

@@ -32,7 +32,7 @@ class CacheVariables(Group):
         "KITH_DELAYED_WRITES",
         True,
         "whether changes are made while the caches are unavailable: their writers may [see them"
-        " late](freshness.md#the-writer-sees-the-write). If not, those that a cache holds fail with"
+        " late](freshness.md#the-writer-sees-the-write). If not, changes of cached data fail with"
         " `UNAVAILABLE`",
     )
     hot_ttl_ms: WholeNumber = number(

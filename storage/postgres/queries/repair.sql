@@ -62,7 +62,7 @@ INSERT INTO following_count (user_id) SELECT unnest($1::bigint[]) ON CONFLICT (u
 SELECT 1 FROM following_count WHERE user_id = $1 FOR UPDATE
 
 -- name: repair_counts
--- Sets the counts of the user $1 to the numbers $2 to $15, in the order of `tallies.Numbers`, which
+-- Sets the counts of the user $1 to the numbers $2 to $15, in the order of `tallies.AllCounts`, which
 -- `compare_counts` has computed in this transaction. The number of friends is the sum of two
 -- columns: $4 is what it lacks, and is added to `follower_count`.
 -- shard: $1

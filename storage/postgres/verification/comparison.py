@@ -28,7 +28,7 @@ from storage.postgres.verification.parts import (
     Part,
     UserRange,
 )
-from storage.postgres.verification.tallies import Numbers, Tally, lasting_differences
+from storage.postgres.verification.tallies import AllCounts, Tally, lasting_differences
 
 ROWS = 20_000
 """Rows that are compared in one part, which takes some tens of milliseconds."""
@@ -200,9 +200,9 @@ class Comparison:
     async def _tallies(self, statement: str, users: Sequence[UserId]) -> list[Tally]:
         rows = await self.connection.fetch(statement, users)
         tallies = [
-            Tally(user, Numbers(*counts[::2]), Numbers(*counts[1::2])) for user, *counts in rows
+            Tally(user, AllCounts(*counts[::2]), AllCounts(*counts[1::2])) for user, *counts in rows
         ]
-        return [tally for tally in tallies if tally.stored != tally.true]
+        return [tally for tally in tallies if tally.stored != tally.computed]
 
     async def _last_user(self, direction: Direction, after: Key, rows: int) -> int:
         """The last user whose rows the part after `after` may have. On plain PostgreSQL there is no

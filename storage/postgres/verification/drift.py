@@ -7,7 +7,7 @@ from enum import Enum
 
 from graph.edge import UserId
 from storage.postgres.verification.parts import DifferingPair, LostMember
-from storage.postgres.verification.tallies import Numbers, Tally
+from storage.postgres.verification.tallies import AllCounts, Tally
 
 
 class DriftKind(Enum):
@@ -67,9 +67,9 @@ class Drifts:
 
     def record_counts(self, tally: Tally) -> None:
         """Record the wrong counts of a user."""
-        for kind, stored, true in _counts_by_kind(tally):
-            if stored != true:
-                self._add(kind, f"{tally.user}: {stored} instead of {true}")
+        for kind, stored, computed in _counts_by_kind(tally):
+            if stored != computed:
+                self._add(kind, f"{tally.user}: {stored} instead of {computed}")
 
     def record_erased(self, user: UserId) -> None:
         """Record remaining data of an erased account."""
@@ -123,5 +123,5 @@ _KIND_OF_COUNT = {
 
 
 def _counts_by_kind(tally: Tally) -> Iterator[tuple[DriftKind, int, int]]:
-    for name, stored, true in zip(Numbers._fields, tally.stored, tally.true, strict=True):
-        yield _KIND_OF_COUNT[name], stored, true
+    for name, stored, computed in zip(AllCounts._fields, tally.stored, tally.computed, strict=True):
+        yield _KIND_OF_COUNT[name], stored, computed

@@ -1,7 +1,8 @@
 """Repairs what a verification finds, from the forward rows, while writes go on.
 
-It compares again while it holds the locks that writers take, in the same order: pairs, lanes, then
-counts. So rows that only differed because of a concurrent change stay as they are.
+It compares again while it holds the locks that writers take, in the same order: pairs and then
+lanes for reverse rows, lanes and then counts for counts. So rows that only differed because of a
+concurrent change stay as they are.
 """
 
 from collections import Counter, defaultdict
@@ -108,6 +109,7 @@ async def _repair_users(comparison: Comparison, users: Sequence[UserId]) -> None
         for user in sorted(users):
             await connection.execute(_SQL.lock_count, user)
         for user, stored, computed in await comparison.compare_counts(users):
+            # The number of friends is the sum of two columns: the statement adds to one of them.
             counts = computed._replace(friends=computed.friends - stored.friends)
             await connection.execute(_SQL.repair_counts, user, *counts)
 

@@ -9,7 +9,7 @@ COMPUTATIONS_MAX = 6
 """How often the counts of a user are computed at most, until their differences stay the same."""
 
 
-class Numbers(NamedTuple):
+class AllCounts(NamedTuple):
     """All counts of a user: each column of the two count tables once."""
 
     following: int
@@ -32,8 +32,8 @@ class Tally(NamedTuple):
     """A user's counts as stored, and as computed from the rows, which differ."""
 
     user: UserId
-    stored: Numbers
-    true: Numbers
+    stored: AllCounts
+    computed: AllCounts
 
 
 async def lasting_differences(
@@ -58,14 +58,14 @@ async def lasting_differences(
             user: tally for user, tally in newest.items() if user not in previous
         } | with_lasting
         previous = {user: tally for user, tally in current.items() if tally != with_lasting[user]}
-    return [tally for tally in newest.values() if tally.stored != tally.true]
+    return [tally for tally in newest.values() if tally.stored != tally.computed]
 
 
 def _with_differences_of(previous: Tally, current: Tally) -> Tally:
     """The tally `current`, with only those differences that `previous` has too."""
-    numbers = zip(previous.stored, previous.true, current.stored, current.true, strict=True)
-    true = (
-        true if was_stored - was_true == stored - true else stored
-        for was_stored, was_true, stored, true in numbers
+    numbers = zip(previous.stored, previous.computed, current.stored, current.computed, strict=True)
+    computed = (
+        computed if was_stored - was_computed == stored - computed else stored
+        for was_stored, was_computed, stored, computed in numbers
     )
-    return current._replace(true=Numbers(*true))
+    return current._replace(computed=AllCounts(*computed))

@@ -179,9 +179,9 @@ CLOCKS: dict[str, Fault] = {
     for part in ("gateway", "workers", "postgres")
     for offset in ("-1h", "+1h")
 }
-OF_CACHES = ("redis", "valkey")
+CACHE_FAULT_PREFIXES = ("redis", "valkey")
 """Prefixes of the faults during which gateways may fail to mark or update caches."""
-ALONE: dict[str, Fault] = {  # those that need neither another clock nor a small disk
+PORTABLE_FAULTS: dict[str, Fault] = {  # those that need neither another clock nor a small disk
     **{f"{part} down": partial(down, part) for part in PARTS},
     **{f"{part} paused": partial(paused, part) for part in PARTS},
     **{
@@ -198,4 +198,4 @@ ALONE: dict[str, Fault] = {  # those that need neither another clock nor a small
     "valkey scripts forgotten": scripts_forgotten,
     "valkey full": valkey_full,
 }
-FAULTS: dict[str, Fault] = {**ALONE, **CLOCKS, "disk full": disk_full}
+FAULTS: dict[str, Fault] = {**PORTABLE_FAULTS, **CLOCKS, "disk full": disk_full}

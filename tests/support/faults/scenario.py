@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from tests.support.faults.catalogue import FAULTS, OF_CACHES
+from tests.support.faults.catalogue import CACHE_FAULT_PREFIXES, FAULTS
 from tests.support.faults.quiescence import drain_and_compare, read_everything, verify_is_clean
 from tests.support.faults.stack import Sizes, Stack, running_stack
 from tests.support.faults.traffic import Outage, Tally, Traffic, flowing
@@ -37,7 +37,7 @@ class Scenario:
         tally = self.traffic.tally = Tally()
         outage = self.traffic.outage = Outage()
         self.traffic.world.requires_repeatable_reads = not any(
-            fault.startswith(OF_CACHES) for fault in faults
+            fault.startswith(CACHE_FAULT_PREFIXES) for fault in faults
         )
         async with flowing(self.traffic):
             await self._requests(REQUESTS_AROUND)
