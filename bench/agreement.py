@@ -10,8 +10,8 @@ import orjson
 
 from bench.answers import WrongAnswer, answers
 from bench.contestants import Contestant
+from bench.graphql_requests import Request
 from bench.processes import ServerProcess
-from bench.questions import Question
 
 COMPARED = 50
 """The number of requests whose answers are compared."""
@@ -26,7 +26,7 @@ async def _do_nothing() -> None:
 async def check_agreement(
     shape: str,
     contestants: Sequence[tuple[Contestant, ServerProcess]],
-    questions: Mapping[str, Sequence[Question]],
+    requests: Mapping[str, Sequence[Request]],
     prepare_caches: Callable[[], Awaitable[None]] = _do_nothing,
 ) -> None:
     """Send the same requests to all contestants. `prepare_caches` is called before each.
@@ -36,7 +36,7 @@ async def check_agreement(
     expected: list[bytes] = []
     for contestant, server in contestants:
         await prepare_caches()
-        received = await _answers_of(server, questions[contestant.name])
+        received = await _answers_of(server, requests[contestant.name])
         expected = expected or received
         for number, (correct, given) in enumerate(zip(expected, received, strict=True)):
             if _differs(contestant, correct, given):
@@ -47,8 +47,8 @@ async def check_agreement(
                 )
 
 
-async def _answers_of(server: ServerProcess, questions: Sequence[Question]) -> list[bytes]:
-    return await asyncio.to_thread(lambda: list(answers(server.url, questions[:COMPARED])))
+async def _answers_of(server: ServerProcess, requests: Sequence[Request]) -> list[bytes]:
+    return await asyncio.to_thread(lambda: list(answers(server.url, requests[:COMPARED])))
 
 
 def _differs(contestant: Contestant, correct: bytes, given: bytes) -> bool:

@@ -101,11 +101,11 @@ async def _count_all(shapes: Sequence[Shape], people: Population, config: Config
 
 
 async def _count_read(shape: Shape, people: Population, apps: dict[str, ASGIApp]) -> Counted:
-    questions = shape.questions(people)[:REQUESTS]
+    requests = shape.requests(people)[:REQUESTS]
     calls: dict[str, Calls] = {}
     for name, application in apps.items():
-        await send_all(application, questions)
-        calls[name] = await counted(application, questions)
+        await send_all(application, requests)
+        calls[name] = await counted(application, requests)
     return Counted(shape.title, calls)
 
 
@@ -119,12 +119,12 @@ async def drain(config: Config) -> None:
 
 async def _count_write(shape: Shape, people: Population, kith: ASGIApp) -> list[Counted]:
     """Count the calls of mutations that change something, and of the same mutations repeated."""
-    questions = shape.questions(people)[:REQUESTS]
-    undoing = shape.questions(people, UNFOLLOW)[:REQUESTS]
-    for warm_up in (undoing, questions, undoing):
+    requests = shape.requests(people)[:REQUESTS]
+    undoing = shape.requests(people, UNFOLLOW)[:REQUESTS]
+    for warm_up in (undoing, requests, undoing):
         await send_all(kith, warm_up)
-    changing = await counted(kith, questions)
-    repeated = await counted(kith, questions)
+    changing = await counted(kith, requests)
+    repeated = await counted(kith, requests)
     await send_all(kith, undoing)
     return [
         Counted(f"{shape.title}, a change", {KITH: changing}),

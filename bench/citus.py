@@ -33,9 +33,9 @@ from bench.cores import cores
 from bench.counting import send_all
 from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import Community, community
+from bench.graphql_requests import Request
 from bench.population import Population, population
 from bench.processes import Meter, StoreProcesses
-from bench.questions import Question
 from bench.report import RESULTS
 from bench.services import services
 from bench.shapes import BY_NAME
@@ -235,19 +235,19 @@ async def _costs(side: Side, requests: int) -> dict[str, Cost]:
     return found
 
 
-def _follows(side: Side, requests: int) -> Sequence[Question]:
+def _follows(side: Side, requests: int) -> Sequence[Request]:
     """Requests that were not sent before."""
-    return BY_NAME["follow"].questions(side.people, seed=time.time_ns())[:requests]
+    return BY_NAME["follow"].requests(side.people, seed=time.time_ns())[:requests]
 
 
-def _lane(follow: Question) -> Lane:
+def _lane(follow: Request) -> Lane:
     return lane_of(UserId(int(orjson.loads(follow.body)["variables"]["input"]["userId"])), LANES)
 
 
-def _distinct(side: Side, shape: str, requests: int) -> Sequence[Question]:
+def _distinct(side: Side, shape: str, requests: int) -> Sequence[Request]:
     """Requests about different users: each of them finds nothing cached."""
     assert requests <= len(side.people.ordinary)
-    return BY_NAME[shape].questions(side.people)[:requests]
+    return BY_NAME[shape].requests(side.people)[:requests]
 
 
 class _CpuMeter:

@@ -31,8 +31,8 @@ from bench.cores import cores
 from bench.counting import send_all
 from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import SMALL, Community, community
+from bench.graphql_requests import Request
 from bench.population import Population, population
-from bench.questions import Question
 from bench.report import RESULTS
 from bench.services import services
 from bench.shapes import BY_NAME
@@ -137,8 +137,8 @@ async def _shape(
         for side_name, side in sides.items():
             # A follow must not be repeated: not on the other side, nor in the next run.
             seed = time.time_ns() if shape.writes else 1
-            questions = shape.questions(people, seed=seed)[:REQUESTS]
-            cost = await _cost(side, questions)
+            requests = shape.requests(people, seed=seed)[:REQUESTS]
+            cost = await _cost(side, requests)
             if shape.writes:
                 await drain(side.config)
             if number >= 0:
@@ -146,16 +146,16 @@ async def _shape(
     return found
 
 
-async def _cost(side: Side, questions: Sequence[Question]) -> Cost:
+async def _cost(side: Side, requests: Sequence[Request]) -> Cost:
     before, used = await _resources_used(side.urls), time.process_time()
     await asyncio.gather(
-        *(send_all(side.gateway, questions[first::AT_ONCE]) for first in range(AT_ONCE))
+        *(send_all(side.gateway, requests[first::AT_ONCE]) for first in range(AT_ONCE))
     )
     used = time.process_time() - used
     cpu_s, commands, transferred = (
         now - then for now, then in zip(await _resources_used(side.urls), before, strict=True)
     )
-    count = len(questions)
+    count = len(requests)
     return Cost(used / count * 1e6, cpu_s / count * 1e6, commands / count, transferred / count)
 
 

@@ -9,10 +9,10 @@ from bench import caches
 from bench.agreement import check_agreement
 from bench.contestants import KITH, Contestant
 from bench.fallbacks import fallbacks
+from bench.graphql_requests import Request, write_requests
 from bench.load import Sample, loaded
 from bench.population import Population
 from bench.processes import ServerProcess
-from bench.questions import Question, write_questions
 from bench.rounds import Outcome, interleaved
 from bench.services import Services
 from bench.shapes import Shape
@@ -54,10 +54,10 @@ class Comparison:
 
     async def warm(self, shape: Shape) -> Outcome:
         """Measure a shape with full caches, after all answers agree. Raises WrongAnswer."""
-        questions = self.questions(shape, self.people)
-        names, fallbacks_before = list(questions), await self._fallbacks()
+        requests = self.requests(shape, self.people)
+        names, fallbacks_before = list(requests), await self._fallbacks()
         if not shape.writes:
-            await check_agreement(shape.name, self._servers_of(names), questions)
+            await check_agreement(shape.name, self._servers_of(names), requests)
         sent = dict.fromkeys(names, 0)
 
         async def run(name: str, seconds: int = self.durations.seconds) -> Sample:
@@ -74,8 +74,8 @@ class Comparison:
 
     async def cold(self, shape: Shape) -> Outcome:
         """Measure a shape with empty caches, each user once. Raises WrongAnswer."""
-        questions = self.questions(shape, self.people.with_fresh_users(), cold=True)
-        names, fallbacks_before = list(questions), await self._fallbacks()
+        requests = self.requests(shape, self.people.with_fresh_users(), cold=True)
+        names, fallbacks_before = list(requests), await self._fallbacks()
 
         async def empty() -> None:
             await caches.empty(self.services.redis_url)
@@ -85,7 +85,7 @@ class Comparison:
             return await self.sample(shape, name, self.durations.seconds)
 
         outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
-        await check_agreement(outcome.shape, self._servers_of(names), questions, empty)
+        await check_agreement(outcome.shape, self._servers_of(names), requests, empty)
         await interleaved(outcome, names, self.durations.rounds, run)
         outcome.fallbacks = await self._fallbacks() - fallbacks_before
         return outcome
@@ -95,18 +95,18 @@ class Comparison:
         file, server = self._file(shape, name), self._entered[name][1]
         return await loaded(self.services, server, file, seconds, first, shape.connections)
 
-    def questions(
+    def requests(
         self, shape: Shape, people: Population, *, cold: bool = False
-    ) -> Mapping[str, Sequence[Question]]:
+    ) -> Mapping[str, Sequence[Request]]:
         """The requests of each contestant that supports this shape, also written to files."""
-        requests: dict[str, Sequence[Question]] = {}
+        requests: dict[str, Sequence[Request]] = {}
         for number, (contestant, _) in enumerate(self._entered.values()):
             document = contestant.document(shape)
             if document is None or (cold and not contestant.reads_cold):
                 continue
             seed = number if shape.writes else 0
-            requests[contestant.name] = shape.questions(people, document, seed)
-            write_questions(requests[contestant.name], self._file(shape, contestant.name))
+            requests[contestant.name] = shape.requests(people, document, seed)
+            write_requests(requests[contestant.name], self._file(shape, contestant.name))
         return requests
 
     def _servers_of(self, names: Sequence[str]) -> list[tuple[Contestant, ServerProcess]]:
@@ -116,4 +116,4 @@ class Comparison:
         return await asyncio.to_thread(fallbacks, self._entered[KITH.name][1].url)
 
     def _file(self, shape: Shape, name: str) -> Path:
-        return self.folder / f"{self.space}-{shape.name}-{name}.questions"
+        return self.folder / f"{self.space}-{shape.name}-{name}.requests"

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 from starlette.types import ASGIApp, Message, Scope
 
-from bench.questions import Question
+from bench.graphql_requests import Request
 
 ROOT = Path(__file__).parent.parent
 LIBRARIES = ("site-packages/", f"python{sys.version_info.major}.{sys.version_info.minor}/")
@@ -47,30 +47,30 @@ class Calls:
         return sorted(self.python.items(), key=itemgetter(1), reverse=True)[:count]
 
 
-async def counted(app: ASGIApp, questions: Sequence[Question]) -> Calls:
-    """The mean number of calls of an application for these questions, sent one at a time.
+async def counted(app: ASGIApp, requests: Sequence[Request]) -> Calls:
+    """The mean number of calls of an application for these requests, sent one at a time.
 
     Raises NoAnswer.
     """
-    requests, tally = _requests(questions), _Tally()
+    asgi_requests, tally = _asgi_requests(requests), _Tally()
 
-    async def ask() -> None:
+    async def send() -> None:
         sys.setprofile(tally)
         try:
-            await _ask(app, requests)
+            await _send(app, asgi_requests)
         finally:
             sys.setprofile(None)
 
     # In a separate task, as in a server: otherwise the resumed coroutines of the callers would
     # be counted too.
-    await create_task(ask())
-    return tally.per_request(len(questions))
+    await create_task(send())
+    return tally.per_request(len(requests))
 
 
-async def send_all(app: ASGIApp, questions: Sequence[Question]) -> int:
-    """Send these questions one at a time, without counting. Returns the bytes of all bodies,
+async def send_all(app: ASGIApp, requests: Sequence[Request]) -> int:
+    """Send these requests one at a time, without counting. Returns the bytes of all bodies,
     requests and responses. Raises NoAnswer."""
-    return await _ask(app, _requests(questions))
+    return await _send(app, _asgi_requests(requests))
 
 
 class _Tally:
@@ -97,7 +97,7 @@ class _Tally:
         return Calls(_divided(python, requests), _divided(self._c, requests))
 
 
-async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> int:
+async def _send(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> int:
     transferred = 0
     for scope, body in requests:
         answer = _Exchange(body)
@@ -129,12 +129,12 @@ class _Exchange:
             self.body = message["body"]
 
 
-def _requests(questions: Sequence[Question]) -> list[tuple[Scope, bytes]]:
-    return [(_scope(question), question.body) for question in questions]
+def _asgi_requests(requests: Sequence[Request]) -> list[tuple[Scope, bytes]]:
+    return [(_scope(request), request.body) for request in requests]
 
 
-def _scope(question: Question) -> Scope:
-    given = {"Host": "127.0.0.1", "Content-Length": str(len(question.body)), **question.headers}
+def _scope(request: Request) -> Scope:
+    given = {"Host": "127.0.0.1", "Content-Length": str(len(request.body)), **request.headers}
     return {
         "type": "http",
         "method": "POST",

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from bench.contestants import KITH
 from bench.cores import cores
-from bench.overload import EVERY_S, POLITE, Client, Question
+from bench.overload import EVERY_S, POLITE, Client, Operation
 from bench.processes import ServerProcess
 from bench.services import Services, services
 from devstack.errors import DevstackError
@@ -57,7 +57,7 @@ async def _run(followers: int, state: Path) -> None:
         settings = StorageSettings(running.database_url, running.redis_url, space=space)
         await _fill(settings, followers, running.folder)
         server = await running.start(KITH, space)
-        client = Client(server.url, 2, Question(POLITE % '"3"', {}))
+        client = Client(server.url, 2, Operation(POLITE % '"3"', {}))
         async with client.connected():
             alone = await _latencies(client, asyncio.create_task(asyncio.sleep(ALONE_S)))
             meanwhile: list[float] = []
@@ -117,7 +117,7 @@ async def _latencies(client: Client, until: "asyncio.Task[object]") -> list[floa
     """Milliseconds of the client's requests until the task is done."""
     found = []
     while not until.done():
-        _, seconds = await client.ask()
+        _, seconds = await client.send()
         found.append(seconds * 1_000)
         await asyncio.sleep(EVERY_S)
     return found

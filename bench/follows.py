@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from bench.answers import WrongAnswer
-from bench.questions import Question
+from bench.graphql_requests import Request
 
 CONNECTIONS = 48
 """Connections to each gateway."""
@@ -38,7 +38,7 @@ class Stream:
 
     name: str
     per_s: int
-    questions: Iterator[Question]
+    requests: Iterator[Request]
 
 
 class _Connections:
@@ -60,12 +60,12 @@ class _Connections:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def ask(self, question: Question) -> bytes:
+    async def send(self, request: Request) -> bytes:
         """The body of the answer. Raises WrongAnswer."""
         connection = await self._free.get()
         try:
             async with asyncio.timeout(ANSWER_S_MAX):
-                return await connection.ask(question)
+                return await connection.send(request)
         except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
             raise WrongAnswer(f"a follow was not answered: {error!r}") from error
         finally:
@@ -77,11 +77,11 @@ class _Connection:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    async def ask(self, question: Question) -> bytes:
-        lines = [f"{name}: {value}\r\n" for name, value in question.headers.items()]
+    async def send(self, request: Request) -> bytes:
+        lines = [f"{name}: {value}\r\n" for name, value in request.headers.items()]
         head = f"POST /graphql HTTP/1.1\r\nHost: kith\r\n{''.join(lines)}"
-        length = f"Content-Length: {len(question.body)}\r\n\r\n"
-        self.writer.write((head + length).encode() + question.body)
+        length = f"Content-Length: {len(request.body)}\r\n\r\n"
+        self.writer.write((head + length).encode() + request.body)
         headers = (await self.reader.readuntil(b"\r\n\r\n")).lower()
         size = int(headers.split(b"content-length:")[1].split(b"\r\n")[0])
         body = await self.reader.readexactly(size)
@@ -101,10 +101,10 @@ async def send_at_rate(
     start = 0.0
 
     async def send_when_due(
-        connections: _Connections, stream: Stream, question: Question, due: float
+        connections: _Connections, stream: Stream, request: Request, due: float
     ) -> None:
         await asyncio.sleep(due - time.monotonic())
-        body = await connections.ask(question)
+        body = await connections.send(request)
         now = time.monotonic()
         answered.append(Answered(stream.name, now - due, FOLLOWED in body, now - start))
 
@@ -113,5 +113,5 @@ async def send_at_rate(
         for stream in streams:
             for number in range(int(stream.per_s * seconds)):
                 due = start + number / stream.per_s
-                group.create_task(send_when_due(connections, stream, next(stream.questions), due))
+                group.create_task(send_when_due(connections, stream, next(stream.requests), due))
     return answered

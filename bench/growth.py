@@ -83,7 +83,7 @@ async def _comparison(running: Services, edges: int, durations: Durations) -> Co
 async def _warm(shape: Shape, comparisons: dict[str, Comparison], durations: Durations) -> Outcome:
     typer.echo(shape.title, err=True)
     for comparison in comparisons.values():
-        comparison.questions(shape, comparison.people)
+        comparison.requests(shape, comparison.people)
         await comparison.sample(shape, KITH.name, durations.warm_up_s)
 
     async def run(name: str) -> Sample:
@@ -97,7 +97,7 @@ async def _warm(shape: Shape, comparisons: dict[str, Comparison], durations: Dur
 async def _cold(shape: Shape, comparisons: dict[str, Comparison], durations: Durations) -> Outcome:
     typer.echo(f"{shape.title}, nothing cached", err=True)
     for comparison in comparisons.values():
-        comparison.questions(shape, comparison.people.with_fresh_users())
+        comparison.requests(shape, comparison.people.with_fresh_users())
 
     async def run(name: str) -> Sample:
         comparison = comparisons[name]

@@ -66,7 +66,7 @@ class Latencies:
         (self.seconds if status == 200 else self.rejections).append(seconds)
 
 
-class Question(NamedTuple):
+class Operation(NamedTuple):
     """A query and its variables."""
 
     query: str
@@ -76,10 +76,10 @@ class Question(NamedTuple):
 class Client:
     """One connection, which sends one request after another."""
 
-    def __init__(self, url: str, viewer: int, question: Question) -> None:
+    def __init__(self, url: str, viewer: int, operation: Operation) -> None:
         address = urlsplit(url)
         self._host, self._port = address.hostname, address.port
-        query, variables = question
+        query, variables = operation
         body = json.dumps({"query": query, "variables": variables}).encode()
         self._request = (
             f"POST /graphql HTTP/1.1\r\nHost: kith\r\nX-Viewer: {viewer}\r\n"
@@ -95,7 +95,7 @@ class Client:
         finally:
             writer.close()
 
-    async def ask(self) -> tuple[int, float]:
+    async def send(self) -> tuple[int, float]:
         """Send the request. Returns the status and the seconds until the end of the response."""
         begun = time.perf_counter()
         self._writer.write(self._request)
@@ -127,16 +127,16 @@ async def _run(clients: int, seconds: int, users: int, state: Path, bodies: bool
         await ensure_filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space_of(graph))
         server = await running.start(KITH, space_of(graph))
-        question, cost = (_references if bodies else _dearest)(people.ordinary)
+        operation, cost = (_references if bodies else _dearest)(people.ordinary)
         before, during, greedy = Latencies(), Latencies(), Latencies()
-        profile = Question(POLITE % f'"{people.ordinary[-2]}"', {})
+        profile = Operation(POLITE % f'"{people.ordinary[-2]}"', {})
         polite = Client(server.url, people.ordinary[-1], profile)
         async with polite.connected():
             await _ask_until(polite, Latencies(), time.perf_counter() + 1)  # warm-up
             await _ask_until(polite, before, time.perf_counter() + 5)
             end = time.perf_counter() + seconds
             flood = [
-                asyncio.create_task(_flood(Client(server.url, viewer, question), greedy, end))
+                asyncio.create_task(_flood(Client(server.url, viewer, operation), greedy, end))
                 for viewer in itertools.islice(itertools.cycle(people.ordinary[:-2]), clients)
             ]
             await _ask_until(polite, during, end)
@@ -146,47 +146,47 @@ async def _run(clients: int, seconds: int, users: int, state: Path, bodies: bool
         _show(cost, before, during, greedy, recovery)
 
 
-def _dearest(users: list[int]) -> tuple[Question, int]:
+def _dearest(users: list[int]) -> tuple[Operation, int]:
     """The dearest allowed query of nested pages, and its cost."""
-    chosen, cost, fields = Question("", {}), 0, ""
+    chosen, cost, fields = Operation("", {}), 0, ""
     for number, user in enumerate(random.Random(1).sample(users, 50)):
         fields += DEAR % (number, f'"{user}"')
-        question = Question(f"{{ {fields} }}", {})
-        total = _cost(question)
+        operation = Operation(f"{{ {fields} }}", {})
+        total = _cost(operation)
         if total > CostSettings().limit:
             break
-        chosen, cost = question, total
+        chosen, cost = operation, total
     return chosen, cost
 
 
-def _references(users: list[int]) -> tuple[Question, int]:
+def _references(users: list[int]) -> tuple[Operation, int]:
     """A query of the follower counts of many references, and its cost."""
     among = itertools.islice(itertools.cycle(users), REFERENCES_MAX)
     references = [{"__typename": "User", "id": str(user)} for user in among]
-    question = Question(REFERENCES, {"r": references})
-    return question, _cost(question)
+    operation = Operation(REFERENCES, {"r": references})
+    return operation, _cost(operation)
 
 
-def _cost(question: Question) -> int:
+def _cost(operation: Operation) -> int:
     from engine import Engine, EngineSettings
     from schema import weights
     from schema.schema import schema
 
     engine = Engine(schema, EngineSettings(request_weight=weights.REQUEST))
-    operation = engine.prepare(question.query)
-    return operation.cost(operation.variables.coerce(question.variables))
+    prepared = engine.prepare(operation.query)
+    return prepared.cost(prepared.variables.coerce(operation.variables))
 
 
 async def _ask_until(client: Client, latencies: Latencies, end: float) -> None:
     while time.perf_counter() < end:
-        latencies.add(*await client.ask())
+        latencies.add(*await client.send())
         await asyncio.sleep(EVERY_S)
 
 
 async def _flood(client: Client, latencies: Latencies, end: float) -> None:
     async with client.connected():
         while time.perf_counter() < end:
-            latencies.add(*await client.ask())
+            latencies.add(*await client.send())
 
 
 async def _recovery(client: Client, before: Latencies, stopped: float) -> float | None:
@@ -195,7 +195,7 @@ async def _recovery(client: Client, before: Latencies, stopped: float) -> float 
     recent: list[float] = []
     while time.perf_counter() < stopped + RECOVERY_S:
         begun = time.perf_counter()
-        _, latency = await client.ask()
+        _, latency = await client.send()
         recent = [*recent, latency][-SAMPLE:]
         if len(recent) == SAMPLE and quantiles(recent, n=2)[0] < median_before * RECOVERED:
             return max(0.0, begun - stopped)

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 from random import Random
 
-from bench.questions import Question, question
+from bench.graphql_requests import Request, request
 from bench.shapes import BY_NAME
 
 _DOCUMENT = BY_NAME["follow"].document
@@ -18,14 +18,14 @@ class RandomFollows:
         self._stars = itertools.count(highest_id + 1 + int(Random().random() * 1e9))
         self._chance = Random()  # a second run must not repeat the follows of the first
 
-    def evenly(self) -> Iterator[Question]:
+    def evenly(self) -> Iterator[Request]:
         """Follows between random users."""
         while True:
             source, target = self._user(), self._user()
             if source != target:
                 yield _follow(source, target)
 
-    def towards_a_star(self) -> Iterator[Question]:
+    def towards_a_star(self) -> Iterator[Request]:
         """Follows of one new user by all others."""
         star, first = next(self._stars), self._user()
         for turn in range(self._highest):
@@ -35,5 +35,5 @@ class RandomFollows:
         return self._chance.randint(1, self._highest)
 
 
-def _follow(source: int, target: int) -> Question:
-    return question(_DOCUMENT, {"input": {"userId": str(target)}}, source)
+def _follow(source: int, target: int) -> Request:
+    return request(_DOCUMENT, {"input": {"userId": str(target)}}, source)

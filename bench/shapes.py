@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from bench.graphql_requests import Request, request
 from bench.population import Population
-from bench.questions import Question, question
 
 Variables = dict[str, Any]
 Draw = Callable[[Population, int, Random], Variables]
@@ -56,14 +56,14 @@ class Shape:
     def writes(self) -> bool:
         return self.document.startswith("mutation")
 
-    def questions(
+    def requests(
         self, people: Population, document: str | None = None, seed: int = 1
-    ) -> list[Question]:
+    ) -> list[Request]:
         """All requests of this shape, equal for equal seeds, with the given document."""
         chance = Random(f"{self.name}:{seed}")
         users = people.ordinary
         return [
-            question(
+            request(
                 document or self.document,
                 self.draw(people, index, chance),
                 users[index % len(users)] if self.signed_in else None,

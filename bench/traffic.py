@@ -115,7 +115,7 @@ async def _blocks(shape: Shape, people: Population, config: Config, requests: sl
     """Blocks that are read from disk for one request with nothing cached."""
     before = await _value(config, _BLOCKS, config.storage.space)
     async with applications(config) as apps:
-        await send_all(apps[KITH], shape.questions(people)[requests])
+        await send_all(apps[KITH], shape.requests(people)[requests])
     # PostgreSQL counts the reads of a connection at the latest when it closes.
     found = float(await _value(config, _BLOCKS, config.storage.space) - before)
     return round(found / REQUESTS, 1)
@@ -124,11 +124,11 @@ async def _blocks(shape: Shape, people: Population, config: Config, requests: sl
 async def _transferred(
     shape: Shape, people: Population, config: Config, running: Services
 ) -> Transferred:
-    questions = shape.questions(people)[:REQUESTS]
+    requests = shape.requests(people)[:REQUESTS]
     async with applications(config) as apps, Redis.from_url(running.redis_url) as redis:
-        await send_all(apps[KITH], questions)
+        await send_all(apps[KITH], requests)
         before = await _network_bytes(redis)
-        client = await send_all(apps[KITH], questions)
+        client = await send_all(apps[KITH], requests)
         used = await _network_bytes(redis) - before
     return Transferred(round(client / REQUESTS), round(used / REQUESTS))
 
@@ -140,11 +140,11 @@ async def _network_bytes(redis: Redis) -> int:
 
 async def _logged(people: Population, config: Config, state: Path) -> Logged:
     """The WAL of follows after a checkpoint, so that each changed page is logged once."""
-    questions = FOLLOW.questions(people, seed=time.time_ns())  # others than in the last run
+    requests = FOLLOW.requests(people, seed=time.time_ns())  # others than in the last run
     await _value(config, "CHECKPOINT")
     begin = await _value(config, _WAL_END)
     async with applications(config) as apps:
-        await send_all(apps[KITH], questions[:REQUESTS])
+        await send_all(apps[KITH], requests[:REQUESTS])
     await drain(config)
     end = await _value(config, _WAL_END)
     records, images = await _wal_bytes(state, begin, end)

@@ -7,7 +7,7 @@ import pytest
 import uvloop
 
 from bench.counting import Calls, counted, send_all
-from bench.questions import question
+from bench.graphql_requests import request
 from bench.shapes import BY_NAME
 from gateway.server.app import Gateway
 from gateway.settings.config import Config
@@ -64,17 +64,17 @@ def cheapest_calls(
 
     It runs on uvloop, like a gateway: the loop of asyncio is in Python, and would be counted.
     """
-    questions = [question(BY_NAME[shape].document, values, FAN) for values in variables]
-    quarter = len(questions) // 4
+    requests = [request(BY_NAME[shape].document, values, FAN) for values in variables]
+    quarter = len(requests) // 4
 
-    async def ask() -> Calls:
+    async def count() -> Calls:
         async with open_stores(settings) as stores:
             await follows(stores, *((fan, STAR) for fan in range(FAN, FAN + FANS)))
             await drain_all(stores)
         gateway = Gateway(Config(settings, DEVELOPMENT, Policy()))
         async with gateway.lifespan():
-            await send_all(gateway, questions[:quarter])
-            counts = [await counted(gateway, [one]) for one in questions[quarter:]]
+            await send_all(gateway, requests[:quarter])
+            counts = [await counted(gateway, [one]) for one in requests[quarter:]]
             return min(counts, key=attrgetter("python_calls"))
 
-    return uvloop.run(ask())
+    return uvloop.run(count())

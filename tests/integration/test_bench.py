@@ -42,8 +42,8 @@ async def fallbacks(gateway: Gateway) -> int:
 
 
 async def sent(gateway: Gateway, shape: Shape) -> httpx.Response:
-    (question,) = replace(shape, request_count=1).questions(PEOPLE)
-    return await gateway.http.post("/graphql", content=question.body, headers=question.headers)
+    (request,) = replace(shape, request_count=1).requests(PEOPLE)
+    return await gateway.http.post("/graphql", content=request.body, headers=request.headers)
 
 
 @pytest.mark.parametrize("shape", READS, ids=lambda shape: shape.name)
@@ -73,9 +73,9 @@ async def test_the_raw_server_and_the_gateway_give_equal_answers_in_a_space(
     ):
         await follows(stores, (1, 2), (1, 3))
         await caches.fill(settings, people)
-        (question,) = shape.questions(people)
+        (request,) = shape.requests(people)
         response = await gateway.http.post(
-            "/graphql", content=question.body, headers=question.headers
+            "/graphql", content=request.body, headers=request.headers
         )
         raw_answer = await RawAnswers(wire, settings.space).following({"user": "1"}, b"")
     assert orjson.loads(orjson.dumps(raw_answer)) == response.json()["data"]

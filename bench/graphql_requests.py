@@ -9,7 +9,7 @@ import orjson
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Request:
     """The body of one GraphQL request, and its viewer."""
 
     body: bytes
@@ -21,14 +21,14 @@ class Question:
         return headers if self.viewer is None else {**headers, "X-Viewer": str(self.viewer)}
 
 
-def question(document: str, variables: Mapping[str, Any], viewer: int | None = None) -> Question:
+def request(document: str, variables: Mapping[str, Any], viewer: int | None = None) -> Request:
     """A document with its variables."""
-    return Question(orjson.dumps({"query": document, "variables": variables}), viewer)
+    return Request(orjson.dumps({"query": document, "variables": variables}), viewer)
 
 
-def write_questions(questions: Iterable[Question], file: Path) -> None:
+def write_requests(requests: Iterable[Request], file: Path) -> None:
     """Write one line per request for `wrk.lua`: the viewer or a hyphen, a tab, the body."""
     with file.open("wb") as out:
-        for one in questions:
+        for one in requests:
             viewer = b"-" if one.viewer is None else str(one.viewer).encode()
             out.write(viewer + b"\t" + one.body + b"\n")
