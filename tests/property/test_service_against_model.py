@@ -37,6 +37,8 @@ from resolvers import actions
 from resolvers.actions import Action
 from resolvers.policy import Policy
 from storage.erasure import BatchResult, Erasure
+from storage.redis.connection import unlink_all
+from storage.redis.wire import UNLINK
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from storage.write_through import edges as write_through_edges
@@ -602,9 +604,9 @@ class Service(RuleBasedStateMachine):
         async def work() -> None:
             redis = self.deployment.stores.servers.redis
             if what == "everything":
-                await redis.pipe([("FLUSHDB",)])
+                await unlink_all(redis, "*")
                 return
-            (keys,) = await redis.pipe([("KEYS", "kith:*")])
+            keys = [key async for found in redis.scan("kith:*", 1000) for key in found]
             leases = [key for key in keys if key.endswith(b":lease")]
             lost = leases if what == "leases" else sorted(set(keys) - set(leases))
             if what == "some keys":
@@ -612,7 +614,7 @@ class Service(RuleBasedStateMachine):
                 mask = choice.draw(st.integers(0, 2**24 - 1))
                 lost = [key for bit, key in enumerate(lost) if mask >> bit % 24 & 1]
             if lost:
-                await redis.pipe([("DEL", *lost)])
+                await redis.pipe([(UNLINK, *lost)])
 
         self.deployment.run(work())
 
