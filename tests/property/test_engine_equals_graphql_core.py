@@ -112,7 +112,7 @@ def test_operations_with_columns_filled_in_slices_have_equal_answers(
     monkeypatch.setattr(slices, "SLICE_BYTES", 50)
     compare(EXAMPLES // 3, in_order=True, derandomize=True)
     compare(EXAMPLES // 3, in_order=False, derandomize=True)
-    compare(EXAMPLES // 6, OperationType.MUTATION, in_order=True, derandomize=True)
+    compare(EXAMPLES // 3, OperationType.MUTATION, in_order=True, derandomize=True)
 
 
 @pytest.mark.long
