@@ -94,8 +94,6 @@ class Compiler:
         """
         if operation.node.directives:
             raise Unsupported("directive")
-        if None in conditions.values():
-            raise Unsupported("null_condition")
         return (yield from _Compilation(self, operation, conditions, grow).plan())
 
 

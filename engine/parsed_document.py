@@ -1,5 +1,6 @@
 """Documents that are parsed, but not validated."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,9 @@ from typing import Any
 from graphql import (
     DirectiveNode,
     DocumentNode,
+    ExecutableDefinitionNode,
     FragmentDefinitionNode,
+    FragmentSpreadNode,
     GraphQLSchema,
     OperationDefinitionNode,
     VariableNode,
@@ -90,12 +93,13 @@ def parsed_document(
         for definition in node.definitions
         if isinstance(definition, FragmentDefinitionNode)
     }
-    used = _condition_variables(node)
+    directives = _directive_variables(node)
     costs: dict[str | None, OperationCost] = {}
     for definition in node.definitions:
         if isinstance(definition, OperationDefinitionNode):
             name = definition.name.value if definition.name else None
             declared = [one.variable.name.value for one in definition.variable_definitions or ()]
+            used = directives.used_by(definition, fragments) if directives else ()
             conditions = tuple(dict.fromkeys(one for one in declared if one in used))
             costs[name] = OperationCost(
                 schema, settings, compiled, fragments, definition, conditions
@@ -103,23 +107,52 @@ def parsed_document(
     return ParsedDocument(node, size, fragments, costs)
 
 
-def _condition_variables(node: DocumentNode) -> set[str]:
+def _directive_variables(node: DocumentNode) -> "_DirectiveVariables | None":
     if node.loc is not None and "@" not in node.loc.source.body:
-        return set()  # the usual case
+        return None  # the usual case
     directives = _DirectiveVariables()
     visit(node, directives)
     directives.enter_leave_map.clear()  # breaks a reference cycle
-    return directives.variables
+    return directives
 
 
 class _DirectiveVariables(Visitor):
-    """Collects the variables in arguments of directives."""
+    """Collects the variables in arguments of directives, and the spreads, by the operation or
+    fragment that contains them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.variables: set[str] = set()
+        self._variables: defaultdict[int, set[str]] = defaultdict(set)
+        self._spreads: defaultdict[int, set[str]] = defaultdict(set)
+        self._definition = 0
+        """The `id` of the definition that is visited."""
+
+    def enter_operation_definition(self, node: OperationDefinitionNode, *_: object) -> None:
+        self._definition = id(node)
+
+    def enter_fragment_definition(self, node: FragmentDefinitionNode, *_: object) -> None:
+        self._definition = id(node)
+
+    def enter_fragment_spread(self, spread: FragmentSpreadNode, *_: object) -> None:
+        self._spreads[self._definition].add(spread.name.value)
 
     def enter_directive(self, directive: DirectiveNode, *_: object) -> None:
         for argument in directive.arguments or ():
             if isinstance(argument.value, VariableNode):
-                self.variables.add(argument.value.name.value)
+                self._variables[self._definition].add(argument.value.name.value)
+
+    def used_by(
+        self,
+        operation: OperationDefinitionNode,
+        fragments: Mapping[str, FragmentDefinitionNode],
+    ) -> set[str]:
+        """The variables in directives of the operation and its fragments."""
+        used, spread = set[str](), set[str]()
+        definitions: list[ExecutableDefinitionNode] = [operation]
+        while definitions:
+            definition = id(definitions.pop())
+            used |= self._variables[definition]
+            new = self._spreads[definition] - spread
+            spread |= new
+            definitions += [fragments[name] for name in new if name in fragments]
+        return used

@@ -86,7 +86,7 @@ def _document(parsed: ParsedDocument, schema: GraphQLSchema, settings: EngineSet
             fragments=parsed.fragments,
             node=definition,
             kind=definition.operation,
-            variables=Variables(schema, definition, settings),
+            variables=Variables(schema, definition, settings, costs.conditions),
             conditions=costs.conditions,
             size=parsed.size,
             field_names=parsed.field_names,

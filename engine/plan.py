@@ -141,6 +141,8 @@ class Operation(OperationDefinition):
     costs: OperationCost
     plans: Compiled[Plan | Unsupported] = dataclass_field(default_factory=Compiled)
     """By the values of the variables in @skip and @include."""
+    restricted: dict[str, "Operation"] = dataclass_field(default_factory=dict)
+    """The same operation with only the root fields of one name, by this name."""
 
     def cost(self, values: Values) -> int:
         """The static cost for these variables: what running it can cost at most."""

@@ -11,7 +11,15 @@ from engine.plan import Operation
 
 
 def restricted_to(operation: Operation, field_name: str) -> Operation:
-    """The same operation with only the root fields of this name."""
+    """The same operation with only the root fields of this name. What is compiled of it is cached
+    like that of the operation."""
+    found = operation.restricted.get(field_name)
+    if found is None:
+        found = operation.restricted[field_name] = _restricted(operation, field_name)
+    return found
+
+
+def _restricted(operation: Operation, field_name: str) -> Operation:
     definition = operation.node
     fields = root_fields(definition.selection_set, operation.fragments)
     chosen = tuple(field for field in fields if field.name.value == field_name)
@@ -19,4 +27,6 @@ def restricted_to(operation: Operation, field_name: str) -> Operation:
     node: OperationDefinitionNode = replace(definition, selection_set=selections)
     costs: OperationCost = replace(operation.costs, node=node, constant=None, compiled=Compiled())
     document = DocumentNode(definitions=(node, *operation.fragments.values()))
-    return replace(operation, document=document, node=node, costs=costs, plans=Compiled())
+    return replace(
+        operation, document=document, node=node, costs=costs, plans=Compiled(), restricted={}
+    )

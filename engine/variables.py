@@ -6,7 +6,7 @@ a list of strings by one pass in C. graphql-core coerces all others and reports 
 of input objects in a list: each of them becomes an object before a resolver sees the list.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
@@ -25,6 +25,7 @@ from graphql import (
     GraphQLNonNull,
     GraphQLSchema,
     GraphQLString,
+    NonNullTypeNode,
     OperationDefinitionNode,
     Undefined,
     VariableDefinitionNode,
@@ -99,9 +100,15 @@ class Variables:
     """All variables of an operation."""
 
     def __init__(
-        self, schema: GraphQLSchema, operation: OperationDefinitionNode, settings: EngineSettings
+        self,
+        schema: GraphQLSchema,
+        operation: OperationDefinitionNode,
+        settings: EngineSettings,
+        conditions: Collection[str] = (),
     ) -> None:
+        """`conditions`: the variables in @skip and @include."""
         self._schema = schema
+        self._conditions = frozenset(conditions)
         self._max_coerced_values = settings.max_coerced_values
         self._max_subscription_characters = settings.max_subscription_characters
         self._max_errors = settings.max_errors
@@ -138,9 +145,25 @@ class Variables:
             else:
                 uncoerced.append(node)
         if uncoerced:
+            self._require_conditions(uncoerced, raw)
             self.require_few(uncoerced, raw)
             coerced.update(self.coerced_by_graphql_core(uncoerced, raw).coerced)
         return _values((coerced, raw, self))
+
+    def _require_conditions(
+        self, nodes: list[VariableDefinitionNode], raw: Mapping[str, Any]
+    ) -> None:
+        """Raises InvalidVariables if a variable in @skip or @include is null. Validation allows
+        null for a variable with a default."""
+        errors = [
+            GraphQLError(f"Variable '${name}' must not be null: @skip or @include needs it.", node)
+            for node in nodes
+            if (name := node.variable.name.value) in self._conditions
+            and not isinstance(node.type, NonNullTypeNode)  # graphql-core reports these
+            and raw.get(name, ABSENT) is None
+        ]
+        if errors:
+            raise InvalidVariables(errors[: self._max_errors])
 
     def require_few(self, nodes: list[VariableDefinitionNode], raw: Mapping[str, Any]) -> None:
         """Raises InvalidVariables if graphql-core would coerce too many values for `nodes`."""
@@ -196,7 +219,10 @@ class Variables:
             except InvalidVariables:
                 is_required = True  # so that graphql-core reports the invalid default
         exact_type = _EXACT_TYPES.get(get_nullable_type(declared))
-        return Variable(node, name, exact_type, no_coercion_test(declared), default, is_required)
+        tested = declared
+        if name in self._conditions:  # null is not valid for them, whatever is declared
+            tested = GraphQLNonNull(get_nullable_type(declared))
+        return Variable(node, name, exact_type, no_coercion_test(tested), default, is_required)
 
 
 def exceeds(value: list[Any], limit: int) -> bool:

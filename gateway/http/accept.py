@@ -17,6 +17,9 @@ from gateway.http.rejection import HttpRejection
 ACCEPT = b"accept"
 HEADER_CHARS_MAX = 1_000
 """Real headers are shorter than 200 characters. Longer ones would waste space in the cache."""
+ITEMS_MAX = 50
+"""The maximum number of media ranges and parameters. Browsers send up to 15. Parsing takes 1 to 2
+µs for each."""
 
 TYPES = (HTML, GRAPHQL_JSON, PLAIN_JSON, EVENT_STREAM)
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
@@ -78,13 +81,20 @@ def accepted_by(headers: Headers) -> Accepted:
 def accepted(accept: bytes | None) -> Accepted:
     """The media types that the value of an Accept header allows.
 
-    Raises HttpRejection 406 for a value longer than HEADER_CHARS_MAX.
+    Raises HttpRejection 406 for a value with more than HEADER_CHARS_MAX or ITEMS_MAX.
     """
     if accept is None or not accept.strip(b" \t,"):
         return UNSTATED
     if len(accept) > HEADER_CHARS_MAX:
         message = (
             f"An Accept header must have at most {HEADER_CHARS_MAX} characters, got {len(accept)}."
+        )
+        raise HttpRejection(406, "NOT_ACCEPTABLE", message)
+    items = 1 + accept.count(b",") + accept.count(b";")
+    if items > ITEMS_MAX:
+        message = (
+            f"An Accept header must have at most {ITEMS_MAX} media types and parameters, got"
+            f" {items}."
         )
         raise HttpRejection(406, "NOT_ACCEPTABLE", message)
     text = accept.decode("latin-1").lower()

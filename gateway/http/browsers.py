@@ -26,7 +26,9 @@ ORIGINS_MAX = 100
 MAX_AGE_S = 7_200
 """How long a browser caches a preflight. Chromium's maximum."""
 METHODS = ("GET", "POST")
-REQUEST_HEADERS_CHARS_MAX = 4_096
+REQUEST_HEADERS_CHARS_MAX, REQUEST_HEADERS_MAX = 4_096, 100
+"""The length of the list of header names in a preflight, and their number."""
+_REQUEST_HEADERS = b"access-control-request-headers"
 
 PROTOCOL_HEADERS = (
     "accept authorization content-type kith-cost kith-space last-event-id x-consistency-token"
@@ -140,7 +142,8 @@ class CrossOrigin(CORSMiddleware):
 
     def preflight_response(self, request_headers: StarletteHeaders) -> Response:
         rejection = self._rejection(request_headers)
-        response = super().preflight_response(request_headers)
+        # Starlette would examine the names again, however many they are.
+        response = super().preflight_response(_without_names(request_headers))
         headers = {
             name: value
             for name, value in response.headers.items()
@@ -169,11 +172,16 @@ class CrossOrigin(CORSMiddleware):
         return 403, "HEADER_NOT_ALLOWED", message
 
     def _first_wrong(self, names: str) -> str | None:
-        if len(names) > REQUEST_HEADERS_CHARS_MAX:
+        if len(names) > REQUEST_HEADERS_CHARS_MAX or names.count(",") >= REQUEST_HEADERS_MAX:
             return names
         asked: Iterable[str] = (name.strip().lower() for name in names.split(","))
         # RFC 9110, section 5.6.1: a recipient ignores empty elements of a list.
         return next((name for name in asked if name and name not in self.allow_headers), None)
+
+
+def _without_names(asked: StarletteHeaders) -> StarletteHeaders:
+    """The headers of a preflight without the names of the headers that the request will have."""
+    return StarletteHeaders(raw=[one for one in asked.raw if one[0] != _REQUEST_HEADERS])
 
 
 async def reject_socket(scope: Scope, receive: Receive, send: Send) -> None:

@@ -17,7 +17,11 @@ FORWARDED_MAX = 16
 """How many proxies between a client and this server are looked at."""
 IPV6_PREFIX = 64
 """An internet provider gives each subscriber a network of at least this size."""
-_KNOWN_MAX = 4_096
+_KNOWN_MAX, _KNOWN_BYTES_MAX = 4_096, 500
+"""The number of results that are cached, and the length of the headers of each."""
+_ELEMENT_CHARS_MAX = 200
+"""Proxies write less than 100 characters for one element of a header. What precedes a longer one is
+not read."""
 
 
 def parse_proxies(text: str) -> frozenset[str]:
@@ -49,8 +53,10 @@ class ClientAddresses:
         peer = headers.client[0] if headers.client else None
         if not (self._networks or self._trusts_unix):
             return self._found(peer, b"", b"")
-        forwarded = b",".join(headers.every(FORWARDING[1]))
-        return self._found(peer, b",".join(headers.every(FORWARDING[0])), forwarded)
+        x_forwarded_for, forwarded = (_end(headers.every(name)) for name in FORWARDING)
+        if len(x_forwarded_for) + len(forwarded) > _KNOWN_BYTES_MAX:
+            return self._find(peer, x_forwarded_for, forwarded)
+        return self._found(peer, x_forwarded_for, forwarded)
 
     def _find(self, peer: str | None, x_forwarded_for: bytes, forwarded: bytes) -> str:
         """The last address that no trusted proxy has; that of the proxy if its headers disagree."""
@@ -80,6 +86,13 @@ class ClientAddresses:
 
     def _is_trusted(self, address: Address) -> bool:
         return any(address in network for network in self._networks)
+
+
+def _end(values: Sequence[bytes]) -> bytes:
+    """The last `FORWARDED_MAX` elements of a header, as far as they are short. The client may have
+    sent any number of elements before those of the proxies."""
+    end = b",".join(values)[-FORWARDED_MAX * _ELEMENT_CHARS_MAX :]
+    return b",".join(end.rsplit(b",", FORWARDED_MAX)[-FORWARDED_MAX:])
 
 
 def _addresses_in(forwarded: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from engine import EngineSettings
 from gateway.graphql.document_ids import CHARS_MAX
 from gateway.graphql.settings import HttpLimits
 from gateway.graphql.socket_messages import FIRST_MESSAGE_CHARS_MAX
-from gateway.http.accept import HEADER_CHARS_MAX
+from gateway.http.accept import HEADER_CHARS_MAX, ITEMS_MAX
 from graph.edge import Kind
 from resolvers.policy import Policy
 from schema.mutations.payload import CLIENT_MUTATION_ID_CHARS_MAX
@@ -72,6 +72,7 @@ def test_the_page_lists_the_limits() -> None:
         engine.max_comments,
         engine.max_name_characters,
         HEADER_CHARS_MAX,
+        ITEMS_MAX,
         CHARS_MAX,
         HttpLimits().body_bytes_max,
         engine.max_rows,

@@ -6,11 +6,14 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 from websockets.exceptions import InvalidStatus
 
-from gateway.http.browsers import REQUEST_HEADERS, BrowserSettings
+from gateway.http.browsers import REQUEST_HEADERS, BrowserSettings, CrossOrigin
 from gateway.settings.client_config import DocumentSettings
 from storage.settings import StorageSettings
+from tests.support.call_counts import count_calls
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.live_gateway import live_gateway
 
@@ -110,6 +113,21 @@ async def test_a_preflight_that_is_not_allowed_is_rejected_with_a_code(
     assert len(response.content) < 1_000
     is_allowed = expected != "ORIGIN_NOT_ALLOWED"
     assert ("access-control-allow-origin" in response.headers) is is_allowed
+
+
+async def test_a_list_of_many_header_names_is_not_examined() -> None:
+    application = CrossOrigin(PlainTextResponse("ok"), SETTINGS)
+    names = ",".join(["a"] * 10_000)
+    asked = Headers(
+        {
+            "origin": APP,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": names,
+        }
+    )
+    response = application.preflight_response(asked)
+    assert (response.status_code, len(response.body) < 1_000) == (403, True)
+    assert count_calls(lambda: application.preflight_response(asked)) < 500
 
 
 async def test_without_configured_origins_other_origins_are_not_allowed(

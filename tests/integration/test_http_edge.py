@@ -90,6 +90,7 @@ async def test_too_many_headers_are_rejected_before_the_head_is_complete(
         (head(f"X-Large: {'a' * 33_000}"), 431, "HEADERS_TOO_LARGE"),
         (head(*(f"X-{number}: 1" for number in range(101))), 431, "HEADERS_TOO_LARGE"),
         (head(first=f"GET /{'a' * 16_384} HTTP/1.1"), 414, "URI_TOO_LONG"),
+        (head(first=f"GET /{'%41' * 700}?a HTTP/1.1"), 414, "URI_TOO_LONG"),
         (b"GET /graphql\r\n\r\n\r\n", 400, "BAD_REQUEST"),
         (b"\x16\x03\x01\x02\x00", 400, "BAD_REQUEST"),  # TLS
     ],

@@ -55,7 +55,7 @@ CALLERS = (
 )
 """Pairs of a viewer and whether the caller is a service. User 1, who sees the most, is frequent."""
 
-LIMITS = Policy(page_default=3, pace=Pace(interval_us=1, burst=300))
+LIMITS = Policy(page_default=3, entities_max=1_000, pace=Pace(interval_us=1, burst=300))
 """Pages are short, because nested lists grow fast. The rate limit refills within a microsecond, so
 that it is the same for both responses."""
 
@@ -94,6 +94,13 @@ class Comparison:
 
     def compare_seed(self, seed: int) -> None:
         self._runner.run(self._compare(Random(seed)))
+
+    def compare_without_data(self, _: int) -> None:
+        """Compare an operation without any data. Random ones have some, because the other root
+        fields are nullable."""
+        query = "query ($r: [_Any!]!) { _entities(representations: $r) { __typename } }"
+        too_many = {"r": [{"__typename": "User", "id": "1"}] * (LIMITS.entities_max + 1)}
+        self._runner.run(self._compare_once(query, too_many, (UserId(1), False), Random(0)))
 
     async def _compare(self, random: Random) -> None:
         viewer, is_service = random.choice(CALLERS)
@@ -136,7 +143,7 @@ class Comparison:
 
     async def _context(self, viewer: UserId | None, is_service: bool, random: Random) -> Context:
         """The context of one request, with caches that are cold, warm, or not read."""
-        if random.random() < 0.3:
+        if random.random() < 0.05:
             await self._stores.delete_caches()
         consistency = random.choice(list(Consistency))
         scope = Scope(self._stores, viewer, LIMITS, is_service=is_service, consistency=consistency)
@@ -162,7 +169,6 @@ class Comparison:
         gc.collect()  # while the warnings of graphql-core's lost coroutines are still ignored
 
     def assert_varied(self, examples: int) -> None:
-        # Root fields are nullable, so hardly any operation has no data at all.
         self._ended.assert_varied(examples, rare={"nothing"})
         assert_planned(self._engine.counters, examples)
         assert self._next_pages > examples / 20
@@ -170,6 +176,7 @@ class Comparison:
 
 def compare(settings: StorageSettings, folder: Path, examples: int, *, derandomize: bool) -> None:
     with closing(Comparison(settings, folder)) as comparison:
+        for_seeds(comparison.compare_without_data, 1, derandomize=derandomize)
         for_seeds(comparison.compare_seed, examples, derandomize=derandomize)
     comparison.assert_varied(examples)
 

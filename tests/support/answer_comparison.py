@@ -9,13 +9,23 @@ errors are grouped by the path of the null that they cause. An error that makes 
 null must be the same in both responses. For a parent that an error makes null, both must have one.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import orjson
-from graphql import GraphQLError, execute, parse, specified_rules
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    NonNullTypeNode,
+    OperationDefinitionNode,
+    execute,
+    parse,
+    print_ast,
+    specified_rules,
+)
 from strawberry import Schema
 from strawberry.execution import optimized_is_awaitable
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext, validate_document
@@ -98,12 +108,18 @@ async def by_graphql_core(
     root: Any = None,
     payload: Result = _as_specified,
 ) -> Answer:
-    """The response of graphql-core, with Strawberry's executor and none of the engine's code."""
+    """The response of graphql-core, with Strawberry's executor and none of the engine's code.
+
+    Except for a variable in @skip or @include that is null: it is an error of the variable, while
+    graphql-core reports an error of each field above the directive.
+    """
     try:
         document = parse(query)
     except GraphQLError as error:
         return Answer(None, [error], payload)
     if errors := validate_document(schema._schema, document, tuple(specified_rules)):
+        return Answer(None, errors, payload)
+    if errors := _null_conditions(document, variables):
         return Answer(None, errors, payload)
     result: Any = execute(
         schema._schema,
@@ -116,3 +132,17 @@ async def by_graphql_core(
     if optimized_is_awaitable(result):
         result = await result
     return Answer(result.data, result.errors, payload)
+
+
+def _null_conditions(document: DocumentNode, variables: Mapping[str, Any]) -> list[GraphQLError]:
+    """An error for each nullable variable of the only operation that is null and in a directive."""
+    (operation,) = (one for one in document.definitions if isinstance(one, OperationDefinitionNode))
+    directives = re.findall(r"@\w+\([^)]*\)", print_ast(document))
+    used = set(re.findall(r"\$(\w+)", " ".join(directives)))
+    return [
+        GraphQLError(f"Variable '${name}' must not be null: @skip or @include needs it.", node)
+        for node in operation.variable_definitions or ()
+        if (name := node.variable.name.value) in used
+        and not isinstance(node.type, NonNullTypeNode)
+        and variables.get(name, "absent") is None
+    ]

@@ -32,7 +32,7 @@ VARYING_FIELDS = {
 """The fields that are left out, because two executions may return different values, and why."""
 
 FOR_SERVICES = (("Query", "account"), ("Query", "accounts"), ("Query", "relationsBetween"))
-"""For other callers, each of these fields makes all data of the response null."""
+"""For other callers, each of these fields is null beside an error."""
 
 STAR, STRANGER, FOLLOWS_NOBODY, DELETED = 2, 30, 390, 379
 

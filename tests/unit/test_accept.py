@@ -129,7 +129,13 @@ def test_a_header_of_ten_kilobytes_is_rejected() -> None:
 def test_a_header_of_the_maximum_length_is_read() -> None:
     assert query_media_type("application/json".ljust(HEADER_CHARS_MAX)) == PLAIN_JSON
     assert query_media_type('"\\' * (HEADER_CHARS_MAX // 2)) is None
-    assert query_media_type("a/b;  " * (HEADER_CHARS_MAX // 6)) is None
+    assert query_media_type("a/b;".ljust(25) * (HEADER_CHARS_MAX // 25)) is None
+
+
+def test_a_header_of_many_items_is_rejected() -> None:
+    for entry in (b"a/b,", b"a/b;", b"a/b;q=1,"):
+        with pytest.raises(HttpRejection, match="at most 50 media types and parameters"):
+            accepted(entry * 51)
 
 
 TYPES = (GRAPHQL_JSON, PLAIN_JSON, EVENT_STREAM, HTML)

@@ -4,6 +4,7 @@ import pytest
 
 from gateway.http.client_address import ClientAddresses, parse_proxies
 from gateway.http.headers import Headers
+from tests.support.call_counts import count_calls
 
 HEADERS = {"x_forwarded_for": "198.51.100.7"}
 PROXIES = parse_proxies("10.0.0.0/8, fd00::/8")
@@ -70,6 +71,20 @@ def test_a_proxy_can_connect_by_a_unix_socket() -> None:
 def test_a_long_chain_of_proxies_is_read_only_in_part() -> None:
     chain = ", ".join(["198.51.100.7", *["10.0.0.2"] * 1_000])
     assert client_address("10.0.0.1", {"x_forwarded_for": chain}) == "10.0.0.2"
+
+
+@pytest.mark.parametrize("sent", ["", "x", "for=192.0.2.9", "for=10.0.0.3", "x" * 300])
+@pytest.mark.parametrize(
+    ("name", "written"), [("forwarded", "for=198.51.100.7"), ("x_forwarded_for", "198.51.100.7")]
+)
+def test_what_a_client_sends_before_the_proxies_is_not_examined(
+    sent: str, name: str, written: str
+) -> None:
+    values = [f"{number}{sent}," * (24_000 // (len(sent) + 2)) + written for number in (1, 2)]
+    for value in values:
+        assert client_address("10.0.0.1", {name: value}) == "198.51.100.7"
+    # The second value has another beginning than the first one.
+    assert count_calls(lambda: client_address("10.0.0.1", {name: values[1]})) < 500
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "proxy.example.com", "unix, 10.0.0.0/33"])

@@ -120,6 +120,19 @@ def test_a_restricted_operation_has_separate_plans() -> None:
     assert restricted.costs.compiled is not operation.costs.compiled
 
 
+async def test_a_restricted_operation_is_compiled_once() -> None:
+    engine = Engine(schema)
+    operation = engine.prepare("{ now tree { number } }")
+    for _ in range(2):
+        restricted = restricted_to(operation, "now")
+        values = restricted.variables.coerce({})
+        restricted.cost(values)
+        await engine.run_coerced(restricted, values, [])
+    assert restricted_to(operation, "now") is restricted
+    assert len(restricted.plans) == len(restricted.costs.compiled) == 1
+    assert "now" not in restricted.restricted
+
+
 def test_the_oldest_entry_of_an_operation_is_replaced() -> None:
     cache = CompiledCache(fields=100, entries=2)
     compiled: Compiled[str] = Compiled()
