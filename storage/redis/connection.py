@@ -5,7 +5,6 @@ Every failure becomes `Unavailable`, which a cache treats as a miss.
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, suppress
 from enum import Enum, auto
@@ -129,33 +128,41 @@ async def unlink_all(redis: Redis, pattern: str) -> None:
 
 
 class Breaker:
-    """A circuit breaker: a failing server is not called for a while, so that requests do not each
-    wait for it."""
+    """A circuit breaker: while it is open, no request calls the server, so none waits for it. A
+    task of its own calls `ping` every `retry_after_s`, and closes the breaker after an answer."""
 
-    def __init__(self, retry_after_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, ping: Callable[[], Awaitable[object]], retry_after_s: float) -> None:
+        self._ping = ping
         self._retry_after_s = retry_after_s
-        self._clock = clock
-        self._open_until: float | None = None
-        """None while the server works, so that a check need not read the clock."""
+        self._pinging: asyncio.Task[None] | None = None
+        self.is_open = False
 
     def check(self) -> None:
-        """Raise Unavailable while the breaker is open. Close it after `retry_after_s`."""
-        if self._open_until is None:
-            return
-        if self._clock() < self._open_until:
+        """Raise Unavailable while the breaker is open."""
+        if self.is_open:
             raise Unavailable(REDIS)
-        self._open_until = None
-
-    @property
-    def is_open(self) -> bool:
-        return self._open_until is not None and self._clock() < self._open_until
 
     def trip(self) -> bool:
         """Open the breaker. Returns whether it was closed."""
-        now = self._clock()
-        was_closed = self._open_until is None or now >= self._open_until
-        self._open_until = now + self._retry_after_s
-        return was_closed
+        if self.is_open:
+            return False
+        self.is_open = True
+        self._pinging = asyncio.create_task(self._ping_until_answered())
+        return True
+
+    async def stop(self) -> None:
+        """Stop the pings."""
+        if self._pinging is not None:
+            self._pinging.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._pinging
+
+    async def _ping_until_answered(self) -> None:
+        while self.is_open:
+            await asyncio.sleep(self._retry_after_s)
+            with suppress(Exception):  # whatever it is, the breaker must not stay open for ever
+                await self._ping()
+                self.is_open = False
 
 
 class PendingInvalidations:
@@ -210,7 +217,7 @@ class GuardedRedis:
         self.wire = wire
         self._is_one_of_many = is_one_of_many
         """Whether the server belongs to a cluster, so that the caller handles Redirected."""
-        self._breaker = Breaker(retry_after_s)
+        self._breaker = Breaker(lambda: wire.send([("PING",)]), retry_after_s)
         self._pending = PendingInvalidations()
         self._flushing = asyncio.Lock()
         self.failures = 0
@@ -224,6 +231,7 @@ class GuardedRedis:
         return int(self._breaker.is_open)
 
     async def close(self) -> None:
+        await self._breaker.stop()
         await self.wire.close()
 
     async def ping(self) -> None:

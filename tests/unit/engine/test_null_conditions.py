@@ -34,7 +34,8 @@ async def test_null_is_rejected_before_anything_runs(query: str, name: str | Non
     for _ in range(2):
         result = await engine.execute(query=query, variables={"v": None}, operation_name=name)
         assert (result.data, result.stage) == (None, Stage.VARIABLES)
-        (error,) = result.errors or ()
+        assert result.errors
+        (error,) = result.errors
         assert error.message == "Variable '$v' must not be null: @skip or @include needs it."
     assert not engine.counters.delegated
 
