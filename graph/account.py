@@ -42,7 +42,8 @@ class PrivacyChange:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The outcome of changing an account's settings, and the settings after it."""
+    """The outcome of changing an account's settings, and the settings afterwards: the old ones, if
+    the change was rejected."""
 
     outcome: Outcome
     account: Account

@@ -14,8 +14,8 @@ from graph.receipt import UndoRecord
 
 @dataclass(frozen=True, slots=True)
 class AccountEntry:
-    """The user's settings, state, and use of the rate limit. Times are in microseconds; None:
-    never."""
+    """The user's settings, state, and use of the rate limit. Times are in microseconds, except
+    `followers_seen`; None: never."""
 
     account: Account
     state: AccountState

@@ -10,12 +10,12 @@ from uuid import UUID
 from graph.errors import BadInput
 
 LINES_MAX = 100_000
-"""The lines of one operation."""
+"""The most lines of one operation."""
 
 LINE_BYTES_MAX = 4_096
 
 OPEN_MAX = 100
-"""The operations of a space that have not ended."""
+"""The most operations of a space that have not ended."""
 
 SLICE_LINES = 200
 """Lines in a slice: less than a second of work. The progress is stored after each slice."""

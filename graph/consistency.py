@@ -25,8 +25,8 @@ LENGTH = _WITH_CHECKSUM.size // 3 * 4
 AT_MAX = 2**63 - 1
 
 ACCOUNTS_CACHED_S = 300
-"""The time to live of cached accounts. If an invalidation is lost, the old account is read for at
-most this long."""
+"""The time to live of cached accounts. If an invalidation is lost, the old account is read for
+about this long: `resolvers.freshness` adds some seconds for a reader that fills the cache late."""
 
 _MAY_BE_STALE = 1 << 15
 """The bit of `Moment.may_be_stale_in_cache`, beside one bit for each lane group."""
@@ -56,7 +56,11 @@ def moment_of_accounts(at: int, *, may_be_stale_in_cache: bool = False) -> Momen
 
 
 def merge_moments(moments: Iterable[Moment]) -> Moment | None:
-    """The earliest moment that includes all of these; None if there are none."""
+    """The earliest moment that includes all of these; None if there are none.
+
+    They must be all of edges or all of accounts: a merged moment with lane groups no longer
+    requires changes of accounts.
+    """
     merged: Moment | None = None
     for moment in moments:
         if merged is None:

@@ -29,6 +29,7 @@ class PairState:
     """How many follows, whispers and requests the actor has."""
     now: int
     blocks: int = 0
+    """How many users the actor blocks."""
     following_limit: int | None = None
     """The actor's own following limit, if a service has set one."""
     other_following: int = 0
@@ -88,12 +89,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Conditions checked again on write, because both users may make other changes concurrently."""
+    """Conditions checked again on write, because both users may make other changes concurrently.
+    None: no condition."""
 
     following_below: int | None = None
+    """The actor's `PairState.following` must be less than this. Likewise the next two."""
     blocks_below: int | None = None
     other_following_below: int | None = None
-    """The condition of an undo that restores the other user's follow or request."""
+    """For an undo that restores the other user's follow or request."""
     pace_us: int | None = None
     """The cost of the change: how far it moves the actor's `paced_until`, in microseconds."""
     paced_most: int | None = None
@@ -121,7 +124,7 @@ class Decision:
     """When to try again, if the change was rate limited."""
     conditions: Conditions = NO_CONDITIONS
     receipt: Receipt | None = None
-    """The receipt to write with the steps, or without any."""
+    """The receipt to write, also if there are no steps."""
     consumes: UUID | None = None
     """The actor's receipt that the change consumes."""
     at: int = 0

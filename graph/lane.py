@@ -46,11 +46,12 @@ def failed_lane(lane: Lane) -> Lane:
 
 
 PARKED_LANES = tuple(map(parked_lane, ALL_LANES))
+"""The lanes of parked changes of a new space."""
 
 
 def lane_of(target: UserId, lanes: int = LANES) -> Lane:
-    """The lane of all changes towards `target` in a space with this number of lanes. By default,
-    the group of that lane."""
+    """The lane of all changes towards `target` in a space with this number of lanes. With the
+    default, the result is the user's lane group in every space."""
     return Lane(hash_user(target) % lanes)
 
 

@@ -71,7 +71,8 @@ def boundary_at(date: Millis) -> Position:
 
 
 def cut(entries: Iterable[Position], window: Window) -> Page:
-    """The page of `window`, from at least `size + 1` of its entries in any order."""
+    """The page of `window`, from entries of its list in any order. If the window has more than
+    `size` entries, `entries` must contain the first `size + 1`, counted from the window's end."""
     inside = window.inside(entries)
     inside.sort(reverse=not window.backward)
     kept = inside[: window.size]

@@ -18,9 +18,10 @@ class Profile(NamedTuple):
 
 
 class PlainColumn(LazyColumn[Profile]):
-    """Profiles of several users with the default account, and no totals besides these three.
+    """Profiles of several users with the default account, whose totals are 0 except following,
+    followers and friends.
 
-    Most readers use the totals only, so the profiles are built when needed.
+    Most readers use only `totals`, so the profiles are created on first access.
     """
 
     __slots__ = ("totals",)

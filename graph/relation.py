@@ -17,7 +17,8 @@ REVERSE_KIND_MASK = 0xF0
 
 
 class RelationState(IntEnum):
-    """Both directions in one value, from the first user's side: a bit for each direction."""
+    """Both directions in one value, from the first user's side. FRIENDS is the sum of FOLLOWING and
+    FOLLOWED_BY, but a mutual follow with a whisper is FOLLOWING: see `is_friends`."""
 
     NONE = 0
     FOLLOWING = 1
@@ -122,7 +123,7 @@ def follows(kinds: int) -> bool:
 
 
 def followed(kinds: int) -> bool:
-    """Whether the second follows the first."""
+    """Whether the second follows the first, publicly or by a whisper."""
     return kinds >> 4 & 15 in FOLLOWS
 
 
@@ -175,7 +176,8 @@ def notifies(kinds: int) -> bool:
 
 
 def state(kinds: int) -> RelationState:
-    """The relation state of both directions."""
+    """The state of a relation. Of users who follow each other, but not both publicly, it is
+    FOLLOWING."""
     if kinds == SELF.kinds:
         return RelationState.SELF
     if is_friends(kinds):
@@ -189,4 +191,5 @@ STRANGERS = Relation(kinds_of(Kind.NONE, Kind.NONE), Millis(0), Millis(0))
 """The relation of two users without an edge. About four of five checks return it."""
 
 SELF = Relation(0xFF, Millis(0), Millis(0))
-"""The relation of a user with themselves."""
+"""The relation of a user with themselves. Its bits are no `Kind`, so `kind` and `reverse_kind`
+raise ValueError."""

@@ -31,10 +31,12 @@ def follow(
     message: str | None = None,
     mutual: bool = False,
 ) -> Rule:
-    """The rule of `followUser`, public or by a whisper, for an actor who may follow `limit` users.
+    """The rule of `followUser`, public or by a whisper. `limit`: how many users the actor may
+    follow, unless a service has set another limit for the actor.
 
-    If the target is protected, it creates a request with `message`. If all follows are `mutual`
-    and the target has sent a request, it accepts that request.
+    If the target is protected, it creates a request with `message`. If the target is not, an older
+    request of the actor becomes a follow. If all follows are `mutual` and the target has sent a
+    request, it accepts that request and follows back.
     """
     flags = Flags.CLOSE_FOLLOW if close_follow else Flags.PLAIN
     if notify:

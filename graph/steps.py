@@ -18,7 +18,8 @@ LASTING_FLAGS = Flags.MUTED | Flags.DISMISSED
 
 
 def begun(state: PairState, previous: Edge, kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
-    """The edge with a new kind and flags, beginning now."""
+    """The edge with a new kind and flags, beginning now. It keeps the `LASTING_FLAGS` of
+    `previous`, and its version, which `changed` replaces."""
     if previous.flags:  # rare, and each operator of flags is three Python calls
         flags |= previous.flags & LASTING_FLAGS
     return Edge(kind, flags, Millis(state.now // 1000), previous.version)
@@ -30,7 +31,7 @@ def ended(state: PairState, previous: Edge) -> Edge:
 
 
 def flagged(state: PairState, flags: Flags) -> Edge:
-    """The actor's edge with other flags. It keeps its date unless its kind is NONE."""
+    """The actor's edge with other flags. Its date stays, or is now if its kind is NONE."""
     since = state.edge.since if state.edge.kind else Millis(state.now // 1000)
     return replace(state.edge, flags=flags, since=since)
 

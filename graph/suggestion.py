@@ -142,7 +142,8 @@ def candidates(
     peers: Iterable[Sequence[Position]] = (),
     parameters: Parameters = CHOSEN,
 ) -> Candidates:
-    """All candidates, best first.
+    """All candidates, best first. They may include the viewer, users whom the viewer follows, and
+    users who may not be suggested: the caller leaves them out.
 
     `followers`: the viewer's followers, newest first. `followed`: the users whom the viewer
     follows. `middles`: the result of `middles_of`. `circles`: for each of them, entries of their

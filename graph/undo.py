@@ -29,13 +29,17 @@ def undo_record(state: PairState, decision: Decision) -> UndoRecord:
 def undo(limit: int, record: UndoRecord, *, whispers: bool = True, mutual: bool = False) -> Rule:
     """The rule of `undoRelationshipChange`: restores the edges before an action, with their dates.
 
-    It fails if the actor has changed their edge since, or if the other user's edge has become one
-    that the actor can see. Changes by the other user that the actor cannot see (flags and, without
-    `whispers`, whispers) do not prevent the undo and stay. If the other user has become protected
-    since, a follow is restored as a request. The other user's follow is not restored if they have
-    reached their following limit, or follow by a whisper that the actor cannot see; the actor
-    cannot tell these cases apart. If the actor's block has ended a whisper that the actor cannot
-    see, it is restored where possible, and does not change the outcome.
+    It fails if the actor's edge has changed since, or if it would restore the other user's edge
+    and that user has an edge again that the actor can see. It also fails if it would begin a follow
+    or request although one of the accounts is absent, the other user blocks the actor, or the actor
+    has reached the following limit. Changes by the other user that the actor cannot see (flags and,
+    without `whispers`, whispers) do not prevent the undo and stay.
+
+    If the other user has become protected since, the actor's follow is restored as a request. The
+    other user's follow is not restored if they have reached their following limit, or follow by a
+    whisper that the actor cannot see; the actor cannot tell these cases apart. If the actor's block
+    has ended a whisper that the actor cannot see, it is restored where possible, and does not
+    change the outcome.
 
     If all follows are `mutual`, it fails where it would restore a follow without the other one.
     """
