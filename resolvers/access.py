@@ -44,8 +44,8 @@ async def load_access_facts(scope: Scope, owners: Sequence[UserId]) -> AccessFac
 
 
 def hides_nothing(scope: Scope, owners: Sequence[UserId], facts: AccessFacts) -> bool:
-    """Whether nothing is hidden from the viewer in these lists except absent users, and nothing
-    extra is shown. The usual case.
+    """Whether the viewer sees these lists as every other reader does: without absent users and
+    whispers, and with nothing else hidden. The usual case.
     """
     if facts.blocks or not facts.are_open or scope.sees_everything:
         return False
@@ -55,7 +55,10 @@ def hides_nothing(scope: Scope, owners: Sequence[UserId], facts: AccessFacts) ->
 async def accesses_of(
     scope: Scope, kind: AnyList, owners: Sequence[UserId], facts: AccessFacts
 ) -> Sequence[Access]:
-    """The viewer's access to the list of this kind of each owner. `facts`: the owners' facts."""
+    """The viewer's access to the list of this kind of each owner. `facts`: the owners' facts.
+
+    Lists that only their owner may open are VISIBLE: callers read them for the viewer only.
+    """
     is_open = facts.are_open and not facts.blocks
     if is_open or scope.sees_everything or isinstance(kind, OwnListKind):
         return [Access.VISIBLE] * len(owners)
@@ -91,7 +94,8 @@ def stored_kind(scope: Scope, kind: AnyList, owner: UserId, counts: Counts) -> A
 
 
 async def load_totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
-    """The length of each list, including users with a block between them and the viewer."""
+    """The length of each list, including users with a block between them and the viewer, whom
+    `resolvers.totals.load_totals` leaves out."""
     await load_access_facts(scope, owners)
     found = loaded_totals(scope, kind, owners)
     return found if isinstance(found, list) else await found

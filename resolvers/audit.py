@@ -22,16 +22,17 @@ R = TypeVar("R", bound=Result)
 T = TypeVar("T")
 
 UNKNOWN = "UNKNOWN"
-"""The result of what was stopped before it ended. A change may have been made."""
+"""The result of a change that was stopped before it ended. It may have been made."""
 
 _rejections = EntryLimit()
-"""Anybody can make rejected attempts, without a token."""
+"""Limits the log entries of rejected attempts, which anybody can make without a token."""
 
 
 async def audited(
     scope: Scope, action: str, target: UserId | None, change: Coroutine[Any, Any, R], **counts: int
 ) -> R:
-    """Run a change, and log it with its result: an outcome, or the code of an error.
+    """Run a change, and log it with its result (an outcome, or the code of an error) and with
+    `counts` as further fields.
 
     If the request is cancelled, the change continues, and is logged when it ends.
     """
@@ -74,9 +75,9 @@ async def _logged(
 
 
 def require_service(scope: Scope, action: str, target: UserId | None = None, **counts: int) -> None:
-    """Raise Forbidden, and log it, unless a service sent the request.
+    """Raise Forbidden, and log the attempt, unless a service sent the request.
 
-    One request causes at most one entry for each action, as a document may repeat a field many
+    One request causes at most one log entry for each action, as a document may repeat a field many
     times.
     """
     try:

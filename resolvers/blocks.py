@@ -15,8 +15,8 @@ from resolvers.scope import Scope
 from storage.ports.lists import Blocks
 
 CACHED_MAX = 1_000
-"""A viewer with more blocks is looked up in the tables: filling the cached relations would read all
-of them."""
+"""A viewer with more blocks, in both directions together, is looked up in the tables: filling the
+cached relations would read all of them."""
 
 FOLLOWERS_CACHED_MAX = 5_000
 """A viewer with more followers is looked up in the tables, too: the cache does not hold their

@@ -81,7 +81,7 @@ class Upload:
         """Start the operation. Returns it, and whether it is new.
 
         Raises:
-            BadInput: there are no lines, or the id was used for other lines.
+            BadInput: there are no lines, or the id was used for other lines or options.
         """
         if not self._count:
             raise BadInput("changes", "must have at least 1 line.")

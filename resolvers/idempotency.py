@@ -29,9 +29,9 @@ async def run_idempotently(
 ) -> T | Receipt:
     """Call `save`, or return the receipt of the first request with the same key.
 
-    Unlike a receipt, a rejection is not compared with what a concurrent copy of the request has
-    written. If the change of that copy caused it, the copy has committed, so a second look-up finds
-    its receipt.
+    A concurrent copy of the request may have committed after the first look-up. Then `save` raises
+    ReceiptExists, or the copy's change makes it return a rejection. In both cases the receipt is
+    looked up again; if there is one, it replaces the rejection.
     """
     first = await result_of_first(scope, request)
     if first is not None:

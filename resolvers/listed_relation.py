@@ -19,7 +19,8 @@ _NO_EDGE = Direction(Kind.NONE, Millis(0))
 
 
 class OwnerLists(NamedTuple):
-    """The lists of one user that a response shows. None: it does not show this one."""
+    """The lists of one user, as far as a response shows them; None for a list that it does not
+    show."""
 
     owner: UserId
     following: Listed | None
@@ -27,8 +28,8 @@ class OwnerLists(NamedTuple):
     friends: Listed | None
 
     def may_change(self, relation: Relation, other: UserId) -> bool:
-        """Whether they may show another relation of the owner to this user. Nearly always false,
-        and ten times as fast as `Evidence.agreed`."""
+        """Whether these lists may contradict the owner's relation to this user. Nearly always
+        false, and ten times as fast as `Evidence.agreed`."""
         kinds, since, reverse_since = relation
         _, following, followers, friends = self
         if following is not None and _may_differ(kinds & 15, since, following, other):

@@ -32,6 +32,7 @@ Seen: TypeAlias = tuple[Relation, Millis | None]
 """The viewer's relation to a user, and when their mute ends: the relation does not hold that."""
 
 BATCH = 100
+"""The maximum number of entries of a feed that are read at once."""
 READ_COST = 150
 """The cost of a read that finds no change, in the unit of `schema.weights`, if the viewer's own
 change caused it. A charge for a change by others would reveal that they made one. Reads that find a
@@ -40,7 +41,7 @@ NEW_FOLLOWERS_COST = 1_000
 """The additional cost of counting the viewer's new followers, which reads up to 1,000 entries."""
 
 READS_WHILE_KEPT = 3
-"""How often an idle subscriber reads their feed during the time that it is kept after a read."""
+"""How often an idle subscriber reads their feed during `kept_s`, so that Redis keeps the feed."""
 RETRY_S = 1.0
 """Seconds before a failed read is tried again, 50 % more or less."""
 
@@ -102,6 +103,8 @@ def _live_events(
     types: Collection[EventType] | None,
     absent: Set[UserId],
 ) -> list[LiveEvent]:
+    """The events of a batch that the viewer may see. If the batch has lost events, one LiveEvent
+    without an event instead."""
     if batch.lost:
         return [LiveEvent(batch.cursor)]
     whispers = not scope.policy.whispers_hidden
@@ -136,7 +139,8 @@ async def _without_blocks(
 async def relation_changed(
     scope: Scope, others: Sequence[UserId]
 ) -> AsyncGenerator[list[tuple[UserId, Relation]], None]:
-    """The viewer's relation to each of `others`: first all, then those that changed.
+    """The viewer's relation to each of `others`: first all, then those that changed, or whose mute
+    has another end.
 
     Raises as `relationship_events` does.
     """

@@ -126,7 +126,9 @@ async def filtered_followers(
 async def filtered_totals(
     scope: Scope, owners: Sequence[UserId], criteria: FollowerCriteria
 ) -> list[int | None]:
-    """How many entries the viewer can page through. With a date, at most `COUNTED_MAX`."""
+    """How many entries of each filtered list the viewer can page through; None if the viewer may
+    not open the list. Entries are counted up to `COUNTED_MAX`, except for `viewer_follows=False`
+    without a date, which is computed from two totals."""
     if criteria.viewer_follows is False and criteria.since is None:
         wholes, overlaps = await asyncio.gather(
             load_totals(scope, ListKind.FOLLOWERS, owners), known_followers(scope, owners)

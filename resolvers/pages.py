@@ -32,7 +32,8 @@ from resolvers.shown_pages import ShownPages
 from storage.ports.reader import PagesOf
 
 EXTRA = 10
-"""The maximum number of extra entries in the first read, which take the place of hidden ones."""
+"""The maximum number of extra entries in the first read, which take the place of hidden ones. With
+`only_not_followed` it is `CHUNK`."""
 
 CHUNK = 500
 """The maximum number of extra entries in one read. Each further read doubles their number."""
@@ -91,7 +92,8 @@ async def pages_of(
 ) -> VisiblePages:
     """The same window of every owner's list, as the viewer may see it.
 
-    With `only_not_followed`, only the users whom the viewer does not follow.
+    With `only_not_followed`, which requires a viewer: only the users whom the viewer does not
+    follow; `totals` are still those of the whole lists.
     """
     shown = scope.shown_pages
     if shown is None:

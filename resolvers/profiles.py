@@ -60,36 +60,37 @@ class ProfileLoader(ColumnLoader[UserId, Profile]):
         return loaded
 
     def plain_totals(
-        self, kind: ListKind, users: Sequence[UserId], owners: int
+        self, kind: ListKind, users: Sequence[UserId], owner_count: int
     ) -> list[int | None]:
-        """The length of this list of the first `owners` users, if the profiles were read
-        for exactly these users and nothing about them hides anything. Empty: use `access_facts`.
+        """The length of this list of the first `owner_count` users, if the profiles were read
+        for exactly these users and nothing about them hides anything. Otherwise empty: use
+        `access_facts`.
         """
         known = self._values
         if not isinstance(known, PlainProfiles) or known.users != users:
             return []
-        return cast("list[int | None]", known.column.totals[kind][:owners])
+        return cast("list[int | None]", known.column.totals[kind][:owner_count])
 
-    def access_facts(self, users: Sequence[UserId], owners: int) -> AccessFacts:
-        """The access facts of loaded users: the first `owners` are owners of lists; one more is the
-        viewer.
+    def access_facts(self, users: Sequence[UserId], owner_count: int) -> AccessFacts:
+        """The access facts of loaded users: the first `owner_count` are owners of lists; one more
+        is the viewer.
         """
         # Several fields of one column of users call this one after the other.
         if (
             self._access_facts is not None
-            and self._access_facts[1] == owners
+            and self._access_facts[1] == owner_count
             and self._access_facts[0] == users
         ):
             return self._access_facts[2]
         profiles = map(self._values.__getitem__, users)
         accounts, counts = zip(*profiles, strict=True) if users else ((), ())
-        viewer_counts = counts[-1] if owners < len(users) else NO_COUNTS
+        viewer_counts = counts[-1] if owner_count < len(users) else NO_COUNTS
         blocks = viewer_counts.blocks + viewer_counts.blocked
-        accounts, counts = accounts[:owners], counts[:owners]
+        accounts, counts = accounts[:owner_count], counts[:owner_count]
         # Nearly all are the one default account: `count` finds that without a call for each.
-        are_open = accounts.count(DEFAULT) == owners or all(map(_IS_OPEN, accounts))
+        are_open = accounts.count(DEFAULT) == owner_count or all(map(_IS_OPEN, accounts))
         facts = _new_access_facts((accounts, counts, viewer_counts, blocks, are_open))
-        self._access_facts = users, owners, facts
+        self._access_facts = users, owner_count, facts
         return facts
 
 

@@ -150,8 +150,8 @@ async def change_many(
     idempotency_key: str | None = None,
     sent: object = None,
 ) -> dict[int, Result | KithError]:
-    """Apply each of `changes` independently, those with the same target in order of their places.
-    Return a result or error for each place.
+    """Apply each of `changes`, which are by their place in the request, independently, and those
+    with the same target in order of their places. Return a result or error for each place.
 
     After a result that is not final (`is_final`), the later changes of the same target are not
     tried, and have the same result: otherwise a repeat would make them first.
@@ -242,7 +242,10 @@ async def undo(
     idempotency_key: str | None = None,
     if_version: str | None = None,
 ) -> Result:
-    """Undo a change of the viewer's, if the relation has this version. Raises as `change` does."""
+    """Undo a change of the viewer's; with `if_version`, only if the relation has this version.
+
+    Raises as `change` does.
+    """
     actor = scope.must_have_viewer()
     named = read_undo_token(token)
     key = None if idempotency_key is None else keyed_id(idempotency_key)

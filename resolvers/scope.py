@@ -76,7 +76,8 @@ class Scope:
     """Actions for services that were rejected with FORBIDDEN and are in the audit log. For
     `resolvers.audit`."""
     rate_limit: Callable[[], RateLimit | None] = staticmethod(lambda: None)
-    """Returns the cost of the request's operation, if it asks for it, and the caller's budget."""
+    """Returns the cost of the request's operation and the caller's budget; None unless the
+    operation selects `rateLimit`."""
     debit: Callable[[int], None] = staticmethod(lambda _: None)
     """Charges the caller for work that was found while the operation runs, besides its static
     cost."""

@@ -140,7 +140,12 @@ class ShownPages:
         return self._by_owner.keys()
 
     def listed(self, kind: ListKind, owner: UserId, *, shows_whispers: bool) -> Listed | None:
-        """The entries of a list in the response. The first page that shows an entry counts."""
+        """The entries of a list in the response; None: it shows no page of the list.
+
+        The date of an entry is from the first page that shows it. Pages that were added since the
+        last call of `owners` are missing. Calls for the same list must have the same
+        `shows_whispers`.
+        """
         key = kind, owner
         if key not in self._listed:
             self._listed[key] = self._merged(kind, owner, shows_whispers)
@@ -155,7 +160,7 @@ class ShownPages:
         return _entries_of(pages, shows_whispers=shows_whispers) if pages else None
 
     def own_lists(self) -> Mapping[OwnListKind, Listed]:
-        """The entries of the lists that only the viewer may open."""
+        """The entries of the lists in the response that only the viewer may open."""
         if self._own_listed is None:
             self._own_listed = {
                 kind: _entries_of(pages, shows_whispers=True) for kind, pages in self._own.items()

@@ -210,7 +210,8 @@ def _index_of(argument: str, user: UserId, order: Sequence[UserId]) -> int:
 async def _allowed(
     scope: Scope, ranked: RankedCandidates, users: Iterator[UserId], limit: int
 ) -> list[UserId]:
-    """The first `limit` whose accounts are present and whom the rules allow to suggest."""
+    """The first `limit` of `users` who are not in `ranked.left_out`, whose accounts are present and
+    whom `may_suggest` allows."""
     left_out = ranked.left_out
     remaining = (user for user in users if user not in left_out)
     found: list[UserId] = []

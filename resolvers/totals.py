@@ -35,7 +35,8 @@ get the totals that everybody sees."""
 
 
 async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> Totals:
-    """How many entries of each list the viewer can page through. None if they may not open it.
+    """How many entries of each list the viewer can page through. None where the viewer may not open
+    the list.
 
     A list with more than `ENTRIES_MAX` entries has everybody's total for a viewer with more than
     `BLOCKS_LOOKED_UP_MAX` blocks.
