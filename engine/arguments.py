@@ -29,6 +29,7 @@ class VariableArgument:
     name: str
     variable: str
     default: Any
+    """`ABSENT` if there is none."""
     is_required: bool
     may_be_null: bool
 
@@ -75,13 +76,13 @@ class FieldArguments:
 
 def compile_arguments(definition: GraphQLField, node: FieldNode) -> FieldArguments:
     """The part of a field's arguments that can be computed before the variables are known."""
-    given = {argument.name.value: argument.value for argument in node.arguments or ()}
+    literals = {argument.name.value: argument.value for argument in node.arguments or ()}
     constants: dict[str, Any] = {}
     variable_arguments: list[VariableArgument] = []
-    variables = [name for value in given.values() for name in _variables_in(value)]
+    variables = [name for value in literals.values() for name in _variables_in(value)]
     needs_graphql_core = False
     for name, argument in definition.args.items():
-        literal = given.get(name)
+        literal = literals.get(name)
         if isinstance(literal, VariableNode):
             variable_arguments.append(_variable_argument(name, literal, argument))
         elif literal is not None and any(_variables_in(literal)):

@@ -31,7 +31,8 @@ class SupportsBatch(Protocol):
 
 
 class ColumnBatch:
-    """Resolves the columns of one loader, and counts the waiters."""
+    """Resolves the columns of one loader, and counts the waiters. `close` ends the batch: later
+    calls begin another."""
 
     def __init__(
         self, resolver: SupportsBatch, arguments: Mapping[str, Any], close: Callable[[], object]
@@ -136,7 +137,8 @@ def checked_column(parents: Sequence[Any], items: Any, name: str) -> list[Any] |
 
 
 def hashable(value: Any) -> Hashable:
-    """A hashable stand-in for a coerced argument; equal if the arguments are.
+    """A hashable stand-in for a coerced argument; equal if the arguments are, but an object of
+    another unhashable class equals only itself.
 
     >>> hashable({"ids": ["1", "2"]}) == hashable({"ids": ["1", "2"]})
     True

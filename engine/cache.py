@@ -26,7 +26,7 @@ class LruCache(Generic[K, V]):
         weight: int | None = None,
         on_drop: Callable[[V], None] | None = None,
     ) -> None:
-        """`on_drop` is called with each value that is evicted or replaced."""
+        """`on_drop` is called with each value that is evicted, replaced or discarded."""
         self._on_drop = on_drop
         self._max_entries = entries
         self._max_weight = weight
@@ -49,7 +49,8 @@ class LruCache(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, weight: int = 1) -> None:
-        """Store `value`, and evict entries beyond the bounds."""
+        """Store `value`, and evict other entries until the bounds are kept. This one stays, even if
+        it exceeds them alone."""
         self._drop(key)
         self._cached[key] = (value, weight)
         self._weight += weight

@@ -14,8 +14,8 @@ BuildObjects = Callable[..., ResponseObjects]
 
 BUILDERS_MAX = 1_000
 CHARACTERS_MAX = 1_000_000
-"""The code of all cached builders. Aliases make the code of a single one as long as 25,000
-characters."""
+"""The most characters in the code of all cached builders together. Aliases make the code of a
+single one as long as 25,000 characters."""
 
 KEYS_MAX = 50
 """Code for more keys is not generated: evaluating it takes 20 µs for each key, at once."""

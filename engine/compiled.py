@@ -14,7 +14,7 @@ Key = tuple[object, ...]
 
 
 class Compiled(dict[Key, V], Generic[V]):
-    """The plans and costs of one operation, by the values of the variables in its conditions.
+    """The plans or the costs of one operation, by the values of the variables in its conditions.
 
     Each use sets `is_used`, which takes no call. Moving an entry of an LRU would.
     """
@@ -41,21 +41,23 @@ class CompiledCache:
     """
 
     def __init__(self, *, fields: int, entries: int) -> None:
+        """`fields`: the most fields of everything together. `entries`: the most plans, and the most
+        costs, of one operation."""
         self._fields_max = fields
-        self._entries_max = entries
+        self._per_operation_max = entries
         self._entries: dict[int, _Entry] = {}
         self.fields = 0
         """The number of fields of everything that is cached."""
 
     def __len__(self) -> int:
-        """The number of operations of which something is cached."""
+        """The number of `Compiled` of which something is cached: up to two for each operation."""
         return len(self._entries)
 
     def put(self, compiled: Compiled[V], key: Key, value: V, fields: int) -> None:
         """Cache `value`, in place of the oldest one of its operation if that has too many."""
         compiled[key] = value
         compiled.fields[key] = fields
-        if len(compiled) > self._entries_max:
+        if len(compiled) > self._per_operation_max:
             oldest = next(iter(compiled))
             del compiled[oldest], compiled.fields[oldest]
         self._recount(compiled)

@@ -87,8 +87,8 @@ class Compiler:
     ) -> Generator[None, None, Plan]:
         """Compile an operation for these values of the variables in @skip and @include, in slices.
 
-        `grow` is called with the number of fields that are compiled later, at the first row of a
-        type.
+        `grow` is called with the weight, in fields, of each selection set below the root: also of
+        those that are compiled after the plan, at the first row of a type.
 
         Raises Unsupported for operations that graphql-core must run.
         """

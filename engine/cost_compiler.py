@@ -66,7 +66,7 @@ class OperationCost:
     """The cost, after the first evaluation, if it does not depend on variables."""
     waits: float = inf
     """The part of the cost for waiting for the stores, while other operations run. A lower bound if
-    conditions or fragments change it."""
+    conditions or fragments change it. Infinite until the cost is compiled."""
     compiled: Compiled[Cost] = field(default_factory=Compiled)
     """The compiled costs, by the values of `conditions`."""
 

@@ -26,7 +26,7 @@ PARSED_SHARE = 4
 class DocumentCache:
     """Caches documents, and the errors of rejected ones, bounded by number and total text.
 
-    All methods raise RequestError for a rejected document.
+    All methods except `get_parsed` raise RequestError for a rejected document.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ def scan(text: str, settings: EngineSettings) -> None:
         error = limit_error(f"has {len(text)} characters", settings.max_characters)
         raise RequestError(Stage.LIMITS, [error])
     tokens, comments = _tokens(text, settings)
-    counts = _counts(tokens)
+    counts = _counts_by_kind(tokens)
     longest = max((len(lexeme) for lexeme in tokens if lexeme[0] not in _NOT_A_NAME), default=0)
     literals = sum(len(lexeme) for lexeme in tokens if lexeme[0] == '"') + comments
     bounds = [
@@ -89,7 +89,7 @@ def _tokens(text: str, settings: EngineSettings) -> tuple[list[str], int]:
     return tokens, comment_characters
 
 
-def _counts(tokens: Sequence[str]) -> Counter[str]:
+def _counts_by_kind(tokens: Sequence[str]) -> Counter[str]:
     """The number of tokens of each kind. A field with an alias counts as two fields."""
     counts: Counter[str] = Counter()
     level = parentheses = 0

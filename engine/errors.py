@@ -82,7 +82,7 @@ def locate_error(
 
 
 def error_at(nodes: Sequence[Node], error: GraphQLError) -> GraphQLError:
-    """The error, with the positions of all nodes.
+    """Set the positions of all nodes on the error, and return it.
 
     For several nodes, graphql-core's constructor reads the text again and ignores its index.
     """

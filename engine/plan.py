@@ -56,8 +56,8 @@ class SelectionSet(Protocol):
         """One dict for each row. No row may be None."""
 
     def whole_row_bytes(self) -> int | None:
-        """The estimated length of one dict in the response, with the objects in it. None if it is
-        not known: see `Completion.row_bytes`."""
+        """The estimated length of one dict in the response, with the objects in it except those of
+        pending fields. None if it is not known: see `Completion.row_bytes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,8 @@ class Plan:
     one for each root field of a mutation."""
     is_mutation: bool
     fields: int
-    """The weight of its fields so far: a selection set is compiled on its first row."""
+    """The weight of the fields that were compiled before the first run. `CompiledCache.grow` counts
+    those that are compiled later."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,8 @@ from engine.plan import Operation
 
 
 def restricted_to(operation: Operation, field_name: str) -> Operation:
-    """The same operation with only the root fields of this name. What is compiled of it is cached
-    like that of the operation."""
+    """The same operation with only the root fields of this name. `size`, `field_names` and
+    `root_arguments` stay those of the whole operation. What is compiled is cached with it."""
     found = operation.restricted.get(field_name)
     if found is None:
         found = operation.restricted[field_name] = _restricted(operation, field_name)

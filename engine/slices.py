@@ -28,8 +28,9 @@ FIRST_ITEMS = 8
 """The items of the first slice if each may be a list of 100 rows, of which nothing is known yet."""
 
 LIGHT_BYTES = SLICE_BYTES // 5
-"""The objects of long columns that a run builds without waiting for a turn: 0.4 to 1 ms, as much as
-many short columns take. Waiting costs more than building 100 objects."""
+"""A long column is filled without waiting for a turn if the run has then built at most these bytes
+in all: 0.4 to 1 ms, as much as many short columns take. Waiting costs more than building 100
+objects."""
 
 
 def needs_slices(completion: Completion, column: Column, run: Run) -> bool:

@@ -242,8 +242,9 @@ def exceeds(value: list[Any], limit: int) -> bool:
 
 
 def is_longer(value: list[Any], limit: int) -> bool:
-    """Whether the texts in `value`, at any depth, have more characters than `limit`. The list items
-    and object keys below `value` count too. Counting stops there."""
+    """Whether the texts in `value`, at any depth, have more characters than `limit`. Each list item
+    and object key counts as `ITEM_CHARACTERS` more, except the items of `value` itself. Counting
+    stops at the limit."""
     left = limit + len(value) * ITEM_CHARACTERS
     containers: list[Any] = [value]
     while containers:

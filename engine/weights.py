@@ -1,6 +1,6 @@
 """Weights: what a field costs, as its schema declares it.
 
-    @batched(graphql_type=list[User], metadata=weighed(row=80, item=2, size=length_of("ids")))
+    @batched(graphql_type=list[User], metadata=weighed(row=80, item=2, size=length_of("ids", 100)))
     def users(roots: Parents[None], ids: list[ID]) -> list[list[UserId]]: ...
 
 `engine.cost_compiler` computes the cost of an operation from them. The unit is the schema's choice.
@@ -61,6 +61,7 @@ class Weight:
 OBJECT = Weight(call=1, row=0.15, item=1)
 """A field of an object type without a declared weight. A list of objects counts as one item."""
 LEAF = Weight(call=1, row=0.15, item=0)
+"""A field of a scalar or enum type without a declared weight."""
 
 
 def weighed(
