@@ -16,7 +16,8 @@ PAUSE_S = 0.05
 
 
 async def update_absent_follower_counts(stores: Stores) -> int:
-    """Count accounts whose state has changed, up to `BATCHES_MAX` batches. Returns their number.
+    """Count accounts whose state has changed in the totals of the users whom they follow, up to
+    `BATCHES_MAX` batches. Returns the number of these accounts.
 
     Raises:
         Unavailable: a server cannot be reached.

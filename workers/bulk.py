@@ -73,7 +73,7 @@ class BulkJobs:
                 began_at = monotonic()
                 results = await self.apply(stores, bulk_slice)
                 state = await queue.finish(bulk_slice, lease, results)
-                _count(bulk_slice, results, state)
+                _count_lines(bulk_slice, results, state)
                 if state not in (BulkState.PENDING, BulkState.RUNNING):
                     return
                 await _keep_pace(bulk_slice, began_at)
@@ -93,8 +93,9 @@ class BulkJobs:
 
 
 async def announce(stores: Stores) -> None:
-    """Publish the end of each operation whose changes were all published, and record it for
-    webhooks. After a failure, the next job repeats the rest.
+    """Publish the end of ended operations whose changes were all published, and record it for
+    webhooks: of at most `ANNOUNCED_AT_ONCE` at a call. After a failure, the next job repeats the
+    rest.
 
     Raises:
         Unavailable: a server cannot be reached.
@@ -117,9 +118,11 @@ async def _keep_pace(bulk_slice: BulkSlice, began_at: float) -> None:
         await asyncio.sleep(max(0.0, len(bulk_slice.lines) / per_second - (monotonic() - began_at)))
 
 
-def _count(bulk_slice: BulkSlice, results: SliceResults, state: BulkState | None) -> None:
+def _count_lines(bulk_slice: BulkSlice, results: SliceResults, state: BulkState | None) -> None:
+    """Count the lines of a slice and, if it was the last one, the operation. `state`: of the
+    operation after the slice; None if the slice was not recorded."""
     if state is None:
-        return  # another worker applies the slice, and counts it
+        return  # another worker applies and counts the slice, or the operation has ended
     for name, count in results.counts._asdict().items():
         _lines.labels(name).inc(count)
     if state in (BulkState.COMPLETED, BulkState.CANCELED):

@@ -26,7 +26,7 @@ class JobSettings:
     undo_s: int
     """For how many seconds changes can be undone."""
     verified_rows: int = 0
-    """How many rows are verified in each minute."""
+    """How many rows are verified in each minute. 0: no verification."""
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     apply_slice: AppliesSlices | None = None
     """Applies bulk operations. None: other workers apply them."""

@@ -29,11 +29,11 @@ from workers.webhooks import purge_webhooks
 log = logging.getLogger(__name__)
 
 JOB_TIMEOUT_S = 20
-"""After a kill of a worker, arq does not start its running jobs again for this long plus ten
-seconds."""
+"""How long any job may take. After a kill of a worker, arq does not start its running jobs again
+for this long plus ten seconds."""
 
 ALONE_S = 10
-"""How long a scheduled job may hold its lock, which PostgreSQL releases after 15 s."""
+"""How long a job of `_run_exclusively` may hold its lock, which PostgreSQL releases after 15 s."""
 
 STOP_S = 10
 """How long running jobs may take after a stop signal."""
@@ -62,13 +62,15 @@ BULK_KEPT_S = 3 * 86_400
 """How long the results of a bulk operation can be read, and its id is known."""
 
 FORWARD_TOMBSTONES_KEPT_S = 90 * 86_400
-"""After a user has ended an edge, how long the other user is not suggested to this user."""
+"""How long tombstones of forward rows are kept; those of reverse rows for `TOMBSTONES_KEPT_S`.
+After a user has ended an edge, the other user is not suggested to this user for this long."""
 
 PURGED_TOMBSTONES = 20_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
 PURGED_DELIVERIES = 100_000
-"""The most rows that a purge, which runs each minute, deletes in some seconds. No job has a timeout
+"""About the most rows that a purge, which runs each minute, deletes in some seconds: tombstones in
+each direction, deliveries for each endpoint. No job has a timeout
 of its own, because after a kill of a worker, arq does not start its jobs again, drains included,
 for the longest timeout of any job."""
 
@@ -168,8 +170,8 @@ async def _erase(ctx: dict[str, Any], user: int) -> None:
 
 
 async def _rearm(ctx: dict[str, Any]) -> None:
-    """Queue an erasure again if it is not complete. Queue a lane again if it became dirty while its
-    job ended, because arq drops a job that is enqueued at that moment."""
+    """Queue an erasure again if it is not complete. Queue a lane again if it got a change while
+    its job ended, because arq drops a job that is enqueued at that moment."""
     stores: Stores = ctx["stores"]
     _, is_erasure, user = str(ctx["job_id"]).rpartition(":erase:")
     if is_erasure and ctx.get("has_more"):

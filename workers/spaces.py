@@ -48,6 +48,7 @@ class SpaceWorkerSettings:
     jobs_of: Callable[[str, Mapping[str, str]], JobSettings]
     """The settings of a space, from its name and its stored settings. Raises ValueError."""
     open_max: int
+    """The most spaces that it serves beside its default one."""
     connections_max: int
     """Connections to PostgreSQL of all spaces together."""
 
@@ -106,8 +107,8 @@ class SpaceWorkers:
         self._make = make
         self._workers: dict[str, _SpaceWorker] = {}
         self._failed_at: dict[str, float] = {}
-        """When a space's worker failed or could not be started. It is started again after
-        `PAUSE_S`."""
+        """When a space's worker failed, could not be started, or was first found to be above the
+        maximum. It is not started before `PAUSE_S` after that."""
         self._stopping = asyncio.Event()
 
     @property
@@ -139,6 +140,8 @@ class SpaceWorkers:
         self._stopping.set()
 
     def _reconcile(self, records: Mapping[str, SpaceRecord]) -> None:
+        """Start and stop workers by the records of the directory. The worker of a changed space is
+        stopped by one call; a later call, after it has ended, starts its successor."""
         wanted = {
             name: record
             for name, record in records.items()

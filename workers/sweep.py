@@ -15,11 +15,11 @@ drains a lane whose changes are this much newer than the clock, because the cloc
 
 
 async def sweep(stores: Stores) -> None:
-    """Wake every dirty lane, drain those that have waited too long, and publish parked changes
-    whose caches are available again."""
-    dirty = await stores.jobs.lanes.progress.lanes_with_changes()
-    stores.broker.lanes.wake(lane for lane, waited in dirty.items() if abs(waited) < OVERDUE_S)
-    for lane, waited in dirty.items():
+    """Wake every lane that has changes, drain those that have waited too long, and publish parked
+    changes whose caches are available again."""
+    waiting = await stores.jobs.lanes.progress.lanes_with_changes()
+    stores.broker.lanes.wake(lane for lane, waited in waiting.items() if abs(waited) < OVERDUE_S)
+    for lane, waited in waiting.items():
         if abs(waited) >= OVERDUE_S:
             log.warning("lane %d has waited for %.1f s; the sweep drains it", lane, waited)
             try:

@@ -7,6 +7,7 @@ FAILURES_BEFORE_PAUSES = 10
 """Failures in a row after which there are pauses between the attempts."""
 
 PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 60.0
+"""The pauses: doubled after each failure, and shortened by up to a half at random."""
 
 
 def jittered(wait_s: float) -> float:

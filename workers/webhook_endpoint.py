@@ -37,7 +37,7 @@ POLL_S = 0.2
 """Interval of the search for new deliveries."""
 
 PAUSE_S = 1.0
-"""Pause after PostgreSQL was unavailable."""
+"""Pause after PostgreSQL was unavailable, or after an unexpected error of a chain."""
 
 STOP_S = 2.0
 """How long running requests may take when the process stops."""

@@ -28,7 +28,7 @@ LEASE_MARGIN_S = 2.0
 """Time before the end of a claim in which no request is begun."""
 
 PARKED_MAX = 5_000
-"""Deliveries of one endpoint that are parked after each claim."""
+"""The most deliveries of one endpoint that are parked after each claim."""
 
 STOP_S = 2.0
 """How long releasing the claims may take at the end."""
