@@ -127,6 +127,7 @@ def _constant(literal: ValueNode | None, argument: GraphQLArgument) -> Any:
 
 
 def _variables_in(literal: ValueNode) -> Iterator[str]:
+    """The names of the variables in a literal, at any depth; a name may be repeated."""
     if isinstance(literal, ListValueNode):
         for value in literal.values:
             yield from _variables_in(value)

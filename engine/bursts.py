@@ -32,6 +32,8 @@ class Bursts:
         return self._enter_counted(work)
 
     def _enter_counted(self, work: float) -> Future[None] | None:
+        """`enter`, when the work that was not counted has exceeded the maximum. The first call
+        begins to count by iterations, and lets its computation begin; those after it wait."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:  # the previous loop has ended, with those who waited there
             self._loop, self._is_counted = loop, False

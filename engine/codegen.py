@@ -48,6 +48,7 @@ def object_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -
 
 
 def _wide_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -> BuildObjects:
+    """The same as `object_builder`, without generated code."""
     template = {key: constants.get(key) for key in keys}
     varying = [key for key in keys if key not in constants]
 

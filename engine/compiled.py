@@ -75,6 +75,7 @@ class CompiledCache:
         compiled.fields.clear()
 
     def _recount(self, compiled: Compiled[V]) -> None:
+        """Count the fields of this operation again, and evict others if they are too many."""
         identity = id(compiled)
         entry = self._entries.get(identity)
         before = 0 if entry is None else entry.fields
@@ -86,6 +87,7 @@ class CompiledCache:
         self._evict(identity)
 
     def _evict(self, newest: int) -> None:
+        """Clear operations until the bound is kept; `newest` only if it is the last one."""
         while self.fields > self._fields_max:
             identity = next(iter(self._entries))
             entry = self._entries[identity]

@@ -124,6 +124,7 @@ class _Compilation:
         """The number of fields that were compiled, for slices."""
 
     def plan(self) -> Generator[None, None, Plan]:
+        """Compile the operation, in slices: its root fields, then the queued selection sets."""
         schema, operation = self._compiler.graphql_schema, self._operation
         root = schema.get_root_type(operation.kind)
         assert root is not None
@@ -147,6 +148,7 @@ class _Compilation:
     def _selection_set(
         self, object_type: GraphQLObjectType, selected: GroupedFieldSet, path: Path | None
     ) -> Generator[None, None, SelectionSet]:
+        """Compile the selected fields of one object type, in slices."""
         self._weight += _weight(selected)
         constants: dict[str, str | None] = {}
         fields: dict[str, Field] = {}
@@ -200,6 +202,7 @@ class _Compilation:
     def _resolver(
         self, field: Field, declared: StrawberryField | None
     ) -> SyncResolver | AsyncResolver:
+        """The fastest resolver that the declaration of the field allows."""
         arguments = compile_arguments(field.definition, field.nodes[0])
         schema = self._compiler.schema
         if declared is None or declared.extensions or self._compiler.has_exception_handlers:
@@ -231,6 +234,7 @@ class _Compilation:
         field: Field,
         may_be_null: bool = True,
     ) -> Completion:
+        """The completion of a type, with those of the types inside it."""
         if isinstance(declared, GraphQLNonNull):
             return self._completion(declared.of_type, details, field, may_be_null=False)
         if isinstance(declared, GraphQLList):
@@ -248,6 +252,8 @@ class _Compilation:
     def _objects(
         self, declared: Any, details: FieldDetailsList, field: Field, may_be_null: bool
     ) -> ObjectCompletion:
+        """The completion of an object type, interface or union. Queues the selection sets of an
+        object type, and of those types of the others that the document names."""
         schema = self._compiler.graphql_schema
         selection_sets = SelectionSets(self, details, field)
         if isinstance(declared, GraphQLObjectType):

@@ -160,6 +160,8 @@ class _Compilation:
     def _fields(
         self, parent: GraphQLObjectType, selections: SelectionSetNode, seen: set[str]
     ) -> Iterator[FieldNode]:
+        """The fields that may be included in objects of type `parent`, also those of fragments.
+        `seen`: the fragments that were visited, to which it adds: each is visited once."""
         for node in selections.selections:
             if not self._is_included(node):
                 continue
@@ -187,12 +189,12 @@ class _Compilation:
         for directive in node.directives or ():
             excluding = {"skip": True, "include": False}.get(directive.name.value)
             value = next((argument.value for argument in directive.arguments or ()), None)
-            given: bool | None = None
+            condition: bool | None = None
             if isinstance(value, BooleanValueNode):
-                given = value.value
+                condition = value.value
             elif isinstance(value, VariableNode):
-                given = self._conditions.get(value.name.value)
-            if given is not None and given is excluding:
+                condition = self._conditions.get(value.name.value)
+            if condition is not None and condition is excluding:
                 return False
         return True
 
@@ -245,8 +247,8 @@ class _FieldWeight(NamedTuple):
     types: Sequence[GraphQLObjectType]
     """The possible types of its objects; none if it is a leaf."""
     equal_leaves: Set[str]
-    """The leaf fields that have the same constant cost in all these types; empty if there
-    is only one type."""
+    """The leaf fields that have the same constant cost in all these types; empty for an object
+    type and for a leaf."""
     constant: SelectionCost | None
     """The cost of the field, if it depends neither on arguments nor on the page around it."""
 
@@ -279,6 +281,7 @@ class _FieldWeights:
         return _FieldWeight(weight, (), frozenset(), SelectionCost(weight.call, each))
 
     def _equal_fields(self, types: Sequence[GraphQLObjectType]) -> Set[str]:
+        """The leaf fields that all these types have, with the same constant cost."""
         if not types:
             return frozenset()
         costs: dict[str, set[SelectionCost | None]] = {}

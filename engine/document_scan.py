@@ -58,7 +58,9 @@ def scan(text: str, settings: EngineSettings) -> None:
         ("has {} operations", counts["operations"], settings.max_operations),
     ]
     errors = [
-        limit_error(what.format(f"{n:,}"), maximum) for what, n, maximum in bounds if n > maximum
+        limit_error(what.format(f"{count:,}"), maximum)
+        for what, count, maximum in bounds
+        if count > maximum
     ]
     if errors:
         raise RequestError(Stage.LIMITS, errors)

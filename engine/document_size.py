@@ -89,9 +89,11 @@ class DocumentSize:
 
     def repeats(self, field_name: str) -> bool:
         """Whether an operation may select fields with this name in several places."""
-        return self.field_counts[field_name] > 1 or any(n > 1 for n in self._spread_counts.values())
+        return self.field_counts[field_name] > 1 or max(self._spread_counts.values(), default=0) > 1
 
     def _size(self, selections: SelectionSetNode) -> SelectionSize:
+        """The size of a selection. Also counts its fields and spreads, so each selection is
+        measured once."""
         # The parser limits the nesting of a definition to 200, and fragments are looked up, so this
         # recursion is bounded.
         depth = fields = aliases = introspections = 0

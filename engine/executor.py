@@ -139,6 +139,7 @@ class Executor:
     def _compile(
         self, operation: Operation, key: tuple[Any, ...]
     ) -> Generator[None, None, Plan | Unsupported]:
+        """Compile a plan, in slices, and store it; after a failure, `Unsupported` in its place."""
         plan: Plan | Unsupported
         try:
             conditions = dict(zip(operation.conditions, key, strict=True))

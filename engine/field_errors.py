@@ -103,6 +103,8 @@ class _NullPropagation:
         }
 
     def object(self, built: dict[str, Any], path: Path) -> Generator[None, None, dict[str, Any]]:
+        """A copy of the dict, with nulls for field errors. Raises the GraphQLError of a non-null
+        field."""
         fields = self._fields.get(id(built))
         if fields is None:  # of a cached introspection, which has no errors
             return built
@@ -119,6 +121,9 @@ class _NullPropagation:
     def _value_or_null(
         self, declared: GraphQLOutputType, value: Any, field: Field, path: Path
     ) -> Generator[None, None, Any]:
+        """The value with nulls for field errors below it. If it is an error itself, or must be null
+        because of one below it: null and the error in `errors` if the type is nullable; otherwise
+        raises the GraphQLError."""
         self._steps += 1
         if self._steps >= STEPS_PER_SLICE:
             self._steps = 0

@@ -116,6 +116,7 @@ def compile_keywords(
 
 
 def _converter(declared: Any, schema: Schema) -> Convert | None:
+    """The function that converts a coerced argument of this type. None: it needs no conversion."""
     if _is_plain_leaf(declared):
         return None
     if isinstance(declared, StrawberryOptional) and not isinstance(declared, StrawberryMaybe):

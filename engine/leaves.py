@@ -62,6 +62,7 @@ class LeafCompletion(Completion):
         return completed
 
     def _complete_one(self, value: Any, run: Run) -> Any:
+        """The value as graphql-core serialises it, or a field error, which it counts."""
         if value is None and self.may_be_null:
             return None
         field_error: Exception
@@ -103,6 +104,7 @@ def _serializers(declared: GraphQLLeafType, orjson_datetimes: bool) -> dict[type
 
 
 def _enum_serializers(declared: GraphQLEnumType) -> dict[type, FastPath]:
+    """The serializer of the members of a Python enum; none if the type has no Python enum."""
     python_enum = getattr(declared, "wrapped_cls", None)
     if python_enum is None:
         return {}
@@ -129,6 +131,7 @@ def _is_strawberry_datetime(declared: GraphQLLeafType) -> bool:
 
 
 def _skipping_nulls(serialize: FastPath) -> FastPath:
+    """A fast path that keeps nulls, and serialises the other values with `serialize`."""
     if serialize is unchanged:
         return unchanged
 

@@ -54,14 +54,15 @@ class Size(NamedTuple):
 
 
 def list_size(node: FieldNode, declared: ListSize | int) -> Size | int:
-    """The number of items that a field returns for each parent."""
+    """The number of items that a field returns for each parent; a `Size` if it depends on
+    variables."""
     if isinstance(declared, int):
         return declared
-    given = {argument.name.value: argument.value for argument in node.arguments or ()}
+    literals = {argument.name.value: argument.value for argument in node.arguments or ()}
     literal, variables = -1, list[SizeVariable]()
     for argument in (*declared.numbers, *declared.lists):
         name, *path = argument.split(".")
-        value: ValueNode | None = given.get(name)
+        value: ValueNode | None = literals.get(name)
         while path and isinstance(value, ObjectValueNode):
             inner = path.pop(0)
             value = next((one.value for one in value.fields if one.name.value == inner), None)

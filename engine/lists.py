@@ -44,6 +44,7 @@ class ListCompletion(Completion):
         return partition.merged(self._complete_lists(partition.present, run))
 
     def _complete_lists(self, lists: Sequence[Any], run: Run) -> Column:
+        """Complete the items of all lists as one column. No list may be null or an error."""
         is_one = len(lists) == 1 and type(lists[0]) is not tuple
         items = lists[0] if is_one else joined(lists)
         if self.counts_rows:
@@ -52,7 +53,7 @@ class ListCompletion(Completion):
         if len(lists) == 1:
             return [completed]
         # len() of a ColumnarRows is a Python function that calls len() of its first column.
-        lengths = [len(a.columns[0] if type(a) is ColumnarRows else a) for a in lists]
+        lengths = [len(one.columns[0] if type(one) is ColumnarRows else one) for one in lists]
         ends = accumulate(lengths)
         return [completed[end - length : end] for length, end in zip(lengths, ends, strict=True)]
 

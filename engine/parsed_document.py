@@ -51,10 +51,11 @@ class ParsedDocument:
             return None
 
     def is_cost_compiled(self, operation_name: str | None, variables: Mapping[str, Any]) -> bool:
-        """Whether the cost is compiled for these values of the conditions."""
+        """Whether the cost is compiled for these values of the conditions. False also if they are
+        invalid or there is no such operation."""
         try:
-            given = self._variables(operation_name, variables)
-            return self._operation_cost(operation_name).is_compiled(given)
+            values = self._variables(operation_name, variables)
+            return self._operation_cost(operation_name).is_compiled(values)
         except Exception:
             return False
 
@@ -68,16 +69,16 @@ class ParsedDocument:
     ) -> dict[str, Any]:
         """The variables and their defaults. Raises ValueError for an invalid condition."""
         costs = self._operation_cost(operation_name)
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for definition in costs.node.variable_definitions or ():
             name = definition.variable.name.value
             if name in variables:
-                given[name] = variables[name]
+                values[name] = variables[name]
             elif definition.default_value is not None:
-                given[name] = value_from_ast_untyped(definition.default_value)
-        if not all(isinstance(given.get(name), bool) for name in costs.conditions):
+                values[name] = value_from_ast_untyped(definition.default_value)
+        if not all(isinstance(values.get(name), bool) for name in costs.conditions):
             raise ValueError("A condition is neither true nor false.")
-        return given
+        return values
 
 
 def parsed_document(

@@ -76,6 +76,8 @@ class _Work(Generic[T]):
             del self  # its exception refers to this frame
 
     def _advance(self) -> None:
+        """Run the next slice. If it was the last one, set the outcome and wake the other
+        callers."""
         try:
             next(self._slices)
             return

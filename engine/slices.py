@@ -82,6 +82,7 @@ class _Filling:
         """How much of this turn is spent. The first slice waits for a turn."""
 
     async def complete(self, completion: Completion, column: Column) -> list[Any]:
+        """The completed column. Short lists are completed together, long ones in parts."""
         if not isinstance(completion, ListCompletion):
             return await self._items_of(completion, column)
         completed: list[Any] = []
@@ -118,6 +119,8 @@ class _Filling:
         return completed
 
     async def _slice(self, completion: Completion, column: Column, items: int) -> Column:
+        """Complete a part of the column, in a new turn if half of this one is spent, and choose the
+        length of the next part. `items`: the rows in it, or the items and lists."""
         run = self._run
         if self._spent >= 0.5:
             await run.turns.wait()

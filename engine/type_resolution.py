@@ -51,7 +51,7 @@ def row_classes(*classes: Any) -> Callable[[ClassT], ClassT]:
 
     A `NewType` counts as its supertype.
     """
-    real = tuple(getattr(given, "__supertype__", given) for given in classes)
+    real = tuple(getattr(declared, "__supertype__", declared) for declared in classes)
 
     def declare(cls: ClassT) -> ClassT:
         cls.is_type_of = IsRowClass(real, cls)  # type: ignore[attr-defined]

@@ -168,8 +168,8 @@ class Variables:
     def require_few(self, nodes: list[VariableDefinitionNode], raw: Mapping[str, Any]) -> None:
         """Raises InvalidVariables if graphql-core would coerce too many values for `nodes`."""
         limit = self._max_coerced_values
-        given = [raw.get(node.variable.name.value) for node in nodes]
-        if exceeds(given, limit + len(given)):
+        values = [raw.get(node.variable.name.value) for node in nodes]
+        if exceeds(values, limit + len(values)):
             names = ", ".join(f"${node.variable.name.value}" for node in nodes)
             message = (
                 f"{names} must have at most {limit:,} list items and object keys in all. "
@@ -292,6 +292,8 @@ def no_coercion_test(
 def _test_of_object(
     declared: GraphQLInputObjectType, inside: tuple[GraphQLInputObjectType, ...]
 ) -> Test:
+    """A test for input objects. It always fails for types whose coerced objects are not dicts with
+    the same names, for oneOf types, and inside an object of the same type."""
     has_own_form = declared.out_type is not GraphQLInputObjectType.out_type or any(
         field.out_name not in (None, name) for name, field in declared.fields.items()
     )

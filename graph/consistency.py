@@ -113,6 +113,8 @@ def _read_token(argument: str, text: str) -> Moment:
 
 
 def _unpack(text: str) -> Moment | None:
+    """The moment in a token. None: it is damaged, or from another version, space or number of lane
+    groups."""
     try:
         raw = urlsafe_b64decode(text) if len(text) == LENGTH else b""
     except ValueError:

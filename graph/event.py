@@ -109,6 +109,8 @@ def event_type_for(event: Event, viewer: UserId, *, whispers: bool = True) -> Ev
 
 
 def _begin_event_type(event: Event, old: Kind, new: Kind) -> EventType:
+    """The type of a change after which the viewer sees an edge. `old`, `new`: the kinds that the
+    viewer sees."""
     if new is Kind.BLOCK:
         return EventType.BLOCKED
     if old is Kind.BLOCK:
@@ -121,6 +123,8 @@ def _begin_event_type(event: Event, old: Kind, new: Kind) -> EventType:
 
 
 def _end_event_type(event: Event, viewer: UserId, old: Kind) -> EventType:
+    """The type of a change after which the viewer sees no edge. `old`: the kind that the viewer saw
+    before."""
     by_target = event.actor == event.target
     if old is Kind.BLOCK:
         return EventType.UNBLOCKED

@@ -152,6 +152,8 @@ async def _counts_as_listed(
 def _stored_counts(
     scope: Scope, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals | Awaitable[Totals]:
+    """The stored count of each list; None where the viewer may not open it. The profiles must be
+    loaded."""
     users = deciding_users(scope, owners)
     if plain := scope.profiles.plain_totals(kind, users, len(owners)):
         return plain
@@ -182,6 +184,7 @@ async def count_unavailable(scope: Scope, viewer: UserId, kinds: Iterable[AnyLis
 async def _visible_counts(
     scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: AccessFacts
 ) -> Totals:
+    """`_stored_counts` where the viewer may see less or more than other readers."""
     accesses = await accesses_of(scope, kind, owners, facts)
     return [
         LISTS[stored_kind(scope, kind, owner, counts)].total(counts)

@@ -198,6 +198,8 @@ async def friends_as_listed(
 
 
 def _friends(scope: Scope, shown: ShownPages, owner: UserId, page: Page, *, is_whole: bool) -> Page:
+    """The page without the users who are missing in another list of the owner that is shown whole.
+    If the page and both other lists are whole: all users who are in both."""
     _, following, followers, _ = _lists_of(scope, shown, owner)
     lists = [listed for listed in (following, followers) if listed and listed.is_whole]
     entries = [entry for entry in page.entries if all(entry[1] in listed.dates for listed in lists)]

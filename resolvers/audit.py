@@ -97,6 +97,8 @@ def log_access(scope: Scope, action: str, target: UserId | None, result: str) ->
 def _log(
     scope: Scope, action: str, target: UserId | None, result: str, counts: Mapping[str, int]
 ) -> None:
+    """Write an entry, unless it is one of too many rejections. The next entry has the number of
+    those left out."""
     if result == Forbidden.code and not _rejections.admit():
         return
     fields = {"actor": _actor(scope), "action": action, "result": result, **counts}

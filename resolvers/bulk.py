@@ -218,6 +218,7 @@ async def _apply(
     viewer: UserId,
     change: Change,
 ) -> Result | None:
+    """Apply the change of one line. None: it failed unexpectedly. Raises Unavailable."""
     operation = bulk_slice.operation
     key = f"bulk\n{operation.upload}\n{number}"
     try:

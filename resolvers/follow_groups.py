@@ -24,14 +24,14 @@ ADD = "addToFollowGroup"
 REMOVE = "removeFromFollowGroup"
 
 MEMBERS_INCLUDED = 50
-"""The static cost includes counting so many members of each group."""
+"""The members of each group whose counting the static cost includes."""
 
 MEMBER_COST = 2.0
 """The cost of a further member, in the unit of `schema.weights`: two probes of an index."""
 
 
 GROUPS_INCLUDED = 2
-"""The static cost includes listing so many groups of each relation."""
+"""The groups of each relation whose listing the static cost includes."""
 
 GROUP_COST = 1.0
 """The cost of a further group of a relation: an entry of an index and of the response."""

@@ -9,14 +9,14 @@ from graph.receipt import IdempotentRequest, Receipt, ReceiptExists, digest_of, 
 from resolvers.scope import Scope
 
 
-class Saved(Protocol):
-    """The result of a change."""
+class HasOutcome(Protocol):
+    """The result of a change, of any kind."""
 
     @property
     def outcome(self) -> Outcome: ...
 
 
-T = TypeVar("T", bound=Saved)
+T = TypeVar("T", bound=HasOutcome)
 
 
 def request_of(actor: UserId, key: str | None, *fields: object) -> IdempotentRequest | None:

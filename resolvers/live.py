@@ -163,6 +163,7 @@ async def relation_changed(
 async def _relations_seen(
     scope: Scope, viewer: UserId, others: Sequence[UserId]
 ) -> dict[UserId, Seen]:
+    """The viewer's present relation to each user, and the end of their mute."""
     (found,) = await relations.visible_between(scope, [Check(viewer, others)])
     muted = [
         Pair(viewer, other)
@@ -206,6 +207,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
 
 
 async def _visible_counts(scope: Scope, user: UserId) -> Sequence[int | None]:
+    """The present counts that the viewer can see; of the viewer's own, also new followers."""
     scope.reread_fresh()
     kinds = map(partial(load_totals, scope), ListKind, repeat([user]))
     counts = [count for (count,) in await asyncio.gather(*kinds)]

@@ -145,6 +145,8 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
         return [None] * len(columns)
 
     async def _load_missing(self, columns: Sequence[Sequence[K]]) -> None:
+        """Read the keys that are not loaded. Wait for those that `load_with` is reading, and read
+        them too if it fails."""
         missing = self._missing(columns)
         if self._in_flight is not None:
             keys, waiters = self._in_flight

@@ -66,7 +66,7 @@ async def as_in_own_lists(
     if not found:
         return relations  # nearly always
     absent = await scope.absent()
-    outdated = [i for i in found if users[i] not in absent and users[i] != viewer]
+    outdated = [index for index in found if users[index] not in absent and users[index] != viewer]
     if not outdated:
         return relations
     check = Check(viewer, [users[index] for index in outdated])

@@ -16,6 +16,7 @@ class Policy:
     following_max: int = 1000
     """How many users one account may follow, by default."""
     blocks_max: int = 10_000
+    """How many users one account may block."""
     pace: Pace = TWO_A_SECOND
     """How fast one account may make changes."""
     mutual_approval: bool = False
@@ -27,15 +28,21 @@ class Policy:
     freshness_wait_ms: int = 1000
     """How long a request waits for the freshness that it requires."""
     changes_max: int = 50
+    """Changes in one `changeRelationships`."""
     page_max: int = 100
+    """Entries of one page."""
     page_default: int = 20
     users_max: int = 100
+    """Ids in a list of users or nodes, unless another of these limits applies to it."""
     relations_max: int = 1000
+    """Ids in one `relationWith` or `relationMask`."""
     entities_max: int = 10_000
     """More than for other ids, because a federation router resolves all users of a response in one
     request: as many as two nested lists can hold."""
     pairs_max: int = 500
+    """Pairs in one `relationsBetween`."""
     interactions_max: int = 500
+    """Interactions in one `recordInteractions`."""
     live_relations_max: int = 100
     """How many relations one subscription may watch."""
     counts_every_s: float = 1.0

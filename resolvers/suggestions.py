@@ -130,6 +130,7 @@ def _ranked(scope: Scope) -> Awaitable[RankedCandidates]:
 
 
 async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
+    """Find and order the candidates; if all of them are left out, popular users instead."""
     now = Millis(int(time() * 1000))
     stores = scope.stores
     followings, followers, ranks, ended = await asyncio.gather(
@@ -166,7 +167,9 @@ async def _middles(
     """The users followed by the viewer whose follows are read, and how many users each follows."""
     examined = newest[:EXAMINED_MAX]
     if ranks:
-        examined = sorted(newest, key=lambda u: ranks.get(u, NEVER), reverse=True)[:EXAMINED_MAX]
+        examined = sorted(newest, key=lambda user: ranks.get(user, NEVER), reverse=True)[
+            :EXAMINED_MAX
+        ]
     if not examined:
         return {}
     totals = await load_stored_totals(scope, ListKind.FOLLOWING, examined)

@@ -72,6 +72,7 @@ async def _run(
 
 
 async def _run_all(own: RestartedWorker, others: SpaceWorkers | None) -> None:
+    """Run the worker of the default space. When it ends, stop the others and wait for them."""
     if others is None:
         return await own.run()
     others_task = asyncio.create_task(others.run())

@@ -83,6 +83,8 @@ class RestartedWorker:
             self._worker.handle_sig_wait_for_completion(number)
 
     async def _run_once(self) -> None:
+        """Run one worker until it ends. Raises the error that ended it; returns if it was
+        stopped."""
         self._has_started = False
         worker = self._worker = self._make()
         on_startup = worker.on_startup

@@ -175,6 +175,7 @@ class EndpointSender:
             del self._chains[target]
 
     async def _attempt(self, client: WebhookClient, delivery: Delivery) -> Attempt:
+        """Send one delivery once. A secret that cannot be decrypted is a failed attempt."""
         try:
             response = await self._post(client, delivery)
         except SecretUnreadable as error:
@@ -202,6 +203,8 @@ class EndpointSender:
         return await client.post(endpoint.url, headers, message.body)
 
     async def _record(self, sent: Sequence[Attempt], unwanted: Sequence[DeliveryKey]) -> None:
+        """Store the attempts of a chain, delete its unwanted deliveries, and record the success or
+        failure of the endpoint."""
         name, times = self.endpoint.name, self._settings.times
         if unwanted:
             await self._deliveries.delete(name, unwanted)

@@ -84,6 +84,8 @@ class WebhookSender:
             await self._park_overdue(present[name])
 
     def _can_sign(self, active: set[str]) -> bool:
+        """Whether there are keys for the secrets of endpoints. If not, log once that nothing is
+        delivered."""
         if active and not self._settings.encryption_keys and not self._has_warned:
             log.error(
                 "%d webhooks are not delivered: KITH_WEBHOOKS_ENCRYPTION_KEYS is not set",
