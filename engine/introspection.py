@@ -38,7 +38,8 @@ class IntrospectionCache:
         return self._results.get(key)
 
     def store(self, run: Run, data: Mapping[str, Any]) -> None:
-        """Store the results of a run without errors. Its rows are an upper bound of theirs."""
+        """Store the results of a run without errors. The rows of the run are an upper bound of the
+        rows of each result."""
         for key, response_key in run.introspections:
             if run.rows <= CACHED_ROWS:
                 self._results.put(key, CachedResult(data[response_key]), run.rows)

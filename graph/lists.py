@@ -70,8 +70,8 @@ class ListDefinition:
     """The audiences of an account with this privacy: a viewer must be in each of them to open the
     list."""
     lags: bool = False
-    """Whether others' actions change it. Their changes arrive through the outbox lane of its owner;
-    all other lists are exact."""
+    """Whether it depends on reverse rows, which a drain of the owner's lane updates after others'
+    changes. All other lists are exact."""
     shows_absent: bool = False
     """Whether it shows deactivated and deleted accounts too, so that its owner can remove them."""
 

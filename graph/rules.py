@@ -266,8 +266,8 @@ def end_mute() -> Rule:
 
 
 def among_active(rule: Rule) -> Rule:
-    """The same rule, except that it rejects an actor who is not active, and begins no edge if one
-    of the accounts is deleted."""
+    """The same rule, except that it rejects an actor who is not active, and begins no edge and sets
+    no flag if one of the accounts is deleted."""
 
     def decide(state: PairState) -> Decision:
         if not state.actor_active:

@@ -116,8 +116,10 @@ async def load_stored_totals(scope: Scope, kind: ListKind, owners: Sequence[User
 def loaded_totals(
     scope: Scope, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals | Awaitable[Totals]:
-    """The length of each list, after the facts are loaded. Waits for the pages that this request is
-    reading, so that its counts agree with its lists.
+    """The length of each list. The facts must be loaded.
+
+    If this request reads pages, the result may be an awaitable that waits for them: the counts
+    of a response agree with its lists.
     """
     shown = scope.shown_pages
     if shown is not None and (shown.reads_in_progress or shown.lengths):

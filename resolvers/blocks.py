@@ -23,25 +23,26 @@ FOLLOWERS_CACHED_MAX = 5_000
 reverse edges."""
 
 
-async def kinds_of_blocks(scope: Scope, viewer: Counts, users: Sequence[UserId]) -> Sequence[int]:
-    """The kinds of the viewer's relation to each user. Only blocks are sure to be included.
-
-    `viewer`: the viewer's counts.
-    """
-    if are_blocks_cached(viewer):
+async def kinds_of_blocks(
+    scope: Scope, viewer_counts: Counts, users: Sequence[UserId]
+) -> Sequence[int]:
+    """The kinds of the viewer's relation to each user. Only blocks are sure to be included."""
+    if are_blocks_cached(viewer_counts):
         return [relation.kinds for relation in await scope.viewer_relations.get_many(users)]
     if scope.viewer_blocks is None:
         scope.viewer_blocks = ColumnLoader(
-            partial(_read_blocks, scope.stores.reads.blocks, scope.must_have_viewer(), viewer)
+            partial(
+                _read_blocks, scope.stores.reads.blocks, scope.must_have_viewer(), viewer_counts
+            )
         )
     return await scope.viewer_blocks.get_many(users)
 
 
-def are_blocks_cached(viewer: Counts) -> bool:
+def are_blocks_cached(viewer_counts: Counts) -> bool:
     """Whether the blocks of a viewer with these counts are read from the cached relations."""
     return (
-        viewer.blocks + viewer.blocked <= CACHED_MAX
-        and viewer.followers + viewer.whispered <= FOLLOWERS_CACHED_MAX
+        viewer_counts.blocks + viewer_counts.blocked <= CACHED_MAX
+        and viewer_counts.followers + viewer_counts.whispered <= FOLLOWERS_CACHED_MAX
     )
 
 

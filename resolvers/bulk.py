@@ -157,7 +157,7 @@ async def results(scope: Scope, operation: BulkOperation) -> AsyncGenerator[byte
             first = number + 1
 
 
-Parsed = tuple[UserId, Change]
+ViewerChange = tuple[UserId, Change]
 """A viewer, and what the viewer changes."""
 
 
@@ -165,7 +165,7 @@ async def apply(
     stores: RequestStores,
     policy: Policy,
     bulk_slice: BulkSlice,
-    changes: Mapping[int, Parsed],
+    changes: Mapping[int, ViewerChange],
 ) -> dict[int, Result | None]:
     """Apply the changes of a slice by the numbers of their lines, each once. Those of the same two
     users are applied in order, others in parallel. Returns the result of each line; None: its

@@ -14,7 +14,7 @@ from storage.ports.events import ChangeBatch
 RANGE = 2_000
 """The number of edges that are read at once: 2 to 3 ms of PostgreSQL."""
 
-CHANGES = 100
+CHANGES_AT_ONCE = 100
 """The number of changes of each lane group that are read at once."""
 
 IDLE_S = 15.0
@@ -77,7 +77,8 @@ async def changes(
     """All changes of the space after a cursor, or from now on. With `waits_for_more`, the stream
     does not end at the newest change.
 
-    The first batch may be empty. While nothing changes, an empty one follows every `IDLE_S`.
+    The first batch may be empty. With `waits_for_more`, an empty one follows after every
+    `IDLE_S` without a change.
 
     Raises:
         Forbidden: the request is not from a service for itself.
@@ -90,10 +91,10 @@ async def changes(
     feed = scope.stores.changes.feed
     with scope.stores.changes.subscriptions.open_for_all() as subscription:
         await subscription.wait_for_change()
-        batch = await feed.after(await feed.end() if after is None else after, CHANGES)
+        batch = await feed.after(await feed.end() if after is None else after, CHANGES_AT_ONCE)
         yield batch
         while batch.more or waits_for_more:
             is_idle = not batch.more and not await subscription.wait_for_change(IDLE_S)
-            batch = await when_available(partial(feed.after, batch.cursor, CHANGES))
+            batch = await when_available(partial(feed.after, batch.cursor, CHANGES_AT_ONCE))
             if batch.changes or batch.bulk_ends or is_idle:
                 yield batch

@@ -23,7 +23,8 @@ class Freshness(NamedTuple):
     as_of: Millis
     lag_ms: int
     is_degraded: bool
-    """Whether the page was read without the caches."""
+    """Whether the page was read without the caches, or may have been, because this process has
+    failed to reach one since it read the watermarks."""
 
 
 async def reach(scope: Scope, moments: Sequence[Moment]) -> None:

@@ -131,9 +131,10 @@ def _may_differ(kind: int, since: Millis, listed: Listed, user: UserId) -> bool:
 def _follow_as_listed(
     edge: Direction, loaded_kind: Kind, listed: Listed | None, user: UserId
 ) -> Direction:
-    """The edge as the list shows it: a follow with the list's date if it has the user, a whisper if
-    the loaded edge is one, and no edge if the whole list lacks the user. A whisper stays if the
-    list shows none. Other edges, and blocks, are returned unchanged."""
+    """The edge as the list shows it. If the list has the user: a follow since the list's date, or a
+    whisper if the loaded edge is one and the list shows whispers. If the whole list lacks the user:
+    no edge, or the whisper if the list shows no whispers. Otherwise, and for a block, the edge
+    itself."""
     if listed is None or edge.kind is Kind.BLOCK:
         return edge
     date = listed.dates.get(user)

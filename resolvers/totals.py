@@ -88,7 +88,7 @@ async def _blocked_counts(
 
 
 async def _blocked_in_short(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId], viewer: Counts
+    scope: Scope, kind: ListKind, owners: Sequence[UserId], viewer_counts: Counts
 ) -> Mapping[UserId, int]:
     """Read the lists, whose newest entries are cached, and look their entries up."""
     if not owners:
@@ -100,7 +100,7 @@ async def _blocked_in_short(
         owner: [user for _, user in present_only(pages[owner].entries, absent)] for owner in owners
     }
     users = list(dict.fromkeys(user for column in listed.values() for user in column))
-    kinds = await kinds_of_blocks(scope, viewer, users)
+    kinds = await kinds_of_blocks(scope, viewer_counts, users)
     blocked = {
         user for user, kinds_of_user in zip(users, kinds, strict=True) if has_block(kinds_of_user)
     }

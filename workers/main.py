@@ -84,7 +84,8 @@ def worker(
     webhooks_kept_s: int = 7 * 86_400,
     apply_slice: AppliesSlices | None = None,
 ) -> Worker:
-    """A worker that is ready to run, on these stores. `metrics` count its jobs."""
+    """A worker that is ready to run, on these stores; without them, no job can run. `metrics` count
+    its jobs. Without `apply_slice`, it applies no bulk operations."""
     name = f"kith:{settings.space}"
     bulk = None if apply_slice is None else BulkJobs(apply_slice)
 

@@ -11,7 +11,7 @@ import orjson
 from graph.bulk import LINE_BYTES_MAX, BulkLine, BulkSlice, LineCounts, SliceResults
 from graph.errors import BadInput
 from graph.outcome import CHANGES, REJECTIONS, Outcome
-from resolvers.bulk import Parsed
+from resolvers.bulk import ViewerChange
 from resolvers.policy import Policy
 from resolvers.relationship import Result
 from schema import arguments
@@ -78,7 +78,7 @@ class SliceLines:
         self._lines = bulk_slice.lines
         self._fields: dict[int, Fields] = {}
         self._invalid: dict[int, Result] = {}
-        self.changes: dict[int, Parsed] = {}
+        self.changes: dict[int, ViewerChange] = {}
         """The changes of the valid lines, by line number."""
         for line in bulk_slice.lines:
             try:
@@ -123,7 +123,7 @@ class SliceLines:
         return orjson.dumps(answer) + b"\n"
 
 
-def _parse_change(policy: Policy, fields: Fields) -> Parsed:
+def _parse_change(policy: Policy, fields: Fields) -> ViewerChange:
     viewer = arguments.user_id(VIEWER, _text(fields, VIEWER))
     action = _enum_member(RelationshipAction, fields, "action")
     visibility, until = fields.get("visibility"), fields.get("until")
