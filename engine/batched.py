@@ -6,9 +6,9 @@
         async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
             return await info.context.counts.get_many(users)
 
-The engine calls the resolver with the parents of a level, and again for those beyond the first
-2,000. graphql-core resolves parent by parent; a loader collects its calls for the same resolver.
-The list has one item for each parent, in order. An `Exception` in place of an item is the error of
+The engine calls the resolver with the parents of a level, and an async one again for those beyond
+the first 2,000. graphql-core resolves parent by parent; a loader collects its calls for the same
+resolver. The list has one item for each parent, in order. An `Exception` in place of an item is the error of
 that parent's field alone.
 """
 

@@ -89,7 +89,8 @@ class EngineSettings:
     its traceback, an error in a result is a reference cycle."""
 
     trace: Callable[[str], AbstractContextManager[object]] | None = None
-    """Wraps each wait for a field; called with the field's response key."""
+    """Wraps each wait for a field, except for the future of a `Deferred`; called with the field's
+    response key."""
 
     orjson_datetimes: bool = True
     """Leave UTC datetimes in the data for orjson, which writes the same bytes as isoformat does.

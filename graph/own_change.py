@@ -13,5 +13,5 @@ class OwnChange:
     outcome: Outcome
     retry_at: Millis | None = None
     """When to try again, if the change was rate limited."""
-    reason: UserId | None = None
+    not_pinnable: UserId | None = None
     """If a change of several pins was rejected: the user who cannot be pinned."""

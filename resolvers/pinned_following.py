@@ -50,8 +50,8 @@ async def _replace(
     )
     if isinstance(saved, Receipt):
         return Result(saved.outcome)
-    if saved.reason is not None:
-        place = users.index(saved.reason)
-        message = f"must be a user whom you follow, got {saved.reason}."
+    if saved.not_pinnable is not None:
+        place = users.index(saved.not_pinnable)
+        message = f"must be a user whom you follow, got {saved.not_pinnable}."
         return Result(Outcome.INVALID_INPUT, invalid=BadInput(f"userIds.{place}", message))
     return Result(saved.outcome, retry_at=saved.retry_at)

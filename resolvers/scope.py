@@ -44,9 +44,9 @@ class RankedCandidates(NamedTuple):
 
     candidates: Candidates
     left_out: Set[UserId]
-    """Users who are not suggested: the viewer, the users whom the viewer follows, and the users
-    with whom the viewer has ended a relation. They can be candidates, so that cursors can name
-    them."""
+    """Users who are not suggested: the viewer, the users whom the viewer follows, and those to whom
+    the viewer had an edge or a flag that has ended lately. They can be candidates, so that cursors
+    can name them."""
 
 
 class Scope:

@@ -33,7 +33,8 @@ from resolvers.pages import pages_of
 from resolvers.scope import RankedCandidates, Scope
 
 FOLLOWINGS_MAX = 5_000
-"""The number of cached follows. The lists of users followed earlier are not read."""
+"""The viewer's newest follows that are considered: as many as are cached. The lists of users whom
+the viewer followed earlier are not read."""
 FOLLOWERS_MAX = 500
 """The newest followers are candidates: older ones are unlikely to be followed back."""
 EXAMINED_MAX = 300
@@ -53,7 +54,8 @@ PEERS_MAX = 50
 """How many of these followers have their follows read: those who follow most of the same users as
 the viewer."""
 ENDED_MAX = 1_000
-"""Users with whom the viewer has ended a relation, the latest: they are not suggested."""
+"""Users to whom the viewer had an edge or a flag that has ended, the latest: they are not
+suggested."""
 ENDED_FOR_MS = 90 * DAY_MS
 """How long they are not suggested. The purge keeps their rows for as long."""
 SUGGESTED_MAX = 1_000

@@ -13,7 +13,7 @@ PAUSE_S = 0.1
 """Between batches, so that other writes can run."""
 
 WOKEN_MAX = 20
-"""Accounts woken by one sweep. Later sweeps wake the rest."""
+"""Erasures that one call of `wake_erasures` queues. Later calls queue the rest."""
 
 
 async def erase(stores: Stores, user: UserId) -> bool:

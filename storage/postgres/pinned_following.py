@@ -68,7 +68,7 @@ async def _replace_pins(
     follows = await present_follows(connection, user, others)
     for other in others:
         if other not in follows:
-            return OwnChange(Outcome.NOT_ALLOWED, reason=other)
+            return OwnChange(Outcome.NOT_ALLOWED, not_pinnable=other)
     pins = [(other, follows[other]) for other in others]
     outcome = Outcome.UNCHANGED
     if pins != list(map(tuple, await connection.fetch(_SQL.stored_pins, user))):
