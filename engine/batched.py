@@ -8,8 +8,8 @@
 
 The engine calls the resolver with the parents of a level, and an async one again for those beyond
 the first 2,000. graphql-core resolves parent by parent; a loader collects its calls for the same
-resolver. The list has one item for each parent, in order. An `Exception` in place of an item is the error of
-that parent's field alone.
+resolver. The list has one item for each parent, in order. An `Exception` in place of an item is the
+error of that parent's field alone.
 """
 
 import inspect
