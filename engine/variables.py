@@ -46,6 +46,7 @@ from engine.settings import EngineSettings
 Test: TypeAlias = Callable[[Any], bool]
 
 ABSENT: Any = object()
+"""In place of a value that was not sent, or of a default that does not exist. None is a null."""
 ITEM_CHARACTERS = 16
 """How many characters a list item or object key counts as, besides those of its text."""
 OBJECTS_MAX = 1_000

@@ -22,6 +22,7 @@ SLICE_LINES = 200
 
 PER_SECOND_MIN = 10
 PER_SECOND_MAX = 10_000
+"""The bounds of `BulkOptions.per_second`."""
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 

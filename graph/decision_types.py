@@ -93,10 +93,12 @@ class Conditions:
     None: no condition."""
 
     following_below: int | None = None
-    """The actor's `PairState.following` must be less than this. Likewise the next two."""
+    """`PairState.following` must be less than this."""
     blocks_below: int | None = None
+    """`PairState.blocks` must be less than this."""
     other_following_below: int | None = None
-    """For an undo that restores the other user's follow or request."""
+    """`PairState.other_following` must be less than this: for an undo that restores the other
+    user's follow or request."""
     pace_us: int | None = None
     """The cost of the change: how far it moves the actor's `paced_until`, in microseconds."""
     paced_most: int | None = None

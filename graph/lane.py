@@ -18,6 +18,7 @@ lane groups.
 """
 
 LANES_MAX = 256
+"""The most lanes that a space can have."""
 
 ALL_LANES = tuple(map(Lane, range(LANES)))
 """The lanes of a new space."""

@@ -31,3 +31,4 @@ class Privacy:
 
 
 OPEN = Privacy()
+"""The privacy of an active account whose follows and lists are open to everybody."""

@@ -186,6 +186,7 @@ def state(kinds: int) -> RelationState:
 
 
 FRIENDS = kinds_of(Kind.FOLLOW, Kind.FOLLOW)
+"""The kinds of two friends, without flags."""
 
 STRANGERS = Relation(kinds_of(Kind.NONE, Kind.NONE), Millis(0), Millis(0))
 """The relation of two users without an edge. About four of five checks return it."""

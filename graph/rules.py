@@ -128,7 +128,7 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
     """The rule of `acceptFollowRequest`: turns the request into a follow that begins now.
 
     Without `whispers`, whispers are hidden from the actor, so a request for one becomes a public
-    follow. If all follows are `mutual`, the actor follows back.
+    follow. If all follows are `mutual`, the actor follows back; `limit` is as in `follow`.
     """
 
     def decide(state: PairState) -> Decision:

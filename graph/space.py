@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 
 PUBLIC_SPACE = "public"
+"""The name of the default space."""
 
 # A context variable, because a parameter would pass through every row that has a cursor.
 _space: ContextVar[str] = ContextVar("space", default=PUBLIC_SPACE)

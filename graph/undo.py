@@ -28,6 +28,7 @@ def undo_record(state: PairState, decision: Decision) -> UndoRecord:
 
 def undo(limit: int, record: UndoRecord, *, whispers: bool = True, mutual: bool = False) -> Rule:
     """The rule of `undoRelationshipChange`: restores the edges before an action, with their dates.
+    `limit`: how many users each of the two may follow, unless a service has set another limit.
 
     It fails if the actor's edge has changed since, or if it would restore the other user's edge
     and that user has an edge again that the actor can see. It also fails if it would begin a follow

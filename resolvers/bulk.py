@@ -19,6 +19,7 @@ from storage.ports.request_stores import RequestStores
 log = logging.getLogger(__name__)
 
 BULK_OPERATIONS = "bulk operations"
+"""The `part` in errors."""
 
 REPEATED_AT_ONCE = 4
 """How many changes of a repeated slice run concurrently: half of a process's connections, because

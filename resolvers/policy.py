@@ -7,6 +7,7 @@ from graph.decision_types import PairState
 from graph.pace import Pace
 
 TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
+"""Two changes a second, after up to 300 at once."""
 
 
 @dataclass(frozen=True, slots=True)

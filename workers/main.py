@@ -45,6 +45,7 @@ POLL_S = 0.02
 """How often the worker polls the queue: the largest part of a quiet system's lag."""
 
 JOBS_MAX = 16
+"""The most jobs that a worker runs at once."""
 
 TOMBSTONES_KEPT_S = 7 * 86_400
 """Much longer than the time to live of any cached value, and than a clock is ever set back."""

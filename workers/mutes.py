@@ -4,6 +4,7 @@ from graph.rules import end_mute
 from storage.stores import Stores
 
 BATCH = 200
+"""Expired mutes that are found by one statement."""
 BATCHES_MAX = 10
 """Some seconds of work. The next run continues."""
 
