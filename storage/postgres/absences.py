@@ -24,7 +24,7 @@ from storage.postgres.connection.pool import Postgres
 log = logging.getLogger(__name__)
 
 ABSENT_MAX = 500_000
-"""Takes about 40 MB of memory. Above it, the absent accounts with the highest ids stay visible."""
+"""The most accounts in the set: about 40 MB of memory. Further absent accounts stay visible."""
 
 ROWS_PER_STATEMENT = 20_000
 """Rows per statement, which takes some tens of milliseconds."""
@@ -35,7 +35,8 @@ PostgreSQL: a change may be committed later than its timestamp says, or its time
 a server whose clock is behind."""
 
 RETRY_S = 0.5
-"""Pause after a failed read of PostgreSQL. `as_of` reads without it."""
+"""Pause after a failed read of PostgreSQL. `as_of`, and `now` before the first successful read, do
+not wait for its end."""
 
 FULL_READ_INTERVAL_S = 600
 """How often the whole set is read, in case clocks differ by more than `OVERLAP_US`."""
@@ -43,8 +44,9 @@ FULL_READ_INTERVAL_S = 600
 EPOCH_AGE_S = 10
 """How often the epoch of the absence log is read, before PostgreSQL is. An older epoch is safe: if
 Redis has lost the log since, and then PostgreSQL cannot be reached, this process answers
-`Unavailable` though it need not. One case stays: an account whose entry is lost just before the
-epoch is read, whose change is committed after the read of PostgreSQL, and no further read."""
+`Unavailable` though it need not. One case is not detected: Redis loses the entry of an account just
+before the epoch is read, the account's change is committed after the read of PostgreSQL, and
+PostgreSQL cannot be read again."""
 
 NEVER = float("-inf")
 
@@ -67,6 +69,7 @@ class PostgresAbsences:
         self._age_s = age_s
         self._absent: set[UserId] = set()
         self._read_at = NEVER
+        """When the last successful read of PostgreSQL began."""
         self._renewed_at = NEVER
         """When PostgreSQL or the absence log was read last."""
         self._retry_at = NEVER

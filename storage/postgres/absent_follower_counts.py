@@ -19,7 +19,8 @@ from storage.postgres.lanes import keep_lane_count
 from storage.postgres.profiles import FOLLOWERS_MAX
 
 EDGES_MAX = 2_000
-"""Edges of all accounts that one batch counts: about 25 ms, for which every drain waits."""
+"""Edges of all accounts that one batch counts: about 25 ms, for which every drain waits. An account
+with more is a batch of its own."""
 
 COUNT_TIMEOUT_S = 15
 """The statement timeout of a batch: enough for an account that follows over a million users."""

@@ -21,7 +21,8 @@ _SQL = sql.load(_Statements, "account_rows")
 
 
 async def lock_account(connection: Connection, user: UserId) -> Record:
-    """Lock the user's row until the transaction ends, creating it if it does not exist."""
+    """Lock the user's row until the transaction ends, creating it if it does not exist. Returns it
+    with the database's clock in microseconds, as `now`."""
     await connection.fetch(_SQL.ensure_account, user)
     row = await connection.row(_SQL.lock_account, user)
     assert row is not None
@@ -29,7 +30,8 @@ async def lock_account(connection: Connection, user: UserId) -> Record:
 
 
 async def state_and_clock(connection: Connection, user: UserId) -> tuple[AccountState, int]:
-    """The state of the user's account, and the database's clock in microseconds."""
+    """The state of the user's account, ACTIVE if it has no row, and the database's clock in
+    microseconds."""
     row = await connection.row(_SQL.account_state, user)
     assert row is not None
     return AccountState(row["state"]), row["now"]

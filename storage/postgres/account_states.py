@@ -58,8 +58,9 @@ class PostgresAccountStates:
     ) -> StateChange:
         """Set the state of an account, and write the receipt, in one transaction.
 
-        `before_absence`: awaited before the rest if `state` is not `ACTIVE`, also if the account
-        has it already, unless the change is rejected. If it raises, nothing is written.
+        `before_absence`: awaited before the writes, with the account's row locked, if `state` is
+        not `ACTIVE`, also if the account has it already, unless the change is rejected. If it
+        raises, nothing is written.
         """
         async with self._postgres.connection() as connection, connection.transaction():
             row = await lock_account(connection, user)

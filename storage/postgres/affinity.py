@@ -34,9 +34,9 @@ class _Statements:
 
 _SQL = sql.load(_Statements, "affinity")
 
-KEPT = 2_000
-"""Ranks kept for each user: twice the default following limit, so that every followed user has a
-rank unless the user has removed it. The purge enforces it, so there may be more for a minute."""
+RANKS_KEPT = 2_000
+"""The purge reduces a user with more than 2,200 ranks to this number: twice the default following
+limit. Reads return no more, whatever is stored."""
 
 CROWDED_BATCH = 100
 """Users with too many ranks whom one statement of the purge takes, locking their count rows
@@ -53,8 +53,9 @@ class PostgresAffinity:
         self._postgres = postgres
 
     async def record(self, ranks: Mapping[Pair, float]) -> Set[Pair]:
-        """Add to the rank of each pair, durably: in one statement, or on Citus in one transaction
-        with a statement for each shard.
+        """Add each of `ranks` to the stored rank of its pair, durably: in one statement, or on
+        Citus in one transaction with a statement for each shard. Ranks are logarithms of scores,
+        and the scores are added.
 
         Returns the recorded pairs: all except those with a deleted account.
         """
@@ -83,17 +84,18 @@ class PostgresAffinity:
         return recorded
 
     async def closest(self, user: UserId) -> dict[UserId, float]:
-        """The highest ranks of `user`, at most `KEPT`. Never show them to other users."""
-        rows = await self._postgres.fetch(_SQL.closest, user, KEPT)
+        """The highest ranks of `user`, at most `RANKS_KEPT`. Never show them to other users."""
+        rows = await self._postgres.fetch(_SQL.closest, user, RANKS_KEPT)
         return {UserId(other): rank for other, rank in rows}
 
     async def prune(self, limit: int = 10_000) -> int:
-        """Delete the lowest ranks of users who have too many, for about `limit` users at most."""
+        """Delete the lowest ranks of users who have too many, for about `limit` users at most.
+        Returns the number of deleted ranks."""
         deleted = users_done = 0
         while users_done < limit:
             crowded = await self._take_crowded()
             for user in crowded:
-                row = await self._postgres.row(_SQL.prune, user, KEPT)
+                row = await self._postgres.row(_SQL.prune, user, RANKS_KEPT)
                 assert row is not None
                 deleted += row["count"]
             users_done += len(crowded)
@@ -102,15 +104,17 @@ class PostgresAffinity:
         return deleted
 
     async def _take_crowded(self) -> Sequence[UserId]:
+        """Some users with too many ranks, whose stored numbers of ranks are reset to `RANKS_KEPT`,
+        so that the next call returns others."""
         if not await self._postgres.is_citus():
-            rows = await self._postgres.fetch(_SQL.take_crowded, CROWDED_BATCH, KEPT)
+            rows = await self._postgres.fetch(_SQL.take_crowded, CROWDED_BATCH, RANKS_KEPT)
             return [row["user_id"] for row in rows]
         crowded = await self._postgres.fetch(_SQL.find_crowded_on_citus, CROWDED_BATCH)
         users = [UserId(row["user_id"]) for row in crowded]
         taken: list[UserId] = []
         for group in await by_shard(self._postgres, users, UserId):
             rows = await self._postgres.fetch(
-                _SQL.take_crowded_on_citus, CROWDED_BATCH, KEPT, group
+                _SQL.take_crowded_on_citus, CROWDED_BATCH, RANKS_KEPT, group
             )
             taken += [row["user_id"] for row in rows]
         return taken
@@ -152,7 +156,8 @@ async def _record(postgres: Postgres | Connection, ranks: Mapping[Pair, float]) 
 
 
 async def _record_by_shard(connection: Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
-    """Record the pairs of one shard after the other, so that two calls cannot deadlock."""
+    """Record the pairs shard by shard. All calls use the same order of shards, so that two calls
+    cannot deadlock."""
     if not ranks:
         return frozenset()
     recorded: set[Pair] = set()

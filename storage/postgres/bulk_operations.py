@@ -32,7 +32,7 @@ PURGED_MAX = 20
 """The most ended operations, and the most incomplete uploads, that one purge deletes."""
 
 UPLOAD_KEPT_S = 3_600
-"""How long an upload may take."""
+"""An upload that is not complete after this time is deleted."""
 
 _DELETED_SLICES_MAX = 1_000
 """The limit in the statement `delete_slices`."""
@@ -213,7 +213,7 @@ def _operation(row: Record) -> BulkOperation:
 
 
 async def _delete_slices(postgres: Postgres, operation_key: int, upload: UUID) -> None:
-    """Delete the slices of an upload, a bounded number with each statement."""
+    """Delete all slices of an upload, a bounded number with each statement."""
     deleted = _DELETED_SLICES_MAX
     while deleted == _DELETED_SLICES_MAX:
         row = await postgres.row(_SQL.delete_slices, operation_key, upload)

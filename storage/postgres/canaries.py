@@ -38,7 +38,7 @@ class Canaries:
         return [Lane(row["lane"]) for row in await self._postgres.fetch(_SQL.write_canaries)]
 
     async def answer(self, changes: Iterable[EdgeChange]) -> None:
-        """Record that these canaries have reached the caches."""
+        """Record that these canaries, one or more, have reached the caches."""
         # The source of the canary of lane 3 is -4: see `write_canaries`.
         written = [(-1 - change.pair.source, change.edge.version) for change in changes]
         lanes, written_at = zip(*written, strict=True)

@@ -46,7 +46,8 @@ class PostgresEdgeBatches:
         `ReceiptConsumed`; or None if nothing was written and `PostgresEdges.change` must change the
         pair: another writer was first, a condition might not hold, or the database has Citus.
 
-        `before_write` is awaited before the decisions are written. If it raises, none is.
+        `before_write` is awaited before the decisions are written, if any must be. If it raises,
+        none is. If PostgreSQL cancels the transaction, everything is repeated.
         """
         async with self._postgres.connection() as connection:
             if connection.is_citus:  # locks on several machines have no common order

@@ -25,7 +25,8 @@ from storage.postgres.receipts import receipt_parameter
 from telemetry import tracing
 
 TRIES = 20
-"""How often a change is tried while other writers keep changing the same pair."""
+"""How often a change is tried while other writers keep changing the same pair. Then it fails with
+Overloaded."""
 
 UNLOCKED_TRIES = 5
 """How many of these tries read the pair without locking it. The later ones lock it first.
@@ -66,7 +67,11 @@ class PostgresEdges:
     async def change(
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
     ) -> Decision:
-        """`before_write`: awaited before each try to write. If it raises, nothing is written."""
+        """`before_write`: awaited before each try to write. If it raises, nothing is written.
+
+        Raises:
+            Overloaded: other writers have changed the pair during each of `TRIES` tries.
+        """
         slot = self._postgres.user_concurrency.slot(pair.source)
         async with slot, self._postgres.connection() as connection:
             for tried in range(TRIES):
@@ -96,7 +101,8 @@ class PostgresEdges:
 
 
 def edges_to_publish_of(state: PairState, decision: Decision) -> tuple[bool, ...]:
-    """The edges that a cache may lack: see `Decision.edges_to_publish`."""
+    """The edges that a cache may lack: True stands for the reverse edge, as in
+    `Decision.edges_to_publish`."""
     if decision.steps:
         return tuple([step.is_reverse for step in decision.steps])
     return (False,) * state.has_pending_change + (True,) * state.has_pending_reverse_change
@@ -143,7 +149,7 @@ async def _write(connection: Connection, pair: Pair, state: PairState, decision:
 
 
 def decision_parameter(pair: Pair, state: PairState, decision: Decision) -> str:
-    """The parameter of the SQL function `write_decision` for a decision."""
+    """The parameter of the SQL function `write_decision` for a decision, as JSON."""
     parameter = {
         "actor": pair.source,
         "other": pair.target,

@@ -51,6 +51,7 @@ class Erasures:
         return [row["user_id"] for row in await self._postgres.fetch(_SQL.unfinished, limit)]
 
     async def is_unfinished(self, user: UserId) -> bool:
+        """Whether the user's account is deleted and not erased."""
         return await self._postgres.row(_SQL.is_unfinished, user) is not None
 
     async def targets(self, user: UserId, limit: int) -> Sequence[UserId]:

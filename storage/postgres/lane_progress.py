@@ -57,7 +57,8 @@ class LaneWatermarks(Watermarks):
     lanes: int
     """The number of lanes of the space."""
     failed: Mapping[Lane, Collection[Version]]
-    """The versions of the newest failed changes of each lane."""
+    """The versions of the newest failed changes of each lane. On Citus, only `lane_watermarks`
+    reads them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class _PurgeStatements:
     """The position before all rows: version or time, user, and the rest of the key."""
 
 
-_NO_RECEIPT = (0, 0, UUID(int=0))
+_BEFORE_RECEIPTS = (0, 0, UUID(int=0))
 _REVERSE = _PurgeStatements(
     _SQL.purge_reverse, _SQL.find_reverse_on_citus, _SQL.purge_reverse_on_citus
 )
@@ -60,10 +60,10 @@ _FORWARD = _PurgeStatements(
     _SQL.purge_forward, _SQL.find_forward_on_citus, _SQL.purge_forward_on_citus
 )
 _RECEIPTS = _PurgeStatements(
-    _SQL.purge_receipts, _SQL.find_receipts_on_citus, _SQL.purge_receipts_on_citus, _NO_RECEIPT
+    _SQL.purge_receipts, _SQL.find_receipts_on_citus, _SQL.purge_receipts_on_citus, _BEFORE_RECEIPTS
 )
 _MESSAGES = _PurgeStatements(
-    _SQL.purge_messages, _SQL.find_messages_on_citus, _SQL.purge_messages_on_citus, _NO_RECEIPT
+    _SQL.purge_messages, _SQL.find_messages_on_citus, _SQL.purge_messages_on_citus, _BEFORE_RECEIPTS
 )
 
 

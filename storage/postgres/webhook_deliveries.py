@@ -115,7 +115,7 @@ class WebhookDeliveries:
         return {_key(row): DeliveryState(row["state"]) for row in rows}
 
     async def delete(self, endpoint: str, keys: Sequence[DeliveryKey]) -> None:
-        """Delete deliveries that the endpoint does not want."""
+        """Delete deliveries, in whatever state they are."""
         await self._postgres.fetch(_SQL.delete, endpoint, *_key_columns(keys))
 
     async def park_overdue(self, endpoint: str, older_s: float, reason: str, limit: int) -> int:
@@ -145,7 +145,8 @@ class WebhookDeliveries:
         return deleted
 
     async def purge_orphans(self, limit: int) -> int:
-        """Delete deliveries of endpoints that were removed, at most `limit`. Returns how many."""
+        """Delete deliveries of endpoints that were removed, at most `limit`, rounded down to whole
+        batches of `BATCH`. Returns how many."""
         deleted = 0
         for _ in range(limit // BATCH):
             rows = await self._postgres.fetch(_SQL.orphans, BATCH)
@@ -176,7 +177,8 @@ class WebhookDeliveries:
     async def log(
         self, endpoint: str, state: DeliveryState | None, limit: int
     ) -> Sequence[LoggedDelivery]:
-        """The newest deliveries of an endpoint, or those that entered a state last."""
+        """The newest `limit` deliveries of an endpoint; with a `state`, those that entered this
+        state last."""
         if state is None:
             rows = await self._postgres.fetch(_SQL.log, endpoint, limit)
         elif state is DeliveryState.WAITING:
@@ -188,7 +190,8 @@ class WebhookDeliveries:
     async def replayable(
         self, endpoint: str, state: DeliveryState, since_s: float, limit: int
     ) -> Sequence[int]:
-        """The ids of deliveries that entered a state less than `since_s` ago, the oldest first."""
+        """The ids of at most `limit` deliveries that were delivered or parked, as `state` says, in
+        the last `since_s` seconds, the oldest first. None for WAITING."""
         rows = await self._postgres.fetch(_SQL.replayable, endpoint, state, since_s, limit)
         return [row["change_id"] for row in rows]
 

@@ -9,7 +9,7 @@ import pytest
 from graph.affinity import added
 from graph.edge import Pair, UserId
 from storage.postgres import affinity
-from storage.postgres.affinity import KEPT, PostgresAffinity
+from storage.postgres.affinity import RANKS_KEPT, PostgresAffinity
 from storage.postgres.connection.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -105,17 +105,17 @@ async def record_ranks(store: PostgresAffinity, user: int, others: int) -> None:
 async def test_prune_keeps_the_highest_ranks_of_a_user_with_too_many(
     store: PostgresAffinity, storage_settings: StorageSettings
 ) -> None:
-    await record_ranks(store, 1, KEPT + 250)
-    await record_ranks(store, 2, KEPT + 50)
+    await record_ranks(store, 1, RANKS_KEPT + 250)
+    await record_ranks(store, 2, RANKS_KEPT + 50)
     assert await store.prune() == 250
     assert await store.prune() == 0
     ((kept, least),) = await fetch(
         storage_settings, "SELECT count(*), min(other_id) FROM affinity WHERE user_id = 1"
     )
-    assert (kept, least) == (KEPT, 260)
-    assert await count_of_others(storage_settings, 1) == KEPT
-    assert await count_of_others(storage_settings, 2) == KEPT + 50  # pruned only above 2,200
-    assert len(await store.closest(UserId(2))) == KEPT
+    assert (kept, least) == (RANKS_KEPT, 260)
+    assert await count_of_others(storage_settings, 1) == RANKS_KEPT
+    assert await count_of_others(storage_settings, 2) == RANKS_KEPT + 50  # pruned only above 2,200
+    assert len(await store.closest(UserId(2))) == RANKS_KEPT
 
 
 async def test_prune_handles_a_bounded_number_of_users_and_later_the_others(
@@ -127,7 +127,7 @@ async def test_prune_handles_a_bounded_number_of_users_and_later_the_others(
     await execute(
         storage_settings,
         f"INSERT INTO affinity SELECT u, 10 + o, o FROM generate_series(1, 5) u,"
-        f" generate_series(1, {KEPT + 1}) o",
+        f" generate_series(1, {RANKS_KEPT + 1}) o",
         "INSERT INTO affinity_count SELECT u, 2201 FROM generate_series(1, 5) u",
     )
     assert await store.prune(limit=2) == 2
@@ -151,15 +151,15 @@ async def test_prune_is_bounded_also_if_the_planner_expects_one_row(
 async def test_the_purge_of_the_worker_prunes_affinity(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
-    await record_ranks(stores.jobs.periodic.affinity, 1, KEPT + 250)
+    await record_ranks(stores.jobs.periodic.affinity, 1, RANKS_KEPT + 250)
     await main._purge(
         {"metrics": JobMetrics(), "stores": stores, "undo_s": 900, "webhooks_kept_s": 86_400}
     )
-    assert await fetch(storage_settings, "SELECT count(*) FROM affinity") == [(KEPT,)]
+    assert await fetch(storage_settings, "SELECT count(*) FROM affinity") == [(RANKS_KEPT,)]
 
 
 async def test_prune_skips_locked_rows(store: PostgresAffinity, postgres: Postgres) -> None:
-    await record_ranks(store, 1, KEPT + 250)
+    await record_ranks(store, 1, RANKS_KEPT + 250)
     async with postgres.connection() as other, other.transaction():
         await other.fetch("SELECT FROM affinity WHERE user_id = 1 AND other_id = 10 FOR UPDATE")
         async with asyncio.timeout(3):
@@ -169,7 +169,7 @@ async def test_prune_skips_locked_rows(store: PostgresAffinity, postgres: Postgr
 async def test_prune_during_concurrent_batches_keeps_the_highest_ranks(
     store: PostgresAffinity, storage_settings: StorageSettings
 ) -> None:
-    await record_ranks(store, 1, KEPT + 250)
+    await record_ranks(store, 1, RANKS_KEPT + 250)
     pairs: dict[Pair, float] = {as_pair(1, other): 5000.0 for other in range(10, 310)}
     await asyncio.gather(*(store.record(pairs) for _ in range(4)), store.prune(), store.prune())
     rows = await fetch(

@@ -62,6 +62,7 @@ class Connection:
         return [row for user in users for row in await self.fetch(sql, [user], *args)]
 
     async def row(self, sql: str, *args: Any) -> Record | None:
+        """Run one statement. Returns its first row, or None if it has none."""
         self._statement_counter.sent += 1
         begun = perf_counter()
         try:

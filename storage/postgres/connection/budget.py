@@ -10,7 +10,7 @@ from storage.postgres.connection.connections import Connection, ConnectionPool, 
 class ConnectionBudget:
     """At most `limit` connections, in the pools of one process.
 
-    If none is left, the idle connection of the pool that was used longest ago is closed. If none is
+    If none is left, one idle connection of the pool that was used longest ago is closed. If none is
     idle, callers wait in the order of their arrival, so that a busy space cannot keep the others
     from PostgreSQL. A caller waits for at most as long as for a connection of its own pool.
     """

@@ -42,7 +42,8 @@ class PoolUsage:
 
 
 class PoolTimeout(Exception):
-    """All connections are in use, and none was released in time."""
+    """All connections of the pool, or of the process's budget, are in use, and none was released in
+    time."""
 
 
 class ConnectionPool:

@@ -54,9 +54,12 @@ CONVERTED = (
     asyncpg.SerializationError,
     asyncpg.InternalServerError,
 )
+"""The errors that `raise_domain_error` takes."""
 
 
 def raise_domain_error(error: BaseException) -> NoReturn:
+    """Raise the domain error of one of `CONVERTED`: see `domain_errors`. An InternalServerError
+    that reports neither a rollback nor a lost machine is raised as it is."""
     if isinstance(error, _NOT_MIGRATED):
         raise Unavailable(POSTGRESQL, NOT_MIGRATED) from error
     if is_transaction_rollback(error):

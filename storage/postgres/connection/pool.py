@@ -63,6 +63,7 @@ class Postgres:
             return await connection.fetch(sql, *args)
 
     async def row(self, sql: str, *args: Any) -> Record | None:
+        """The first row of one statement, in its own transaction; None if it has none."""
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
 
@@ -85,7 +86,8 @@ class Postgres:
         await self.fetch("SELECT 'write_decision'::regproc FROM migration LIMIT 1")
 
     def connection(self) -> "AcquireContext":
-        """A block with one connection for several statements, each in its own transaction."""
+        """A block with one connection for several statements. Each is a transaction of its own,
+        except within `connection.transaction()`."""
         return AcquireContext(self._pool, self._statement_counter, self._connector)
 
 

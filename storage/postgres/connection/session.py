@@ -21,7 +21,7 @@ and run again."""
 IDLE_IN_TRANSACTION_TIMEOUT_S = 30
 """Bounds how long a suspended process can block writers."""
 ATTEMPTS = 20
-"""How often `retry` runs a transaction."""
+"""How often `retry` runs a transaction at most."""
 PAUSE_S = 0.2
 """The shortest pause between two attempts; the longest is twice as long."""
 
@@ -67,8 +67,8 @@ async def transaction(connection: Connection) -> AsyncIterator[None]:
 
 
 async def retry(transaction: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a whole `transaction`; on deadlock, lock timeout or serialization failure, run it
-    again."""
+    """Run a whole `transaction`; on deadlock, lock timeout or serialization failure, run it again
+    after a pause. After `ATTEMPTS` runs, the last error is raised."""
     for _ in range(ATTEMPTS - 1):
         try:
             return await transaction(*args, **kwargs)

@@ -16,7 +16,8 @@ TRIES = 5
 """How often a transaction is run if PostgreSQL cancels it each time."""
 
 PAUSE_S = 0.01
-"""The first pause before a transaction is run again. Each one is twice the previous one."""
+"""The shortest first pause before a transaction is run again; the longest is twice as long. Each
+further pause is twice as long as the one before."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,9 +58,9 @@ class RolledBack(Exception):
 async def in_transaction(
     postgres: Postgres, user: UserId, change: Callable[[Connection], Awaitable[T]]
 ) -> T:
-    """Run a change of a user in a transaction. If it raises RolledBack, which must carry a result
-    of the same type, the transaction is rolled back and this result is returned. If PostgreSQL
-    cancels it, the change is made again.
+    """Run `change` for a user in a transaction. If `change` raises RolledBack, which must carry a
+    result of the same type, the transaction is rolled back and this result is returned. If
+    PostgreSQL cancels the transaction, `change` runs again.
     """
     async with postgres.user_concurrency.slot(user), postgres.connection() as connection:
         try:

@@ -23,8 +23,8 @@ class _UserSlots:
 
 
 class UserConcurrency:
-    """Lets at most `limit` changes of each user run at once. Others wait in order, for `timeout_s`
-    at most."""
+    """Lets at most `limit` changes of each user run at once. Further changes of the same user wait
+    in order, for `timeout_s` at most, and then fail."""
 
     def __init__(self, limit: int, timeout_s: float) -> None:
         self._limit = limit

@@ -70,7 +70,8 @@ async def bulk_load(
     on_progress: OnProgress | None = None,
     connections: int = CONNECTIONS,
 ) -> LoadReport:
-    """Load a `.csv`, `.csv.gz`, `.csv.zst` or `.parquet` file: see `storage.files.edge_file`.
+    """Load a `.csv`, `.csv.gz`, `.csv.zst` or `.parquet` file: see `storage.files.edge_file`. With
+    `OnBad.REJECT`, a file with a bad line is not loaded, and the report is `rejected`.
 
     Raises:
         BadInput: it has another format or is damaged; lines before the damage may have been loaded.

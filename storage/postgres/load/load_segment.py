@@ -77,7 +77,8 @@ class Slots(NamedTuple):
 
 
 def parts(rows: int, part_rows: int) -> list[Slots]:
-    """All slots, in ranges that each have about `part_rows` of the `rows` rows of a segment."""
+    """All slots, in `FEWEST_PARTS` to `MOST_PARTS` ranges: as many as give each range about
+    `part_rows` of the `rows` rows of a segment."""
     count = min(max(rows // part_rows, FEWEST_PARTS), MOST_PARTS)
     bounds = [locks.PAIR_SLOTS * part // count for part in range(count + 1)]
     return [Slots(first, end - 1) for first, end in pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""Digests of the rows of both directions, which tell the buckets of pairs to compare row by row."""
+"""Digests of the rows of both directions, which show the buckets of pairs to compare row by row."""
 
 from array import array
 from collections.abc import Sequence

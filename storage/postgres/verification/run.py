@@ -23,8 +23,8 @@ from storage.postgres.verification.parts import (
 
 BEFORE_ALL = UserId(LOWEST)
 RECOUNTED_USERS_MAX = 100_000
-"""The maximum number of users of differing pairs that a run stores. Their counts are then compared
-with the forward rows."""
+"""A run that has stored this many users of differing pairs stores no more. The counts of the stored
+users are compared with their rows even if they look right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class VerificationState:
     drifts: Mapping[str, int] | None = None
     """The drift that the pass has found so far, by kind."""
     slices: int = 0
+    """Slices so far, of all passes."""
     completed_at: int | None = None
     """When the last complete pass ended, in microseconds. None: there was none."""
     completed_drifts: Mapping[str, int] | None = None
@@ -64,8 +65,9 @@ class Verification:
         )
 
     async def slice(self, rows: int) -> bool:
-        """Compare at least `rows` rows, in parts of up to 20,000 rows, or of 500 users, unless it
-        takes too long. Returns whether a pass was completed.
+        """Compare at least `rows` rows and users, in parts of up to 20,000 rows, or of 500 users,
+        unless it takes longer than `SLICE_S` or the pass ends. Erased accounts and group members
+        are not counted. Returns whether a pass was completed.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.
