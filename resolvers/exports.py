@@ -68,7 +68,7 @@ async def end_of_changes(scope: Scope) -> str:
         Unavailable: Redis cannot be reached.
     """
     scope.must_see_everything()
-    return await scope.stores.changes.feed.end()
+    return await scope.stores.changes.change_feed.end()
 
 
 async def changes(
@@ -88,7 +88,7 @@ async def changes(
         Unavailable: Redis cannot be reached at the start. Later this waits for it.
     """
     scope.must_see_everything()
-    feed = scope.stores.changes.feed
+    feed = scope.stores.changes.change_feed
     with scope.stores.changes.subscriptions.open_for_all() as subscription:
         await subscription.wait_for_change()
         batch = await feed.after(await feed.end() if after is None else after, CHANGES_AT_ONCE)

@@ -189,8 +189,8 @@ class CatchUp:
         return _LaneState(oldest, oldest_unapplied, watermarks.lanes, failed)
 
     async def _drain_batch(self, lane: Lane) -> bool:
-        """Drain one batch, unless another process does. Returns whether the caches could be
-        updated."""
+        """Drain one batch, or pause if another process drains the lane. Returns False if Redis is
+        unavailable, so that changes are applied to the rows only."""
         try:
             await self._drain.batch(lane, waits=False)
         except LaneTaken:

@@ -150,8 +150,9 @@ class Drain:
         log.error("change %d of lane %d cannot be applied: %s", ids[0], lane, rejected.reason)
 
     async def publish(self, lane: Lane, applied: Applied) -> None:
-        """Update the caches, append the events to the event log, then acknowledge the changes.
-        After a failure, the next drain repeats all of it."""
+        """Update the caches, append the events to the event log, then acknowledge the changes, or
+        park those that an unavailable cache server lacks. After a failure, the next drain repeats
+        all of it."""
         if tracing.tracer is None:
             return await self._publish(lane, applied)
         traces = await self._outbox.traces(lane, applied.ids, tracing.LINKS_MAX)

@@ -39,6 +39,7 @@ class BatchResult(Enum):
     WAIT = auto()
     """There is nothing to erase now, but an edge may still arrive: try again later."""
     DONE = auto()
+    """The account is erased, or was not deleted."""
 
 
 class Erasure:

@@ -27,6 +27,7 @@ class ConnectionSettings:
     pool_max: int = 8
     """Connections to PostgreSQL. 8 served more requests per second than 2 or 24."""
     acquire_timeout_s: float = 2.0
+    """How long a caller waits for a connection to PostgreSQL, and how long opening one may take."""
     statement_timeout_s: float = 5.0
     statement_cache_size: int = 200
     """0 behind a pooler that does not support prepared statements, which is detected."""
@@ -34,6 +35,7 @@ class ConnectionSettings:
     """How PostgreSQL plans prepared statements: one of `PLAN_CACHE_MODES`. None: `auto` on Citus,
     which needs the parameters' values to find a machine; else generic plans, which cost least."""
     redis_connections_max: int = 64
+    """Maximum number of connections of a worker's arq client. Other commands do not use them."""
     redis_timeout_s: float = 0.5
     redis_retry_after_s: float = 0.25
     """How long a Redis server is not called after a failure."""
@@ -57,6 +59,7 @@ class CacheSettings:
     """A separate server for the caches or, with `redis+cluster://`, any server of a Redis
     Cluster. None: `StorageSettings.redis_url`."""
     ttl_s: int = 3600
+    """How long relations and list heads are cached. Profiles are cached for 300 s at most."""
     no_pending_ttl_s: int = 60
     """How long it is cached that a user has no pending writes."""
     delayed_writes: bool = True

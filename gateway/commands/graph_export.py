@@ -78,6 +78,6 @@ async def run(config: Config, file: Path, selection: Selection, *, with_kinds: b
 async def _end_of_changes(config: Config) -> str | None:
     async with open_stores(config.storage) as stores:
         try:
-            return await stores.changes.feed.end()
+            return await stores.changes.change_feed.end()
         except Unavailable:
             return None

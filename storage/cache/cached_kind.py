@@ -61,7 +61,8 @@ class CachedKind(Generic[V]):
         return closing((self.closed_with or self.prefix) + key.removeprefix(self.prefix))
 
     def fill(self, key: str, token: str, value: V) -> Command:
-        """A command that caches a value, if the lease with this token still exists."""
+        """A command that caches a value, if the lease with this token still exists and the value is
+        not closed."""
         ttl_ms = spread(self.ttl_s(value))
         guards = lease(key), self.closing(key)
         if self.invalidation is Invalidation.UPDATE:

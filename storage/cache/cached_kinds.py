@@ -24,8 +24,8 @@ PROFILE_TTL_S = ACCOUNTS_CACHED_S
 long."""
 
 PENDING_TTL_S = 5
-"""Short, for the case that a deletion is lost. A write is pending for milliseconds, and its
-acknowledgement deletes the value."""
+"""Time to live of the pending writes of a user who has some. Short, for the case that a deletion is
+lost: a write is pending for milliseconds, and its acknowledgement deletes the value."""
 
 
 @dataclass(frozen=True, slots=True)

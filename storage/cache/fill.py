@@ -58,7 +58,8 @@ class Part(Generic[V, A]):
             yield batch
 
     async def load(self, keys: Mapping[UserId, str], tokens: Mapping[str, str]) -> list[Command]:
-        """Load missing values. Returns the commands that fill the keys whose lease was taken."""
+        """Load those of the values that are still missing. Returns the commands that fill the keys
+        with a lease in `tokens`; the other loaded values only serve the answer."""
         cached_kind, from_value = self.lookup.cached_kind, self.lookup.from_value
         missing = [user for user in keys if user not in self.found]
         loaded = await cached_kind.load(missing) if missing else {}
@@ -113,7 +114,8 @@ class Fills:
     async def fill(self, parts: Sequence[Part[Any, Any]]) -> None:
         """Load and cache the missing values, in batches if they are many.
 
-        Where another reader holds the lease, it waits briefly for that reader's fill.
+        If another reader holds the lease of a key, it waits briefly for that reader's fill. If the
+        value is then still missing, it loads the value, too, but does not cache it.
 
         Raises:
             Unavailable: the leases could not be taken, or a load failed.

@@ -61,7 +61,7 @@ class Leases:
         return {key: tokens[key] for key in taken}
 
     async def wait(self) -> None:
-        """Wait about as long as a fill takes."""
+        """Wait about as long as another reader's fill takes."""
         _waits.inc()
         await asyncio.sleep(self._wait_s)
 
@@ -102,10 +102,10 @@ def delete_commands(keys: Iterable[str]) -> list[Command]:
 async def invalidate(
     redis: Redis, keys: Collection[str], kind: KeyKind, *, closed_by: str | None = None
 ) -> bool:
-    """Delete stale values. If a server is unavailable, record pending invalidations instead.
-    Returns whether all were deleted.
+    """Delete stale values and their leases. If a server is unavailable, record pending
+    invalidations of its keys instead. Returns whether all were deleted.
 
-    `closed_by`: the token of the closings to remove. If a server is unavailable, they expire.
+    `closed_by`: the token of the closings to remove. On an unavailable server, they expire.
     """
     commands = [
         *delete_commands(keys),
@@ -147,7 +147,8 @@ class GuardedWrite:
 async def closed_while_written(
     redis: Redis, keys: Collection[str], kind: KeyKind, *, must_close: bool
 ) -> AsyncIterator[GuardedWrite]:
-    """Keep these keys closed during the block, and delete their values at its end.
+    """Keep these keys closed during the block, for `CLOSED_MS` at most, and delete their values at
+    its end. Unless `must_close`, the block also runs if they cannot be closed.
 
     They are deleted after an error too, because the block's write may have been committed.
 

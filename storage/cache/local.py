@@ -117,9 +117,10 @@ class LocalCache:
     async def confirm(
         self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]], held: list[Any]
     ) -> list[Any] | None:
-        """The answers, or None if the copies may lack the viewer's own writes: also if Redis cannot
-        be reached, and if a copy was invalidated meanwhile. Takes a round trip unless the requests
-        allow older copies. `held`: the result of `answers_from_copies`."""
+        """The answers from `held`, the result of `answers_from_copies`, with the profiles that it
+        lacks. None: the viewer has pending writes or may have some, Redis cannot be reached, Redis
+        lacks one of these profiles, or a copy that is needed was invalidated meanwhile. Takes a
+        round trip unless the requests allow older copies."""
         answers: list[Any] | None = held
         if _needs_confirmation(viewer, requests):
             count = self.invalidations.count
@@ -144,13 +145,13 @@ class LocalCache:
         for request in requests:
             if isinstance(request, RelationsOf):
                 if not _concerns_viewer(request, viewer):
-                    self._relations.count_requests(0, [check.user for check in request.checks])
+                    self._relations.count_misses([check.user for check in request.checks])
             elif isinstance(request, PagesOf):
                 # Beside other requests, heads are of use only if their owners' profiles are copied.
                 if is_alone or self._profiles.may_hold(request.owners):
-                    self._heads[request.kind].count_requests(0, request.owners)
+                    self._heads[request.kind].count_misses(request.owners)
             elif isinstance(request, ProfilesOf | AccountsOf):
-                self._profiles.count_requests(0, request.users)
+                self._profiles.count_misses(request.users)
 
     def statistics(self) -> Mapping[str, Statistics]:
         """The statistics of each kind of value."""

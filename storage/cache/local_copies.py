@@ -76,8 +76,7 @@ class LocalCopies(Generic[V]):
         return len(self._copies)
 
     def may_hold(self, users: Iterable[UserId]) -> bool:
-        """Whether each of `users` has a copy, possibly an expired one. Stops at the first one who
-        has none."""
+        """Whether each of `users` has a copy, possibly an expired one."""
         return all(map(self._copies.__contains__, users))
 
     def held(self, users: Iterable[UserId]) -> dict[UserId, V]:
@@ -97,12 +96,11 @@ class LocalCopies(Generic[V]):
         copy = self._copies.get(user)
         return copy.value if copy and copy.expires_at > self._clock() else None
 
-    def count_requests(self, hits: int, missed: Sequence[UserId]) -> None:
-        """Count `hits` answers from copies, and requests for `missed` users, and begin to copy the
-        values of users who have become hot."""
-        self.hits += hits
-        self.misses += len(missed)
-        hot = self._hitters.count(missed) if missed else ()
+    def count_misses(self, users: Sequence[UserId]) -> None:
+        """Count a request for each of `users`, which the copies did not answer, and begin to copy
+        the values of those who have become hot."""
+        self.misses += len(users)
+        hot = self._hitters.count(users) if users else ()
         if hot:
             self._begin_copies(hot)
 

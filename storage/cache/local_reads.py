@@ -39,6 +39,8 @@ async def _tracked(redis: Redis, reads: Sequence[Command]) -> Sequence[Reply]:
 
 
 def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
+    """Return a reader of profiles."""
+
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
         replies = await _tracked(redis, [("GET", key) for key in keys.profiles(users)])
         profiles = profiles_by_user(users, replies)
@@ -68,8 +70,8 @@ def _head(value: bytes) -> Sized[Page]:
 
 
 def relations_reader(redis: Redis, keys: Keys) -> Read[RelationsByUser]:
-    """A reader of relation hashes. It first reads their markers and sizes, and copies only hashes
-    that are complete and not too large."""
+    """Return a reader of relation hashes. It first reads their markers and sizes, and copies only
+    hashes that are complete and not too large. For the other hashes, the copy is None."""
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[RelationsByUser]]:
         names = {user: keys.relations(user) for user in users}

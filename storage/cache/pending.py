@@ -1,4 +1,5 @@
-"""Caches the targets of a viewer's pending writes. The other caches are not used for them."""
+"""Caches the targets of a viewer's pending writes. About these targets, the other caches must not
+answer the viewer."""
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 

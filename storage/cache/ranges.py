@@ -17,7 +17,8 @@ from storage.redis.scripts import CALL, FILL_RANGE
 from storage.redis.wire import Command
 
 RANGES_MAX = 16
-"""The maximum of cached page ranges of one list, of all readers who scroll through it."""
+"""The maximum of cached page ranges of one list, of all readers who scroll through it. One more
+replaces all of them."""
 
 TTL_S = 60
 """Time to live of a list's page ranges, renewed when a range is added: long enough to scroll.
@@ -37,7 +38,8 @@ class RangeCache:
         self, key: str, window: Window, read: Callable[[Window], Awaitable[Page]]
     ) -> Page:
         """Read a page of the list at `key` that neither its head nor a cached page range contains,
-        and cache a page range that begins with it. `read`: reads a window from the tables."""
+        and cache a page range that begins with it, unless the page is longer than half a range or
+        another reader holds the lease. `read`: reads a window from the tables."""
         is_worth_caching = 0 < 2 * window.size <= self._size
         token = await self._take_lease(page_ranges_key(key)) if is_worth_caching else None
         if token is None:  # not to be cached, or another reader is loading a page range

@@ -84,6 +84,7 @@ class RedisCaches:
         """Update the caches after changes have reached the reverse rows.
 
         Returns the users whose caches could not be updated, because their server is unavailable.
+        Unlike after a write, no pending invalidations are recorded: the caller parks the changes.
         """
         sources = dict.fromkeys(change.pair.source for change in changes)
         targets = dict.fromkeys(change.pair.target for change in changes)

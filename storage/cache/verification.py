@@ -23,6 +23,8 @@ from storage.redis.wire import UNLINK, Reply
 from storage.settings import StorageSettings
 
 BATCH = 100
+"""About how many keys one step of the scan looks at."""
+
 RECHECK_S = 0.2
 """Pause before the second comparison. Changes reach the caches well within this time."""
 

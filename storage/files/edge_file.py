@@ -23,7 +23,7 @@ NAMES = (b"from_user_id", b"to_user_id", b"created_at_ms")
 NO_PARQUET = "needs pyarrow, which is not installed. Install kith[parquet], or use .csv.zst."
 
 BLOCK_BYTES = 1 << 20
-LINE_MAX = 1024
+LINE_BYTES_MAX = 1024
 """A longer line is bad, and is skipped without being held in memory."""
 BAD_LINES_MAX = 20
 """How many bad lines of a batch are described. All are counted."""
@@ -107,14 +107,14 @@ class EdgeFile:
 
     def _blocks(self) -> Iterator[tuple[bytes, int]]:
         """Blocks of whole lines, with the number of bytes read so far. A line longer than
-        `LINE_MAX` is cut to one byte more, so that it is still too long."""
+        `LINE_BYTES_MAX` is cut to one byte more, so that it is still too long."""
         incomplete = b""
         for piece, bytes_read in self._packed.pieces(BLOCK_BYTES):
             whole, feed, tail = piece.rpartition(b"\n")
             if feed:
                 yield _with_line_feeds(incomplete + whole + feed), bytes_read
                 incomplete = b""
-            incomplete = (incomplete + tail)[: LINE_MAX + 1]
+            incomplete = (incomplete + tail)[: LINE_BYTES_MAX + 1]
         if incomplete:
             yield _with_line_feeds(incomplete + b"\n"), self.bytes_total
 
@@ -176,8 +176,8 @@ def _check_lines(block: bytes, first_line: int, columns: int, last_line: int, re
 
 def _check_line(line: bytes, columns: int) -> bytes | str | None:
     """The line to load, or the reason why it is bad; None for a blank line."""
-    if len(line) > LINE_MAX:
-        return f"longer than {LINE_MAX} bytes"
+    if len(line) > LINE_BYTES_MAX:
+        return f"longer than {LINE_BYTES_MAX} bytes"
     fields = _fields(line)
     if fields == [b""]:
         return None

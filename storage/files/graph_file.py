@@ -31,15 +31,17 @@ class GraphFile(Protocol):
         ...
 
     def checkpoint(self) -> int:
-        """Write all data to the disk, and return the file's length in bytes."""
+        """Write all data to the disk, and return the file's length in bytes. If the file is not
+        resumable, do nothing and return 0."""
         ...
 
     def close(self) -> None: ...
 
 
 def graph_file(path: Path, final_name: str, header: bytes, length: int) -> GraphFile:
-    """Open the file in the format that `final_name` names, and keep `length` bytes of an earlier
-    run. Only the user of this process may read a new file, because it may hold blocks.
+    """Open the file in the format that `final_name` names. A CSV file keeps `length` bytes of an
+    earlier run, or begins with `header`; a Parquet file ignores both. Only the user of this process
+    may read a new file, because it may hold blocks.
 
     Raises:
         BadInput: the format needs a package that is not installed.

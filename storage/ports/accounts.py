@@ -34,7 +34,8 @@ class AccountWrites(Protocol):
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: IdempotentRequest | None = None
     ) -> Saved:
-        """Set the limit, durably. None: the deployment's default. Not for deleted accounts."""
+        """Set the limit, durably. None: the deployment's default. Writes nothing and returns
+        ACCOUNT_DELETED for a deleted account."""
         ...
 
 
@@ -67,10 +68,11 @@ class AccountStates(Protocol):
 
 
 class Neighbours(Protocol):
-    """The users with an edge from or to a user."""
+    """The users whose lists or flags may contain a user."""
 
     async def neighbours(self, user: UserId, limit: int) -> Set[UserId]:
-        """About `limit` users in each direction, and about `limit` who have a note about `user`."""
+        """About `limit` users to whom `user` has an edge, as many whom `user` has only muted or
+        dismissed, and as many of each in the other direction."""
         ...
 
 
@@ -111,7 +113,7 @@ class AbsenceLog(Protocol):
         ...
 
     async def epoch(self) -> str:
-        """What identifies the log until it may have lost entries: then it has another epoch.
+        """An identifier of the log. Once the log may have lost entries, it has another one.
 
         Raises:
             Unavailable: the log cannot be reached.

@@ -20,7 +20,8 @@ class FeedEvent:
 
 @dataclass(frozen=True, slots=True)
 class FeedBatch:
-    """The next events of a feed and the cursor after them. `lost`: earlier events were trimmed."""
+    """The next events of a feed and the cursor after them. `lost`: the feed no longer holds all
+    events after the requested cursor; then `events` is empty."""
 
     events: Sequence[FeedEvent]
     cursor: str

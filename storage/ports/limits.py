@@ -32,7 +32,7 @@ class Budgets(Protocol):
     """Token buckets of callers, shared by all gateways."""
 
     async def take(self, caller: str, bucket: Bucket, spent: int, least: int, limit: int) -> Grant:
-        """Subtract the tokens that were `spent` before without a request from a caller's bucket.
-        Then take between `least` and `limit` tokens, or none if it holds fewer than `least`. One
-        round trip."""
+        """Subtract `spent` from a caller's bucket: the tokens that the caller has used and that no
+        call has subtracted yet. Then take between `least` and `limit` tokens, or none if the bucket
+        holds fewer than `least`. One round trip."""
         ...

@@ -24,6 +24,7 @@ class Whispers(NamedTuple):
 OVERLAP_LOOKUPS_MAX = 10_000
 """Entries of the shorter list that are looked up in the longer one."""
 BLOCKS_LOOKED_UP_MAX = 1_000
+"""Blocks in each direction that `Overlaps.blocked_counts` looks up."""
 
 
 class OwnLists(Protocol):
@@ -45,8 +46,8 @@ class Overlaps(Protocol):
     ) -> Mapping[UserId, Sequence[Position]]:
         """For each of `users`: the entries of their list whom `by` follows, newest first.
 
-        The dates are those of the users' lists. If both lists are longer than
-        `OVERLAP_LOOKUPS_MAX`, only the newest so many entries of the shorter one are looked up.
+        The dates are those of the users' lists. If both lists have more than `OVERLAP_LOOKUPS_MAX`
+        entries, only the newest `OVERLAP_LOOKUPS_MAX` of the shorter one are looked up.
         Absent accounts are included.
         """
         ...

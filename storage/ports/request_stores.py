@@ -68,7 +68,7 @@ class Changes:
     """The stores by which a request reads changes, and waits for them."""
 
     feeds: Feeds
-    feed: ChangeFeed
+    change_feed: ChangeFeed
     subscriptions: Subscriptions
     progress: LaneProgress
     catch_up: CatchUp

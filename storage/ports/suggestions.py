@@ -24,8 +24,8 @@ class Affinities(Protocol):
         ...
 
     async def record(self, ranks: Mapping[Pair, float]) -> Set[Pair]:
-        """Add to the rank of each pair, durably. Returns the pairs, except those with a deleted
-        account."""
+        """Add each of `ranks` to the stored rank of its pair, durably: ranks are logarithms of
+        scores, and the scores are added. Returns the pairs, except those with a deleted account."""
         ...
 
     async def record_once(

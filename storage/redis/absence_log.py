@@ -20,8 +20,9 @@ from storage.redis.run_id import SERVER_INFO, run_id_in
 from storage.redis.scripts import CALL, LOG_EPOCH
 from storage.redis.wire import Command, Reply
 
-ENTRIES_MAX = 5_000
-"""Entries that the stream keeps at least: 200 kB. Reading all of them takes about 10 ms."""
+ENTRIES_KEPT = 5_000
+"""Entries that the stream keeps at least: 200 kB. A reader that finds as many cannot know whether
+older ones were dropped. Reading all of them takes about 10 ms."""
 
 
 class RedisAbsenceLog:
@@ -33,7 +34,7 @@ class RedisAbsenceLog:
 
     async def add(self, user: UserId) -> None:
         await self._redis.pipe(
-            [("XADD", self._key, "MAXLEN", "~", ENTRIES_MAX, "*", b"user", user)]
+            [("XADD", self._key, "MAXLEN", "~", ENTRIES_KEPT, "*", b"user", user)]
         )
 
     async def epoch(self) -> str:
@@ -47,17 +48,18 @@ class RedisAbsenceLog:
         # The epoch comes last: if it is the same, nothing was lost before the entries were read.
         entries, info, name = await self._redis.pipe(
             [
-                ("XRANGE", self._key, oldest_ms, "+", "COUNT", ENTRIES_MAX),
+                ("XRANGE", self._key, oldest_ms, "+", "COUNT", ENTRIES_KEPT),
                 SERVER_INFO,
                 self._group(),
             ]
         )
-        if len(entries) >= ENTRIES_MAX or name is None or _epoch(info, name) != epoch:
+        if len(entries) >= ENTRIES_KEPT or name is None or _epoch(info, name) != epoch:
             return None
         return {UserId(int(user)) for _, (_, user) in entries}
 
     def _group(self, *new: str) -> Command:
-        """The name of the stream's group. `new`: its name if there is none."""
+        """A command that returns the name of the stream's group. If there is none, it creates one
+        named `new`; without `new`, it returns None."""
         return (CALL, LOG_EPOCH, 1, self._key, *new)
 
 

@@ -19,6 +19,7 @@ BLOCK_MS = 5_000
 """How long one read blocks, and so how soon a hanging server is detected."""
 
 PAUSE_S_MAX = 5.0
+"""The longest pause before it connects again."""
 
 
 class ChangeNotifier:

@@ -69,7 +69,7 @@ class ClusterRedis:
         return sum(server.open_breakers for server in self._servers.values())
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
-        return join_replies(commands, await self._send_by_key(commands, is_whole=True))
+        return join_replies(commands, await self._send_by_key(commands, needs_all=True))
 
     async def partly(self, commands: Sequence[Command]) -> list[Reply]:
         return join_replies(commands, await self._send_by_key(commands))
@@ -120,15 +120,16 @@ class ClusterRedis:
             await server.close()
 
     async def _send_by_key(
-        self, commands: Sequence[Command], *, is_whole: bool = False
+        self, commands: Sequence[Command], *, needs_all: bool = False
     ) -> list[Reply]:
-        """The replies to the commands, split into single keys by `split_by_key`. `is_whole`: raise
-        Unavailable if any server is unavailable."""
+        """The replies to the commands, split into single keys by `split_by_key`. Raises Unavailable
+        if the slot map is not known and, with `needs_all`, if the server of any key is
+        unavailable."""
         if not commands:
             return []
         await self._ensure_slots()
         replies = await self._send_by_server(split_by_key(commands), self._send_to)
-        if is_whole and UNAVAILABLE in replies:
+        if needs_all and UNAVAILABLE in replies:
             raise Unavailable(REDIS)
         return replies
 

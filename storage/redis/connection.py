@@ -29,14 +29,14 @@ class KeyKind(Enum):
     erased user within `KITH_CACHE_TTL_S`."""
     TOTALS = auto()
     """Totals of users who have an account in their lists that has become absent or active. No other
-    invalidation follows."""
+    invalidation follows: they are parts of profiles, which expire within 300 s."""
     EDGES = auto()
     """Relations, lists and totals after changes of edges. The drain invalidates them again."""
 
 
 PENDING_MAX = {KeyKind.ACCOUNTS: 10_000, KeyKind.TOTALS: 50_000, KeyKind.EDGES: 10_000}
-"""The maximum number of keys of each kind that wait to be deleted until Redis is available again:
-about 15 MB in all."""
+"""The maximum number of keys of each kind that wait until their server is available again, to be
+deleted: about 15 MB for each server."""
 
 FLUSHED_AT_ONCE = 10_000
 """Pending keys deleted in one pipeline, which takes far less than the timeout of a reply."""
@@ -64,7 +64,7 @@ class Redis(Protocol):
         unavailable. In the reply to MGET, each value may be `UNAVAILABLE`.
 
         Raises:
-            Unavailable: no server is available.
+            Unavailable: the only server is unavailable or, of a cluster, the slot map is not known.
         """
         ...
 
@@ -174,6 +174,7 @@ class PendingInvalidations:
         self.is_empty = True
 
     def add(self, keys: Collection[str], kind: KeyKind) -> None:
+        """Add keys. New keys above the maximum are dropped."""
         pending, addition = self._keys[kind], object()
         for key in keys:
             if key in pending or len(pending) < PENDING_MAX[kind]:
@@ -260,7 +261,8 @@ class GuardedRedis:
         return lambda _: False
 
     async def flush_pending(self, send: Send) -> None:
-        """Flush the pending invalidations with `send`. Raises what `send` raises."""
+        """Flush the pending invalidations of a server of a cluster with `send`. Raises what `send`
+        raises."""
         async with self._flushing:
             await self._pending.flush(send, FLUSHED_AT_ONCE_IN_CLUSTER)
 

@@ -7,6 +7,7 @@ from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 
 DIGEST_BYTES = 64
+"""Length of a SHA-256 in hexadecimal digits, with which a value begins."""
 DOCUMENT_BYTES_MAX = 32_768
 """Larger documents are kept only in the memory of the gateways that received them."""
 

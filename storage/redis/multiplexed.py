@@ -34,7 +34,8 @@ GRACE_S = 0.05
 """How long a connection stays open after its timeout, to read replies that have arrived already."""
 
 IN_FLIGHT_MAX = 10_000
-"""Calls that wait for replies. More could not be answered before their timeout."""
+"""Calls that wait for replies. More could not be answered before their timeout, so they fail at
+once."""
 
 
 class Listener(Protocol):

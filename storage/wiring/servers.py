@@ -27,6 +27,7 @@ async def shared_servers(settings: StorageSettings, limit: int) -> AsyncIterator
 def open_servers(
     settings: StorageSettings, wire: Wire | None, shared: SharedServers | None
 ) -> Servers:
+    """The connections of one space: see `storage.stores.open_stores`."""
     if shared is not None:
         return Servers(shared.redis, shared.broker, Postgres(settings, shared.budget))
     broker, redis = redis_servers(settings, wire)

@@ -18,8 +18,8 @@ from storage.shielded_tasks import ShieldedTasks
 from storage.subscriptions import Notification
 
 NEIGHBOURS_MAX = 20_000
-"""Users whose cached totals are deleted: in each direction of edges, and for notes. The cached
-totals of further users expire within minutes."""
+"""The `limit` of `Neighbours.neighbours`, for the users whose cached totals are deleted. Those of
+further users expire within minutes."""
 
 USERS_AT_ONCE = 1_000
 """Users in one pipeline, few enough not to block Redis."""

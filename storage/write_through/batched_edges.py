@@ -31,7 +31,7 @@ AT_ONCE = 2
 """Batches that run at once: PostgreSQL writes one while this process decides the other."""
 
 SINGLE_AT_ONCE = 4
-"""Concurrent changes outside of batches, of pairs that another writer changed at the same time."""
+"""Concurrent reads, and changes that a batch could not make."""
 
 
 class BatchTables(Protocol):
@@ -45,9 +45,9 @@ class BatchTables(Protocol):
         changes: Sequence[tuple[Pair, Rule]],
         before_write: Callable[[], Awaitable[None]],
     ) -> list[Decision | Exception | None]:
-        """Change different pairs. A pair that another writer changes at the same time is left
-        unchanged, with the result None. `before_write` is awaited before the write; if it raises,
-        nothing is written."""
+        """Change different pairs. Returns for each the decision or an error; None if the pair must
+        be changed outside of a batch, for example because another writer has changed it at the same
+        time. `before_write` is awaited before the write; if it raises, nothing is written."""
         ...
 
 
@@ -86,7 +86,7 @@ class BatchedEdges:
         *,
         delayed_writes: bool = True,
     ) -> None:
-        """`single`: used for pairs that another writer changes at the same time. `delayed_writes`:
+        """`single`: makes the changes that a batch could not make, and reads. `delayed_writes`:
         whether to write without marks if they cannot be set."""
         self._tables = tables
         self._caches = caches

@@ -22,7 +22,7 @@ from storage.ports.lanes import Lanes
 from storage.shielded_tasks import ShieldedTasks
 
 DRAIN_S_MAX = 1.0
-"""How long a response waits until the other user's edge, or a block, is applied."""
+"""How long a response waits at most until the other user's edge, or a block, is applied."""
 
 
 class EdgeTables(Protocol):

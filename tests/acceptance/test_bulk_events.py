@@ -55,7 +55,7 @@ async def add_endpoint(stores: Stores, url: str, *types: str) -> None:
 async def test_the_end_event_comes_after_all_changes_in_the_feed(
     gateway: Gateway, stores: Stores
 ) -> None:
-    cursor = await stores.changes.feed.end()
+    cursor = await stores.changes.change_feed.end()
     lines = [line(1, "FOLLOW", user) for user in range(2, 12)]
     await upload(gateway.http, "import", *lines, line(1, "FOLLOW", 2), line(1, "FOLLOW", 1))
     await apply_all(stores)
@@ -85,7 +85,7 @@ async def test_the_end_event_comes_after_all_changes_in_the_feed(
 async def test_the_end_is_a_server_sent_event_of_its_own_name(
     gateway: Gateway, stores: Stores
 ) -> None:
-    cursor = await stores.changes.feed.end()
+    cursor = await stores.changes.change_feed.end()
     await upload(gateway.http, "seen", line(1, "FOLLOW", 2))
     await apply_all(stores)
     await drain_all(stores)
@@ -100,7 +100,7 @@ async def test_the_end_is_a_server_sent_event_of_its_own_name(
 
 
 async def test_a_canceled_operation_has_an_end_event(gateway: Gateway, stores: Stores) -> None:
-    cursor = await stores.changes.feed.end()
+    cursor = await stores.changes.change_feed.end()
     await upload(gateway.http, "stopped", line(1, "FOLLOW", 2))
     await gateway.as_service.data(CANCEL, id="stopped")
     await announce(stores)
@@ -112,7 +112,7 @@ async def test_an_interrupted_publication_is_repeated_with_the_same_event_id(
     gateway: Gateway, stores: Stores, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_endpoint(stores, receiver.url)
-    cursor = await stores.changes.feed.end()
+    cursor = await stores.changes.change_feed.end()
     await upload(gateway.http, "cut", line(1, "FOLLOW", 2))
     await gateway.as_service.data(CANCEL, id="cut")
     publish_end = RedisEvents.publish_end

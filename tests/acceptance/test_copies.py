@@ -123,7 +123,7 @@ async def test_an_export_with_the_changes_after_its_cursor_equals_the_graph(
     rng = random.Random(seed)
     await bulk_load(storage_settings, write_edges(tmp_path / "ring.csv", ring(USERS, 4)))
     await edges(stores, random_edges(rng, EVERY_KIND))
-    cursor = await stores.changes.feed.end()
+    cursor = await stores.changes.change_feed.end()
     file = tmp_path / "graph.csv.zst"
 
     async def change(_: int, __: int) -> None:  # while the export runs

@@ -111,7 +111,7 @@ async def test_a_change_long_before_the_last_read_is_not_taken_from_the_log(
 async def test_a_log_that_may_have_dropped_changes_makes_absences_unavailable(
     strict: Stores, log: AbsenceLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absence_log, "ENTRIES_MAX", 2)
+    monkeypatch.setattr(absence_log, "ENTRIES_KEPT", 2)
     with unreachable(strict.servers.postgres, "fetch"):
         await log.add(ONE)
         assert await strict.reads.absences.now() == {ONE}

@@ -88,7 +88,7 @@ async def test_a_reader_of_the_change_feed_is_told_that_changes_are_lost(
     gateway: Gateway, stores: Stores, valkey: Valkey
 ) -> None:
     """The change that the reader has seen is in the copy, and a later one is not."""
-    feed = stores.changes.feed
+    feed = stores.changes.change_feed
     assert not await stores.jobs.failover.check()
     start = await feed.end()
     await follow(gateway, stores, OTHER)
@@ -107,7 +107,7 @@ async def test_a_reader_of_the_change_feed_is_told_that_changes_are_lost(
 async def test_a_reader_of_the_change_feed_is_told_that_the_database_may_lack_changes(
     gateway: Gateway, stores: Stores
 ) -> None:
-    feed, failover = stores.changes.feed, stores.jobs.failover
+    feed, failover = stores.changes.change_feed, stores.jobs.failover
     assert not await failover.check()
     start = await feed.end()
     await follow(gateway, stores, OTHER)

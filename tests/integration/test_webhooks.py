@@ -202,14 +202,14 @@ async def test_every_change_of_the_feed_that_has_a_type_is_delivered(
     stores: Stores, receiver: Receiver
 ) -> None:
     await add(stores, receiver.url)
-    cursor = await stores.changes.feed.end()
+    cursor = await stores.changes.change_feed.end()
     await follows(stores, (1, 2), (2, 1), (3, 2))
     await stores.writes.edges.change(as_pair(2, 1), block(100))
     await unfollows(stores, (3, 2))
     await drain_all(stores)
     async with sending(stores):
         await until(lambda: _has_no_waiting_deliveries(stores))
-    fed = (await stores.changes.feed.after(cursor, 100)).changes
+    fed = (await stores.changes.change_feed.after(cursor, 100)).changes
     assert sorted(receiver.ids()) == sorted(change["id"] for change in fed)
 
 

@@ -88,7 +88,7 @@ def test_local_copies_never_exceed_their_limits(steps: list[tuple[str, list[User
             if action == "ask":
                 sizes.update(dict.fromkeys(chosen, number))
                 copies = values.held(chosen)
-                values.count_requests(len(copies), [user for user in chosen if user not in copies])
+                values.count_misses([user for user in chosen if user not in copies])
                 await values.wait()
             elif action == "forget":
                 values.forget(chosen[0])

@@ -21,9 +21,9 @@ async def test_a_value_that_changes_while_it_is_read_is_not_copied() -> None:
 
     values = LocalCopies(read, BOUNDS)
     one, two = UserId(1), UserId(2)
-    values.count_requests(0, [one, two])
+    values.count_misses([one, two])
     await asyncio.sleep(0)
-    values.count_requests(0, [one, two])
+    values.count_misses([one, two])
     values.forget(one)
     answer.set()
     await values.wait()
@@ -41,7 +41,7 @@ async def test_a_read_from_before_a_change_does_not_replace_a_newer_copy() -> No
     values = LocalCopies(read, BOUNDS)
     one = UserId(1)
     for _ in range(2):
-        values.count_requests(0, [one])
+        values.count_misses([one])
         await asyncio.sleep(0)
         if len(answers) == 1:
             values.forget(one)
@@ -60,7 +60,7 @@ async def test_closing_ends_the_copies_in_progress() -> None:
         return {}
 
     values = LocalCopies(read, BOUNDS)
-    values.count_requests(0, [UserId(1)])
+    values.count_misses([UserId(1)])
     await asyncio.sleep(0)
     await values.close()
     await values.wait()

@@ -139,7 +139,7 @@ class VerifyRun:
             await self._report_progress()
             after = part.end
 
-    async def count(self, graph: Comparison, ranges: "UserRanges") -> None:
+    async def compare_all_counts(self, graph: Comparison, ranges: "UserRanges") -> None:
         """Compare the counts of ranges of users until there is none left."""
         while (users := await ranges.next(graph)) is not None:
             await self._compare_range(graph, users)

@@ -55,7 +55,10 @@ async def verify(
                 partial(run.compare, second, Position(Phase.REVERSE, FIRST), buckets),
             )
         ranges = UserRanges()
-        await _run_at_once(partial(run.count, first, ranges), partial(run.count, second, ranges))
+        await _run_at_once(
+            partial(run.compare_all_counts, first, ranges),
+            partial(run.compare_all_counts, second, ranges),
+        )
         await run.compare(first, Position(Phase.ERASED, FIRST), None)
         await run.compare(first, Position(Phase.GROUPS, FIRST), None)
         return run.report()
