@@ -86,6 +86,9 @@ class Erasure:
         return BatchResult.WAIT
 
     async def _finish(self, user: UserId) -> BatchResult:
+        """Delete the rest of the data of a user without edges: a batch of ranks or, when none is
+        left, everything. WAIT: a change of the user is pending, or the deletion is younger than
+        `in_flight_s`."""
         if await self._affinity.forget(user) == FORGOTTEN_BATCH:
             return BatchResult.MORE
         if await self._erasures.has_pending_change(user):

@@ -96,8 +96,8 @@ class Failover:
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """Check now. During the block, check again whenever a new connection to PostgreSQL reaches
-        another server, or the same one after a restart. So a gateway detects a restore even if no
-        worker runs."""
+        another server, or the same one after a restart; after a failed check, every `RETRY_S`. So a
+        gateway detects a restore even if no worker runs."""
         if not await self._try_check():
             self._postgres.server_changed.set()
         task = asyncio.create_task(self._watch())

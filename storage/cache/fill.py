@@ -127,7 +127,7 @@ class Fills:
 
     async def _fill_batch(self, parts: Sequence[_PartBatch]) -> None:
         """Fill one batch of each part, with one load for each part, all loads at once. Takes two
-        round trips to Redis, and a third one if other readers hold leases."""
+        round trips to Redis, and two more if other readers hold leases."""
         all_keys = chain.from_iterable(keys.values() for _, keys in parts)
         tokens = await self._leases.take(list(all_keys))
         await self._read_filled_by_others(parts, tokens)

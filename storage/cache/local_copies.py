@@ -136,6 +136,8 @@ class LocalCopies(Generic[V]):
             task.add_done_callback(self._tasks.discard)
 
     async def _copy(self, users: Sequence[UserId], token: object) -> None:
+        """Read the users' values, and store those of the users who are still registered with
+        `token`: no change of these was reported meanwhile."""
         expires_at = self._clock() + self._bounds.ttl_s  # counted from before the read
         values: Mapping[UserId, Sized[V]] = {}
         try:

@@ -102,6 +102,8 @@ class CacheReader:
     async def _local_first(
         self, local: LocalCache, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
     ) -> Any:
+        """The answers from the local cache, if it has all of them and they are confirmed; otherwise
+        all from Redis, and the requests count as misses."""
         held = local.answers_from_copies(viewer, requests)
         if held is not None:
             found = await local.confirm(viewer, requests, held)

@@ -38,7 +38,8 @@ class ComparedBatch:
 
 
 class CacheVerifier:
-    """Audits one space. Cached pending writes are not compared, because they expire in seconds."""
+    """Audits one space. Cached pending writes are not compared, because they expire soon: see
+    `PENDING_TTL_S` and `CacheSettings.no_pending_ttl_s`."""
 
     def __init__(
         self,

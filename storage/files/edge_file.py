@@ -92,6 +92,8 @@ class EdgeFile:
                 yield self._batch(block, first_line, after_line, bytes_read)
 
     def _batch(self, block: bytes, first_line: int, after_line: int, bytes_read: int) -> Batch:
+        """The lines of a block after line `after_line`, without the header. `first_line`: the
+        number of the block's first line."""
         lines = block.count(b"\n")
         last_line = first_line + lines - 1
         skipped = max(0, after_line - first_line + 1)
@@ -158,7 +160,10 @@ def _without_header(block: bytes, columns: int) -> bytes:
     return others if tuple(_fields(first)) == NAMES[:columns] else block
 
 
-def _check_lines(block: bytes, first_line: int, columns: int, last_line: int, read: int) -> Batch:
+def _check_lines(
+    block: bytes, first_line: int, columns: int, last_line: int, bytes_read: int
+) -> Batch:
+    """Check each line of a block. Blank lines are neither good nor bad."""
     rows: list[bytes] = []
     bad: list[BadLine] = []
     bad_count = 0
@@ -171,7 +176,7 @@ def _check_lines(block: bytes, first_line: int, columns: int, last_line: int, re
             if len(bad) < BAD_LINES_MAX:
                 bad.append(BadLine(number, checked))
     good = sum(map(bool, rows))
-    return Batch(b"".join(rows), good, bad_count, tuple(bad), last_line, read)
+    return Batch(b"".join(rows), good, bad_count, tuple(bad), last_line, bytes_read)
 
 
 def _check_line(line: bytes, columns: int) -> bytes | str | None:

@@ -115,6 +115,8 @@ class PostgresAbsences:
         return time.monotonic() - self._renewed_at >= self._age_s
 
     async def _renew(self) -> None:
+        """Read PostgreSQL. If that fails, or has just failed, add the accounts in the absence log
+        instead. Raises Unavailable if the set then may lack accounts."""
         if self._read_at == NEVER or time.monotonic() >= self._retry_at:
             try:
                 await self._read()
@@ -141,6 +143,8 @@ class PostgresAbsences:
         self._renewed_at, self._expiries_renewed = started, expiries
 
     async def _read(self) -> None:
+        """Read the changes from PostgreSQL or, every `FULL_READ_INTERVAL_S`, the whole set. Raises
+        Unavailable."""
         epoch, epoch_read_at = self._epoch, self._epoch_read_at
         if time.monotonic() - epoch_read_at >= EPOCH_AGE_S:
             epoch, epoch_read_at = await self._latest_epoch(), time.monotonic()

@@ -77,6 +77,8 @@ async def _save(
     request: IdempotentRequest | None,
     pace: Pace | None,
 ) -> Saved:
+    """Apply `rule` to the stored account, in the connection's transaction. For a deleted account,
+    write nothing, not even a receipt, and return `outcome_if_deleted`. Raises as `complete`."""
     row = await lock_account(connection, user)
     previous, now = account_of(row), row["now"]
     if row["state"] == AccountState.DELETED:

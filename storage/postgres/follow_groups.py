@@ -125,6 +125,12 @@ class _GroupTransaction:
 async def _change_groups(
     transaction: _GroupTransaction, change: GroupChange, pace: Pace
 ) -> SavedGroups:
+    """Make a change of groups with its rate limit and its receipt.
+
+    Raises:
+        RolledBack: the change is rejected or exceeds `pace`, or changes nothing and has no request.
+        ReceiptExists: the receipt exists; the transaction can only be rolled back.
+    """
     connection, owner, request = transaction.connection, transaction.owner, transaction.request
     # The account may be deleted after this check. The erasure finishes 30 s after the deletion at
     # the earliest, so it also deletes what this transaction writes.

@@ -165,6 +165,8 @@ async def _read_page_of_one(
 async def _read_followers(
     reading: _Reading, users: Sequence[UserId], window: Window, viewer: UserId | None
 ) -> _EntriesOfUsers:
+    """Entries of lists of followers. The viewer's own entries come from the forward rows: see
+    `PostgresLists`."""
     entries = await _read_entries(
         reading, _FOLLOWERS, users, window, Kind.FOLLOW, viewer or _NOBODY
     )
@@ -180,6 +182,8 @@ async def _read_followers(
 async def _read_friends(
     reading: _Reading, users: Sequence[UserId], window: Window, viewer: UserId | None
 ) -> _EntriesOfUsers:
+    """Entries of lists of friends. The viewer's friendships with the targets of the viewer's
+    pending changes come from the forward rows: see `PostgresLists`."""
     # Read before the lists. If they were read after them, a change that is applied between the two
     # reads would be in neither.
     pending_rows = viewer and await reading.connection.fetch(_SQL.pending_targets, viewer)
@@ -222,6 +226,9 @@ async def _read_entries(
     window: Window,
     *arguments: object,
 ) -> _EntriesOfUsers:
+    """The entries of each user's list in the window, and one more, which shows whether there is a
+    next page. `statements`: for the window's two directions. `arguments`: those after the
+    window."""
     entries: _EntriesOfUsers = defaultdict(list)
     arguments = (*window.after, *window.before, window.size + 1, *arguments)
     at_once = max(1, ROWS_AT_ONCE // (window.size + 1))

@@ -34,7 +34,8 @@ _SQL = sql.load(_Statements, "overlaps")
 
 class PostgresOverlaps:
     """Implements `storage.ports.lists.Overlaps`. `followed_by` takes one statement for
-    `OVERLAPS_AT_ONCE` users, `blocked_counts` one for all."""
+    `OVERLAPS_AT_ONCE` users, `blocked_counts` one for all. On Citus, both take one for each
+    user."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

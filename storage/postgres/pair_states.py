@@ -10,7 +10,7 @@ from storage.postgres.connection.acquired import Record
 
 class End(NamedTuple):
     """The columns of one end of a pair, in the order of `read_pair` and `read_ends`: a user's edge
-    to the other, count and account. Those of a row that does not exist are null.
+    to the other user, count row and account. Those of a row that does not exist are null.
     """
 
     waits: bool | None

@@ -41,8 +41,8 @@ _TOTALS = slice(1, 1 + len(NO_COUNTS.numbers))
 
 
 class PostgresProfiles:
-    """Implements `storage.cache.tables.ProfileRows`, in one statement unless the viewer has pending
-    changes, or an account is absent."""
+    """Implements `storage.cache.tables.ProfileRows`, in one statement, and one more if there is a
+    viewer. It takes further ones if the viewer has pending changes, or an account is absent."""
 
     def __init__(self, postgres: Postgres, followers_max: int = FOLLOWERS_MAX) -> None:
         self._postgres = postgres

@@ -119,6 +119,7 @@ def _pending_pairs(rows: Sequence[Record]) -> Generator[None, None, set[tuple[in
 def _relation_columns(
     checks: Sequence[Check], rows: Sequence[Record]
 ) -> Generator[None, None, list[RelationColumn]]:
+    """The answers to the checks. Of several rows of one edge, the newest version counts."""
     newest: dict[tuple[UserId, UserId, bool], StoredEdge] = {}
     for first in range(0, len(rows), ROWS_PER_SLICE):
         for user, other, *edge in rows[first : first + ROWS_PER_SLICE]:
@@ -150,6 +151,9 @@ def _relation_columns(
 def _all_relations(
     users: Sequence[UserId], rows: Sequence[Record], limit: int
 ) -> Generator[None, None, dict[UserId, UserRelations]]:
+    """The relations in the rows of `all_relations`. Of several rows of one edge, the newest version
+    counts. The row of user 0 has `as_of`. A row of a user with the other user 0 reports a direction
+    with too many edges."""
     edges_of = {UserId(user): _EdgesOfUser() for user in (0, *users)}
     as_of = Version(0)
     for first in range(0, len(rows), ROWS_PER_SLICE):

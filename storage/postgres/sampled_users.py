@@ -48,6 +48,8 @@ class PostgresSampledUsers:
         return self._sample
 
     async def _read(self) -> Sequence[UserId]:
+        """From each of `SAMPLED_MAX` ids, evenly spaced between the lowest and the highest, the
+        next user. Users may coincide, so there may be fewer."""
         bounds = await self._postgres.row(_SQL.bounds)
         if bounds is None or bounds["lowest"] is None:
             return ()

@@ -25,7 +25,7 @@ class PostgresUsages:
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Usage]:
         rows = await self._postgres.fetch(_SQL.usage, list(users))
-        (now,) = (row["now"] for row in rows if not row["user_id"])
+        (now,) = (row["now"] for row in rows if not row["user_id"])  # the row of the clock
         unused = Usage(following=0, following_limit=None, blocks=0, paced_until=0, now=now)
         used = dict.fromkeys(users, unused)
         for row in rows:

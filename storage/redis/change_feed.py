@@ -57,7 +57,7 @@ class _Stream(NamedTuple):
 
 class RedisChangeFeed:
     """Implements `storage.ports.events.ChangeFeed`. Reading takes one round trip, and two more if
-    the entry at the cursor was trimmed."""
+    the entry at the cursor was trimmed, or a stream was empty when the cursor was made."""
 
     def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis

@@ -271,6 +271,8 @@ class GuardedRedis:
         return self._pending.take_all()
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
+        """Flush the pending invalidations, then run the commands. Fails without a call while the
+        breaker is open. A server of a cluster also raises Redirected."""
         if not commands:
             return []
         try:

@@ -160,6 +160,8 @@ class _Connection(asyncio.Protocol):
         self.lost = False
 
     def send(self, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
+        """Send the commands in the next write. Raises WireError at once if the connection is lost
+        or `IN_FLIGHT_MAX` calls wait."""
         if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
         # Pack all commands before sending any: if packing fails in between, half a call would be

@@ -60,6 +60,8 @@ class WriteThroughAccounts:
         return is_updated
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
+        """Run `write` while the profile is closed, then delete the cached profile and wake
+        subscriptions, also after an error."""
         try:
             async with closed_while_written(
                 self._redis,

@@ -118,6 +118,8 @@ class BatchedEdges:
             self._shielded.begin(self._run(batch))
 
     async def _run(self, batch: Sequence[_Waiting]) -> None:
+        """Make the changes of a batch, those that it could not make one by one, and set the result
+        of each."""
         try:
             results = await self._results(batch)
             single = []

@@ -52,6 +52,8 @@ class ConnectionBudget:
         return connection
 
     async def _reserve(self, wait_s: float) -> None:
+        """Count a connection that is about to be opened. If there is no place for it, close an idle
+        one and wait for the place. Raises PoolTimeout."""
         if self.open < self.limit and not self._waiting:
             self.open += 1
             return

@@ -136,6 +136,7 @@ class Connector:
     async def _open(
         self, timeout_s: float, command_timeout_s: float | None, statement_cache_size: int
     ) -> Connection:
+        """Connect. If a pooler rejects start-up parameters, connect again without them."""
         while True:
             try:
                 connection = await asyncpg.connect(
@@ -173,6 +174,8 @@ class Connector:
         return bool(names)
 
     def _check_server(self, row: asyncpg.Record | None) -> None:
+        """Raise Unavailable if the connection has another schema or no statement timeout. Set
+        `server_changed` if the server is not the last one. `row`: the result of `_READ_SERVER`."""
         assert row is not None
         # A space that has not been migrated has no schema: its first statement says so.
         if row["schema"] != self._space and (row["schema"] is not None or self._is_pooled):

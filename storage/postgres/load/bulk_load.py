@@ -130,7 +130,7 @@ class _Segment:
 
     @property
     def present(self) -> int:
-        """Edges that existed already."""
+        """Edges that existed already, and lines that repeat an edge."""
         return self.rows - self.loaded - self.skipped
 
     def divide(self, part_rows: int) -> None:
@@ -198,6 +198,8 @@ class _Load:
                 await self._save_progress(control, fingerprint, segment)
 
     async def _stage(self, connection: Connection) -> _Segment | None:
+        """Copy the next lines of the file to the connection's temporary table. None: there are no
+        more."""
         async with self._reading:
             segment = _Segment(previous=self._last_staged)
             await load_segment.stage(connection, self._rows(segment), self._file.columns)
@@ -223,6 +225,8 @@ class _Load:
         return batch
 
     async def _merge(self, connection: Connection, segment: _Segment) -> None:
+        """Merge the parts of a staged segment. Once an edge is found to exist, this part and all
+        later ones expect existing edges."""
         for slots, is_merged in segment.merge_events.items():
             if segment.previous is not None:
                 await segment.previous.wait(slots)

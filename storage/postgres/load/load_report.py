@@ -39,10 +39,10 @@ OnProgress = Callable[[Progress], Awaitable[None]]
 class LoadReport:
     """The result of a load, including earlier, interrupted loads of the same file.
 
-    `present`: lines whose edge existed already. `skipped`: edges that were skipped because of a
-    block, a whisper or a request between the two users, or a deleted account. `bad_lines`: the
-    first bad lines of this run. `resumed_after`: the last line of earlier loads. `rejected`: the
-    file was invalid, and nothing was loaded.
+    `present`: lines whose edge existed already, or that repeat an edge. `skipped`: edges that were
+    skipped because of a block, a whisper or a request between the two users, or a deleted account.
+    `bad_lines`: the first bad lines of this run. `resumed_after`: the last line of earlier loads.
+    `rejected`: the file was invalid, and nothing was loaded.
     """
 
     lines: int

@@ -11,8 +11,8 @@ from storage.postgres.verification.tallies import AllCounts, Tally
 
 
 class DriftKind(Enum):
-    """Kinds of inconsistencies. All except an invalid edge can be repaired from the forward
-    rows."""
+    """Kinds of inconsistencies. All except an invalid edge can be repaired: rows and counts from
+    the forward rows, the others by deleting what is left."""
 
     INVALID_EDGE = "invalid edge"
     REVERSE_MISSING = "reverse row missing"
