@@ -75,7 +75,7 @@ class Stores:
         await self.broker.events.resync()
 
     async def is_empty(self) -> bool:
-        """Whether the space has never had an edge."""
+        """Whether the space has neither an edge nor a tombstone."""
         return await is_empty(self.servers.postgres)
 
 

@@ -42,7 +42,8 @@ class BulkOperations(Protocol):
         ...
 
     async def cancel(self, key: BulkKey) -> bool:
-        """Cancel the operation. Returns False if it has ended or is being canceled."""
+        """Cancel the operation. A slice that a worker has begun is still applied. Returns False if
+        the operation has ended or is being canceled."""
         ...
 
     async def results(self, operation: BulkOperation, first: int) -> Sequence[tuple[int, bytes]]:

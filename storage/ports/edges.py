@@ -85,6 +85,6 @@ class EdgeNotes(Protocol):
         ...
 
     async def ended(self, user: UserId, since: Millis, limit: int) -> Set[UserId]:
-        """The users to whom `user` had an edge or a flag that has ended after `since`: the latest
-        `limit` of those whose tombstones still exist."""
+        """The users to whom `user` has no edge, and has ended one, or changed a flag, after
+        `since`: the latest `limit` of those whose rows were not purged."""
         ...

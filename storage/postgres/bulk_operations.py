@@ -126,7 +126,8 @@ class BulkQueue:
         self._postgres = postgres
 
     async def open(self, limit: int) -> Sequence[int]:
-        """The numbers of up to `limit` operations that no worker applies, the oldest first.
+        """The numbers of up to `limit` operations that have not ended and that no worker applies:
+        first those that were never applied, then those that have waited longest.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.

@@ -55,7 +55,7 @@ class FailedChanges:
         self._postgres = postgres
 
     async def first(self, limit: int) -> Sequence[FailedChange]:
-        """At most `limit` failed changes, the oldest of each lane first."""
+        """At most `limit` failed changes, lane by lane, the oldest of a lane first."""
         rows = await self._postgres.fetch(_SQL.list_failed, *_FAILED_LANES, limit)
         return list(map(_failed_change, rows))
 

@@ -36,7 +36,7 @@ _SQL = sql.load(_Statements, "graph_export")
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The edges to export: of these kinds, with a date from `since` until before `until`, in
-    milliseconds, and of the users in slice number `slice` of `slices`."""
+    milliseconds, whose owners are in slice number `slice` (from 0) of `slices`."""
 
     kinds: Sequence[Kind] = (Kind.FOLLOW,)
     since: int = 0

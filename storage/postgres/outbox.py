@@ -121,7 +121,9 @@ class Outbox:
         changes of each target with an id above `after`, in the order of these ids. The rest are the
         oldest changes of the lane.
 
-        All are the oldest of their targets, so each target's changes keep their order.
+        All are the oldest of their targets, so each target's changes keep their order. On Citus, a
+        target with more than `share` of the lane's oldest changes gets no share, and the shares of
+        the others have no limit.
         """
         async with self._locked(lane, waits) as connection:
             statement = await self._statement_for_server(_SQL.shares, _SQL.shares_on_citus)

@@ -117,7 +117,7 @@ async def _read_reverse_kinds(connection: Connection, pending: PendingChanges) -
 
 
 async def is_empty(postgres: Postgres) -> bool:
-    """Whether the space has never had an edge."""
+    """Whether the space has neither an edge nor a tombstone."""
     return await postgres.row(_SQL.any_edge) is None
 
 

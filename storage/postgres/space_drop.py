@@ -35,7 +35,7 @@ class ConnectionCounts:
 
     all: int
     in_use: int
-    """Those that have run a statement in the last 10 seconds."""
+    """Those that are running a statement, or have run one in the last 10 seconds."""
 
 
 async def count_connections(settings: StorageSettings, space: str) -> ConnectionCounts:

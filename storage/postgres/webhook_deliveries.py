@@ -105,7 +105,7 @@ class WebhookDeliveries:
         self, endpoint: str, attempts: Sequence[Attempt], retried_s: float
     ) -> Mapping[DeliveryKey, DeliveryState]:
         """Record attempts. Failed deliveries that have waited for `retried_s` are parked. Returns
-        the states of those that were waiting."""
+        the new states of those that were waiting, and of parked ones that have succeeded."""
         keys, succeeded, statuses, errors, durations_ms, waits = zip(*attempts, strict=True)
         shortened = [None if error is None else error[:ERROR_MAX] for error in errors]
         columns = (list(succeeded), list(statuses), shortened, list(durations_ms), list(waits))

@@ -95,7 +95,8 @@ class WebhookEndpoints:
         return await self._postgres.row(_SQL.rotate, name, secret, overlap_s) is not None
 
     async def set_state(self, name: str, state: EndpointState) -> bool:
-        """Pause or resume an endpoint. Returns False if there is none of this name."""
+        """Pause or resume an endpoint, and clear its failures. Returns False if there is none of
+        this name."""
         return await self._postgres.row(_SQL.set_state, name, state) is not None
 
     async def remove(self, name: str) -> bool:
@@ -103,8 +104,8 @@ class WebhookEndpoints:
         return await self._postgres.row(_SQL.remove_endpoint, name) is not None
 
     async def claim(self, process: UUID, lease_s: float) -> set[str]:
-        """Claim the active endpoints that no other process holds, for `lease_s`. Returns the names
-        of all that this process then holds."""
+        """Claim the active endpoints that no other process holds, for `lease_s`; claims of this
+        process are renewed. Returns the names of all that it then holds."""
         rows = await self._postgres.fetch(_SQL.claim, process, lease_s)
         return {row["name"] for row in rows}
 

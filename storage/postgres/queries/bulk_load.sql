@@ -1,6 +1,6 @@
 -- name: hold_load
--- Takes the lock of loads of the space until the session ends. Waits for another load that holds
--- it.
+-- Takes the lock of loads of the space until the session ends. Fails if another load holds it for
+-- longer than the session's `lock_timeout`.
 -- shard: local
 SELECT pg_advisory_lock($1, $2)
 

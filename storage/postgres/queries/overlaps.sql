@@ -145,8 +145,8 @@ CROSS JOIN LATERAL (
 ) f
 
 -- name: ended
--- The latest $3 users to whom the user $1 has ended an edge after $2 (milliseconds): one index
--- range of tombstones.
+-- The latest $3 users to whom the user $1 has no edge, and has ended one, or changed a flag, after
+-- $2 (milliseconds): one index range of rows of kind none.
 -- shard: $1
 SELECT to_user_id FROM following
 WHERE from_user_id = $1 AND kind = 0 AND since > $2::bigint

@@ -135,6 +135,6 @@ LEFT JOIN LATERAL (
 GROUP BY user_id, c.absent_follows, c.absent_whispers, c.absent_requests
 
 -- name: any_edge
--- One row if the space has ever had an edge.
+-- One row if the space has an edge or a tombstone.
 -- shard: fan-out
 SELECT 1 FROM following LIMIT 1
