@@ -100,6 +100,7 @@ class EventSettings:
     events_max: int = 50_000
     """Events kept in each stream of the change feed, about 100 bytes each."""
     events_kept_s: int = 86_400
+    """How long the change feed keeps an event."""
     feed_max: int = 1_000
     """Events kept for one subscriber."""
     feed_kept_s: int = 86_400

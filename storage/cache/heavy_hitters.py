@@ -10,19 +10,19 @@ class HeavyHitters:
     """Counts requests exactly, in windows, for up to `users_max` users.
 
     A window ends after `window_s`, or when the next users might exceed `users_max`. Then all counts
-    restart. A user is hot after `often` requests in one window. So a user with 2 x `often` - 1
-    requests within less than `window_s` and among no more than `users_max` requests is always
+    restart. A user is hot after `hot_after` requests in one window. So a user with 2 x `hot_after`
+    - 1 requests within less than `window_s` and among no more than `users_max` requests is always
     found, because at most one window ends between these requests.
     """
 
     def __init__(
         self,
-        often: int,
+        hot_after: int,
         users_max: int,
         window_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._often = often
+        self._hot_after = hot_after
         self._users_max = users_max
         self._window_s = window_s
         self._clock = clock
@@ -39,10 +39,10 @@ class HeavyHitters:
         if now >= self._window_end or len(counts) + len(users) > self._users_max:
             counts.clear()
             self._window_end = now + self._window_s
-        hot, often = [], self._often
+        hot, hot_after = [], self._hot_after
         for user in users:
             times = counts[user] = counts.get(user, 0) + 1
-            if times >= often:
+            if times >= hot_after:
                 hot.append(user)
                 del counts[user]
         return hot

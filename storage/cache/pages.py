@@ -17,6 +17,7 @@ from storage.redis.scripts import CALL, READ_WINDOW
 from storage.redis.wire import Command, Reply
 
 _page: Callable[[tuple[tuple[Position, ...], bool]], Page] = partial(tuple.__new__, Page)
+"""Makes a `Page` without its constructor, which is slower."""
 
 
 class PageLookup(ValueLookup[Page, Page]):

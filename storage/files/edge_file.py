@@ -51,7 +51,9 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The next lines of a file: the good ones as bytes, the bad ones described."""
+    """The next lines of a file. `rows`: the good ones. `good`, `bad`: how many there are of each.
+    `bad_lines`: the first bad ones. `last_line`: the number of the last line. `bytes_read`: how
+    much of the file, as it is stored, has been read."""
 
     rows: bytes
     good: int

@@ -23,8 +23,8 @@ DELETE FROM follower WHERE to_user_id = 4
 @pytest.fixture
 async def small_parts(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """A graph of 40 edges, in parts of 5 rows and 3 users."""
-    monkeypatch.setattr(comparison, "ROWS", 5)
-    monkeypatch.setattr(comparison, "USERS", 3)
+    monkeypatch.setattr(comparison, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(comparison, "USERS_AT_ONCE", 3)
     await follows(stores, *((1 + edge // 4, 2 + edge // 4 + edge % 4) for edge in range(40)))
     await drain_all(stores)
 

@@ -71,10 +71,10 @@ async def clean_graph(storage_settings: StorageSettings) -> StorageSettings:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "ROWS", 7)
+    monkeypatch.setattr(comparison, "ROWS_AT_ONCE", 7)
     monkeypatch.setattr(comparison, "DIGEST_BATCH_ROWS", 20)
     monkeypatch.setattr(comparison, "COUNTED_USERS", 5)
-    monkeypatch.setattr(comparison, "USERS", 5)
+    monkeypatch.setattr(comparison, "USERS_AT_ONCE", 5)
 
 
 def pair(source: int, target: int) -> Pair:

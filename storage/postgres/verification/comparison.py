@@ -30,17 +30,17 @@ from storage.postgres.verification.parts import (
 )
 from storage.postgres.verification.tallies import AllCounts, Tally, lasting_differences
 
-ROWS = 20_000
+ROWS_AT_ONCE = 20_000
 """Rows that are compared in one part, which takes some tens of milliseconds."""
 DIGEST_BATCH_ROWS = 250_000
 """Rows of a digest, which takes about as long as a part: they are only read and hashed."""
-USERS = 500
+USERS_AT_ONCE = 500
 """Users in a part of the counts or of the erased accounts."""
 COUNTED_USERS = 10_000
 """Users whose counts one statement checks, before those that may differ are compared."""
-BOUND_USERS = 5_000
+CITUS_USERS_MAX = 5_000
 """The most users whose rows one part has, on Citus."""
-PAIRS = 100
+PAIRS_AT_ONCE = 100
 """Pairs that one statement reads again. It returns the rows from any of their sources to any of
 their targets."""
 
@@ -90,14 +90,14 @@ class Comparison:
         """Compare those of the next rows after `after` whose buckets are set in the bitmap
         `buckets`."""
         is_forward = direction is Direction.FORWARD
-        last = await self._last_user(direction, after, ROWS)
+        last = await self._last_user(direction, after, ROWS_AT_ONCE)
         if self._is_citus:
             forward, reverse = _SQL.compare_forward_on_citus, _SQL.compare_reverse_on_citus
         else:
             forward, reverse = _SQL.compare_forward, _SQL.compare_reverse
         statement = forward if is_forward else reverse
         pairs, compared, end = [], 0, None if last == HIGHEST else Key(last, HIGHEST)
-        for row in await self.connection.fetch(statement, *after, last, ROWS, buckets):
+        for row in await self.connection.fetch(statement, *after, last, ROWS_AT_ONCE, buckets):
             row_type, source, target, edge, mirror, invalid, pending, row_count = row
             if row_type == "edge":
                 pair = Pair(source, target)
@@ -107,7 +107,7 @@ class Comparison:
                     )
                 )
             else:
-                compared, end = row_count, _end(direction, row, row_count, ROWS, last)
+                compared, end = row_count, _end(direction, row, row_count, ROWS_AT_ONCE, last)
         if self._is_citus:
             pairs = await self._still_differing(pairs)
         return Part(compared, tuple(pairs), end)
@@ -139,7 +139,7 @@ class Comparison:
     async def find_unerased(self, after: UserId) -> tuple[list[UserId], UserId | None]:
         """Check the next erased accounts after `after`. Returns those that have data left, and the
         last account that was checked, None at the end."""
-        erased = await self.connection.fetch(_SQL.next_erased, after, USERS)
+        erased = await self.connection.fetch(_SQL.next_erased, after, USERS_AT_ONCE)
         if not erased:
             return [], None
         wrong = {row["user_id"] for row in erased if row["has_settings"]}
@@ -150,8 +150,8 @@ class Comparison:
     async def find_lost_members(self, after: Key) -> tuple[list[LostMember], Key | None]:
         """Check the next members of groups after `after`, an owner and a member. Returns those
         whose group does not exist, and the last owner and member, None at the end."""
-        rows = await self.connection.fetch(_SQL.find_lost_members, *after, ROWS)
-        end = Key(rows[-1]["user_id"], rows[-1]["target_id"]) if len(rows) == ROWS else None
+        rows = await self.connection.fetch(_SQL.find_lost_members, *after, ROWS_AT_ONCE)
+        end = Key(rows[-1]["user_id"], rows[-1]["target_id"]) if len(rows) == ROWS_AT_ONCE else None
         # There may be more groups of the last member after these rows, so the next part begins with
         # this member.
         complete = [row for row in rows if (row["user_id"], row["target_id"]) != end] or rows
@@ -161,8 +161,8 @@ class Comparison:
         return lost, end
 
     async def forward_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, "ForwardRow"]:
-        """The forward rows of at most `PAIRS` pairs, and whether each has a pending change. Pairs
-        with neither are left out; other pairs of the same users may be included."""
+        """The forward rows of at most `PAIRS_AT_ONCE` pairs, and whether each has a pending change.
+        Pairs with neither are left out; other pairs of the same users may be included."""
         rows = await self.connection.fetch(_SQL.recheck_forward, *_sources_and_targets(pairs))
         return {
             Pair(row["from_user_id"], row["to_user_id"]): ForwardRow(_edge_in(row), row["pending"])
@@ -170,7 +170,7 @@ class Comparison:
         }
 
     async def reverse_rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, tuple[int, ...] | None]:
-        """The reverse rows of at most `PAIRS` pairs; other pairs of the same users may be
+        """The reverse rows of at most `PAIRS_AT_ONCE` pairs; other pairs of the same users may be
         included."""
         rows = await self.connection.fetch(_SQL.recheck_reverse, *_sources_and_targets(pairs))
         return {Pair(row["from_user_id"], row["to_user_id"]): _edge_in(row) for row in rows}
@@ -180,8 +180,8 @@ class Comparison:
         reads is not taken for a difference: it alters the forward row between its two reads, or is
         pending before the reverse row is read."""
         differing = []
-        for first in range(0, len(pairs), PAIRS):
-            batch = pairs[first : first + PAIRS]
+        for first in range(0, len(pairs), PAIRS_AT_ONCE):
+            batch = pairs[first : first + PAIRS_AT_ONCE]
             keys = [pair.pair for pair in batch]
             forward = await self.forward_rows(keys)
             reverse = await self.reverse_rows(keys)
@@ -213,7 +213,7 @@ class Comparison:
         statement = _SQL.next_forward if is_forward else _SQL.next_reverse
         # If the last part ended within the rows of a user, this part begins with the same user.
         after_user = after.owner - 1 if after.other not in (LOWEST, HIGHEST) else after.owner
-        last = await self.connection.fetchval(statement, after_user, BOUND_USERS, rows)
+        last = await self.connection.fetchval(statement, after_user, CITUS_USERS_MAX, rows)
         return HIGHEST if last is None else int(last)
 
 

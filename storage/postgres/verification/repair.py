@@ -15,10 +15,10 @@ from storage.postgres.connection import locks
 from storage.postgres.connection.connector import Connection
 from storage.postgres.connection.session import retry, transaction
 from storage.postgres.lanes import keep_lane_count
-from storage.postgres.verification.comparison import PAIRS, Comparison
+from storage.postgres.verification.comparison import PAIRS_AT_ONCE, Comparison
 from storage.postgres.verification.parts import LostMember
 
-BATCH = PAIRS
+BATCH = PAIRS_AT_ONCE
 """Pairs or users locked at once."""
 
 

@@ -186,7 +186,7 @@ class VerifyRun:
     async def _compare_counts(self, graph: Comparison, after: UserId) -> Key | None:
         """Compare the counts of the next users with their rows."""
         # Not `COUNTED_USERS`, which can take longer than a slice may.
-        users = await graph.next_range(after, comparison.USERS)
+        users = await graph.next_range(after, comparison.USERS_AT_ONCE)
         await self._compare_range(graph, users)
         return None if users.is_end else Key(users.last, 0)
 
@@ -196,8 +196,10 @@ class VerifyRun:
         to_recount = {user for user in self._users_to_recount if users.after < user <= users.last}
         self._users_to_recount -= to_recount
         users_to_compare = sorted(to_recount.union(users_to_compare))
-        for first in range(0, len(users_to_compare), comparison.USERS):
-            await self._check_counts(graph, users_to_compare[first : first + comparison.USERS])
+        for first in range(0, len(users_to_compare), comparison.USERS_AT_ONCE):
+            await self._check_counts(
+                graph, users_to_compare[first : first + comparison.USERS_AT_ONCE]
+            )
 
     async def _check_erased(self, graph: Comparison, after: UserId) -> Key | None:
         """Look for remaining data of the next erased accounts."""

@@ -81,9 +81,9 @@ async def _with_domain_errors(part: Callable[[], Awaitable[None]]) -> None:
 
 
 async def users_of_graph(settings: StorageSettings) -> AsyncIterator[Sequence[UserId]]:
-    """All users with a count row, in the order of ids, `comparison.USERS` at a time."""
+    """All users with a count row, in the order of ids, `comparison.USERS_AT_ONCE` at a time."""
     async with session(settings, "verify") as connection:
         graph, after = await comparison_on(connection), BEFORE_ALL
-        while users := await graph.next_users(after, comparison.USERS):
+        while users := await graph.next_users(after, comparison.USERS_AT_ONCE):
             yield users
             after = users[-1]
