@@ -42,6 +42,7 @@ TRIES = 3
 """How often a change that cannot be applied is tried before it is moved to the failed changes."""
 
 TRIES_PAUSE_S = 0.05
+"""The shortest pause after such a try; the longest is twice as long."""
 
 BATCHES_MAX = 50
 """After this many batches a busy lane's job ends, so that other jobs can run."""

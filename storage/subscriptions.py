@@ -21,6 +21,7 @@ LIVE_EVENTS = "Live events"
 log = logging.getLogger(__name__)
 
 CANCEL_S = 2.0
+"""How long `close` waits for the listener to end."""
 
 WOKEN_AT_ONCE = 20
 """Subscriptions woken in one iteration of the event loop. Each then reads for about 0.2 ms."""

@@ -23,6 +23,7 @@ NAMES = (b"from_user_id", b"to_user_id", b"created_at_ms")
 NO_PARQUET = "needs pyarrow, which is not installed. Install kith[parquet], or use .csv.zst."
 
 BLOCK_BYTES = 1 << 20
+"""Decompressed bytes that are read at once."""
 LINE_BYTES_MAX = 1024
 """A longer line is bad, and is skipped without being held in memory."""
 BAD_LINES_MAX = 20

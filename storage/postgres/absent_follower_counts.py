@@ -64,7 +64,7 @@ class AbsentFollowerCounts:
 
     async def update(self, limit: int) -> Counted:
         """Count up to `limit` accounts whose state has changed, fewer if they follow many users.
-        Counts none if another process is counting.
+        Counts none if another process is counting, in any space of the database.
 
         `Counted.users` leaves out users with few followers: while an account is not counted, the
         absent followers of these users are looked up, so their totals were right already.

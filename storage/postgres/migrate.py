@@ -60,7 +60,7 @@ RETIRED_S = 86_400
 takes. The first run of `migrate` after that drops it."""
 
 LOCK_TIMEOUT_S = 600
-"""How long a second `migrate` waits for the first."""
+"""How long a `migrate` waits for another one, of any space of the database."""
 
 
 async def migrate(

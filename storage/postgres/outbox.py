@@ -61,7 +61,7 @@ NO_USER = UserId(-(2**63))
 
 
 class LaneTaken(Exception):
-    """Another process is draining the lane."""
+    """Another process is draining the lane, or the equal lane of another space of the database."""
 
 
 class ChangesRejected(Exception):

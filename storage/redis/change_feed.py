@@ -24,6 +24,7 @@ from storage.redis.keys import Keys
 from storage.redis.wire import Command, Reply
 
 VERSION = 1
+"""The version of the cursor's format."""
 REDIS_TOO_OLD = "The change feed over HTTP needs Valkey, or Redis 7.0 or newer."
 _POSITIONS = Struct(">B" + "QIQ" * len(LANE_GROUPS))
 _WITH_CHECKSUM = Struct(f">{_POSITIONS.size}sI")

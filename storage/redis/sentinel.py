@@ -14,6 +14,7 @@ from storage.redis.address import Address, Location, parse_address
 from storage.settings import SENTINEL
 
 PORT = 26_379
+"""The port of a sentinel, if the URL names none."""
 
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::([0-9]{1,5}))?")
 """An IPv6 address must be in brackets. Otherwise its last part would look like a port."""

@@ -1,4 +1,8 @@
-"""Keys of the advisory locks: one class for each purpose, so that their keys do not collide."""
+"""Keys of the advisory locks: one class for each purpose, so that their keys do not collide.
+
+The spaces of one database share the locks: drains of equal lanes of two spaces wait for each other.
+Only the keys of LOAD and JOB depend on the space.
+"""
 
 from zlib import crc32
 

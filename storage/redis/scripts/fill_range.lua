@@ -1,8 +1,8 @@
 -- Adds a page range to those of a list, if the lease still exists.
 --
 -- KEYS: the list's page ranges, their lease. ARGV: the lease's token, the new page range, the time
--- to live of all page ranges of the list in milliseconds, and their maximum number: if the list has
--- so many already, they are deleted first.
+-- to live of all page ranges of the list in milliseconds, and their maximum number: if it is reached
+-- already, all page ranges of the list are deleted first.
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then
     return 0
 end
