@@ -13,6 +13,8 @@ from storage.redis.wire import Reply
 
 
 class ProfileLookup(ValueLookup[Profile, Profile]):
+    """Profiles, in a read of several requests. For a read of one: `ProfileColumnLookup`."""
+
     __slots__ = ("_sources", "_viewer")
 
     read_counts = PROFILE

@@ -28,6 +28,8 @@ class PendingChange(NamedTuple):
 
 @dataclass(slots=True)
 class PendingChanges:
+    """A viewer's pending changes, as far as the totals that are read need them."""
+
     viewer: UserId
     own: Sequence[PendingChange] = ()
     """The viewer's changes."""

@@ -23,6 +23,7 @@ def parameters(settings: StorageSettings) -> Mapping[str, str]:
 
 
 def parameters_on_citus(settings: StorageSettings) -> Mapping[str, str]:
+    """The parameters that are added to `parameters`, or replace them, if the database has Citus."""
     return {
         "plan_cache_mode": settings.connections.plan_cache_mode or "auto",
         # If this is on, the coordinator locks shards for a statement on several shards, until its
