@@ -75,7 +75,8 @@ class Child:
         return False
 
     async def ended(self) -> int:
-        """Wait for the end and the remaining output of the child. Return the exit code."""
+        """Wait for the end and the remaining output of the child, and kill the rest of its process
+        group. Return the exit code."""
         code = await self.process.wait()
         kill_group(self.process.pid)
         if self._forwarding is not None:
@@ -95,6 +96,7 @@ class Child:
             await self.ended()
 
     def last_lines(self) -> str:
+        """The end of the log or, without one, of the output, indented for an error message."""
         lines = list(self.tail)
         if self.command.log is not None:
             text = self.command.log.read_text(encoding="utf-8", errors="replace")

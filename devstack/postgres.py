@@ -142,7 +142,8 @@ async def _initdb(binary: Binary, directories: Directories) -> None:
 
 
 def _major_version(data: Path) -> int | None:
-    """The major version of PostgreSQL that created the data. None if there is no data yet."""
+    """The major version of PostgreSQL that created the data. None if there is no data yet. Raises
+    StateUnusable."""
     try:
         return int((data / "PG_VERSION").read_text(encoding="ascii"))
     except FileNotFoundError:

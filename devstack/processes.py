@@ -51,7 +51,8 @@ async def spawn(
     stdin: int = DEVNULL,
     stdout: int = PIPE,
 ) -> Process:
-    """Start `argv` as the leader of a new session, so that Ctrl-C reaches only the supervisor."""
+    """Start `argv` as the leader of a new session, so that Ctrl-C reaches only the supervisor. Its
+    stderr goes to `stdout`. Raises OSError."""
     return await asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,
@@ -101,7 +102,7 @@ def is_alive(identity: Identity) -> bool:
 
 
 def processes_within(folder: Path, names: frozenset[str]) -> list[Identity]:
-    """Living processes named `names` whose working directory is `folder` (Linux only).
+    """Living processes named `names` whose working directory is `folder`. Empty except on Linux.
 
     This finds the children of a killed postmaster, which nothing else relates to it.
     """
@@ -131,7 +132,8 @@ async def end(identity: Identity, steps: Sequence[Step]) -> None:
 
 
 def kill_group(leader: int) -> None:
-    """Kill the remaining processes of a leader's group, such as a server's workers."""
+    """Kill a leader, if it still runs, and the rest of its process group, such as a server's
+    workers."""
     try:
         if os.getpgid(leader) != leader:
             return

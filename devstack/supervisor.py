@@ -59,7 +59,8 @@ class Supervisor:
         await self._watchdog.stop()
 
     async def start(self, command: Command) -> None:
-        """Start and supervise a command; return when it is ready. Raises ChildFailed."""
+        """Start and supervise a command. Return when it is ready or, without `restart`, has ended.
+        Raises ChildFailed."""
         supervised = _Supervised(command, Restarts(self._policy))
         self._supervised.append(supervised)
         supervised.task = task = asyncio.create_task(self._supervise(supervised))
@@ -77,6 +78,7 @@ class Supervisor:
         await asyncio.shield(self._given_up)
 
     def _give_up(self, task: asyncio.Task[None]) -> None:
+        """Let `watch` raise the error of a supervising task that has ended with one."""
         if task.cancelled() or self._given_up.done():
             return
         error = task.exception()
@@ -90,7 +92,7 @@ class Supervisor:
             self._record()
             if not supervised.command.restart:
                 return
-            delay_s = self._delay_s(supervised, exit_text)
+            delay_s = self._count_exit(supervised, exit_text)
             self._say(supervised.command.name, f"{exit_text}; starting it again")
             await asyncio.sleep(delay_s)
 
@@ -115,7 +117,7 @@ class Supervisor:
             raise
         return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
-    def _delay_s(self, supervised: _Supervised, exit_text: str) -> float:
+    def _count_exit(self, supervised: _Supervised, exit_text: str) -> float:
         """Count an exit. Returns the seconds until the next start. Raises ChildFailed if there were
         too many exits."""
         restarts = supervised.restarts

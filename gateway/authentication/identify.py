@@ -75,6 +75,7 @@ class Authentication:
         )
         """The identity of each Authorization header, and the second until which it is valid."""
         self._verified = self._cached.keys()
+        """The cached Authorization headers. Their tokens may have expired since."""
 
     @property
     def fetches_keys(self) -> bool:
@@ -125,7 +126,8 @@ class Authentication:
         return self._turns.request()
 
     def pending_key_fetch(self, headers: Headers) -> Awaitable[None] | None:
-        """An awaitable to complete before `identify`, or None, the usual case."""
+        """Request a fetch if the token's key is unknown and the JWKS URL may have it. Returns an
+        awaitable to complete before `identify`, or None, the usual case. Raises nothing."""
         if self._remote is None:
             return None
         credentials = headers.get(b"authorization")
@@ -242,7 +244,8 @@ def mint(
     settings: AuthenticationSettings | None = None,
     further_claim: tuple[ClaimPath, str] | None = None,
 ) -> str:
-    """A token that `Authentication` accepts: HS256, for `sub` and the scopes, valid for `ttl_s`.
+    """A token that `Authentication` accepts: HS256, for the user `sub` and the scopes in `scope`,
+    with spaces between, valid for `ttl_s` seconds.
 
     `settings` give the names of its claims, its audience and its issuer.
     """

@@ -25,7 +25,7 @@ class JwksUrl:
     kept_s: float = 86_400
     """How long keys stay in use while none can be fetched. 0: without a limit."""
     unknown_key_every_s: float = 60
-    """How often a token with an unknown `kid` may cause a fetch."""
+    """The shortest time between two fetches because of tokens with an unknown `kid`."""
 
 
 class FetchFailed(Exception):
@@ -62,7 +62,8 @@ def _is_loopback(host: str) -> bool:
 
 
 async def download_key_set(client: httpx.AsyncClient, url: str) -> bytes:
-    """The key set of the provider. Raises FetchFailed."""
+    """The key set at this URL, or at the URL that its discovery document names. Raises as
+    `download`."""
     if urlsplit(url).path.endswith(DISCOVERY):
         url = _key_set_url(url, await download(client, url))
     return await download(client, url)
@@ -92,7 +93,8 @@ def _key_set_url(url: str, content: bytes) -> str:
 
 
 async def download(client: httpx.AsyncClient, url: str) -> bytes:
-    """The body of a 200 response, with a size limit. Raises FetchFailed for any other response."""
+    """The body of a 200 response, with a size limit. Raises FetchFailed for any other response, and
+    httpx.HTTPError if there is none."""
     # A compressed response could exceed the limit after decompression.
     headers = {
         "accept": "application/jwk-set+json, application/json",

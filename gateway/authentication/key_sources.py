@@ -16,7 +16,8 @@ from gateway.authentication.token_keys import (
 # It is public, so it proves nothing. It is for local development, and `serve` rejects it.
 DEVELOPMENT_SECRET = "kith-development-secret-known-to-everyone"  # noqa: S105
 SOURCES_MAX = 10
-"""A limit, because a token may have to be checked with every key that has no `kid`."""
+"""The maximum number of secrets, and of PEM files: a token may have to be checked with every key
+that has no `kid`."""
 
 _SECRET_VARIABLE, _FILES_VARIABLE, _KEY_SET_VARIABLE = (
     "KITH_JWT_SECRET",

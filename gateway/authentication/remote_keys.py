@@ -24,7 +24,9 @@ _fetches = Counter("kith_jwks_fetches", "Fetches of KITH_JWKS_URL, by outcome.",
 _fetched_at = Gauge("kith_jwks_fetched_timestamp_seconds", "When the last fetch succeeded.")
 _keys_in_use = Gauge("kith_jwks_keys", "Keys of KITH_JWKS_URL in use.")
 
-RETRY_FIRST_S, RETRY_MOST_S = 1.0, 60.0
+RETRY_FIRST_S, RETRY_MAX_S = 1.0, 60.0
+"""The pause after the first failed fetch, and its maximum: it doubles after each further one, and
+is never longer than `refresh_s`."""
 WAITING_MAX = 1_000
 """The maximum number of requests that wait for a fetch. Others do not wait, and are rejected with
 503 if the key of their token is unknown."""
@@ -44,6 +46,7 @@ class RemoteKeys:
         self._content = b""
         self._failure: str | None = "no keys have been fetched yet"
         self._failures = 0
+        """Failed fetches since the last successful one."""
         self._fetching = False
         self._waiting = 0
         self._requested = asyncio.Event()
@@ -73,7 +76,8 @@ class RemoteKeys:
 
     @property
     def uncertain(self) -> bool:
-        """Whether the URL may have unknown keys: the last fetch failed, or one is running."""
+        """Whether the URL may have unknown keys: the last fetch failed, or one is requested or
+        running."""
         return self._failure is not None or self._fetching or self._requested.is_set()
 
     async def wait(self) -> None:
@@ -149,7 +153,7 @@ class RemoteKeys:
         jitter = random.uniform(0.8, 1.0)
         if self._failure is None:
             return self._settings.refresh_s * jitter
-        pause_s = min(RETRY_FIRST_S * 2.0 ** min(self._failures - 1, 10), RETRY_MOST_S)
+        pause_s = min(RETRY_FIRST_S * 2.0 ** min(self._failures - 1, 10), RETRY_MAX_S)
         return min(pause_s, self._settings.refresh_s) * jitter
 
     async def _try_once(self, client: httpx.AsyncClient) -> None:
@@ -179,7 +183,8 @@ class RemoteKeys:
             self._replace(b"", ())
 
     async def _fetch(self, client: httpx.AsyncClient) -> bool:
-        """Fetch the keys. Return whether they have changed. Raises FetchFailed."""
+        """Fetch the keys, and replace them if they have changed. Return whether they have. Raises
+        FetchFailed."""
         deadline_ms = self._settings.fetch_deadline_ms
         try:
             async with asyncio.timeout(deadline_ms / 1000):

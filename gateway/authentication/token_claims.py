@@ -28,9 +28,10 @@ class Identity:
     user_id: int | None = None
     service: bool = False
     expires_at: int | None = field(default=None, compare=False)
-    """When the identity expires, in seconds since 1970: for long-lived connections."""
+    """When the token and the leeway end, in seconds since 1970: for long-lived connections."""
     client: str | None = field(default=None, compare=False)
-    """The client that got the token (`client_id` or `azp`), for the audit log."""
+    """The client that got the token (`client_id` or `azp`): for the audit log, and for the budget
+    of a service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,8 @@ class ClaimMapping:
 
 
 def _client(named: Sequence[object]) -> str | None:
-    """The name of the client. Raises ClaimError for one that cannot be stored."""
+    """The name of the client, cut to `CLIENT_CHARS_MAX`. Raises ClaimError for one that cannot be
+    stored."""
     if not named:
         return None
     client = str(named[0])[:CLIENT_CHARS_MAX]

@@ -17,6 +17,7 @@ KEYS_BYTES_MAX = 1 << 20
 KEYS_MAX = 100
 KEY_ID_CHARS_MAX = 1_000
 MEMBER_CHARS_MAX = 4_096
+"""The length of a number of a key in a JWKS document, in base64."""
 
 _RSA_ALGORITHMS = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
 _EC_ALGORITHMS = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}

@@ -1,4 +1,5 @@
-"""Admission: how many operations run at once, by their cost. Others wait in fair queues."""
+"""Admission: limits the total cost of the operations that run at once. The rest wait in fair
+queues, or are rejected."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -10,18 +11,18 @@ from gateway.graphql.admission_queue import REJECT_S, CallerOf, FairQueue
 from gateway.graphql.request import RequestRejected
 from gateway.graphql.settings import AdmissionSettings
 
-LARGE_SHARE = 20
+LARGE_DIVISOR = 20
 """An operation is large if it costs more than 1/20 of the budget."""
 
-SMALL_BUDGET = 0.375
-"""The budget of small operations, as a share of that of large ones. It is separate, because a large
+SMALL_BUDGET_SHARE = 0.375
+"""The budget of small operations, relative to that of large ones. It is separate, because a large
 operation that runs cannot be interrupted for a small one."""
 
-RESERVED_SHARE = 4
-"""A request whose cost is not known yet occupies 1/4 of the budget: by default, the greatest cost
-that an operation may have."""
+RESERVED_DIVISOR = 4
+"""A request whose cost is not known yet occupies 1/4 of the budget of large operations: with the
+default settings, the cost limit of one operation."""
 
-RETRY_PAUSE_S = 1.0
+RETRY_PAUSE_MAX_S = 1.0
 """The longest pause between two tries of a reservation while the queue is full. Pauses begin with
 `REJECT_S` and double: 500 web sockets that tried again every 10 ms occupied a core."""
 
@@ -37,25 +38,27 @@ class Admission:
     """
 
     def __init__(self, settings: AdmissionSettings, caller_of: CallerOf = lambda _: None) -> None:
-        small = int(settings.cost_max * SMALL_BUDGET)
-        self._small_cost_max = settings.cost_max // LARGE_SHARE
-        self._reserved_cost = max(self._small_cost_max + 1, settings.cost_max // RESERVED_SHARE)
+        small = int(settings.cost_max * SMALL_BUDGET_SHARE)
+        self._small_cost_max = settings.cost_max // LARGE_DIVISOR
+        self._reserved_cost = max(self._small_cost_max + 1, settings.cost_max // RESERVED_DIVISOR)
         self._small = FairQueue("small", small, settings, caller_of)
         self._large = FairQueue("large", settings.cost_max, settings, caller_of)
         event_settings = replace(settings, wait_ms=EVENT_WAIT_MS)
         self.events = FairQueue("events", small, event_settings, caller_of, is_bounded=False)
-        """Results for events. Subscriptions are limited, and each waits with one event at most."""
+        """The queue of the events of subscriptions, with an `enter` and a `leave` of its own. Its
+        length has no limit: subscriptions are limited, and each waits with one event at most."""
 
     def enter(self, cost: int, context: object) -> Awaitable[None] | None:
         """Admit an operation and return None, or return an awaitable that waits for admission.
 
-        The awaitable raises RequestRejected (503) after `wait_ms`, or if the queue is full and this
-        operation would finish last. One that costs more than the budget runs alone.
+        The awaitable raises RequestRejected (503) after `wait_ms`, or when the queue is full and
+        operations that would finish earlier need the place, even if they arrive later. An operation
+        that costs more than the budget runs alone.
         """
         queue = self._small if cost <= self._small_cost_max else self._large
         # The usual case, inlined: nothing waits, and there is room.
-        if not queue.waiting and queue.in_flight + cost <= queue.cost_max:
-            queue.in_flight += cost
+        if not queue.waiting and queue.running_cost + cost <= queue.cost_max:
+            queue.running_cost += cost
             return None
         return queue.enter(cost, context)
 
@@ -71,11 +74,11 @@ class Admission:
 
     def reject_full(self, context: object) -> Awaitable[None] | None:
         """Reject a request for which `reserve` would raise at once. Returns an awaitable that
-        raises RequestRejected, or None, the usual case."""
+        raises RequestRejected, or None, the usual case, in which `reserve` may still raise."""
         return self._large.reject_full(self._reserved_cost, context)
 
     async def reserve_with_retries(self, context: object) -> "Reservation":
-        """The same as `reserve`, but wait until there is room instead of rejecting."""
+        """The same as `reserve`, but try again after each rejection, without an end."""
         pause_s = REJECT_S
         while True:
             with suppress(RequestRejected):
@@ -84,7 +87,7 @@ class Admission:
                     await waiting
                 return Reservation(self, self._reserved_cost)
             await asyncio.sleep(pause_s * (1 - random() / 2))
-            pause_s = min(2 * pause_s, RETRY_PAUSE_S)
+            pause_s = min(2 * pause_s, RETRY_PAUSE_MAX_S)
 
     def enter_reserved(self, cost: int, reserved: int, context: object) -> Awaitable[None] | None:
         """Enter with a reservation of the cost `reserved`, which ends.
@@ -99,9 +102,9 @@ class Admission:
         return self.enter(cost, context)
 
     def leave(self, cost: int) -> None:
-        """Release what an admitted operation used."""
+        """Release the cost with which an operation was admitted by `enter`."""
         queue = self._small if cost <= self._small_cost_max else self._large
-        queue.in_flight -= cost
+        queue.running_cost -= cost
         if queue.waiting:
             queue.admit_waiting()
 

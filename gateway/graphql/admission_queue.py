@@ -11,7 +11,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from gateway.graphql.request import RequestRejected
 from gateway.graphql.settings import AdmissionSettings
 
-_in_flight = Gauge(
+_running_cost = Gauge(
     "kith_admission_cost", "Cost of the operations that run now, by class.", ["class"]
 )
 _queued = Gauge("kith_admission_queue", "Operations that wait for admission, by class.", ["class"])
@@ -29,8 +29,9 @@ REJECT_S = 0.01
 """How long a rejection is held back. A client that repeats its request at once, in spite of
 `Retry-After`, would otherwise have the server spend most of its time on rejections."""
 
-REBUILD = 64
-"""The heap is rebuilt when it has this many more entries than twice those that still wait."""
+HEAP_EXCESS_MAX = 64
+"""The heap is rebuilt when it has more than twice as many entries as operations still wait, and
+this many beyond."""
 
 CallerOf = Callable[[Any], Hashable]
 """Returns the caller whose share an operation uses, from its context."""
@@ -71,7 +72,8 @@ class FairQueue:
         is_bounded: bool = True,
     ) -> None:
         self.cost_max = cost_max
-        self.in_flight = 0
+        self.running_cost = 0
+        """The total cost of the operations that run."""
         self.waiting: list[_Waiting] = []
         """A heap. Rejected and cancelled operations stay until they come first or it is rebuilt."""
         self._length = 0
@@ -84,17 +86,17 @@ class FairQueue:
         self._virtual_time = 0
         """The virtual finish time of the operation that was admitted last."""
         self._last_finish: dict[Hashable, int] = {}
-        """The virtual finish time of each caller's last operation in the queue."""
-        _in_flight.labels(name).set_function(lambda: self.in_flight)
+        """The virtual finish time of each caller's last operation, since the queue was empty."""
+        _running_cost.labels(name).set_function(lambda: self.running_cost)
         _queued.labels(name).set_function(lambda: self._length)
 
     def enter(
         self, cost: int, context: object, *, is_retried: bool = False
     ) -> Awaitable[None] | None:
-        """The same as `Admission.enter`. `is_retried`: its caller tries again after a
-        rejection, so the metrics do not count rejections."""
+        """The same as `Admission.enter`. `is_retried`: the request is tried again after a
+        rejection, so the metrics do not count that."""
         if not self.waiting and self._fits(cost):
-            self.in_flight += cost
+            self.running_cost += cost
             return None
         caller = self._caller_of(context)
         finish = self._finish_of(caller, cost)
@@ -108,7 +110,7 @@ class FairQueue:
         return self._wait(waiting, is_retried)
 
     def reduce(self, reserved: int, cost: int, context: object) -> None:
-        """Lower the cost of an operation that runs, for which too much was reserved."""
+        """Lower the cost of an operation that runs from `reserved` to `cost`."""
         caller = self._caller_of(context)
         if caller in self._last_finish:
             self._last_finish[caller] -= reserved - cost
@@ -116,7 +118,7 @@ class FairQueue:
 
     def leave(self, cost: int) -> None:
         """The same as `Admission.leave`."""
-        self.in_flight -= cost
+        self.running_cost -= cost
         if self.waiting:
             self.admit_waiting()
 
@@ -134,14 +136,14 @@ class FairQueue:
                 return
             heappop(self.waiting)  # before `_count_out`, which may rebuild the queue
             self._virtual_time = first.finish
-            self.in_flight += first.cost
+            self.running_cost += first.cost
             first.future.set_result(True)
             self._count_out(first)
         self._virtual_time = 0
         self._last_finish.clear()
 
     def _fits(self, cost: int) -> bool:
-        return self.in_flight + cost <= self.cost_max or not self.in_flight
+        return self.running_cost + cost <= self.cost_max or not self.running_cost
 
     def reject_full(self, cost: int, context: object) -> Awaitable[None] | None:
         """The same as `Admission.reject_full`, for an operation of this cost."""
@@ -188,7 +190,8 @@ class FairQueue:
         return max(one for one in self.waiting if not one.future.done())
 
     def _size(self, cost: int) -> int:
-        """The cost that an operation occupies in the queue: half of the queue at most."""
+        """The part of the queue that an operation occupies: at most half of `cost_max`, which is
+        the size of the queue."""
         return min(cost, self.cost_max // 2)
 
     async def _reject_soon(self, is_retried: bool = False) -> None:
@@ -230,7 +233,7 @@ class FairQueue:
     def _count_out(self, waiting: _Waiting) -> None:
         self._length -= 1
         self._waiting_cost -= self._size(waiting.cost)
-        if len(self.waiting) > 2 * self._length + REBUILD:
+        if len(self.waiting) > 2 * self._length + HEAP_EXCESS_MAX:
             self.waiting = [one for one in self.waiting if not one.future.done()]
             heapify(self.waiting)
 

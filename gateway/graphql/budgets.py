@@ -57,7 +57,8 @@ class LocalBucket:
         self._at = now
 
     def take(self, cost: int, now: float) -> None:
-        """Take `cost` tokens. Raises Exhausted."""
+        """Take `cost` tokens: more than `size` only from a full bucket, which leaves a debt. Raises
+        Exhausted."""
         size, per_ms = self._bucket.size, self._bucket.per_ms
         self._tokens = min(size, self._tokens + (now - self._at) * 1000 * per_ms)
         self._at = now
@@ -79,7 +80,8 @@ class Budgets:
         self._callers: LruCache[str | int, _CallerTokens] = LruCache(entries=CALLERS_MAX)
 
     def charge(self, caller: str | int, cost: int) -> Awaitable[None] | None:
-        """Charge a caller. Returns None, the usual case, or an awaitable that raises Exhausted."""
+        """Charge a caller. Returns None, the usual case, or an awaitable that asks Redis for tokens
+        and may raise Exhausted."""
         tokens = self._callers.get(caller)
         if tokens is None:
             tokens = self._new_caller(caller)
@@ -89,13 +91,13 @@ class Budgets:
         return self._charge_and_refill(caller, tokens, cost)
 
     def debit(self, caller: str | int, cost: int) -> None:
-        """Charge a caller who cannot be rejected: later requests wait until the balance is
-        positive."""
+        """Charge a caller for work that cannot be rejected. A debt, which is at most the size of
+        the bucket, is added to the next charge."""
         tokens = self._callers.get(caller) or self._new_caller(caller)
         tokens.local = max(tokens.local - cost, -self._bucket.size)
 
     def rate_limit(self, caller: str | int, cost: int) -> RateLimit:
-        """The rest of a caller's budget, as far as this process knows."""
+        """`cost`, and the rest of the caller's budget as far as this process knows it."""
         now, size = self._clock(), self._bucket.size
         tokens = self._callers.get(caller) or self._new_caller(caller)
         regained = (now - tokens.read_at) * 1000 * self._bucket.per_ms
@@ -117,7 +119,8 @@ class Budgets:
             tokens.local -= cost
 
     async def _refill(self, caller: str | int, tokens: _CallerTokens, cost: int) -> None:
-        """Take tokens out of the bucket for `cost` and a new portion. Raises Exhausted."""
+        """Take tokens out of the bucket for `cost` and a new portion. Without Redis, take those for
+        `cost` out of a bucket of this process. Raises Exhausted."""
         missing = cost - tokens.local
         try:
             grant = await self._store.take(

@@ -9,7 +9,7 @@ from graph.rate_limit import RateLimit
 from schema import rate_limit
 
 COST_HEADER = rate_limit.COST_HEADER.lower().encode()
-"""With this header, the response says what its operation cost."""
+"""A request with this header gets a response that says what its operation cost."""
 
 
 class Charges(Protocol):
@@ -29,7 +29,8 @@ class Charges(Protocol):
         """Charge the preparation of a document, as `charge`, but without a limit of the cost."""
 
     def debit(self, cost: int, context: Any) -> None:
-        """Charge work that is never rejected: events of subscriptions, and field errors."""
+        """Charge work without rejecting it: events of subscriptions, field errors, and requests
+        that were rejected because of their operation name or variables."""
 
     def rate_limit(self, cost: int, context: Any) -> RateLimit:
         """The cost of an operation, and what is left of the caller's budget."""
@@ -61,7 +62,8 @@ class ChargedOperation(NamedTuple):
     values: Values
     cost: int
     waiting: Awaitable[None] | None
-    """To be awaited before it runs: it raises RequestRejected if the caller's budget is used up."""
+    """To be awaited before it runs, if not None: for the charge, which raises RequestRejected if
+    the caller's budget is used up, and for a turn of the event loop."""
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.

@@ -38,7 +38,8 @@ _slow = MetricCounter(
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a connection ends. Without a code: the client has disconnected."""
+    """Why a connection ends: the code and reason of a web socket's close frame. Without a code,
+    none is sent: the client has disconnected, or the connection's work is done."""
 
     code: int | None
     reason: str = ""
@@ -72,7 +73,7 @@ class Connection:
             self.ended.set_result(ending)
 
     def end_at(self, moment_s: int | None) -> None:
-        """End the connection when the token expires, in seconds since 1970."""
+        """End the connection when its token expires, in seconds since 1970. None: it has none."""
         if moment_s is not None:
             loop = asyncio.get_running_loop()
             left_s = min(moment_s - int(time.time()), A_YEAR_S)
@@ -231,6 +232,7 @@ class Connections:
         self._unclaimed.pop(connection, None)
 
     def _count(self, connection: Connection, holder: Hashable, limit: int, message: str) -> None:
+        """Count a connection for its holder until it is closed. Raises HttpRejection 503."""
         if self._claimed[holder] >= limit:
             raise _overloaded(message)
         self._claimed[holder] += 1

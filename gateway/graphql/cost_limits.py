@@ -73,13 +73,14 @@ class CostLimits:
         return None if waiting is None else _await_charge(waiting, DOCUMENT, cost, context)
 
     def debit(self, cost: int, context: Context) -> None:
-        """Charge an event of a subscription, which is never rejected."""
+        """Charge work without rejecting it."""
         if (budgets := self._budgets_of(context)) is not None:
             budgets.debit(context.caller, cost)
 
     @property
     def debits(self) -> "Debits":
-        """A function for each kind of caller, which charges work that is found during a run."""
+        """For each kind of caller, the function that charges work of which only execution shows how
+        much it is."""
         kinds = self._viewers, self._addresses, self._services
         return Debits(*(_free if budgets is None else budgets.debit for budgets in kinds))
 

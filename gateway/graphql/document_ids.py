@@ -5,8 +5,9 @@ PREFIX = "sha256:"
 """The GraphQL-over-HTTP specification puts it before a hash; other clients leave it out."""
 
 
-def document_id(given: object) -> str | None:
-    """An id without its prefix, or None if this is no id: it has 1 to `CHARS_MAX` characters."""
-    if not isinstance(given, str) or len(given) > CHARS_MAX:
+def document_id(value: object) -> str | None:
+    """The id without `PREFIX`. None if the value is no text, has more than `CHARS_MAX` characters,
+    or is empty without the prefix."""
+    if not isinstance(value, str) or len(value) > CHARS_MAX:
         return None
-    return given.removeprefix(PREFIX) or None
+    return value.removeprefix(PREFIX) or None

@@ -54,7 +54,7 @@ HEADERS = {
     for media_type in (GRAPHQL_JSON, PLAIN_JSON)
 }
 HEADER_LINES = {media_type: header_lines(headers) for media_type, headers in HEADERS.items()}
-NO_OWN: Mapping[str, str] = MappingProxyType({})
+NO_ADDITIONAL: Mapping[str, str] = MappingProxyType({})
 
 CLIENT_GONE = "CLIENT_GONE"
 """The code of requests whose client disconnected before the response."""
@@ -88,19 +88,19 @@ class GraphQLEndpoint:
         executor: prepares, charges and runs operations.
         context_of: creates the context of one operation from the request's headers. May raise
             HttpRejection (401).
-        format_error: an error as the response has it.
+        format_error: returns an error in the form that it has in a response.
         page: served to browsers that open the address.
         documents: finds persisted documents.
-        events: responds to subscriptions, and to clients that prefer event streams. Without it both
+        events: responds to subscriptions, and to clients that prefer event streams. If None, both
             get 406.
         admission: shared with the other transports.
         turns: turns of the event loop, in which long bodies that arrive together are read and large
             responses are written.
-        take_turns: lets the task take turns for the sender of a request with these headers, which
-            waits for a turn before its context is created.
-        turn_to_verify: a turn to await directly before a request with these headers is identified,
-            or None.
-        ended: called with the operation, the request, the code, the seconds and the cost.
+        take_turns: makes this task take turns for the sender of these headers. Called for a long
+            request, which waits for a turn before its context is created.
+        turn_to_verify: returns a turn to await directly before a request with these headers is
+            identified, or None.
+        ended: called when a request ends, unless `page` or `events` responds to it.
         bodies: the memory limit of partial bodies, which the endpoints of a process share.
     """
 
@@ -151,7 +151,7 @@ class GraphQLEndpoint:
         admitted = 0
         cost: int | None = None
         reservation: Reservation | None = None
-        of_stream: Reservation | None = None
+        stream_reservation: Reservation | None = None
         try:
             accepts = accepted_by(headers) if headers.repeats else accepted(headers.get(ACCEPT))
             if accepts.page and self._page and scope["method"] == "GET":
@@ -241,7 +241,7 @@ class GraphQLEndpoint:
                         raise _not_acceptable(
                             f"{EVENT_STREAM}, or use a web socket, for a subscription"
                         )
-                    of_stream, reservation = reservation, None
+                    stream_reservation, reservation = reservation, None
         except ClientGone:
             return self._ended(operation, request, CLIENT_GONE, perf_counter() - begun, cost)
         except Exception as failure:
@@ -254,17 +254,19 @@ class GraphQLEndpoint:
         if answer is None:
             assert self._events is not None, "without it there is an answer"
             assert request is not None, "without it there is an answer"
-            answering = self._events.answer(request, scope, headers, receive, send, of_stream)
+            answering = self._events.answer(
+                request, scope, headers, receive, send, stream_reservation
+            )
             request = None  # a subscription would keep it until its end
             return await answering
-        status, body, own, code = answer
+        status, body, additional, code = answer
         self._ended(operation, request, code, perf_counter() - begun, cost)
-        if status == 200 and not own and isinstance(send, ResponseSender):
-            own_lines = b"content-length: %d\r\n%b: %b\r\n" % (len(body), REQUEST_ID, request_id)
-            if send.send_ok(HEADER_LINES[media_type] + own_lines, body):
+        if status == 200 and not additional and isinstance(send, ResponseSender):
+            lines = b"content-length: %d\r\n%b: %b\r\n" % (len(body), REQUEST_ID, request_id)
+            if send.send_ok(HEADER_LINES[media_type] + lines, body):
                 return None
         length, same_id = (b"content-length", b"%d" % len(body)), (REQUEST_ID, request_id)
-        fields = [*HEADERS[media_type], length, same_id, *own]
+        fields = [*HEADERS[media_type], length, same_id, *additional]
         await send({"type": "http.response.start", "status": status, "headers": fields})
         return await send({"type": "http.response.body", "body": body})
 
@@ -300,11 +302,13 @@ class GraphQLEndpoint:
         return self._errors([error], rejection.status, rejection.headers)
 
     def _errors(
-        self, errors: list[GraphQLError], status: int, headers: Mapping[str, str] = NO_OWN
+        self, errors: list[GraphQLError], status: int, headers: Mapping[str, str] = NO_ADDITIONAL
     ) -> Answer:
         response = {"errors": [self._format_error(error) for error in errors]}
-        own = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
-        return status, orjson.dumps(response), own, code_of(response)
+        additional = [
+            (name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()
+        ]
+        return status, orjson.dumps(response), additional, code_of(response)
 
     def _late(self) -> HttpRejection:
         message = f"The request was stopped after {self._limits.request_deadline_ms} ms."

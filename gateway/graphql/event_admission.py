@@ -13,8 +13,8 @@ from graph.errors import Overloaded
 class EventAdmission:
     """Charges, admits and traces each event of one subscription, from its context to its result.
 
-    `take_turn` waits until the result may begin, in a turn of this caller, or of the one for whom
-    the task takes turns.
+    `take_turn` waits until the execution of an event may begin, in a turn of the given caller, or
+    for None of the caller for whom the task takes turns.
     """
 
     def __init__(
@@ -35,8 +35,11 @@ class EventAdmission:
         self._is_first = True
 
     async def begin(self, context: object) -> None:
-        """Charge an event, and wait until it is admitted and may begin. Raises Overloaded."""
-        if self._is_first:  # the context of the source, which waits for events
+        """Charge an event, and wait until it is admitted and may begin. Raises Overloaded.
+
+        The first call does nothing: its context is that of the source, which waits for events.
+        """
+        if self._is_first:
             self._is_first = False
             return
         self._open_span.enter_context(self._span())
@@ -55,6 +58,7 @@ class EventAdmission:
             await self._take_turn(ADMITTED)
 
     def end(self) -> None:
+        """End the event that has begun, if any."""
         self._open_span.close()
         if self._admitted:
             self._events.leave(self._admitted)

@@ -64,11 +64,12 @@ def _begin_at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
 
 
 SLICE_WORK = 2_500
-"""Operations with so much work altogether begin in one iteration of the event loop: 2 to 5 ms. The
-work of an operation is its cost without that of its waits."""
+"""Long operations with this much work in total begin in one iteration of the event loop: 2 to 5 ms.
+The work of an operation is its cost without that of its waits."""
 
 LONG_WORK = 500
-"""Operations with less work take no turns: they take hardly longer than the rest of their requests.
+"""Operations with less work are short and take no turns: they take hardly longer than the rest of
+their requests.
 Typical screens have 150 to 450, including a base of 150 for each request."""
 
 BURST_WORK = 7_500
@@ -195,9 +196,11 @@ class EngineExecutor:
         """Charge the cost of a prepared operation to its caller. `values`: its variables, if they
         are coerced already. Raises RequestRejected.
 
-        A long operation may have to wait for a turn of the event loop. It does so here, before it
-        is admitted: otherwise the operations of one caller could fill the budget of all while they
-        wait for that caller's turns.
+        Of a dry run, the returned operation has only the fields `rateLimit`, and their cost.
+
+        An operation may have to wait until the event loop has time for it. That is a part of
+        `waiting`, and so before its admission: otherwise the operations of one caller could fill
+        the budget of all while they wait for that caller's turns.
         """
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
             check_fields(self._exposure, operation.field_names, context)
@@ -253,7 +256,8 @@ class EngineExecutor:
         context: object,
         deadline: float | None = None,
     ) -> Awaitable[Result]:
-        """The result of a charged query or mutation."""
+        """The result of a charged query or mutation. After `deadline`, a time of the event loop's
+        clock, it is an error."""
         waiting = self._begin(charged.operation, request.variables, context)
         if waiting is None:
             return self._engine.run_coerced(charged.operation, charged.values, context, deadline)
@@ -296,8 +300,9 @@ class EngineExecutor:
     ) -> AsyncGenerator[Result, None]:
         """Yield a result for each event of a prepared subscription. Raises RequestRejected.
 
-        `span` makes a span, which is current while an event is executed. Of the request, only the
-        variables that the operation declares are kept.
+        `context_of` creates a context for the source and for each event. `event_s_max` limits the
+        execution of one event. `span` makes a span, which is current meanwhile. Of the request,
+        only the variables that the operation declares are kept.
         """
         variables = operation.variables.declared(request.variables)
         request = request._replace(variables=variables)

@@ -41,7 +41,7 @@ class OperationNames(Generic[S]):
         self._candidates: Counter[str] = Counter()
 
     def unlisted(self, name: str) -> S:
-        """The series of a name that has none yet."""
+        """The series that counts a request whose name has none: a new one, or that of `OTHER`."""
         if not NAME.fullmatch(name):
             return self._fixed[OTHER]
         if len(self._frequencies) < self._limit:

@@ -77,7 +77,7 @@ def variables_of(request: GraphQLRequest) -> Mapping[str, Any]:
 class RequestRejected(Exception):
     """The request failed before execution: the response has these public errors and no `data`.
 
-    `status` is the HTTP status if it depends neither on the code nor on the media type.
+    `status` is the HTTP status. None: 400 or, if the response is plain JSON, 200.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Documents(Protocol):
     """Whether requests with a document and without an id can skip `load_document`."""
 
     async def load_document(self, request: GraphQLRequest, context: Any) -> GraphQLRequest:
-        """The request with its document. Raises RequestRejected."""
+        """The request with its document and without its id. Raises RequestRejected."""
 
 
 def from_body(body: bytes) -> GraphQLRequest:
@@ -245,12 +245,12 @@ def _document_id(parameters: Mapping[str, Any]) -> str | None:
     if parameters.get("query"):
         return None
     names = ("documentId", "doc_id", "id")
-    given = next((parameters[name] for name in names if parameters.get(name) is not None), None)
-    if given is None or given == "":
+    value = next((parameters[name] for name in names if parameters.get(name) is not None), None)
+    if value is None or value == "":
         raise _bad_request(
             "`query` is missing: send a document, or the `documentId` of a persisted one."
         )
-    return _checked_id(given, "The id of a document")
+    return _checked_id(value, "The id of a document")
 
 
 def _sha256_hash(persisted: object) -> str:
@@ -261,8 +261,8 @@ def _sha256_hash(persisted: object) -> str:
     return _checked_id(persisted.get("sha256Hash"), "`extensions.persistedQuery.sha256Hash`")
 
 
-def _checked_id(given: object, what: str) -> str:
-    checked = document_id(given)
+def _checked_id(value: object, what: str) -> str:
+    checked = document_id(value)
     if checked is None:
         raise _bad_request(f"{what} must be a string of 1 to {CHARS_MAX} characters.")
     return checked

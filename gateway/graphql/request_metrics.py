@@ -22,7 +22,7 @@ were known), the code of its first error or OK, its seconds, and its cost (None 
 charged)."""
 
 
-class _Counts:
+class _OperationCounts:
     """The counts of one operation name."""
 
     __slots__ = ("codes", "durations", "reported")
@@ -54,8 +54,10 @@ class RequestMetrics(Collector):
             ["operation"],
             registry=None,
         )
-        self._operations: OperationNames[_Counts] = OperationNames(
-            names_max, lambda name: _Counts(self._durations.labels(name)), self._durations.remove
+        self._operations: OperationNames[_OperationCounts] = OperationNames(
+            names_max,
+            lambda name: _OperationCounts(self._durations.labels(name)),
+            self._durations.remove,
         )
         self._series = self._operations.series
 
@@ -86,7 +88,7 @@ class RequestMetrics(Collector):
             "GraphQL operations, by name and by the code of their first error.",
             labels=["operation", "code"],
         )
-        self._operations.rebalance(_Counts.since_last)
+        self._operations.rebalance(_OperationCounts.since_last)
         for name, operation in self._operations.listed():
             for code, count in list(operation.codes.items()):
                 requests.add_metric([name, code], count)

@@ -10,21 +10,21 @@ from gateway.graphql.admission_queue import CallerOf
 from gateway.graphql.request import RequestRejected
 from gateway.graphql.shares import give_back
 
-ADDRESS_SHARE = 20
+ADDRESS_DIVISOR = 20
 ADDRESS_MIN = 100
 """An address without a token has at most 1/20 of the subscriptions of a process, and may always
 have 100."""
 
 CHARACTERS_MAX = 2_000_000
-"""The total text of different documents: about 200 MB."""
+"""The maximum length of all different documents together. Parsed, they take about 200 MB."""
 
-CALLER_SHARE = 20
+CALLER_DIVISOR = 20
 """A document counts for the caller who used it first. The documents of a caller have at most 1/20
 of `CHARACTERS_MAX`, which is the length of the longest document."""
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptDocument:
     """A document that subscriptions keep. The reference keeps its id unique."""
 
     document: DocumentNode
@@ -37,15 +37,17 @@ class RunningSubscriptions:
 
     A subscription keeps its document, which takes about a hundred times as much memory as its text,
     even after the cache of documents has dropped it. Copies of one document are kept once.
+
+    `subscriptions_max` is not enforced here: the limit for an address is a part of it.
     """
 
     def __init__(
         self, subscriptions_max: int = 20_000, caller_of: CallerOf = lambda _: None
     ) -> None:
         self._caller_of = caller_of
-        self._of_address_max = max(ADDRESS_MIN, subscriptions_max // ADDRESS_SHARE)
+        self._of_address_max = max(ADDRESS_MIN, subscriptions_max // ADDRESS_DIVISOR)
         self._of_addresses: Counter[Hashable] = Counter()
-        self._documents: dict[int, _Kept] = {}
+        self._documents: dict[int, _KeptDocument] = {}
         self._characters: Counter[Hashable] = Counter()
         """By the caller who was the first to use the documents."""
         self._all_characters = 0
@@ -54,6 +56,8 @@ class RunningSubscriptions:
         self, document: DocumentNode, characters: int, context: object, *, is_address: bool
     ) -> Callable[[], None]:
         """Add a subscription of the caller in this context. Returns the function that removes it.
+
+        `is_address`: the caller is an address without a token, whose subscriptions are limited.
 
         Raises:
             RequestRejected: 503 OVERLOADED above a limit.
@@ -80,9 +84,9 @@ class RunningSubscriptions:
 
         return remove
 
-    def _count(self, document: DocumentNode, characters: int, caller: Hashable) -> _Kept:
+    def _count(self, document: DocumentNode, characters: int, caller: Hashable) -> _KeptDocument:
         """Count a new document. Raises RequestRejected above a limit."""
-        if self._characters[caller] + characters > CHARACTERS_MAX // CALLER_SHARE:
+        if self._characters[caller] + characters > CHARACTERS_MAX // CALLER_DIVISOR:
             raise _overloaded(
                 "The documents of your subscriptions are too long together. Send the same document"
                 " with other variables, or end some of them."
@@ -91,7 +95,7 @@ class RunningSubscriptions:
             raise _overloaded("This server has too many subscriptions. Try again later.")
         self._characters[caller] += characters
         self._all_characters += characters
-        return _Kept(document, caller)
+        return _KeptDocument(document, caller)
 
 
 def _overloaded(message: str) -> RequestRejected:

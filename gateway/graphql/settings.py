@@ -25,7 +25,8 @@ class AdmissionSettings:
     cost_max: int = 400_000
     """The cost of the large operations that run at once. One that costs more runs alone."""
     queue_max: int = 100
-    """How many operations of one class, large or small, may wait."""
+    """How many operations of one class, large or small, may wait. Fewer if their costs together
+    exceed the budget of the class."""
     wait_ms: int = 1_000
     """The longest wait."""
     retry_after_s: int = 1
@@ -49,7 +50,9 @@ class CostSettings:
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """Limits of connections. `send_deadline_ms` is how long one message may take to be sent."""
+    """Limits of long-lived connections. `send_deadline_ms` is how long one message may take to be
+    sent, `init_deadline_ms` how long a web socket may take until `connection_init`, and
+    `request_deadline_ms` how long a query, a mutation or one event may take."""
 
     connections_max: int = 5_000
     subscriptions_per_connection_max: int = 100

@@ -14,10 +14,10 @@ from telemetry.entry_limit import EntryLimit
 log = logging.getLogger("kith.slow")
 
 LEVELS_MAX = 15
-"""The log entry counts the fields of no deeper levels."""
+"""The log entry counts the fields of this many levels, from the top."""
 
 FIELDS_MAX = 1_000
-"""The log entry counts no more fields."""
+"""Counting stops when this many fields are found: levels may be incomplete or missing."""
 
 
 class SlowOperationLog:

@@ -68,7 +68,7 @@ TOO_LARGE = Ending(
 
 _CLOSE_CODES = {503: (1013, "Try again later"), 404: (4404, "Not found")}
 _SENDER_HEADERS = (*FORWARDING, COST_HEADER, *PROPAGATED)
-"""The other headers of the handshake that apply to each operation."""
+"""The headers of the handshake that apply to each operation, besides the credentials."""
 
 
 Enter = Callable[[Connection, str, Headers], Awaitable[tuple[Identity, Streams]]]
@@ -82,9 +82,9 @@ class GraphQLSockets:
     Credentials and the space come from the `connection_init` message, or else from the handshake.
     The origin has been checked before.
 
-    Messages are read in `turns` of the event loop: before that message those of the sender of the
-    handshake, as `take_turns` finds it, and afterwards those of the connection's viewer, service or
-    address.
+    Messages are read in `turns` of the event loop. Until `connection_init` is accepted, these are
+    turns of the sender of the handshake, whom `take_turns` sets, and then turns of the connection's
+    viewer, service or address.
     """
 
     def __init__(

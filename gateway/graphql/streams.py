@@ -183,7 +183,7 @@ class Streams:
     async def _charged(
         self, operation: Operation, request: GraphQLRequest, context: object
     ) -> ChargedOperation:
-        """The operation, charged to its caller. Raises RequestRejected."""
+        """The operation, charged to its caller and ready to be admitted. Raises RequestRejected."""
         values = None
         if operation.conditions:
             values = await self._executor.charge_compilation(operation, request, context)
@@ -200,6 +200,7 @@ class Streams:
         enter: Callable[[int, object], Awaitable[None] | None],
         deadline: float,
     ) -> FormattedResult:
+        """The response to a query or a mutation, which runs when `enter` admits it."""
         waiting = enter(charged.cost, context)
         if waiting is not None:
             await waiting

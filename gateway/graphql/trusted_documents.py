@@ -92,25 +92,25 @@ def _files(path: Path) -> list[Path]:
 
 
 def _documents(file: Path) -> Iterator[TrustedDocument]:
-    for given, text, name in _entries(file, _parsed(file)):
-        checked = document_id(given)
+    for listed_id, text, name in _entries(file, _parsed(file)):
+        checked = document_id(listed_id)
         if checked is None:
             limit = f"an id has 1 to {CHARS_MAX} characters"
-            raise ManifestError(f"{file} holds the id {str(given)[:80]!r}; {limit}.")
+            raise ManifestError(f"{file} holds the id {str(listed_id)[:80]!r}; {limit}.")
         if not isinstance(text, str) or not text.strip():
-            raise ManifestError(f"{file} holds no document under the id {given!r}.")
+            raise ManifestError(f"{file} holds no document under the id {listed_id!r}.")
         document = TrustedDocument(checked, text, file, name)
         _check_hash(document)
         yield document
 
 
 def _entries(file: Path, manifest: object) -> Iterator[tuple[Any, Any, str | None]]:
-    """(id, text, name) of each entry."""
+    """(id, text, name) of each entry. The ids and texts are not checked yet."""
     if not isinstance(manifest, dict):
         raise _unknown_format(file)
     if "format" not in manifest and "operations" not in manifest:
-        for given, text in manifest.items():
-            yield given, text, None
+        for listed_id, text in manifest.items():
+            yield listed_id, text, None
         return
     operations = manifest.get("operations")
     if manifest.get("format") != APOLLO_FORMAT or manifest.get("version") != 1:
@@ -151,6 +151,7 @@ def _unique(file: Path, pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _check_hash(document: TrustedDocument) -> None:
+    """Raise ManifestError if the id has the form of a hash, but is not that of the text."""
     algorithm = _HASHES.get(len(document.id))
     if algorithm is None or not _HEX.fullmatch(document.id):
         return  # an id that is not a hash

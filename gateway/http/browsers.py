@@ -22,7 +22,8 @@ from gateway.http.headers import Headers
 from gateway.http.rejection import error_body
 
 ANY = "*"
-ORIGINS_MAX = 100
+ENTRIES_MAX = 100
+"""How many origins, and how many header names, a setting may list."""
 MAX_AGE_S = 7_200
 """How long a browser caches a preflight. Chromium's maximum."""
 METHODS = ("GET", "POST")
@@ -61,6 +62,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 @dataclass(frozen=True, slots=True)
 class BrowserSettings:
     """The other origins that may send requests. `headers` are allowed besides REQUEST_HEADERS.
+    `credentials` allows requests that a page sends with `credentials: "include"`.
 
     `local` allows every port of this machine, for local development only.
     """
@@ -91,11 +93,11 @@ class BrowserSettings:
 def parse_origins(text: str) -> frozenset[str]:
     """The origins in a comma-separated list, as browsers write them, or `*`.
 
-    Raises ValueError for an invalid one, or if there are more than `ORIGINS_MAX`; its text
+    Raises ValueError for an invalid one, or if there are more than `ENTRIES_MAX`; its text
     continues a sentence that begins with the name of the variable."""
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
-    if len(entries) > ORIGINS_MAX:
-        raise ValueError(f"names {len(entries)} origins; at most {ORIGINS_MAX} are allowed")
+    if len(entries) > ENTRIES_MAX:
+        raise ValueError(f"names {len(entries)} origins; at most {ENTRIES_MAX} are allowed")
     return frozenset(ANY if entry == ANY else _origin(entry) for entry in entries)
 
 
@@ -114,10 +116,11 @@ def _origin(text: str) -> str:
 
 
 def parse_header_names(text: str) -> frozenset[str]:
-    """The header names in a comma-separated list. Raises ValueError for an invalid one."""
+    """The header names in a comma-separated list, in lower case. Raises ValueError as
+    `parse_origins`."""
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
-    if len(names) > ORIGINS_MAX:
-        raise ValueError(f"names {len(names)} headers; at most {ORIGINS_MAX} are allowed")
+    if len(names) > ENTRIES_MAX:
+        raise ValueError(f"names {len(names)} headers; at most {ENTRIES_MAX} are allowed")
     for name in names:
         if not _HEADER.fullmatch(name):
             raise ValueError(f"holds {name[:100]!r}, which is no name of a header")
@@ -172,6 +175,7 @@ class CrossOrigin(CORSMiddleware):
         return 403, "HEADER_NOT_ALLOWED", message
 
     def _first_wrong(self, names: str) -> str | None:
+        """The first header name that is not allowed, or the whole list if it is too long."""
         if len(names) > REQUEST_HEADERS_CHARS_MAX or names.count(",") >= REQUEST_HEADERS_MAX:
             return names
         asked: Iterable[str] = (name.strip().lower() for name in names.split(","))

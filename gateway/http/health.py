@@ -56,7 +56,7 @@ class Health:
         return _json(200, {"status": "alive"})
 
     async def ready(self, _: Request) -> Response:
-        """503 if a required part is down; 200 and "degraded" if only others are."""
+        """503 if a required part is down; 200 and "degraded" if only other parts are."""
         if self._round is None or self._round.done():
             self._round = asyncio.create_task(self._probe_all())
         # A caller that disconnects must not cancel the round for the others.

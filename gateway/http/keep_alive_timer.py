@@ -14,6 +14,7 @@ class KeepAliveTimer:
         self._timer: asyncio.TimerHandle | None = None
 
     def start_idle(self, transport: asyncio.Transport) -> None:
+        """Begin an idle time. If it lasts `seconds`, the connection is aborted."""
         self._idle_since = monotonic()
         if self._timer is None:
             self._timer = self._loop.call_later(self._seconds, self._check, transport)

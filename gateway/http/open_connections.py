@@ -19,8 +19,9 @@ rejections = MetricCounter(
     ["reason"],
 )
 
-EVICTED_SHARE = 50
-"""1/50 of the connections are closed together, because finding them takes a pass over all."""
+EVICTED_DIVISOR = 50
+"""When `connections_max` is reached, 1/50 of it are closed together, because finding them takes a
+pass over all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class HttpConnection(Protocol):
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether no response is being prepared or sent."""
+        """Whether the next step is the client's: to send a request, or the rest of its body."""
 
     @property
     def is_unused(self) -> bool:
@@ -72,8 +73,8 @@ class OpenConnections:
         self._open: dict[HttpConnection, None] = {}
 
     def add(self, connection: HttpConnection, others: int) -> bool:
-        """Add a connection. If the number of open ones, `others`, has reached the maximum, close
-        some first. Returns False if none can be closed."""
+        """Add a connection. `others` are open besides, web sockets included: at the maximum, close
+        some first. Returns False, and adds nothing, if none can be closed."""
         if others >= self._max and not self._make_room():
             return False
         self._open[connection] = None
@@ -91,7 +92,7 @@ class OpenConnections:
         per_address = Counter(connection.address for connection in self._open)
         waiting = [connection for connection in self._open if connection.waits_for_client]
         waiting.sort(key=lambda one: (-per_address[one.address], not one.is_unused))
-        evicted = waiting[: max(1, self._max // EVICTED_SHARE)]
+        evicted = waiting[: max(1, self._max // EVICTED_DIVISOR)]
         for connection in evicted:
             self.discard(connection)
             connection.evict()

@@ -240,6 +240,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._reject(MALFORMED)
 
     def _limit_pipelined(self, size: int) -> None:
+        """Limit what has been received since the oldest request that waits."""
         self._pipelined_bytes += size
         oldest: Any = self.pipeline[-1][0]
         if self._pipelined_bytes - oldest.bytes_before > PIPELINED_BYTES_MAX + self._slice:
@@ -297,7 +298,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _should_upgrade(self) -> bool:
-        """Whether this is no request yet: a handshake, or one whose head is read again."""
+        """Check the head of a request with an Upgrade. Returns True, so that uvicorn does not begin
+        the request: `_parse` handles the handshake, or reads the head again without the Upgrade."""
         # uvicorn calls this only if there is an Upgrade, first when all headers have arrived.
         if _handshake_items(self.headers) > HANDSHAKE_ITEMS_MAX:
             self._stop_parser(HANDSHAKE_ITEMS)
@@ -399,6 +401,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return None
 
     def _may_respond(self) -> bool:
+        """Whether a rejection can be the next response. If the body of a request is incomplete, end
+        that request: its application sees that the client has disconnected."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
             return True

@@ -15,14 +15,14 @@ SHARED_TIMER_S = 0.02
 
 
 class RequestDeadlines:
-    """The request deadlines of a process: one for receiving the body, one for the work."""
+    """The request deadlines of a process: one for receiving the body, one for the work after it."""
 
     def __init__(self, body_deadline_ms: int, work_deadline_ms: int) -> None:
         self.body_s = body_deadline_ms / 1000
         self.work_s = work_deadline_ms / 1000
         self.shared_timer_s = min(SHARED_TIMER_S, self.body_s, self.work_s)
         self.without_timer: dict[RequestDeadline, bool] = {}
-        """Requests younger than `shared_timer_s`, oldest first. Each removes itself."""
+        """Requests younger than `shared_timer_s`, oldest first. Each removes itself at its end."""
         self.is_timer_set = False
 
     def set_timer(self, seconds: float) -> None:

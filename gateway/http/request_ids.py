@@ -23,11 +23,11 @@ _trace_of = re.compile(
 
 def begin_request(headers: Headers) -> bytes:
     """Give the current task the id of the request with these headers, and return it."""
-    given = headers.get(HEADER)
-    if given is None or _is_id(given) is None:
+    chosen = headers.get(HEADER)
+    if chosen is None or _is_id(chosen) is None:
         parent = headers.get(_TRACEPARENT)
         trace = None if parent is None else _trace_of(parent)
         # An id must be unique, not secret. `secrets` costs several calls.
-        given = b"%032x" % getrandbits(128) if trace is None else trace[1]
-    request_id.set(given.decode())
-    return given
+        chosen = b"%032x" % getrandbits(128) if trace is None else trace[1]
+    request_id.set(chosen.decode())
+    return chosen

@@ -54,8 +54,8 @@ class ResponseSender:
         """Send a response with status 200. `lines` are valid header lines, one of them the length
         of `body`.
 
-        Returns False if nothing was sent, because the connection ends with this response: the
-        response must then be sent as messages.
+        Returns False if nothing was sent, because the connection ends with this response or has
+        ended: the response must then be sent as messages.
         """
         cycle = self._cycle
         if cycle.disconnected or not cycle.keep_alive:

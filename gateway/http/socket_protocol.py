@@ -41,12 +41,12 @@ MESSAGE_FRAMES_MAX = 1_000
 
 CONTROL_FRAMES_BURST = 100
 CONTROL_FRAMES_PER_S = 20
-"""Pings and pongs of a client."""
+"""Pings and pongs that a client may send at once, and on average. More close the web socket."""
 
 POLICY_VIOLATION = 1008
 TRY_AGAIN_LATER = 1013
 
-_OF_MESSAGES = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
+_MESSAGE_OPCODES = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 HANDSHAKE = HttpRejection(
     400,
@@ -176,6 +176,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         self._stop_message_timer()
 
     def _complete_message(self) -> None:
+        """Count the bytes of a complete message until the application has handled it."""
         self._unhandled_bytes += self._taken_bytes
         self._taken_bytes = 0
         self._stop_message_timer()
@@ -223,19 +224,19 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         events = self.conn.events
         self._slice_frames = len(events)
         for event in events:
-            if isinstance(event, Frame) and not self._count(event):
+            if isinstance(event, Frame) and not self._count_frame(event):
                 return self._reject("frames", POLICY_VIOLATION, "Too many frames")
-            if isinstance(event, Frame) and event.opcode in _OF_MESSAGES:
+            if isinstance(event, Frame) and event.opcode in _MESSAGE_OPCODES:
                 self._fragment_bytes = 0 if event.fin else self._fragment_bytes + len(event.data)
                 if event.fin:
                     self._complete_message()
         super().handle_events()
         for event in events:
-            if isinstance(event, Frame) and event.opcode in _OF_MESSAGES:
+            if isinstance(event, Frame) and event.opcode in _MESSAGE_OPCODES:
                 event.data = b""  # the parser refers to the last frame until it has the next one
         return None
 
-    def _count(self, frame: Frame) -> bool:
+    def _count_frame(self, frame: Frame) -> bool:
         """Count a frame. Returns whether the client is within the limits."""
         if frame.opcode in (Opcode.PING, Opcode.PONG):
             now = self.loop.time()

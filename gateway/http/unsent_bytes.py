@@ -31,19 +31,19 @@ class ProcessUnsentBytes:
         self._held: dict[ConnectionUnsentBytes, int] = {}
         self._total = 0
 
-    def update(self, data: "ConnectionUnsentBytes") -> None:
+    def update(self, connection: "ConnectionUnsentBytes") -> None:
         """Count what a connection has to send now."""
-        self._set(data, data.size)
+        self._set(connection, connection.size)
         if self._total > self._max:
             self._make_room()
 
-    def discard(self, data: "ConnectionUnsentBytes") -> None:
-        self._set(data, 0)
+    def discard(self, connection: "ConnectionUnsentBytes") -> None:
+        self._set(connection, 0)
 
-    def _set(self, data: "ConnectionUnsentBytes", size: int) -> None:
-        change = size - self._held.pop(data, 0)
+    def _set(self, connection: "ConnectionUnsentBytes", size: int) -> None:
+        change = size - self._held.pop(connection, 0)
         if size:
-            self._held[data] = size
+            self._held[connection] = size
         self._total += change
         _unsent.inc(change)
 
@@ -51,15 +51,15 @@ class ProcessUnsentBytes:
         """Disconnect clients: first those of the address that holds the most bytes, and of these
         first those that hold the most."""
         of_address: Counter[str | None] = Counter()
-        for data, size in self._held.items():
-            of_address[data.address] += size
-        for data in sorted(
+        for connection, size in self._held.items():
+            of_address[connection.address] += size
+        for connection in sorted(
             self._held, key=lambda one: (of_address[one.address], self._held[one]), reverse=True
         ):
             if self._total <= self._max * KEPT_SHARE:
                 return
-            self.discard(data)
-            data.disconnect()
+            self.discard(connection)
+            connection.disconnect()
             rejections.labels("unsent").inc()
 
 

@@ -66,7 +66,8 @@ from telemetry.tracing import internal_span, tracing
 
 ENDPOINT = "/graphql"
 PLAYGROUND_TOKEN_S = 365 * 86_400
-"""Browsers store it, and it is signed with a well-known secret."""
+"""How long the playground's service token is valid. Browsers store the token, and it is signed with
+a well-known secret."""
 
 
 class Gateway:
@@ -111,11 +112,11 @@ class Gateway:
         self._take_turns: TakeTurns = lambda _: None
         self.metrics: ASGIApp | None = None
         """The application behind the metrics' own address, while this one runs."""
-        self._routes = _application(f"GraphQL is at {ENDPOINT}.", lifespan=self.lifespan)
-        self._others = with_security_headers(self._routes)
+        self._starlette = _application(f"GraphQL is at {ENDPOINT}.", lifespan=self.lifespan)
+        self._routed = with_security_headers(self._starlette)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        app: ASGIApp = self._others
+        app: ASGIApp = self._routed
         if scope["type"] != "lifespan" and self._graphql is not None:
             path: str = scope["path"]
             if path == ENDPOINT or (self._reads_paths and name_in_path(path) is not None):
@@ -164,7 +165,7 @@ class Gateway:
             self.metrics = with_security_headers(
                 _application("Metrics are at /metrics.", metrics.routes())
             )
-            self._routes.router.routes.extend([*self._http_routes(default, metrics), *services])
+            self._starlette.router.routes.extend([*self._http_routes(default, metrics), *services])
             await stack.enter_async_context(metrics.serving_peers())
             await stack.enter_async_context(measuring_loop_lag())
             await stack.enter_async_context(collecting_when_idle())
@@ -279,7 +280,8 @@ def _trace_field(key: str) -> AbstractContextManager[object]:
 
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
-    """A factory of tokens for the playground. None if the secret is a real one."""
+    """Creates service tokens for the playground. None unless the only secret is the well-known one
+    of development."""
     if not settings.development or settings.secrets != (DEVELOPMENT_SECRET,):
         return None
     return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)

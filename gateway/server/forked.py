@@ -30,7 +30,8 @@ class ParentPipe:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A child. It writes a byte to `report` when it is ready; the pipe closes when it ends."""
+    """A child. `report` is the descriptor of a pipe, from which the parent reads one byte when the
+    child is ready, and the end when it has ended."""
 
     pid: int
     report: int
@@ -89,6 +90,7 @@ def _run_child(
 
 
 def _take_over_signals(mask: Iterable[int]) -> None:
+    """Replace the parent's signal handlers by those of a child, and then unblock the signals."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sent to all by a terminal; the parent handles it

@@ -28,9 +28,11 @@ YOUNG_PER_MIDDLE = 3
 survivors."""
 
 NEVER = 1_000_000_000
+"""A threshold that is not reached."""
 
 MIDDLE_PER_FULL = 1_500
-"""Collections of the middle generation after which a full one is due."""
+"""Collections of the middle generation after which a full one is due, as soon as the process is
+idle."""
 
 YOUNG_S = 0.1
 """How often a busy process collects its young objects. CPython starts a collection by the number of
@@ -41,12 +43,14 @@ BUSY_CPU_S = 0.005
 """A process that uses less CPU time in `YOUNG_S` has few young objects."""
 
 INTERVAL_S = 1.0
+"""How often a process checks whether a full collection is due."""
 
 IDLE_CPU_S = 0.02
 """A process that uses less CPU time in an interval is idle."""
 
 OLD_MAX = 10_000
-"""Old objects that are not frozen. Collecting them takes up to 10 ms."""
+"""Old objects that are not frozen yet. So many are collected, which takes up to 10 ms, and the rest
+is frozen."""
 
 GROWTH_MB = 512
 """A process that is never idle counts its frozen objects, 60 ms for 1,600,000, when its memory has
@@ -125,7 +129,8 @@ class YoungCollections:
         self._count = 0
 
     def due(self, cpu_s: float) -> int | None:
-        """Called every `YOUNG_S`. The generation to collect, if the process has been busy."""
+        """Called every `YOUNG_S`. The generation to collect, 0 or sometimes 1, or None if the
+        process has not been busy."""
         used_s, self._cpu_s = cpu_s - self._cpu_s, cpu_s
         if used_s < BUSY_CPU_S:
             return None

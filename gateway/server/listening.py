@@ -23,6 +23,7 @@ BACKLOG = 2048
 """Connections waiting to be accepted: uvicorn's value. The system may allow fewer."""
 
 PROBE_S = 1.0
+"""How long the owner of an existing socket file may take to accept a connection."""
 
 ACCEPTED_AT_ONCE = 8
 """Connections that a process accepts from one socket in an iteration of its event loop."""

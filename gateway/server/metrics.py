@@ -41,14 +41,14 @@ class Metrics:
         self._shared: dict[str, SharedMetrics] = {}
         self._shared_collector = SpaceMetrics(self._shared.items, has_label=has_label)
         default = next(iter(spaces))
-        own = SpaceMetrics(
+        of_spaces = SpaceMetrics(
             lambda: (
                 (
                     space.name,
                     JoinedCollectors(
                         [
                             StoreMetrics(space.stores, with_shared_redis=space is default),
-                            space.requests,
+                            space.request_metrics,
                         ]
                     ),
                 )
@@ -56,7 +56,7 @@ class Metrics:
             ),
             has_label=has_label,
         )
-        self._process_collector = JoinedCollectors([REGISTRY, own, _EngineMetrics(engine)])
+        self._process_collector = JoinedCollectors([REGISTRY, of_spaces, _EngineMetrics(engine)])
 
     def routes(self) -> list[Route]:
         """The route of the metrics, for the public address or for one of their own."""
@@ -72,12 +72,12 @@ class Metrics:
         if not self._exposure.allows(request.headers.get("authorization", "")):
             return Response(status_code=401, headers={"www-authenticate": "Bearer"})
         await self._update()
-        own = (
+        of_processes = (
             self._process_collector
             if self._peers is None
             else await collect_peers(self._peers, self._process_collector)
         )
-        text = generate_latest(own) + generate_latest(self._shared_collector)
+        text = generate_latest(of_processes) + generate_latest(self._shared_collector)
         headers = {"cache-control": "no-store"}
         return Response(text, headers=headers, media_type=CONTENT_TYPE_LATEST)
 

@@ -8,7 +8,7 @@ from gateway.http.open_connections import ConnectionLimits
 
 log = logging.getLogger(__name__)
 
-OTHERS = 256
+OTHER_FILES = 256
 """Files besides the clients' connections: servers, libraries, logs."""
 
 
@@ -18,14 +18,14 @@ def within_open_files(limits: ConnectionLimits) -> ConnectionLimits:
     Without free files a process cannot accept a connection in the place of another.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = limits.connections_max + OTHERS
+    wanted = limits.connections_max + OTHER_FILES
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return limits
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
     if allowed == wanted:
         return limits
-    connections_max = max(1, allowed - OTHERS)
+    connections_max = max(1, allowed - OTHER_FILES)
     log.warning(
         "KITH_HTTP_CONNECTIONS_MAX is %d, but the limit on open files (%d) allows %d connections",
         limits.connections_max,

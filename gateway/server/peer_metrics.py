@@ -21,7 +21,9 @@ DEADLINE_S = 1.0
 """How long the report waits for a process that does not answer."""
 
 _Sample: TypeAlias = tuple[str, dict[str, str], float | None]
+"""A name, labels and a value. None, in an answer of a peer: NaN."""
 _Family: TypeAlias = tuple[str, str, str, list[_Sample]]
+"""A metric: name, documentation, type and samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ async def collect_peers(peers: Peers, own: Collector) -> Collector:
 
 
 async def _families_of_peer(peers: Peers, index: int, own: Collector) -> list[_Family] | None:
+    """The metrics of one process. None if it does not answer in time, or with too much."""
     if index == peers.index:
         return _families(own)
     try:

@@ -39,14 +39,17 @@ class PreforkSettings:
 
 @dataclass(slots=True)
 class _Child:
-    """A running process. `replaces` is the process that is stopped once this one is ready."""
+    """A running process. `replaces` is the id of the process that is stopped once this one is
+    ready."""
 
     index: int
     forked: Forked
     replaces: int | None = None
     is_reporting: bool = True
+    """Whether its report pipe is open."""
     is_ready: bool = False
     kill_at: float | None = None
+    """When it is killed, if it has been asked to stop. Times are those of `monotonic`."""
 
     @property
     def is_stopping(self) -> bool:
@@ -70,7 +73,8 @@ class Prefork:
         self._exit_code = 0
 
     def run(self) -> int:
-        """Return the exit code: 0 after a signal, else that of the child that kept failing."""
+        """Return the exit code: 0 after a signal, else that of the child that kept failing, or that
+        failed before any was ready."""
         with self._wakeup:
             for index in range(self._settings.count):
                 self._start(index)

@@ -98,21 +98,21 @@ class ServedSpace:
     endpoint: GraphQLEndpoint
     streams: Streams
     take_turns: TakeTurns
-    requests: RequestMetrics
+    request_metrics: RequestMetrics
     services: ServiceTransports
 
 
 @asynccontextmanager
 async def served_space(
-    config: Config, parts: SharedParts, shared: Authentication | None = None
+    config: Config, parts: SharedParts, default_authentication: Authentication | None = None
 ) -> AsyncIterator[ServedSpace]:
-    """Open the space of `config` inside the `with` statement. `shared`: the authentication of the
+    """Open the space of `config` inside the `with` statement. `default_authentication`: that of the
     default space, used if that of this one has the same settings.
 
     Raises:
         ValueError: the authentication settings are invalid.
     """
-    authentication = shared
+    authentication = default_authentication
     running: AbstractAsyncContextManager[None] = nullcontext()
     if authentication is None or authentication.settings != config.authentication:
         authentication = Authentication(config.authentication, parts.engine.turns)
@@ -126,10 +126,10 @@ def _served(
     config: Config, parts: SharedParts, stores: Stores, authentication: Authentication
 ) -> ServedSpace:
     identify = authentication.identify
-    requests = RequestMetrics(
+    request_metrics = RequestMetrics(
         config.monitoring.operation_names_max, config.monitoring.slow_operation_ms / 1000
     )
-    ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
+    ended = traced(request_metrics.ended) if config.monitoring.has_traces else request_metrics.ended
     costs = CostLimits(config.clients.costs, stores.caches.budgets)
     executor = EngineExecutor(parts.engine, freshness.freshness_wait, costs, config.exposure)
     documents = _documents(config, stores, executor)
@@ -195,7 +195,7 @@ def _served(
         endpoint,
         streams,
         take_turns,
-        requests,
+        request_metrics,
         services,
     )
 

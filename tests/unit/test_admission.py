@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.graphql.admission import RETRY_PAUSE_S, Admission
-from gateway.graphql.admission_queue import REBUILD
+from gateway.graphql.admission import RETRY_PAUSE_MAX_S, Admission
+from gateway.graphql.admission_queue import HEAP_EXCESS_MAX
 from gateway.graphql.request import RequestRejected
 from gateway.graphql.settings import AdmissionSettings
 from tests.support.garbage import counting_cycles
@@ -185,7 +185,7 @@ async def test_any_number_of_events_can_wait_and_cancelled_ones_leave_the_queue(
     for task in tasks[1:-1]:
         task.cancel()
     await run_ready_tasks()
-    assert len(admission.events.waiting) <= REBUILD + 2
+    assert len(admission.events.waiting) <= HEAP_EXCESS_MAX + 2
     admission.events.leave(SMALL_BUDGET)
     await run_ready_tasks()
     assert states(tasks[-1:]) == ["runs"]
@@ -197,7 +197,7 @@ async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: 
     admission = new_admission()
     await begin(admission, BUDGET)
     tasks = await begin(admission, *[SMALL + 10] * live)
-    for _ in range(REBUILD + live - 1):  # as many as may have given up before a rebuild
+    for _ in range(HEAP_EXCESS_MAX + live - 1):  # as many as may have given up before a rebuild
         (cancelled,) = await begin(admission, SMALL + 10, caller="two")
         cancelled.cancel()
         await run_ready_tasks()
@@ -292,7 +292,7 @@ async def test_the_pauses_between_retries_at_a_full_queue_grow_up_to_a_limit(
     monkeypatch.setattr(asyncio, "sleep", recorded)
     (await admission.reserve_with_retries("one")).release()
     assert sum(pauses) > 5
-    assert max(pauses) <= RETRY_PAUSE_S
+    assert max(pauses) <= RETRY_PAUSE_MAX_S
 
 
 async def test_rejected_operations_leave_no_cycles() -> None:

@@ -80,7 +80,7 @@ async def test_a_stream_whose_client_does_not_read_holds_no_reservation() -> Non
     )
 
     async def nothing_is_reserved() -> bool:
-        return admission._large.in_flight == 0
+        return admission._large.running_cost == 0
 
     await until(nothing_is_reserved, "nothing is reserved")
     assert client.received == []

@@ -8,12 +8,12 @@ from graphql import DocumentNode
 from gateway.graphql.request import RequestRejected
 from gateway.graphql.running_subscriptions import (
     ADDRESS_MIN,
-    CALLER_SHARE,
+    CALLER_DIVISOR,
     CHARACTERS_MAX,
     RunningSubscriptions,
 )
 
-LONG = CHARACTERS_MAX // CALLER_SHARE
+LONG = CHARACTERS_MAX // CALLER_DIVISOR
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_the_documents_of_a_caller_are_limited(running: RunningSubscriptions) ->
 
 def test_the_documents_of_all_callers_are_limited(running: RunningSubscriptions) -> None:
     removes = [
-        running.add(document(), LONG, caller, is_address=False) for caller in range(CALLER_SHARE)
+        running.add(document(), LONG, caller, is_address=False) for caller in range(CALLER_DIVISOR)
     ]
     assert is_rejected(lambda: running.add(document(), 10, "new", is_address=True))
     for remove in removes:

@@ -5,7 +5,7 @@ import resource
 import pytest
 
 from gateway.http.open_connections import ConnectionLimits
-from gateway.server.open_files import OTHERS, within_open_files
+from gateway.server.open_files import OTHER_FILES, within_open_files
 
 PROXY_IDLE_S = 60
 """How long nginx and the usual load balancers keep an idle connection to a server."""
@@ -24,5 +24,5 @@ def test_connections_are_limited_to_the_open_files_that_the_system_allows(
     assert within_open_files(ConnectionLimits(connections_max=500)).connections_max == 500
     assert limits == []
     assert within_open_files(ConnectionLimits(connections_max=3_000)).connections_max == 3_000
-    assert within_open_files(ConnectionLimits()).connections_max == 4_096 - OTHERS
+    assert within_open_files(ConnectionLimits()).connections_max == 4_096 - OTHER_FILES
     assert limits == [(3_256, 4_096), (4_096, 4_096)]
