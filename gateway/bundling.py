@@ -28,6 +28,7 @@ COMMANDS = (
     ("npm", "run", "--silent", "build"),
 )
 DEADLINE_S = 600
+"""How long all commands may take together."""
 REASON_CHARS_MAX = 200
 
 

@@ -10,7 +10,7 @@ from gateway.capacity.inputs import Input, Origin
 _SHARE = "share"
 """The unit of values between 0 and 1."""
 
-_LINES: tuple[tuple[str, float, str, str], ...] = (
+_LINES: tuple[tuple[str, float, str, str], ...] = (  # name, value, unit, meaning
     ("ids_per_check_request", 20, "ids", "Checks in one request. Their cost was measured with 20."),
     ("busy", 0.5, _SHARE, "Planned load of a core. The rest is for peaks and failed machines."),
     ("hits", 0.95, _SHARE, "Reads that find a filled cache. Watch `kith_cache_reads_total`."),

@@ -3,31 +3,31 @@
 from gateway.capacity.inputs import Inputs
 
 
-def users(given: Inputs) -> float:
+def users(inputs: Inputs) -> float:
     """The number of users who have edges."""
-    return given["edges"] / given["edges_per_user"]
+    return inputs["edges"] / inputs["edges_per_user"]
 
 
-def check_requests(given: Inputs) -> float:
+def check_requests(inputs: Inputs) -> float:
     """Requests with checks, a second."""
-    return given["checks"] / given["ids_per_check_request"]
+    return inputs["checks"] / inputs["ids_per_check_request"]
 
 
-def reads(given: Inputs) -> float:
+def reads(inputs: Inputs) -> float:
     """Requests that read, a second: pages, and requests with checks."""
-    return given["lists"] + check_requests(given)
+    return inputs["lists"] + check_requests(inputs)
 
 
-def misses(given: Inputs) -> float:
+def misses(inputs: Inputs) -> float:
     """Reads that PostgreSQL answers, a second."""
-    return reads(given) * (1 - given["hits"])
+    return reads(inputs) * (1 - inputs["hits"])
 
 
-def cpu_s(given: Inputs, process: str) -> float:
+def cpu_s(inputs: Inputs, process: str) -> float:
     """CPU seconds a second that a kind of process uses for cached reads, misses and writes."""
-    cached = given["hits"] * (
-        given["lists"] * given[f"page_{process}_us"]
-        + check_requests(given) * given[f"check_{process}_us"]
+    cached = inputs["hits"] * (
+        inputs["lists"] * inputs[f"page_{process}_us"]
+        + check_requests(inputs) * inputs[f"check_{process}_us"]
     )
-    missed = misses(given) * given[f"miss_{process}_us"]
-    return (cached + missed + given["writes"] * given[f"write_{process}_us"]) / 1e6
+    missed = misses(inputs) * inputs[f"miss_{process}_us"]
+    return (cached + missed + inputs["writes"] * inputs[f"write_{process}_us"]) / 1e6

@@ -10,7 +10,7 @@ from gateway.capacity.inputs import Input, Origin
 
 MEASURED = Path(__file__).with_name("measured.json")
 
-READS, WRITES, SIZES, COUNTS, CLUSTER, CITUS = (
+READS, WRITES, SIZES, TRAFFIC, CLUSTER, CITUS = (
     "python -m bench",
     "python -m bench.writes",
     "python -m bench.sizes",
@@ -23,6 +23,7 @@ READS, WRITES, SIZES, COUNTS, CLUSTER, CITUS = (
 _COLD = ("states-100-cold", "followers-20-cold")
 """The queries of the bench whose mean is the cost of a read with nothing cached."""
 _WARM = {"page": "followers-20", "check": "states-20"}
+"""The query of the bench for each kind of cached read."""
 
 
 def read_measured(file: Path = MEASURED) -> dict[str, Any]:
@@ -124,4 +125,4 @@ def _traffic(traffic: Mapping[str, Any]) -> Iterator[Input]:
         ),
         ("write_image_bytes", logged["image_bytes"], "bytes", "Its page images after a checkpoint"),
     ):
-        yield _measured(name, value, unit, text, COUNTS)
+        yield _measured(name, value, unit, text, TRAFFIC)

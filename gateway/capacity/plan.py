@@ -40,10 +40,10 @@ class Plan:
 
 def plan(demand: Demand, measured: Iterable[Input], assumed: Sequence[Input]) -> Plan:
     """Plan for a demand with measured figures and assumptions."""
-    given = Inputs((*demand.inputs(), *measured, *assumed))
+    inputs = Inputs((*demand.inputs(), *measured, *assumed))
     planned: list[Planned] = []
     for quantity in QUANTITIES:
-        with given.recording() as used:
-            value = float(quantity.formula(given))
+        with inputs.recording() as used:
+            value = float(quantity.formula(inputs))
         planned.append(Planned(quantity.part, quantity.title, quantity.unit, value, tuple(used)))
-    return Plan(tuple(given), tuple(planned))
+    return Plan(tuple(inputs), tuple(planned))

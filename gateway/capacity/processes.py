@@ -13,47 +13,48 @@ MACHINES_MIN = 2
 """Machines of each part: one may fail."""
 
 
-def _gateway_us(given: Inputs, kind: str) -> float:
+def _gateway_us(inputs: Inputs, kind: str) -> float:
     """CPU microseconds of a gateway for a cached read or a write: more with a Redis Cluster."""
-    ratio = given[f"{kind}_cluster_ratio"] if is_cluster(given) else 1
-    return given[f"{kind}_gateway_us"] * ratio
+    ratio = inputs[f"{kind}_cluster_ratio"] if is_cluster(inputs) else 1
+    return inputs[f"{kind}_gateway_us"] * ratio
 
 
-def gateway_cores(given: Inputs) -> float:
+def gateway_cores(inputs: Inputs) -> float:
     """Cores of all gateways, at the planned load of a core."""
-    cached = given["lists"] * _gateway_us(given, "page") + check_requests(given) * _gateway_us(
-        given, "check"
+    cached = inputs["lists"] * _gateway_us(inputs, "page") + check_requests(inputs) * _gateway_us(
+        inputs, "check"
     )
-    missed = misses(given) * given["miss_gateway_us"]
-    written = given["writes"] * _gateway_us(given, "write")
-    return (given["hits"] * cached + missed + written) * US / given["busy"]
+    missed = misses(inputs) * inputs["miss_gateway_us"]
+    written = inputs["writes"] * _gateway_us(inputs, "write")
+    return (inputs["hits"] * cached + missed + written) * US / inputs["busy"]
 
 
-def client_bytes_per_s(given: Inputs) -> float:
-    pages = given["lists"] * given["page_client_bytes"]
-    checks = check_requests(given) * given["check_client_bytes"]
-    return pages + checks + (reads(given) + given["writes"]) * given["http_bytes"]
+def client_bytes_per_s(inputs: Inputs) -> float:
+    """Bytes a second from and to clients, with the headers of HTTP."""
+    pages = inputs["lists"] * inputs["page_client_bytes"]
+    checks = check_requests(inputs) * inputs["check_client_bytes"]
+    return pages + checks + (reads(inputs) + inputs["writes"]) * inputs["http_bytes"]
 
 
-def gateways(given: Inputs) -> int:
+def gateways(inputs: Inputs) -> int:
     """The number of machines of gateways."""
-    network = client_bytes_per_s(given) * 8 / GB / (given["network_gbit"] * given["busy"])
-    return max(MACHINES_MIN, ceil(max(gateway_cores(given) / given["cores"], network)))
+    network = client_bytes_per_s(inputs) * 8 / GB / (inputs["network_gbit"] * inputs["busy"])
+    return max(MACHINES_MIN, ceil(max(gateway_cores(inputs) / inputs["cores"], network)))
 
 
-def connections(given: Inputs) -> float:
+def connections(inputs: Inputs) -> float:
     """Connections to PostgreSQL of all gateway processes, one for each core."""
-    return max(MACHINES_MIN, ceil(gateway_cores(given))) * given["pool_max"]
+    return max(MACHINES_MIN, ceil(gateway_cores(inputs))) * inputs["pool_max"]
 
 
-def worker_cores(given: Inputs) -> float:
+def worker_cores(inputs: Inputs) -> float:
     """Cores of all workers, at the planned load of a core."""
-    return given["writes"] * given["write_worker_us"] * US / given["busy"]
+    return inputs["writes"] * inputs["write_worker_us"] * US / inputs["busy"]
 
 
-def workers(given: Inputs) -> int:
+def workers(inputs: Inputs) -> int:
     """The number of machines of workers."""
-    return max(MACHINES_MIN, ceil(worker_cores(given) / given["cores"]))
+    return max(MACHINES_MIN, ceil(worker_cores(inputs) / inputs["cores"]))
 
 
 QUANTITIES = (

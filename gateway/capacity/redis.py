@@ -12,40 +12,44 @@ CLUSTER_MIN = 3
 """The fewest primaries of a Redis Cluster."""
 
 
-def value_bytes(given: Inputs) -> float:
-    return users(given) * given["cached_users"] * given["cached_user_bytes"]
+def value_bytes(inputs: Inputs) -> float:
+    """Bytes of all cached values, once each."""
+    return users(inputs) * inputs["cached_users"] * inputs["cached_user_bytes"]
 
 
-def resident_bytes(given: Inputs) -> float:
-    return value_bytes(given) * given["fragmentation"]
+def resident_bytes(inputs: Inputs) -> float:
+    """The memory that all primaries take for the cached values."""
+    return value_bytes(inputs) * inputs["fragmentation"]
 
 
-def cores(given: Inputs) -> float:
-    return cpu_s(given, "valkey") / given["busy"]
+def cores(inputs: Inputs) -> float:
+    """Cores of all primaries, at the planned load of a core."""
+    return cpu_s(inputs, "valkey") / inputs["busy"]
 
 
-def primaries(given: Inputs) -> int:
+def primaries(inputs: Inputs) -> int:
     """The number of primaries. Each executes commands on one core."""
-    bytes_per_primary = given["memory_gib"] * GIB * given["redis_memory"]
-    needed = ceil(max(resident_bytes(given) / bytes_per_primary, cores(given), 1))
+    bytes_per_primary = inputs["memory_gib"] * GIB * inputs["redis_memory"]
+    needed = ceil(max(resident_bytes(inputs) / bytes_per_primary, cores(inputs), 1))
     return needed if needed == 1 else max(needed, CLUSTER_MIN)
 
 
-def is_cluster(given: Inputs) -> bool:
-    return primaries(given) > 1
+def is_cluster(inputs: Inputs) -> bool:
+    return primaries(inputs) > 1
 
 
-def servers(given: Inputs) -> float:
-    return primaries(given) * (1 + given["replicas"])
+def servers(inputs: Inputs) -> float:
+    """The number of primaries and replicas, each on a machine."""
+    return primaries(inputs) * (1 + inputs["replicas"])
 
 
-def network_bytes_per_s(given: Inputs) -> float:
-    pages = given["lists"] * given["page_redis_bytes"]
-    return pages + check_requests(given) * given["check_redis_bytes"]
+def network_bytes_per_s(inputs: Inputs) -> float:
+    pages = inputs["lists"] * inputs["page_redis_bytes"]
+    return pages + check_requests(inputs) * inputs["check_redis_bytes"]
 
 
-def broker_servers(given: Inputs) -> float:
-    return 1 + given["replicas"]
+def broker_servers(inputs: Inputs) -> float:
+    return 1 + inputs["replicas"]
 
 
 QUANTITIES = (

@@ -11,29 +11,29 @@ READS_PER_USER = 2
 """Cold reads that fill the values of one user: a check and a page."""
 
 
-def lost_writes(given: Inputs) -> float:
+def lost_writes(inputs: Inputs) -> float:
     """The number of acknowledged writes that an asynchronous standby in the other region lacks."""
-    return given["writes"] * given["region_lag_s"]
+    return inputs["writes"] * inputs["region_lag_s"]
 
 
-def cold_reads_per_s(given: Inputs) -> float:
+def cold_reads_per_s(inputs: Inputs) -> float:
     """Reads a second that PostgreSQL's disks and cores can serve while all caches are empty."""
-    blocks = postgres.blocks_per_miss(given) * (1 - given["memory_share"])
-    by_disks = given["disk_iops"] / max(blocks, 1)
-    by_cores = given["cores"] / (postgres.miss_us(given) * US)
-    return postgres.primaries(given) * min(by_disks, by_cores)
+    blocks = postgres.blocks_per_miss(inputs) * (1 - inputs["memory_share"])
+    by_disks = inputs["disk_iops"] / max(blocks, 1)
+    by_cores = inputs["cores"] / (postgres.miss_us(inputs) * US)
+    return postgres.primaries(inputs) * min(by_disks, by_cores)
 
 
-def share_served(given: Inputs) -> float:
+def share_served(inputs: Inputs) -> float:
     """The share (0 to 1) of all reads that can be served before the caches are filled."""
-    needed = reads(given)
-    return min(1.0, cold_reads_per_s(given) / needed) if needed else 1.0
+    needed = reads(inputs)
+    return min(1.0, cold_reads_per_s(inputs) / needed) if needed else 1.0
 
 
-def warm_hours(given: Inputs) -> float:
+def warm_hours(inputs: Inputs) -> float:
     """Hours until the caches hold the values of all users who are cached at a time."""
-    cold_reads = users(given) * given["cached_users"] * READS_PER_USER
-    return cold_reads / cold_reads_per_s(given) / HOUR_S
+    cold_reads = users(inputs) * inputs["cached_users"] * READS_PER_USER
+    return cold_reads / cold_reads_per_s(inputs) / HOUR_S
 
 
 QUANTITIES = (

@@ -58,6 +58,6 @@ def is_given(context: typer.Context, *names: str) -> bool:
 
 
 def exit_with(code: int) -> None:
-    """End the command with this exit code."""
+    """End the command with this exit code. 0: return, so that the caller ends as usual."""
     if code:
         raise typer.Exit(code)

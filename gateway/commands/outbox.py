@@ -10,6 +10,7 @@ from storage.postgres.failed_changes import FailedChange
 from storage.stores import open_stores
 
 NOT_FOUND = 1
+"""The exit code if an id is no failed change."""
 
 
 async def show(config: Config, limit: int) -> None:

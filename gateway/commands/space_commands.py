@@ -155,7 +155,8 @@ async def _drop_default(config: Config) -> None:
 
 
 async def _until_released(settings: StorageSettings, name: str) -> None:
-    """Wait until the processes that read the directory have closed their connections."""
+    """Wait until the processes that read the directory have closed their connections. Raises
+    ValueError if some are still used after `RELEASE_S`."""
     loop = asyncio.get_running_loop()
     until = loop.time() + RELEASE_S
     while (usage := await count_connections(settings, name)).all:

@@ -27,7 +27,9 @@ from workers.webhook_client import WebhookClient, check_url
 from workers.webhook_requests import headers_of, trial
 
 FAILED = 1
+"""The exit code if a delivery cannot be replayed, or a test event was not accepted."""
 REPLAYED_MAX = 100_000
+"""The deliveries that one `replay` finds, or that one `remove` deletes at once."""
 REPLAY_BATCH = 1_000
 HOUR_S = 3_600
 
@@ -131,8 +133,9 @@ async def show_log(config: Config, name: str, only: str, limit: int) -> None:
 async def replay(
     config: Config, name: str, ids: Sequence[int] | None, delivered_hours: int | None
 ) -> int:
-    """Send deliveries once more: those of `ids`, or those that were delivered in the last hours, or
-    those that are parked. Return the exit code: 1 if one of `ids` cannot be replayed.
+    """Send deliveries once more: those of `ids`, else those that were delivered in the last
+    `delivered_hours`, else those that are parked. Without `ids`, `REPLAYED_MAX` at most. Return the
+    exit code: 1 if one of `ids` cannot be replayed.
 
     Raises as `rotate`.
     """
@@ -182,6 +185,8 @@ async def send_test(config: Config, name: str) -> int:
 
 
 async def _check_addresses(config: Config, url: str) -> None:
+    """Raise ValueError if the URL's host has an address that is not allowed. Only print a message
+    if the host cannot be resolved: the workers may be able to."""
     parts = urlsplit(url)
     rules = AddressRules(config.webhooks.networks)
     try:

@@ -25,10 +25,11 @@ RETRY_AFTER_S = 5
 
 
 @dataclass(slots=True)
-class Access:
-    """One request of a service, with the result to log."""
+class LoggedAccess:
+    """The entry of one request of a service in the audit log."""
 
     result: str = "INTERNAL"
+    """`INTERNAL` if the block ends with an unexpected exception."""
 
 
 def require_method(http: HttpScope, method: str) -> None:
@@ -39,10 +40,10 @@ def require_method(http: HttpScope, method: str) -> None:
 
 
 @contextmanager
-def logged_access(scope: Scope, action: str, user: UserId | None = None) -> Iterator[Access]:
+def logged_access(scope: Scope, action: str, user: UserId | None = None) -> Iterator[LoggedAccess]:
     """Check that the request is a service's, run the block, and log its result, which the block
     sets, or its error. A KithError becomes a rejection."""
-    access = Access()
+    access = LoggedAccess()
     try:
         scope.must_see_everything()
         yield access

@@ -45,6 +45,7 @@ BYTES_MAX = 32 << 20
 CHUNK_DEADLINE_S = 10.0
 """How long a client may send nothing."""
 UPLOAD_DEADLINE_S = 600.0
+"""How long a whole upload may take."""
 _LATE = "Send data at least every {:g} s, and the whole body within {:g} s."
 
 
@@ -52,7 +53,8 @@ async def begin_results(request: StreamRequest) -> Stream:
     """Check a request, and begin the stream of results.
 
     Raises:
-        BadInput: a parameter is invalid, or the service has no such operation.
+        BadInput: a parameter is invalid.
+        HttpRejection: 404, if the service has no such operation.
     """
     reject_unknown_parameters(request.query, ())
     operation = await bulk.find(request.scope, bulk.key_of(request.scope, "id", request.path["id"]))
@@ -72,14 +74,14 @@ class BulkUploads:
 
     async def __call__(self, http: HttpScope, receive: Receive, send: Send) -> None:
         headers = Headers(http["headers"], http.get("client"))
-        own_id = begin_request(headers)
+        request_id = begin_request(headers)
         try:
             response = await self._response(http, headers, receive)
         except ClientGone:
             return
         except HttpRejection as rejection:
             response = rejection_response(rejection)
-        await respond(response, own_id, http, receive, send)
+        await respond(response, request_id, http, receive, send)
 
     async def _response(self, http: HttpScope, headers: Headers, receive: Receive) -> Response:
         require_method(http, "POST")
@@ -98,6 +100,8 @@ class BulkUploads:
     async def _started(
         self, scope: Scope, query: Mapping[str, str], lines: AsyncGenerator[str, None]
     ) -> tuple[BulkOperation, bool]:
+        """Start an operation with these lines. Returns it, and whether it is new: an upload may be
+        repeated. Raises KithError for a wrong parameter, and as `lines`."""
         reject_unknown_parameters(query, ("id", "format", "changesPerSecond", "ignoresRateLimit"))
         key = bulk.key_of(scope, "id", query.get("id", ""))
         chosen = one_of("format", query.get("format"), ExportFormat.NDJSON, list(ExportFormat))
@@ -151,6 +155,7 @@ class _Body:
             yield rest
 
     async def _next_chunk(self, deadline: float) -> tuple[bytes, bool]:
+        """The next part of the body, and whether it is the last one. Raises as `lines`."""
         now = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(min(CHUNK_DEADLINE_S, deadline - now)):

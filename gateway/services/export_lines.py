@@ -24,7 +24,8 @@ MEDIA_TYPES = {
     ExportFormat.CSV: "text/csv; charset=utf-8",
 }
 
-Columns = Callable[[Kind, Sequence[Entry]], Sequence[object]]
+Column = Callable[[Kind, Sequence[Entry]], Sequence[object]]
+"""Returns the values of one field for entries, which are all of one kind."""
 
 
 def _ids(_: Kind, entries: Sequence[Entry]) -> list[int]:
@@ -39,13 +40,13 @@ def _kinds(kind: Kind, entries: Sequence[Entry]) -> list[str]:
     return [kind.name] * len(entries)
 
 
-FIELDS: Mapping[str, Columns] = {
+FIELDS: Mapping[str, Column] = {
     "id": _ids,
     "since": _dates,
     "kind": _kinds,
     "cursor": write_cursors,
 }
-"""The fields of a line, each with a function that returns its texts for many entries."""
+"""The fields that a line may have."""
 
 
 class ExportLines:

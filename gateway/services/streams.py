@@ -99,8 +99,8 @@ def _no_slot(reason: str) -> HttpRejection:
 class ServiceStreams:
     """An ASGI application that answers GET requests of services with streams.
 
-    `begin` checks a request and begins its stream; it raises KithError. `name` is the transport's
-    name in metrics.
+    `begin` checks a request and begins its stream; it raises KithError or HttpRejection. `name` is
+    the transport in metrics and the action in the audit log.
     """
 
     name: str
@@ -112,7 +112,7 @@ class ServiceStreams:
 
     async def __call__(self, http: HttpScope, receive: Receive, send: Send) -> None:
         headers = Headers(http["headers"], http.get("client"))
-        own_id = begin_request(headers)
+        request_id = begin_request(headers)
         try:
             require_method(http, "GET")
             identity = await self.authenticate(headers)
@@ -121,13 +121,15 @@ class ServiceStreams:
                 self.connections.claim(connection, identity, headers)
                 connection.end_at(identity.expires_at)
                 stream = await self._begun(http, headers, scope)
-                packed = _is_zstd_accepted(headers)
-                if not await connection.send(_start(stream, own_id, packed=packed)):
+                is_compressed = _is_zstd_accepted(headers)
+                if not await connection.send(
+                    _start(stream, request_id, is_compressed=is_compressed)
+                ):
                     raise never_begun()
-                chunks = _compressed(stream.chunks) if packed else stream.chunks
+                chunks = _compressed(stream.chunks) if is_compressed else stream.chunks
                 await _send_all(connection, chunks, receive)
         except HttpRejection as rejection:
-            await respond(rejection_response(rejection), own_id, http, receive, send)
+            await respond(rejection_response(rejection), request_id, http, receive, send)
 
     async def _begun(self, http: HttpScope, headers: Headers, scope: Scope) -> Stream:
         path = http["path_params"]
@@ -140,7 +142,8 @@ class ServiceStreams:
 
 
 def one_of(argument: str, text: str | None, default: str, allowed: Sequence[str]) -> str:
-    """The value of a parameter. Raises BadInput."""
+    """The value of a parameter: `text`, or `default` for None. Raises BadInput if it is none of
+    `allowed`."""
     chosen = default if text is None else text
     if chosen not in allowed:
         raise BadInput(argument, f"must be {' or '.join(allowed)}.")
@@ -166,28 +169,29 @@ def query_of(query_string: bytes) -> Mapping[str, str]:
 
 
 async def respond(
-    response: Response, own_id: bytes, http: HttpScope, receive: Receive, send: Send
+    response: Response, request_id: bytes, http: HttpScope, receive: Receive, send: Send
 ) -> None:
     """Send a response with the id of its request."""
-    response.raw_headers.append((REQUEST_ID, own_id))
+    response.raw_headers.append((REQUEST_ID, request_id))
     await response(http, receive, send)
 
 
-def _start(stream: Stream, own_id: bytes, *, packed: bool) -> Message:
+def _start(stream: Stream, request_id: bytes, *, is_compressed: bool) -> Message:
     fields = [
         (b"content-type", stream.media_type.encode()),
         (b"cache-control", b"no-store"),
         (b"vary", b"accept, accept-encoding"),
         (b"x-accel-buffering", b"no"),  # otherwise nginx buffers the stream
-        (REQUEST_ID, own_id),
+        (REQUEST_ID, request_id),
         *stream.headers,
     ]
-    if packed:
+    if is_compressed:
         fields.append((b"content-encoding", b"zstd"))
     return {"type": "http.response.start", "status": 200, "headers": fields}
 
 
 async def _send_all(connection: Connection, chunks: AsyncIterator[bytes], receive: Receive) -> None:
+    """Send the body, and end it. Cut the response off if the body is not whole."""
     sending = asyncio.create_task(_send(connection, chunks))
     watching = asyncio.create_task(connection.end_with_client(receive))
     try:

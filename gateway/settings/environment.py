@@ -21,8 +21,9 @@ PREFIX = "KITH_"
 OPTIONS = {"KITH_PORT": "--port", "KITH_SPACE": "--space", "KITH_STATE": "--state"}
 """Names that look like settings, and the options to use instead."""
 
-OF_OTHERS = frozenset({"KITH_PYTHON", "KITH_REVISION", "KITH_TOKEN", "KITH_URL", "KITH_VERSION"})
-"""Variables of docker/compose.yaml and of the examples, which may be set in the same shell."""
+NOT_SETTINGS = frozenset({"KITH_PYTHON", "KITH_REVISION", "KITH_TOKEN", "KITH_URL", "KITH_VERSION"})
+"""Variables that `read` allows: docker/compose.yaml and the examples use them, perhaps in the same
+shell."""
 
 _KUBERNETES = re.compile(
     r"\w+_SERVICE_(HOST|PORT(_\w+)?)=.*|\w+_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?=.*|\w+_PORT=\w+://.*"
@@ -44,10 +45,10 @@ def read(group: type[G], environ: Environ = None) -> G:
     Raises:
         ConfigurationError: a value is wrong, or a variable is unknown.
     """
-    given = os.environ if environ is None else environ
-    _check_names(given)
+    variables = os.environ if environ is None else environ
+    _check_names(variables)
     source = EnvSettingsSource(group)
-    source.env_vars = values = dict(_values(group, given))
+    source.env_vars = values = dict(_values(group, variables))
     try:
         return group(**source())
     except ValidationError as error:
@@ -60,7 +61,9 @@ def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
 
 
 def _values(group: type[Group], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The variables of a group that are set. An empty one counts as not set."""
+    """The names and values of a group's variables that are set, those of secrets perhaps in a file.
+    An empty variable counts as not set. Raises ConfigurationError for a file that cannot be read.
+    """
     for field in group.model_fields.values():
         name = variable_of(field)
         file = f"{name}_FILE"
@@ -96,13 +99,13 @@ def _sentence(group: type[Group], error: ValidationError, values: Mapping[str, s
 
 
 def _check_names(environ: Mapping[str, str]) -> None:
-    known = set(names())
-    for name in sorted(environ.keys() - known - OF_OTHERS):
+    known = set(variable_names())
+    for name in sorted(environ.keys() - known - NOT_SETTINGS):
         if name.startswith(PREFIX) and not _KUBERNETES.fullmatch(f"{name}={environ[name]}"):
             raise ConfigurationError(f"{name} is not a setting. {_advice(name, known)}")
 
 
-def names() -> Iterator[str]:
+def variable_names() -> Iterator[str]:
     """The names of all variables, with those that name the file of a secret."""
     for group in GROUPS:
         for field in group.model_fields.values():

@@ -55,7 +55,8 @@ class SpaceNames:
         return next(iter(found.values()), self._default)
 
     def _of_token(self, credentials: bytes | None) -> str | None:
-        """The space of the token; None without one that can be read, which is rejected later."""
+        """The space that the token names, or the default one. None without a token, or for one that
+        cannot be read: it is rejected later. Raises HttpRejection 401 if the claim is no text."""
         if credentials is None:
             return None
         known = self._claimed.get(credentials)
@@ -83,6 +84,7 @@ def name_in_path(path: str) -> str | None:
 
 
 def _add(found: dict[str, str], part: str, name: str) -> None:
+    """Add the name in one part of a request. Raises HttpRejection 403 if another part disagrees."""
     for other, named in found.items():
         if named != name:
             message = (

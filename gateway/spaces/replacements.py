@@ -31,9 +31,8 @@ class Replacements:
         self._of_addresses: LruCache[str, int] = LruCache(entries=ADDRESSES_MAX)
 
     def take(self, address: str) -> None:
-        """Count one for a request from an address. Raises HttpRejection 503 if there were too many.
-
-        A rejected one is not counted.
+        """Count a replacement for a request from an address. Raises HttpRejection 503, and does not
+        count it, if there were too many.
         """
         now = int(self._clock() * 1_000_000)
         of_address = self._of_addresses.get(address) or 0

@@ -30,10 +30,11 @@ class SpacesSettings:
     """The spaces that a process serves beside its default one, and how a request names its own."""
 
     names: Set[str] = frozenset()
-    """Those that may be served, as far as they exist; ANY: all. Without any: there is one space."""
+    """Those that may be served, as far as they exist; with ANY, all. Empty: the process serves only
+    the default space."""
     named_by: NamedBy = field(default_factory=NamedBy)
     open_max: int = 50
-    """How many a process has open at once."""
+    """How many spaces beside the default one a process has open at once."""
     idle_s: float = 300
     """How long after its last request a space is closed."""
     connections_max: int = 32

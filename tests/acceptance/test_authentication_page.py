@@ -24,8 +24,8 @@ from gateway.http.headers import Headers
 from gateway.http.rejection import HttpRejection
 from gateway.settings.config import read_config
 from gateway.settings.declarations.servers import SpaceVariables
-from gateway.settings.environment import names
 from gateway.settings.environment import read as read_settings
+from gateway.settings.environment import variable_names
 from tests.acceptance.test_identity_provider import FOLDER
 from tests.support.documentation import blocks, page, rows
 from tests.support.jwks import Provider, identity_provider, jwk, signed
@@ -236,7 +236,7 @@ def test_the_page_lists_all_token_settings_and_their_defaults() -> None:
         name.strip("`"): default.strip("`")
         for name, default, _ in rows("authentication", "variable")
     }
-    read = {name for name in names() if name.startswith("KITH_JW")}
+    read = {name for name in variable_names() if name.startswith("KITH_JW")}
     assert listed.keys() == read
     settings, jwks = AuthenticationSettings(), JwksUrl("")
     assert {name: default for name, default in listed.items() if default} == {

@@ -17,7 +17,7 @@ from gateway.settings.client_config import DocumentSettings
 from gateway.settings.config import Config, read_config
 from gateway.settings.declarations.groups import GROUPS
 from gateway.settings.declarations.servers import PostgresVariables
-from gateway.settings.environment import ConfigurationError, names, read
+from gateway.settings.environment import ConfigurationError, read, variable_names
 from gateway.settings.fields import unit_of
 from gateway.settings.server_config import direct_database
 from gateway.settings.token_config import signing
@@ -411,7 +411,7 @@ def test_the_error_for_a_secret_file_that_is_not_text_names_the_variable(tmp_pat
 
 
 def test_an_empty_variable_counts_as_not_set() -> None:
-    empty = dict.fromkeys(names(), "")
+    empty = dict.fromkeys(variable_names(), "")
     assert read_config(NO_STATE, "public", environ=empty | SERVERS) == read_config(
         NO_STATE, "public", environ=SERVERS
     )
@@ -425,7 +425,7 @@ def test_the_environment_is_read_only_by_read(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_setting_has_help_and_every_number_a_unit() -> None:
-    assert len(set(names())) == len(list(names()))
+    assert len(set(variable_names())) == len(list(variable_names()))
     for group in GROUPS:
         assert len(group.model_fields) <= 7
         for field in group.model_fields.values():
