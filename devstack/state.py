@@ -80,6 +80,7 @@ class State:
             shutil.rmtree(self.folder)
 
     def _create(self) -> None:
+        """Create the folder if it is missing. Raises StateUnusable."""
         try:
             if not self.folder.exists():
                 self.folder.mkdir(parents=True)

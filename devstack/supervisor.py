@@ -87,6 +87,7 @@ class Supervisor:
             self._given_up.exception()  # mark it as retrieved, because nobody may call `watch`
 
     async def _supervise(self, supervised: _Supervised) -> None:
+        """Run a command, and again whenever it ends, if it has `restart`. Raises ChildFailed."""
         while True:
             exit_text = await self._run(supervised)
             self._record()

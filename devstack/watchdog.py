@@ -32,6 +32,7 @@ class Watchdog:
         self._process: Process | None = None
 
     async def start(self) -> None:
+        """Start the process that ends the recorded children when this one is killed."""
         self.record(())
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "devstack.watchdog"),

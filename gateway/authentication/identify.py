@@ -67,6 +67,7 @@ class Authentication:
         self._keys_changed()
 
     def _keys_changed(self) -> None:
+        """Use the current keys of all sources."""
         remote = () if self._remote is None else self._remote.keys
         self._keys = TokenKeys((*self._local, *remote))
         # Drop cached tokens: a withdrawn key must not remain valid through them.
@@ -178,6 +179,7 @@ class Authentication:
         return cached[0]
 
     def _identity_of_token(self, credentials: bytes) -> Identity:
+        """The identity of the token in an Authorization header. Raises as `identify`."""
         cached = self._cached.get(credentials)
         # The same bound as that of PyJWT: the time `exp` of the token, plus the leeway.
         if cached is not None and time.time() < cached[1]:
@@ -219,6 +221,7 @@ class Authentication:
         raise jwt.InvalidTokenError("it is signed with an unknown key")
 
     def _decoded(self, token: str, key: TokenKey) -> Mapping[str, Any]:
+        """The claims of a token, if it is valid and signed with this key. Raises jwt.PyJWTError."""
         accepted = self.settings.accepted
         claims: dict[str, Any] = jwt.decode(
             token,

@@ -133,6 +133,7 @@ class RemoteKeys:
             ) from None
 
     async def _refresh(self, client: httpx.AsyncClient) -> None:
+        """Fetch now, and then after each pause or when a fetch is requested."""
         while True:
             self._fetching = True
             self._requested.clear()
@@ -157,6 +158,7 @@ class RemoteKeys:
         return min(pause_s, self._settings.refresh_s) * jitter
 
     async def _try_once(self, client: httpx.AsyncClient) -> None:
+        """Fetch, and record the success or the failure. Raises nothing."""
         try:
             changed = await self._fetch(client)
         except FetchFailed as failure:
@@ -171,6 +173,7 @@ class RemoteKeys:
             _fetched_at.set(time.time())
 
     def _record_failure(self, reason: str) -> None:
+        """Record and log a failed fetch. Drop the keys if none has succeeded for `kept_s`."""
         self._failure = reason
         self._failures += 1
         _fetches.labels("failed").inc()

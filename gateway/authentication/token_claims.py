@@ -130,6 +130,7 @@ class ClaimMapping:
         )
 
     def _scopes(self, claims: Mapping[str, Any]) -> list[str]:
+        """The scopes; none without the claim. Raises ClaimError."""
         value = self.scope_path.value_in(claims)
         if value is None:
             return []
@@ -143,6 +144,7 @@ class ClaimMapping:
         )
 
     def _user_id(self, value: object) -> UserId:
+        """The user's id in the value of the claim. Raises ClaimError."""
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
         found = user_id_of(text) if isinstance(text, str) else None
         if found is not None:

@@ -139,6 +139,7 @@ def parse_key_set(content: bytes) -> KeySet:
 
 
 def _parse_entries(entries: list[dict[str, Any]]) -> tuple[list[TokenKey], list[str]]:
+    """The keys of these entries, and a sentence for each entry that is invalid."""
     keys, problems = [], []
     for entry in entries:
         try:
@@ -151,6 +152,7 @@ def _parse_entries(entries: list[dict[str, Any]]) -> tuple[list[TokenKey], list[
 
 
 def _is_for_signatures(entry: dict[str, Any]) -> bool:
+    """Whether an entry is for verifying signatures, with an algorithm that is supported."""
     operations = entry.get("key_ops", ["verify"])
     return (
         entry.get("use", "sig") == "sig"
@@ -168,6 +170,7 @@ def _allowed_algorithms(entry: dict[str, Any]) -> frozenset[str]:
 
 
 def _parse_entry(entry: dict[str, Any]) -> TokenKey:
+    """The key of an entry. Raises ValueError with the end of a sentence."""
     key_id = entry.get("kid")
     if key_id is not None and not (isinstance(key_id, str) and len(key_id) <= KEY_ID_CHARS_MAX):
         raise ValueError(f"has a `kid` that is no string of up to {KEY_ID_CHARS_MAX} characters.")

@@ -95,6 +95,7 @@ def primaries(inputs: Inputs) -> int:
 
 
 def _primaries(inputs: Inputs, cores: float) -> int:
+    """The number of machines for one copy, whose CPU work needs this many cores."""
     return ceil(
         max(
             cores / inputs["cores"],

@@ -88,6 +88,8 @@ def _environment(servers: Servers) -> dict[str, str]:
 async def _start(
     servers: Servers, environment: Mapping[str, str], address: TcpAddress, space: str
 ) -> None:
+    """Start a worker and a gateway, and make the gateway's URL known when it is ready."""
+
     async def is_ready(_: int) -> bool:
         return await asyncio.to_thread(_is_ready, address.host, address.port)
 

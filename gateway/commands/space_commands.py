@@ -122,6 +122,7 @@ async def drop(config: Config, name: str) -> None:
 
 
 async def _drop_listed(config: Config, name: str) -> None:
+    """Drop a space of the directory. If processes do not release it, it is served as before."""
     async with _directory(config) as directory:
         record = await _existing(config, directory, name)
         await check_tables(config.storage, name)

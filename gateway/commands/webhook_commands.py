@@ -158,6 +158,7 @@ async def replay(
 async def _replayable(
     config: Config, webhooks: Webhooks, name: str, delivered_hours: int | None
 ) -> Sequence[int]:
+    """The deliveries that `replay` sends without ids."""
     if delivered_hours is None:
         state, since_s = DeliveryState.PARKED, config.webhooks.times.kept_s
     else:

@@ -199,6 +199,8 @@ class FairQueue:
         raise self._overloaded(is_retried)
 
     async def _wait(self, waiting: _Waiting, is_retried: bool) -> None:
+        """Wait for admission. Raises RequestRejected after `wait_ms`, or when another evicts this
+        one."""
         loop = asyncio.get_running_loop()
         since = loop.time()
         timer = loop.call_later(self._settings.wait_ms / 1000, self._time_out, waiting)

@@ -112,6 +112,7 @@ def _free(_: str | int, __: int) -> None:
 
 
 async def _await_charge(waiting: Awaitable[None], what: str, cost: int, context: Context) -> None:
+    """Wait for the charge of `what`. Raises RequestRejected 429 if the budget is used up."""
     try:
         await waiting
     except Exhausted as exhausted:

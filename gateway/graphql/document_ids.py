@@ -1,6 +1,7 @@
 """The ids of persisted and trusted documents."""
 
 CHARS_MAX = 256
+"""The length of an id, with its prefix."""
 PREFIX = "sha256:"
 """The GraphQL-over-HTTP specification puts it before a hash; other clients leave it out."""
 

@@ -18,6 +18,7 @@ from storage.ports.documents import DocumentStore
 
 LOCAL_ENTRIES_MAX = 2_000
 LOCAL_CHARS_MAX = 8_000_000
+"""The documents that a process caches, and their characters together."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -61,6 +62,8 @@ class AutomaticDocuments:
         return request._replace(query=document, document_id=None)
 
     async def _register(self, digest: str, request: GraphQLRequest, context: object) -> None:
+        """Store a document that was sent with its hash. Raises RequestRejected, also if it is
+        invalid."""
         if self._cached.get(digest) == request.query:
             return
         _must_match(digest, request.query)

@@ -110,6 +110,7 @@ class GraphQLEventStream:
     async def _answer(
         self, connection: Connection, answers: Answers, starting: asyncio.Task[bool]
     ) -> None:
+        """Send the results of the operation, or its errors, and then `complete`."""
         try:
             async with aclosing(answers):
                 async for answer in answers:

@@ -114,6 +114,7 @@ class GraphQLSockets:
         return None
 
     async def _serve(self, connection: Connection, socket: WebSocket) -> None:
+        """Handle an accepted socket until the connection ends, and send why it has ended."""
         limits = self._connections.limits
         self._take_turns(Headers(socket.scope["headers"], socket.scope.get("client")))
         session: Any = _Session(self._enter, connection, socket.scope)
@@ -243,6 +244,7 @@ class _Adapter(AsyncWebSocketAdapter):
     async def iter_json(
         self, *, ignore_parsing_errors: bool = False
     ) -> AsyncGenerator[object, None]:
+        """Yield the messages until the connection ends. A message that is not valid ends it."""
         while not self._connection.ended.done():
             event = await self._receive()
             if event["type"] != "websocket.receive":
@@ -303,6 +305,7 @@ class _Session:
         return self._streams is not None
 
     async def on_ws_connect(self, _: object) -> UnsetType:
+        """Authenticate, at `connection_init`. Raises ConnectionRejectionError."""
         try:
             entered = await self._enter(self._connection, self._path, self._credentials())
             self._identity, self._streams = entered
@@ -341,6 +344,8 @@ class _Session:
     async def _results(
         self, request: GraphQLRequest, reservation: Reservation | None
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
+        """The results of an operation, or the errors of one that was rejected, as Strawberry sends
+        them."""
         assert self._streams is not None, "the connection is acknowledged"
         try:
             results = self._streams.answers(request, self._identity, self._sender, reservation)

@@ -81,6 +81,7 @@ def read_trusted_documents(path: Path) -> TrustedDocuments:
 
 
 def _files(path: Path) -> list[Path]:
+    """The manifests at a path, one at least. Raises ManifestError."""
     if not path.is_dir():
         return [path]
     files = sorted(path.glob("*.json"))
@@ -92,6 +93,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _documents(file: Path) -> Iterator[TrustedDocument]:
+    """The documents of a manifest, with checked ids and texts. Raises ManifestError."""
     for listed_id, text, name in _entries(file, _parsed(file)):
         checked = document_id(listed_id)
         if checked is None:

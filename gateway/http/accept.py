@@ -122,6 +122,7 @@ def media_ranges(accept: str) -> Iterator[MediaRange]:
 
 
 def _media_range(name: str, parameters: Sequence[str]) -> MediaRange | None:
+    """One entry. None: it is malformed."""
     kind, _, subtype = name.partition("/")
     is_wildcard = name == "*/*" or ("*" not in kind and subtype == "*")
     if not _NAME.fullmatch(name) or ("*" in name and not is_wildcard):

@@ -102,6 +102,7 @@ def parse_origins(text: str) -> frozenset[str]:
 
 
 def _origin(text: str) -> str:
+    """One origin, as browsers write it. Raises ValueError."""
     found = _ORIGIN.fullmatch(text.lower())
     if found is None or int(found["port"] or 0) > 65_535:
         raise ValueError(

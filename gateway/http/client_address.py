@@ -75,6 +75,9 @@ class ClientAddresses:
         return _shown(reported.pop() if len(reported) == 1 else found)
 
     def _last_untrusted(self, found: Address | None, chain: Sequence[str]) -> Address | None:
+        """Follow a chain of addresses from its end, which is the nearest to this server, to the
+        first that no trusted proxy has. Returns `found`, that of the peer, if the last entry is no
+        address."""
         for text in chain[: -FORWARDED_MAX - 1 : -1]:
             reported = _address(text)
             if reported is None:  # an obfuscated name, or nonsense

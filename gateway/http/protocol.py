@@ -194,6 +194,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return None
 
     def _parse(self, data: bytes) -> None:
+        """Parse a slice of what was received, and check the limits on what is incomplete."""
         if self._is_closing:
             return
         self._keep_alive_timer.end_idle()
@@ -263,6 +264,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._reject(HttpRejection(408, "REQUEST_TIMEOUT", message))
 
     def on_headers_complete(self) -> None:
+        """Check the limits on a whole head, and begin its request."""
         limits = self._limits
         if self._head_timer is not None:
             self._head_timer.cancel()

@@ -31,6 +31,7 @@ class RequestDeadlines:
         asyncio.get_running_loop().call_later(seconds, self._give_own_timers)
 
     def _give_own_timers(self) -> None:
+        """Give timers of their own to the requests that have reached `shared_timer_s`."""
         self.is_timer_set = False
         now = monotonic()
         while self.without_timer:

@@ -142,6 +142,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         return cost
 
     def _parse(self, data: bytes) -> int:
+        """Parse a slice. Return its cost, apart from that of its bytes."""
         is_handshake = not self.handshake_initiated
         self._slice_frames = 0
         super().data_received(data)
@@ -221,6 +222,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self._turns.wait(self._parse_slice)
 
     def handle_events(self) -> None:
+        """Check the limits on the frames of a slice, and handle them."""
         events = self.conn.events
         self._slice_frames = len(events)
         for event in events:
@@ -248,6 +250,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         return self._message_frames <= MESSAGE_FRAMES_MAX
 
     def _reject(self, metric: str, code: int, reason: str) -> None:
+        """Close the web socket because of a limit. `metric`: the reason in metrics."""
         self._is_rejected = True
         self._release_message()
         rejections.labels(metric).inc()

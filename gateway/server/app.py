@@ -221,6 +221,7 @@ class Gateway:
         return GraphQLSockets(enter, self._connections, self._engine.turns, default.take_turns)
 
     def _playground_of(self, space: str) -> Playground | None:
+        """The playground of a space. None: this gateway shows none."""
         config = self._config
         if not config.exposure.playground:
             return None

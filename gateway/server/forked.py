@@ -72,6 +72,8 @@ def _run_child(
     report: int,
     mask: Iterable[int],
 ) -> NoReturn:
+    """Do the work in the child, and end the child with its exit code: `FAILED` after an
+    exception."""
     code = FAILED
     try:
         _take_over_signals(mask)

@@ -144,8 +144,8 @@ async def collecting_when_idle(
     interval_s: float = INTERVAL_S,
     young_s: float = YOUNG_S,
 ) -> AsyncIterator[None]:
-    """Make the collections of this process during the block: of young objects often, full ones
-    when it is idle. Freeze old objects."""
+    """Make the collections of this process during the block: of young objects often, full ones when
+    it is idle or `GROWTH_OBJECTS` were added. Freeze old objects."""
     tasks = [
         asyncio.create_task(_collect_young(collect, young_s)),
         asyncio.create_task(_collect_when_idle(collect, interval_s)),

@@ -112,6 +112,8 @@ def _bind(family: int, where: object) -> socket.socket:
 
 @contextmanager
 def _bind_unix(address: UnixAddress) -> Iterator[socket.socket]:
+    """A unix socket that listens inside the `with` statement, after which its file is removed.
+    Raises ConfigurationError."""
     if len(os.fsencode(address.path)) > UNIX_PATH_MAX_BYTES:
         raise ConfigurationError(
             f"--uds: {address.path} is longer than the {UNIX_PATH_MAX_BYTES} bytes that the path "

@@ -96,6 +96,7 @@ class Prefork:
         self._children[forked.pid] = _Child(index, forked, replaces)
 
     def _read_report(self, child: _Child) -> None:
+        """Read that a child is ready, or that it has closed its pipe."""
         if not os.read(child.forked.report, 1):
             os.close(child.forked.report)
             child.is_reporting = False
@@ -114,6 +115,7 @@ class Prefork:
             self._stop(0)
 
     def _stop(self, code: int) -> None:
+        """Stop all children, and let `run` return this exit code."""
         if self._is_stopping:
             return
         self._is_stopping, self._exit_code = True, code
@@ -131,6 +133,7 @@ class Prefork:
             os.kill(pid, signum)
 
     def _reap(self) -> None:
+        """Forget the children that have ended, and handle the ends that were unexpected."""
         for pid, child in list(self._children.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
@@ -152,6 +155,7 @@ class Prefork:
             self._start_later(child, code, how)
 
     def _start_later(self, child: _Child, code: int, how: str) -> None:
+        """Start a child again after a delay, or stop all if it has ended too often."""
         restarts = self._restarts[child.index]
         delay_s = restarts.count(monotonic(), was_ready=child.is_ready)
         if delay_s is None:

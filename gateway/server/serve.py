@@ -143,6 +143,7 @@ def _serve(
     for_metrics: list[socket.socket],
     ready: Callable[[], None] = lambda: None,
 ) -> int:
+    """Serve in this process until a stop signal. Return the exit code."""
     limits = within_open_files(config.clients.connections)
     server = Server(uvicorn_config(gateway, limits), gateway, ready, for_metrics)
     with with_duplicates(sockets) as accepting, contextlib.suppress(KeyboardInterrupt):

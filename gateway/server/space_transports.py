@@ -78,6 +78,8 @@ class SpaceTransports:
         respond: Callable[[ServedSpace], Awaitable[None]],
         request: tuple[Scope, Receive, Send],
     ) -> None:
+        """Let `respond` handle a request in its space. Respond with an error if it names none that
+        can be used."""
         try:
             use = await self._enter_space(in_path, headers)
         except HttpRejection as rejection:

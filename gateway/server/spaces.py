@@ -167,6 +167,7 @@ class Spaces:
             raise _unavailable(name) from error
 
     async def _find_or_open(self, name: str, address: str) -> _Opened:
+        """The space, which may still be opening. Raises HttpRejection as `enter`."""
         record = await self._served_record(name)
         if (opened := self._open.get(name)) is not None:  # another request has opened it
             return opened
