@@ -23,6 +23,7 @@ class Steps:
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
+        """Print `what`, and its duration after the block."""
         began = monotonic()
         self._write(f"{what} … ")
         self._open = what

@@ -58,8 +58,8 @@ class FairQueue:
 
     Operations wait by self-clocked fair queueing (Golestani 1994): each gets a virtual finish time,
     which grows with what its caller has in the queue. The earliest runs next. If the queue is full,
-    the latest is rejected. So the operations of a caller who sends more than a fair share wait
-    behind those of all others, and are rejected before them.
+    the latest are rejected, the new operation too. So the operations of a caller who sends more
+    than a fair share wait behind those of all others, and are rejected before them.
     """
 
     def __init__(

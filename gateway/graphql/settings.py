@@ -16,6 +16,7 @@ class HttpLimits:
     """The memory for bodies that have arrived in part."""
     body_deadline_ms: int = 10_000
     request_deadline_ms: int = 10_000
+    """How long the work on a request may take after its body has arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class CostSettings:
     anonymous_budget: int = 60_000_000
     service_budget: int = 600_000_000
     response_bytes_max: int = 8_000_000
-    """The maximum length of a response."""
+    """The maximum length of a response, which is estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class StreamLimits:
     request_deadline_ms: int = 10_000
     keep_alive_ms: int = 15_000
     exports_max: int = 4
-    """Exports of services at once."""
+    """Exports of lists and accounts, and streams of the results of bulk operations, at once."""
     changes_max: int = 20
     """Streams of the change feed at once."""
 

@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 UNIX = "unix"
 """Stands for the peers of a unix socket, which have no address."""
 FORWARDED_MAX = 16
-"""How many proxies between a client and this server are looked at."""
+"""How many entries of a header, from its end, are looked at."""
 IPV6_PREFIX = 64
 """An internet provider gives each subscriber a network of at least this size."""
 _KNOWN_MAX, _KNOWN_BYTES_MAX = 4_096, 500
@@ -75,9 +75,8 @@ class ClientAddresses:
         return _shown(reported.pop() if len(reported) == 1 else found)
 
     def _last_untrusted(self, found: Address | None, chain: Sequence[str]) -> Address | None:
-        """Follow a chain of addresses from its end, which is the nearest to this server, to the
-        first that no trusted proxy has. Returns `found`, that of the peer, if the last entry is no
-        address."""
+        """Follow a chain backwards, from the peer's address `found`, to the first address that no
+        trusted proxy has. Stop before an entry that is no address, and after `FORWARDED_MAX`."""
         for text in chain[: -FORWARDED_MAX - 1 : -1]:
             reported = _address(text)
             if reported is None:  # an obfuscated name, or nonsense

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from graph.errors import KithError
 
 Probe = Callable[[], Awaitable[None]]
+"""Checks one part. Raises if it is down."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ class ConnectionLimits:
     url_bytes_max: int = 16_384
     headers_max: int = 100
     head_deadline_ms: int = 10_000
+    """How long a head may take to arrive. Also how long a new connection may stay silent."""
     idle_s: int = 75
     """How long a connection without requests stays open. Proxies and routers keep theirs for 60 s.
 
@@ -41,7 +42,8 @@ class ConnectionLimits:
     repeat if it is a POST.
     """
     stall_ms: int = 30_000
-    """How long a client may read nothing while a response waits for it."""
+    """How long a client may read less than `gateway.http.stall_timer.PROGRESS_BYTES` while a
+    response waits for it."""
     unsent_bytes_max: int = 128_000_000
     """Per process, for responses that wait for their clients to read them."""
 

@@ -264,7 +264,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._reject(HttpRejection(408, "REQUEST_TIMEOUT", message))
 
     def on_headers_complete(self) -> None:
-        """Check the limits on a whole head, and begin its request."""
+        """Check the limits on a whole head, before uvicorn handles it."""
         limits = self._limits
         if self._head_timer is not None:
             self._head_timer.cancel()

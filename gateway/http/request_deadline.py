@@ -47,8 +47,8 @@ class RequestDeadlines:
 class RequestDeadline:
     """Cancels its block at the deadline of a request, or when the client disconnects.
 
-    `body_received` records that the next message can only be the disconnect. The block then raises
-    BodyLate, DeadlineExceeded or ClientGone.
+    A block that it cancels raises BodyLate, DeadlineExceeded or ClientGone. Call `body_received`
+    when the next message can only be the disconnect: until then, only the body has a deadline.
     """
 
     # Defaults on the class: nearly all requests end without any of these.

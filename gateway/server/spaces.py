@@ -61,7 +61,9 @@ class _Opened:
         self.uses = 0
         self.used_at = monotonic()
         self.unused = asyncio.Event()
+        """Set when the last use ends."""
         self.space: asyncio.Future[ServedSpace] = asyncio.get_running_loop().create_future()
+        """Done when the space is open, or could not be opened."""
         self._retired = asyncio.Event()
         self.task = asyncio.create_task(self._run(open_space))
 
@@ -73,7 +75,8 @@ class _Opened:
             self.unused.set()
 
     def retire(self) -> None:
-        """Close it as soon as its requests have ended."""
+        """End its long-lived connections, and close it when its requests have ended, or after
+        `CLOSE_S`."""
         self._retired.set()
 
     async def _run(self, open_space: OpenSpace) -> None:
@@ -121,6 +124,7 @@ class Spaces:
         self._open: dict[str, _Opened] = {}
         """By name, in the order of their last use."""
         self._retired: set[asyncio.Task[None]] = set()
+        """The tasks of the spaces that are being closed."""
         self._failed: dict[str, tuple[SpaceRecord, float]] = {}
         """By name: the record that could not be opened, and when."""
         self._replacements = Replacements()
@@ -168,7 +172,7 @@ class Spaces:
 
     async def _find_or_open(self, name: str, address: str) -> _Opened:
         """The space, which may still be opening. Raises HttpRejection as `enter`."""
-        record = await self._served_record(name)
+        record = await self._find_record(name)
         if (opened := self._open.get(name)) is not None:  # another request has opened it
             return opened
         self._check_failed(record)
@@ -186,21 +190,22 @@ class Spaces:
             raise _unavailable(record.name)
         del self._failed[record.name]
 
-    async def _served_record(self, name: str) -> SpaceRecord:
+    async def _find_record(self, name: str) -> SpaceRecord:
         """The record of a space that is served. Raises HttpRejection."""
         if not self._settings.allows(name):
             raise unknown_space(name)
-        if self._served(name) is None:
+        if self._ready_record(name) is None:
             with suppress(Unavailable):
                 await self._read_directory(LOOK_AGAIN_S)
         if self._records is None:
             raise _unavailable(name)
-        record = self._served(name)
+        record = self._ready_record(name)
         if record is None:
             raise unknown_space(name)
         return record
 
-    def _served(self, name: str) -> SpaceRecord | None:
+    def _ready_record(self, name: str) -> SpaceRecord | None:
+        """The record of a space, as of the last read of the directory, if it is ready."""
         record = (self._records or {}).get(name)
         return record if record is not None and record.state is SpaceState.READY else None
 
