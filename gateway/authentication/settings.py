@@ -11,7 +11,8 @@ from gateway.authentication.token_keys import TokenKey
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTokens:
-    """Which tokens with a valid signature are accepted. Without audiences or issuers: all."""
+    """Which tokens with a valid signature are accepted. Without `audiences`, those of any audience,
+    and without `issuers`, those of any issuer."""
 
     audiences: tuple[str, ...] = ()
     issuers: tuple[str, ...] = ()

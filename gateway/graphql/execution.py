@@ -265,14 +265,15 @@ class EngineExecutor:
 
     async def _run_after(
         self,
-        waiting: Awaitable[None] | None,
+        waiting: Awaitable[None],
         charged: ChargedOperation,
         context: object,
         deadline: float | None,
     ) -> Result:
+        """The same as `run`, after `begin` has returned something to await. If that raises a
+        KithError, this is the only error of the result."""
         try:
-            if waiting is not None:
-                await waiting
+            await waiting
         except KithError as error:
             return _failed(error)
         await self._take_turn(charged, ADMITTED)

@@ -23,18 +23,18 @@ def token_in(credentials: bytes) -> str:
 
 
 def rejected(message: str) -> HttpRejection:
-    """The token is not valid, for the reason in `message`."""
+    """The rejection of a token that is not valid, for the reason in `message`."""
     return HttpRejection(401, "UNAUTHENTICATED", message, _challenge("invalid_token", message))
 
 
 def several_tokens() -> HttpRejection:
-    """The request has more than one Authorization header."""
+    """The rejection of a request with more than one Authorization header."""
     headers = _challenge("invalid_request", _ONE_TOKEN)
     return HttpRejection(400, "BAD_REQUEST", _ONE_TOKEN, headers)
 
 
 def provider_unavailable() -> HttpRejection:
-    """The token's key is unknown and cannot be fetched at the moment."""
+    """The rejection of a token whose key is unknown and cannot be fetched at the moment."""
     message = (
         "The token cannot be checked at the moment, because the identity provider does not give"
         " its keys; try again."

@@ -25,7 +25,7 @@ class RequestDeadlines:
         """Requests younger than `shared_timer_s`, oldest first. Each removes itself at its end."""
         self.is_timer_set = False
 
-    def set_timer(self, seconds: float) -> None:
+    def set_shared_timer(self, seconds: float) -> None:
         """Set the shared timer, for the oldest request."""
         self.is_timer_set = True
         asyncio.get_running_loop().call_later(seconds, self._give_own_timers)
@@ -38,7 +38,7 @@ class RequestDeadlines:
             oldest = next(iter(self.without_timer))
             left_s = oldest.begun + self.shared_timer_s - now
             if left_s > 0:
-                return self.set_timer(left_s)
+                return self.set_shared_timer(left_s)
             del self.without_timer[oldest]
             oldest.set_timer()
         return None
@@ -70,7 +70,7 @@ class RequestDeadline:
         deadlines = self._deadlines
         deadlines.without_timer[self] = True
         if not deadlines.is_timer_set:
-            deadlines.set_timer(deadlines.shared_timer_s)
+            deadlines.set_shared_timer(deadlines.shared_timer_s)
         return self
 
     def __exit__(

@@ -8,7 +8,7 @@ import { settings } from "./settings.js";
 
 const JSON_TYPES = "application/graphql-response+json, application/json;q=0.9";
 
-// The last request that GraphiQL sent, and its answer.
+// The last query or mutation that GraphiQL sent, and its answer; null before the first.
 export const exchange = observable(null);
 
 export function ask({ operationName, ...parameters }, options) {

@@ -48,6 +48,7 @@ export function masksIn({ asked, answer }) {
   return [...found.values()];
 }
 
+// A mask is the base64 of 16-bit numbers, the low byte first.
 export function relationsIn(mask) {
   const raw = Uint8Array.from(atob(mask), (char) => char.charCodeAt(0));
   const view = new DataView(raw.buffer);

@@ -18,7 +18,7 @@ export function useRestart() {
 
 export function AutomaticRuns() {
   const viewer = useObservable(identity);
-  const asked = useRef(null);
+  const lastViewer = useRef(null);
   const restart = useRestart();
   const { introspect, stop } = useGraphiQLActions();
   const { queryEditor, responseEditor, operationName, subscription, schema } = useGraphiQL(
@@ -31,9 +31,9 @@ export function AutomaticRuns() {
     }),
   );
   useEffect(() => {
-    if (!queryEditor || !responseEditor || asked.current === viewer) return;
-    const before = asked.current;
-    asked.current = viewer;
+    if (!queryEditor || !responseEditor || lastViewer.current === viewer) return;
+    const before = lastViewer.current;
+    lastViewer.current = viewer;
     if (before && viewer.quiet) return;
     if (before && !schema) introspect();
     const kind = operationIn(queryEditor.getValue(), operationName)?.operation;
