@@ -27,7 +27,8 @@ _SECRET_VARIABLE, _FILES_VARIABLE, _KEY_SET_VARIABLE = (
 
 
 def secret_keys(secrets: Sequence[str], development: bool) -> tuple[TokenKey, ...]:
-    """One HMAC key for each secret. Raises ValueError for a secret that could be guessed."""
+    """One HMAC key for each secret. Raises ValueError for a secret that could be guessed, or for
+    too many."""
     _check_count(_SECRET_VARIABLE, len(secrets))
     return tuple(_secret(secret, development) for secret in secrets)
 
@@ -45,7 +46,8 @@ def _secret(secret: str, development: bool) -> TokenKey:
 
 
 def public_keys(paths: Sequence[Path]) -> tuple[TokenKey, ...]:
-    """One key for each PEM file. Raises ValueError with the file and the problem."""
+    """One key for each PEM file. Raises ValueError with the file and the problem, or for too
+    many."""
     _check_count(_FILES_VARIABLE, len(paths))
     return tuple(_public_key(path) for path in paths)
 

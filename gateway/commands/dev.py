@@ -33,7 +33,9 @@ QUERIES = (
 
 
 async def run(host: str, port: int, folder: Path, space: str, *, bundle: bool) -> None:
-    """Run until a stop signal, and bundle the playground in the background.
+    """Run until a stop signal. If another `dev` runs in `folder`, only print where.
+
+    `bundle`: bundle the playground in the background.
 
     Raises:
         DevstackError, ConfigurationError, ValueError: it cannot start; the text says why.

@@ -22,7 +22,7 @@ EVERY_KIND = (Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST, Kind.BLOCK)
 def selected(
     part: str, since: datetime | None, until: datetime | None, *, all_kinds: bool
 ) -> Selection:
-    """The edges that the options select. Raises BadInput."""
+    """The edges that the options select; `part` is --slice. Raises BadInput."""
     match = _SLICE.fullmatch(part)
     number, slices = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= slices <= SLICES_MAX:

@@ -58,8 +58,8 @@ class FairQueue:
 
     Operations wait by self-clocked fair queueing (Golestani 1994): each gets a virtual finish time,
     which grows with what its caller has in the queue. The earliest runs next. If the queue is full,
-    the latest are rejected, the new operation too. So the operations of a caller who sends more
-    than a fair share wait behind those of all others, and are rejected before them.
+    the latest are rejected: waiting ones, or the new one. So the operations of a caller who sends
+    more than a fair share wait behind those of all others, and are rejected before them.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class FairQueue:
         return self._wait(waiting, is_retried)
 
     def reduce(self, reserved: int, cost: int, context: object) -> None:
-        """Lower the cost of an operation that runs from `reserved` to `cost`."""
+        """Lower the cost of a running operation from `reserved` to `cost`."""
         caller = self._caller_of(context)
         if caller in self._last_finish:
             self._last_finish[caller] -= reserved - cost

@@ -92,7 +92,7 @@ class Budgets:
 
     def debit(self, caller: str | int, cost: int) -> None:
         """Charge a caller for work that cannot be rejected. A debt, which is at most the size of
-        the bucket, is added to the next charge."""
+        the bucket, is taken by the next charge that succeeds."""
         tokens = self._callers.get(caller) or self._new_caller(caller)
         tokens.local = max(tokens.local - cost, -self._bucket.size)
 

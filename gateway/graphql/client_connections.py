@@ -73,7 +73,8 @@ class Connection:
             self.ended.set_result(ending)
 
     def end_at(self, moment_s: int | None) -> None:
-        """End the connection when its token expires, in seconds since 1970. None: it has none."""
+        """End the connection at `moment_s`, when its token expires, in seconds since 1970. None:
+        never."""
         if moment_s is not None:
             loop = asyncio.get_running_loop()
             left_s = min(moment_s - int(time.time()), A_YEAR_S)

@@ -14,7 +14,8 @@ HEADER_NAME = HEADER.lower().encode()
 def tokens_in(headers: Headers) -> list[str]:
     """The consistency tokens in a request's header, which may repeat and hold several each.
 
-    Of a value with more than `TOKENS_MAX`, the last item is the rest: the request is rejected.
+    A value with more than `TOKENS_MAX` is not split further: its rest is one more item, and `begin`
+    rejects the request.
     """
     return [
         token.strip()

@@ -50,11 +50,11 @@ class OperationNames(Generic[S]):
             self._candidates[name] += 1
         return self._fixed[OTHER]
 
-    def rebalance(self, counts: Callable[[S], int]) -> None:
-        """Replace the least frequent names. `counts`: the requests of a series since the last
-        call."""
+    def rebalance(self, new_requests: Callable[[S], int]) -> None:
+        """Replace the least frequent names by more frequent candidates, at each scrape.
+        `new_requests` returns how many requests a series has counted since the last call."""
         for name, frequency in self._frequencies.items():
-            self._frequencies[name] = DECAY * frequency + counts(self.series[name])
+            self._frequencies[name] = DECAY * frequency + new_requests(self.series[name])
         for candidate, times in self._candidates.most_common():
             least = min(self._frequencies, key=self._frequencies.__getitem__)
             if times <= self._frequencies[least]:

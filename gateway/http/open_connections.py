@@ -75,8 +75,8 @@ class OpenConnections:
         self._open: dict[HttpConnection, None] = {}
 
     def add(self, connection: HttpConnection, others: int) -> bool:
-        """Add a connection. `others` are open besides, web sockets included: at the maximum, close
-        some first. Returns False, and adds nothing, if none can be closed."""
+        """Add a connection. `others`: how many are open besides it, web sockets included. At the
+        maximum, close some first. Returns False, and adds nothing, if none can be closed."""
         if others >= self._max and not self._make_room():
             return False
         self._open[connection] = None

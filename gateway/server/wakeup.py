@@ -48,7 +48,8 @@ class Wakeup:
     def wait(
         self, descriptors: Sequence[int], timeout_s: float | None
     ) -> tuple[list[int], list[int]]:
-        """The received signals, in order, and the readable descriptors."""
+        """Wait for any. Returns the received signals, in order, and the readable descriptors; none
+        of either after `timeout_s`."""
         readable, _, _ = select.select([self._reading, *descriptors], [], [], timeout_s)
         signals: list[int] = []
         if self._reading in readable:
