@@ -71,8 +71,9 @@ async def relationship_events(
     viewer = scope.must_have_viewer()
     scope.require_notified_absences()
     position = None if after is None else checked_feed_cursor("after", after)
-    feeds = scope.stores.changes.feeds
-    with scope.stores.changes.subscriptions.open(viewer=viewer) as subscription:
+    feeds, subscriptions = scope.stores.changes.feeds, scope.stores.changes.subscriptions
+    reads = subscriptions.event_reads
+    with subscriptions.open(viewer=viewer) as subscription:
         is_catching_up = position is not None
         if position is None:
             position = await feeds.open(viewer)
@@ -81,15 +82,16 @@ async def relationship_events(
             batch = None
             while batch is None or batch.more:
                 read = partial(feeds.after, viewer, position, BATCH)
-                batch = await when_available(read)
+                batch = await when_available(read, reads)
                 # An event may be read long after it happened.
-                absent = await when_available(scope.absent)
+                absent = await when_available(scope.absent, reads)
                 events = _live_events(scope, viewer, batch, types, absent)
                 is_catching_up = is_catching_up or batch.more
                 if is_catching_up:
                     # Not for others: they are read moments after they happened, and a look-up would
                     # double their cost.
-                    events = await when_available(partial(_without_blocks, scope, viewer, events))
+                    without_blocks = partial(_without_blocks, scope, viewer, events)
+                    events = await when_available(without_blocks, reads)
                 for event in events:
                     yield event
                 position = batch.cursor
@@ -148,10 +150,12 @@ async def relation_changed(
     scope.require_notified_absences()
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
-    with scope.stores.changes.subscriptions.open(viewer=viewer) as subscription:
+    subscriptions = scope.stores.changes.subscriptions
+    read = partial(_relations_seen, scope, viewer, others)
+    with subscriptions.open(viewer=viewer) as subscription:
         while True:
             woken = await subscription.wait_for_change()
-            now = await when_available(partial(_relations_seen, scope, viewer, others))
+            now = await when_available(read, subscriptions.relation_reads)
             changed = {other: seen for other, seen in now.items() if shown.get(other) != seen}
             shown |= changed
             if changed:
@@ -187,18 +191,19 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     every_s = scope.policy.counts_every_s
     # Opened as the viewer too, whose access depends on their own relation to the user.
     subscriptions = scope.stores.changes.subscriptions
+    read = partial(_visible_counts, scope, user)
     with subscriptions.open(
         user, viewer=scope.viewer, sees_everything=scope.sees_everything
     ) as subscription:
         began_at = monotonic()
         await subscription.wait_for_change()  # it starts woken
-        shown = await when_available(partial(_visible_counts, scope, user))
+        shown = await when_available(read, subscriptions.count_reads)
         yield user
         while True:
             woken = await subscription.wait_for_change()
             await subscriptions.pause(every_s - (monotonic() - began_at) % every_s)
             woken = max(woken, await subscription.wait_for_change(0))
-            now = await when_available(partial(_visible_counts, scope, user))
+            now = await when_available(read, subscriptions.count_reads)
             if now != shown:
                 shown = now
                 yield user
@@ -217,10 +222,12 @@ async def _visible_counts(scope: Scope, user: UserId) -> Sequence[int | None]:
     return counts
 
 
-async def when_available(read: Callable[[], Awaitable[T]]) -> T:
-    """The result of `read`, repeated until the parts that it needs are available."""
+async def when_available(read: Callable[[], Awaitable[T]], reads: asyncio.Semaphore) -> T:
+    """The result of `read`, repeated until the parts that it needs are available. `reads` bounds
+    how many subscriptions read at once."""
     while True:
         try:
-            return await read()
+            async with reads:
+                return await read()
         except Unavailable:
             await asyncio.sleep(RETRY_S * random.uniform(0.5, 1.5))

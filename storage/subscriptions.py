@@ -29,6 +29,9 @@ WOKEN_AT_ONCE = 20
 RESUMED_AT_ONCE = 10
 """Pauses that end in one iteration of the event loop. After each, a subscription reads, too."""
 
+READS_AT_ONCE = 8
+"""Subscriptions of one kind that read at once."""
+
 VIEWER_SHARE = 100
 VIEWER_MIN = 100
 """A viewer has at most 1/100 of the limit of a space in a process, and may always have 100. Each
@@ -129,6 +132,9 @@ class Subscriptions:
         """Those that are not woken yet although something may have changed, in order."""
         self._to_resume: deque[asyncio.Future[None]] = deque()
         """The pauses whose time is over, in order."""
+        self.event_reads, self.relation_reads, self.count_reads = (
+            asyncio.Semaphore(READS_AT_ONCE) for _ in range(3)
+        )
         self._waking: asyncio.Handle | None = None
         self._listening: asyncio.Future[None] | None = None
 

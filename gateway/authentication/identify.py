@@ -115,8 +115,8 @@ class Authentication:
     ) -> Awaitable[None] | None:
         """A turn of the event loop to await directly before `identify`, or None, the usual case.
 
-        It is needed if the token was not verified before, and others are being verified. Calls
-        `take_turns` then: the turn is one of the sender whom it sets.
+        It is needed if the token was not verified before, and others are being verified. Then
+        `take_turns(headers)` is called first: it sets the sender whose turn it is.
         """
         credentials = headers.get(b"authorization")
         if credentials is None or credentials in self._verified:

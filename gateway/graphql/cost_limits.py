@@ -73,7 +73,7 @@ class CostLimits:
         return None if waiting is None else _await_charge(waiting, DOCUMENT, cost, context)
 
     def debit(self, cost: int, context: Context) -> None:
-        """Charge work without rejecting it."""
+        """Charge work that is never rejected for its cost: events, field errors, rejections."""
         if (budgets := self._budgets_of(context)) is not None:
             budgets.debit(context.caller, cost)
 

@@ -64,6 +64,9 @@ MALFORMED = HttpRejection(400, "BAD_REQUEST", "This is not a valid HTTP request.
 PATH_TOO_LONG = HttpRejection(
     414, "URI_TOO_LONG", f"The path of a URL must have at most {PATH_BYTES_MAX} bytes."
 )
+UPGRADE_TOO_EARLY = HttpRejection(
+    400, "BAD_REQUEST", "A web socket's handshake must not be sent before earlier responses end."
+)
 HOST = HttpRejection(400, "BAD_REQUEST", "A request must have one Host header.")
 PIECES = HttpRejection(400, "BAD_REQUEST", "The body has too many small chunks. Send larger ones.")
 PIPELINED = HttpRejection(400, "BAD_REQUEST", "Too many requests or bytes are pipelined.")
@@ -202,7 +205,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             if super()._should_upgrade():
-                self.handle_websocket_upgrade()
+                if self._has_unanswered_request():
+                    # The new protocol would not tell its application that the client has left.
+                    self._reject(UPGRADE_TOO_EARLY)
+                else:
+                    self.handle_websocket_upgrade()
             else:
                 # What follows the head may be a body. A proxy takes it for one: if it was read as
                 # the next request, clients of the proxy would get each other's responses.
@@ -308,6 +315,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self.parser.get_method() == b"CONNECT":
             self._stop_parser(MALFORMED)
         return True
+
+    def _has_unanswered_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
     def _head_without_upgrade(self) -> bytes:
         """The head of a request whose Upgrade is ignored, as RFC 9110, section 7.8 allows. The

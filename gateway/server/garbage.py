@@ -72,8 +72,8 @@ def collect_after_imports() -> None:
 
 
 def collect_young_objects_only() -> None:
-    """Exclude imported objects, which are never freed, from all collections, and old ones from
-    automatic collections."""
+    """Make a full collection, exclude all present objects, and from now on collect only young ones
+    automatically. The other functions here decide when old ones are collected."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(ALLOCATIONS_PER_COLLECTION, YOUNG_PER_MIDDLE, NEVER)

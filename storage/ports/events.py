@@ -1,5 +1,6 @@
 """Events: feeds of users, the change feed of the space, and subscriptions."""
 
+from asyncio import Semaphore
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -111,6 +112,13 @@ class Subscriptions(Protocol):
                 maximum number of subscriptions.
         """
         ...
+
+    event_reads: Semaphore
+    relation_reads: Semaphore
+    count_reads: Semaphore
+    """Bound how many subscriptions of each kind read at once. A change of a user whom thousands
+    watch, or the loss of Redis, wakes all of them: their reads would fill the pool of connections
+    to PostgreSQL, and the requests of others would wait behind them."""
 
     async def pause(self, seconds: float) -> None:
         """Wait for `seconds`, or longer if many pauses end together: only a few subscriptions

@@ -54,7 +54,9 @@ class ChangeNotifier:
                         last = await self._wake_next(last, subscriptions)
                 except Exception as error:  # any failure: the listener must not end
                     pause_s = min(PAUSE_S_MAX, pause_s * 2 or self._retry_after_s)
-                    log.warning("no events for %.1f s or more: %s", pause_s, error)
+                    log.warning(
+                        "disconnected; the next try follows within %.1f s: %s", pause_s, error
+                    )
                     await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
         finally:
             await self._wire.close()

@@ -530,6 +530,34 @@ async def test_too_many_pipelined_bytes_close_the_connection(
         await app.ended.wait()
 
 
+@pytest.mark.parametrize("at_once", [True, False], ids=["sent at once", "sent while it runs"])
+async def test_a_handshake_behind_an_unanswered_request_closes_the_connection(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, at_once: bool
+) -> None:
+    """The web socket's protocol would take the connection, and the request would not end with its
+    client."""
+    handshake = head(
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+        "Sec-WebSocket-Version: 13",
+        first="GET /graphql HTTP/1.1",
+    )
+    app = Waiting()
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await connection.send(post(QUERY) + (handshake if at_once else b""))
+        if not at_once:
+            await app.begun.wait()
+            await connection.send(handshake)
+        assert await connection.rest() == b""
+        await app.ended.wait()
+    assert caplog.messages == []
+
+
 async def test_pipelined_requests_up_to_the_limit_on_their_bytes_are_answered(
     server: BoundedServer,
 ) -> None:

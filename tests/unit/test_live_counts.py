@@ -10,7 +10,7 @@ import pytest
 from graph.edge import UserId
 from resolvers import live
 from resolvers.policy import Policy
-from storage.subscriptions import Notification, Subscriptions
+from storage.subscriptions import READS_AT_ONCE, Notification, Subscriptions
 
 USER = UserId(1)
 EVERY_S = 1.0
@@ -36,7 +36,14 @@ class Simulation:
         self.messages: list[float] = []
         self._counts = 0
         self._changes = sorted([(at, 0) for at in hidden] + [(at, 1) for at in visible])
-        self._subscriptions = PausedBy(self.sleep, self._listen, 10)
+        self._subscriptions = PausedBy(self.sleep, self._listen, 200)
+        self.scope: Any = SimpleNamespace(
+            policy=Policy(counts_every_s=EVERY_S),
+            stores=SimpleNamespace(changes=SimpleNamespace(subscriptions=self._subscriptions)),
+            viewer=None,
+            sees_everything=False,
+            require_notified_absences=lambda: None,
+        )
 
     async def _listen(self, _: Subscriptions) -> None:
         await asyncio.Event().wait()
@@ -57,16 +64,9 @@ class Simulation:
 
     async def run(self) -> list[float]:
         """The times of all messages after the first."""
-        scope: Any = SimpleNamespace(
-            policy=Policy(counts_every_s=EVERY_S),
-            stores=SimpleNamespace(changes=SimpleNamespace(subscriptions=self._subscriptions)),
-            viewer=None,
-            sees_everything=False,
-            require_notified_absences=lambda: None,
-        )
 
         async def read() -> None:
-            async for _ in live.counts_changed(scope, USER):
+            async for _ in live.counts_changed(self.scope, USER):
                 self.messages.append(self.now)
 
         reading = asyncio.create_task(read())
@@ -76,8 +76,11 @@ class Simulation:
                 self._make_change()
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-        await self._subscriptions.close()
+        await self.close()
         return self.messages[1:]
+
+    async def close(self) -> None:
+        await self._subscriptions.close()
 
 
 @pytest.mark.parametrize("visible", [[0.5], [1.25], [2.75]])
@@ -93,3 +96,26 @@ async def test_a_hidden_change_does_not_move_the_time_of_a_message(
         times.append(await simulation.run())
     assert times[0] == times[1]
     assert len(times[1]) == 1
+
+
+async def test_few_of_many_subscriptions_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of a user whom thousands watch wakes all of them."""
+    running, most, answered = 0, 0, 0
+
+    async def visible_counts(*_: object) -> list[int | None]:
+        nonlocal running, most, answered
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        answered += 1
+        return [answered]
+
+    monkeypatch.setattr(live, "_visible_counts", visible_counts)
+    simulation = Simulation([], [])
+    subscriptions = [live.counts_changed(simulation.scope, USER) for _ in range(50)]
+    await asyncio.gather(*(anext(one) for one in subscriptions))
+    assert (answered, most) == (50, READS_AT_ONCE)
+    for one in subscriptions:
+        await one.aclose()
+    await simulation.close()

@@ -109,8 +109,8 @@ class SpaceVariables(Group):
     names: Names = setting(
         "KITH_SPACES",
         (),
-        "the spaces that a gateway and a worker serve beside that of `--space`, as far as they"
-        " exist; without any: that one only",
+        "further spaces that a gateway and a worker serve, beside that of `--space`; names without"
+        " a space are ignored",
         allowed="names, `,` between; `*`: all",
     )
     sources: SpaceSources = setting(

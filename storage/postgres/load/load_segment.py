@@ -25,8 +25,8 @@ from storage.postgres.lanes import keep_lane_count
 MOST_PARTS = 8
 """The most parts of a segment. A part then takes about 500 locks, which block one in 8 writers."""
 FEWEST_PARTS = 4
-"""The fewest parts of a segment: more than the number of connections, each of which merges a part
-after the connection with the previous segment. Larger parts would fill the lock table."""
+"""The fewest parts of a segment: more than the number of connections, because each connection
+merges a part only after that of the previous segment. Larger parts would fill the lock table."""
 PART_ROWS = 25_000
 """Rows of a part, which takes about half a second. Smaller parts change the same index pages and
 counts more often."""

@@ -91,6 +91,7 @@ class UserRanges:
         self._last: UserRange | None = None
 
     async def next(self, graph: Comparison) -> UserRange | None:
+        """The next range; None after the last one. Several connections may call it."""
         async with self._lock:
             if self._last is not None and self._last.is_end:
                 return None
