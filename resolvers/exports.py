@@ -95,7 +95,6 @@ async def changes(
         yield batch
         while batch.more or waits_for_more:
             is_idle = not batch.more and not await subscription.wait_for_change(IDLE_S)
-            read = partial(feed.after, batch.cursor, CHANGES_AT_ONCE)
-            batch = await when_available(read, scope.stores.changes.subscriptions.event_reads)
+            batch = await when_available(partial(feed.after, batch.cursor, CHANGES_AT_ONCE))
             if batch.changes or batch.bulk_ends or is_idle:
                 yield batch

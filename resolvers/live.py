@@ -72,7 +72,6 @@ async def relationship_events(
     scope.require_notified_absences()
     position = None if after is None else checked_feed_cursor("after", after)
     feeds, subscriptions = scope.stores.changes.feeds, scope.stores.changes.subscriptions
-    reads = subscriptions.event_reads
     with subscriptions.open(viewer=viewer) as subscription:
         is_catching_up = position is not None
         if position is None:
@@ -82,16 +81,16 @@ async def relationship_events(
             batch = None
             while batch is None or batch.more:
                 read = partial(feeds.after, viewer, position, BATCH)
-                batch = await when_available(read, reads)
+                batch = await when_available(read)
                 # An event may be read long after it happened.
-                absent = await when_available(scope.absent, reads)
+                absent = await when_available(scope.absent)
                 events = _live_events(scope, viewer, batch, types, absent)
                 is_catching_up = is_catching_up or batch.more
                 if is_catching_up:
                     # Not for others: they are read moments after they happened, and a look-up would
                     # double their cost.
                     without_blocks = partial(_without_blocks, scope, viewer, events)
-                    events = await when_available(without_blocks, reads)
+                    events = await when_available(without_blocks)
                 for event in events:
                     yield event
                 position = batch.cursor
@@ -155,7 +154,7 @@ async def relation_changed(
     with subscriptions.open(viewer=viewer) as subscription:
         while True:
             woken = await subscription.wait_for_change()
-            now = await when_available(read, subscriptions.relation_reads)
+            now = await when_available(partial(_in_turn, scope, read))
             changed = {other: seen for other, seen in now.items() if shown.get(other) != seen}
             shown |= changed
             if changed:
@@ -197,13 +196,13 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     ) as subscription:
         began_at = monotonic()
         await subscription.wait_for_change()  # it starts woken
-        shown = await when_available(read, subscriptions.count_reads)
+        shown = await when_available(partial(_in_turn, scope, read))
         yield user
         while True:
             woken = await subscription.wait_for_change()
             await subscriptions.pause(every_s - (monotonic() - began_at) % every_s)
             woken = max(woken, await subscription.wait_for_change(0))
-            now = await when_available(read, subscriptions.count_reads)
+            now = await when_available(partial(_in_turn, scope, read))
             if now != shown:
                 shown = now
                 yield user
@@ -222,12 +221,16 @@ async def _visible_counts(scope: Scope, user: UserId) -> Sequence[int | None]:
     return counts
 
 
-async def when_available(read: Callable[[], Awaitable[T]], reads: asyncio.Semaphore) -> T:
-    """The result of `read`, repeated until the parts that it needs are available. `reads` bounds
-    how many subscriptions read at once."""
+async def _in_turn(scope: Scope, read: Callable[[], Awaitable[T]]) -> T:
+    """The result of `read`, while few other subscriptions read."""
+    async with scope.stores.changes.subscriptions.reading(scope.viewer):
+        return await read()
+
+
+async def when_available(read: Callable[[], Awaitable[T]]) -> T:
+    """The result of `read`, repeated until the parts that it needs are available."""
     while True:
         try:
-            async with reads:
-                return await read()
+            return await read()
         except Unavailable:
             await asyncio.sleep(RETRY_S * random.uniform(0.5, 1.5))

@@ -7,10 +7,11 @@ a slow reader costs no memory, and frequent changes are combined.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence, Set
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
+from weakref import WeakValueDictionary
 
 from graph.edge import Pair, UserId
 from graph.errors import Overloaded
@@ -30,7 +31,10 @@ RESUMED_AT_ONCE = 10
 """Pauses that end in one iteration of the event loop. After each, a subscription reads, too."""
 
 READS_AT_ONCE = 8
-"""Subscriptions of one kind that read at once."""
+"""Subscriptions that read at once."""
+READS_OF_VIEWER = 2
+"""Subscriptions of one viewer, or of all anonymous clients, that read at once or wait directly for
+that: so those of others do not wait behind all of them."""
 
 VIEWER_SHARE = 100
 VIEWER_MIN = 100
@@ -132,8 +136,9 @@ class Subscriptions:
         """Those that are not woken yet although something may have changed, in order."""
         self._to_resume: deque[asyncio.Future[None]] = deque()
         """The pauses whose time is over, in order."""
-        self.event_reads, self.relation_reads, self.count_reads = (
-            asyncio.Semaphore(READS_AT_ONCE) for _ in range(3)
+        self._reads = asyncio.Semaphore(READS_AT_ONCE)
+        self._reads_of_viewers: WeakValueDictionary[UserId | None, asyncio.Semaphore] = (
+            WeakValueDictionary()
         )
         self._waking: asyncio.Handle | None = None
         self._listening: asyncio.Future[None] | None = None
@@ -224,6 +229,15 @@ class Subscriptions:
     def _wake_later(self, subscriptions: Iterable[Subscription]) -> None:
         for subscription in subscriptions:
             self._to_wake.setdefault(subscription, Woken.BY_OTHERS)
+
+    @asynccontextmanager
+    async def reading(self, viewer: UserId | None) -> AsyncIterator[None]:
+        """See `storage.ports.events.Subscriptions`."""
+        of_viewer = self._reads_of_viewers.get(viewer)
+        if of_viewer is None:
+            of_viewer = self._reads_of_viewers[viewer] = asyncio.Semaphore(READS_OF_VIEWER)
+        async with of_viewer, self._reads:
+            yield
 
     async def pause(self, seconds: float) -> None:
         """Wait for `seconds`, and for the pauses that have ended before: `RESUMED_AT_ONCE` end in

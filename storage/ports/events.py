@@ -1,8 +1,7 @@
 """Events: feeds of users, the change feed of the space, and subscriptions."""
 
-from asyncio import Semaphore
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -113,12 +112,14 @@ class Subscriptions(Protocol):
         """
         ...
 
-    event_reads: Semaphore
-    relation_reads: Semaphore
-    count_reads: Semaphore
-    """Bound how many subscriptions of each kind read at once. A change of a user whom thousands
-    watch, or the loss of Redis, wakes all of them: their reads would fill the pool of connections
-    to PostgreSQL, and the requests of others would wait behind them."""
+    def reading(self, viewer: UserId | None) -> AbstractAsyncContextManager[None]:
+        """Wait for a place to read the stores for a subscription of `viewer`, and keep it inside
+        the `async with` statement.
+
+        A change of a user whom thousands watch, or the loss of Redis, wakes all subscriptions.
+        Without a limit, their reads would take all connections to PostgreSQL.
+        """
+        ...
 
     async def pause(self, seconds: float) -> None:
         """Wait for `seconds`, or longer if many pauses end together: only a few subscriptions

@@ -274,7 +274,7 @@ async def feed_end(gateway: Gateway) -> str:
 async def test_changes_continue_after_any_batch(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "CHANGES", 2)
+    monkeypatch.setattr(exports, "CHANGES_AT_ONCE", 2)
     cursor = await feed_end(gateway)
     await follows(stores, *((follower, target) for follower in range(1, 8) for target in (8, 9)))
     await drain_all(stores)

@@ -339,6 +339,7 @@ async def test_a_lost_connection_drops_all_copies_at_once(reader: WithLocalCache
     await reader.local.wait_for_copies()
     assert reader.entries == 0
     await reader.proxy.restore()
+    await until(lambda: _completed(not reader.local.redis.open_breakers))
     await reader.warm(ONE)
     hits = reader.hits
     assert await reader.read_all(ONE) == result
