@@ -33,8 +33,8 @@ RESUMED_AT_ONCE = 10
 READS_AT_ONCE = 8
 """Subscriptions that read at once."""
 READS_OF_VIEWER = 2
-"""Subscriptions of one viewer, or of all anonymous clients, that read at once or wait directly for
-that: so those of others do not wait behind all of them."""
+"""Subscriptions of one viewer, of all anonymous clients, or of all services, that read at once or
+wait directly for that: so those of others do not wait behind all of them."""
 
 VIEWER_SHARE = 100
 VIEWER_MIN = 100
@@ -137,9 +137,10 @@ class Subscriptions:
         self._to_resume: deque[asyncio.Future[None]] = deque()
         """The pauses whose time is over, in order."""
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
-        self._reads_of_viewers: WeakValueDictionary[UserId | None, asyncio.Semaphore] = (
+        self._reads_of: WeakValueDictionary[tuple[UserId | None, bool], asyncio.Semaphore] = (
             WeakValueDictionary()
         )
+        """By the arguments of `reading`."""
         self._waking: asyncio.Handle | None = None
         self._listening: asyncio.Future[None] | None = None
 
@@ -231,12 +232,15 @@ class Subscriptions:
             self._to_wake.setdefault(subscription, Woken.BY_OTHERS)
 
     @asynccontextmanager
-    async def reading(self, viewer: UserId | None) -> AsyncIterator[None]:
+    async def reading(
+        self, viewer: UserId | None, *, sees_everything: bool = False
+    ) -> AsyncIterator[None]:
         """See `storage.ports.events.Subscriptions`."""
-        of_viewer = self._reads_of_viewers.get(viewer)
-        if of_viewer is None:
-            of_viewer = self._reads_of_viewers[viewer] = asyncio.Semaphore(READS_OF_VIEWER)
-        async with of_viewer, self._reads:
+        reader = viewer, sees_everything
+        own_reads = self._reads_of.get(reader)
+        if own_reads is None:
+            own_reads = self._reads_of[reader] = asyncio.Semaphore(READS_OF_VIEWER)
+        async with own_reads, self._reads:
             yield
 
     async def pause(self, seconds: float) -> None:

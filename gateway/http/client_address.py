@@ -77,7 +77,7 @@ class ClientAddresses:
     def _last_untrusted(self, found: Address | None, chain: Sequence[str]) -> Address | None:
         """Follow a chain backwards, from the peer's address `found`, to the first address that no
         trusted proxy has. Stop before an entry that is no address, and after `FORWARDED_MAX`."""
-        for text in chain[: -FORWARDED_MAX - 1 : -1]:
+        for text in reversed(chain):
             reported = _address(text)
             if reported is None:  # an obfuscated name, or nonsense
                 break

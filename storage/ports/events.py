@@ -112,9 +112,11 @@ class Subscriptions(Protocol):
         """
         ...
 
-    def reading(self, viewer: UserId | None) -> AbstractAsyncContextManager[None]:
-        """Wait for a place to read the stores for a subscription of `viewer`, and keep it inside
-        the `async with` statement.
+    def reading(
+        self, viewer: UserId | None, *, sees_everything: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        """Wait for a place to read the stores for a subscription that was opened with these
+        arguments, and keep it inside the `async with` statement.
 
         A change of a user whom thousands watch, or the loss of Redis, wakes all subscriptions.
         Without a limit, their reads would take all connections to PostgreSQL.
