@@ -1,13 +1,13 @@
 """Expensive documents: each is rejected in bounded time, and no useful document is rejected."""
 
-import sys
-from types import FrameType
+from contextlib import suppress
 
 import httpx
 import pytest
 from graphql import get_introspection_query
 
 from engine import Engine, EngineSettings, RequestError, Stage
+from tests.support.call_counts import count_calls
 from tests.support.small_schema import answered, endpoint, schema
 
 CALLS_MAX = 150_000
@@ -19,20 +19,12 @@ CALLS_REPEATED_MAX = 30
 
 def calls_to_reject(engine: Engine, document: str) -> int:
     """The number of Python calls in `Engine.prepare`, whether it rejects the document or not."""
-    calls = 0
 
-    def count(_: FrameType, event: str, __: object) -> None:
-        nonlocal calls
-        calls += event == "call"
+    def prepare() -> None:
+        with suppress(RequestError):
+            engine.prepare(document)
 
-    sys.setprofile(count)
-    try:
-        engine.prepare(document)
-    except RequestError:
-        pass
-    finally:
-        sys.setprofile(None)
-    return calls
+    return count_calls(prepare, with_c=False)
 
 
 def nested(depth: int) -> str:

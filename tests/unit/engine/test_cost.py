@@ -1,7 +1,5 @@
 """The static cost of an operation: its weights, list sizes, fragments, conditions and variables."""
 
-import sys
-from types import CodeType, FrameType
 from typing import Annotated, Any
 
 import pytest
@@ -20,6 +18,7 @@ from engine import (
     weighed,
 )
 from engine.list_size import list_size
+from tests.support.call_counts import count_calls
 
 SETTINGS = EngineSettings(
     request_weight=10, introspection_weight=700, mutation_weight=500, key_character_weight=0.5
@@ -386,15 +385,4 @@ async def test_the_cost_of_a_new_operation_is_compiled_in_a_turn_of_the_event_lo
 
 def _calls(function: Any) -> int:
     """The number of Python functions that `function` calls, itself included."""
-    calls: list[CodeType] = []
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            calls.append(frame.f_code)
-
-    sys.setprofile(count)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return len(calls)
+    return count_calls(function, with_c=False)
