@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from graphql import (
-    BooleanValueNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
@@ -25,15 +24,14 @@ from graphql import (
     GraphQLSchema,
     OperationDefinitionNode,
     OperationType,
-    SelectionNode,
     SelectionSetNode,
-    VariableNode,
     get_named_type,
     is_abstract_type,
     is_leaf_type,
 )
 
 from engine.compiled import Compiled, CompiledCache
+from engine.conditions import is_included
 from engine.cost_expression import NOTHING, Cost, sum_of, times
 from engine.list_size import Coerced, Size, list_size
 from engine.settings import EngineSettings
@@ -163,7 +161,7 @@ class _Compilation:
         """The fields that may be included in objects of type `parent`, also those of fragments.
         `seen`: the fragments that were visited, to which it adds: each is visited once."""
         for node in selections.selections:
-            if not self._is_included(node):
+            if not is_included(node, self._conditions):
                 continue
             if isinstance(node, FieldNode):
                 yield node
@@ -183,20 +181,6 @@ class _Compilation:
             return True
         declared = self._schema.get_type(condition.name.value)
         return is_abstract_type(declared) and self._schema.is_sub_type(declared, parent)
-
-    def _is_included(self, node: SelectionNode) -> bool:
-        """Whether a field or fragment can be included. It can if @skip or @include is null."""
-        for directive in node.directives or ():
-            excluding = {"skip": True, "include": False}.get(directive.name.value)
-            value = next((argument.value for argument in directive.arguments or ()), None)
-            condition: bool | None = None
-            if isinstance(value, BooleanValueNode):
-                condition = value.value
-            elif isinstance(value, VariableNode):
-                condition = self._conditions.get(value.name.value)
-            if condition is not None and condition is excluding:
-                return False
-        return True
 
     def _field(
         self, parent: GraphQLObjectType, nodes: list[FieldNode], page: Size | int

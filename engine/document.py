@@ -1,6 +1,5 @@
 """The operations of valid documents, as far as they are known from the syntax."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +14,10 @@ from graphql import (
     OperationType,
     SelectionSetNode,
     Undefined,
-    ValueNode,
     value_from_ast_untyped,
 )
 
+from engine.conditions import is_included
 from engine.document_size import DocumentSize
 from engine.variables import InvalidVariables, Variables
 
@@ -39,51 +38,60 @@ class OperationDefinition:
     field_names: Set[str]
     """The names of all fields of its document, at any depth."""
 
-    root_arguments: Mapping[str, list[ValueNode]]
-    """The arguments of the root fields, by argument name, including skipped fields."""
+    root_argument_names: Set[str]
+    """The names of the arguments of all root fields, including skipped ones."""
 
     @property
     def name(self) -> str | None:
         return self.node.name.value if self.node.name else None
 
-    def root_argument_values(self, argument: str, variables: Mapping[str, Any]) -> list[Any]:
-        """The values of a leaf argument of the root fields, before the operation runs, without
-        nulls. Empty if the variables are invalid: running the operation reports why.
+    def root_argument_values(self, name: str, variables: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield the values of a leaf argument of the root fields that are not skipped, without
+        nulls. Yields nothing if the variables are invalid: running the operation reports why.
         """
-        nodes = self.root_arguments.get(argument)
-        if not nodes:
-            return []
+        if name not in self.root_argument_names:
+            return
         try:
             coerced = self.variables.coerce(variables).coerced
         except InvalidVariables:
-            return []
-        values = (value_from_ast_untyped(node, coerced) for node in nodes)
-        return [value for value in values if value is not None and value is not Undefined]
+            return
+        for field in root_fields(self.node.selection_set, self.fragments, coerced):
+            for argument in field.arguments or ():
+                if argument.name.value == name:
+                    value = value_from_ast_untyped(argument.value, coerced)
+                    if value is not None and value is not Undefined:
+                        yield value
 
 
-def root_arguments(
+def root_argument_names(
     selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]
-) -> Mapping[str, list[ValueNode]]:
-    """All arguments of the root fields of a valid operation, by name."""
-    values: defaultdict[str, list[ValueNode]] = defaultdict(list)
-    for field in root_fields(selections, fragments):
-        for argument in field.arguments or ():
-            values[argument.name.value].append(argument.value)
-    return dict(values)
+) -> Set[str]:
+    """The names of the arguments of the root fields of a valid operation."""
+    return {
+        argument.name.value
+        for field in root_fields(selections, fragments, {})
+        for argument in field.arguments or ()
+    }
 
 
 def root_fields(
     selections: SelectionSetNode,
     fragments: Mapping[str, FragmentDefinitionNode],
+    variables: Mapping[str, Any],
     seen: set[str] | None = None,
 ) -> Iterator[FieldNode]:
-    """Yield the root fields. Those of a fragment are yielded once, however often it is spread."""
+    """Yield the root fields that are not skipped with these variables; if a variable is missing,
+    none is skipped because of it. Those of a fragment are yielded once, however often it is
+    spread."""
     seen = set() if seen is None else seen
     for node in selections.selections:
+        if not is_included(node, variables):
+            continue
         if isinstance(node, FieldNode):
             yield node
         elif isinstance(node, InlineFragmentNode):
-            yield from root_fields(node.selection_set, fragments, seen)
+            yield from root_fields(node.selection_set, fragments, variables, seen)
         elif isinstance(node, FragmentSpreadNode) and node.name.value not in seen:
             seen.add(node.name.value)
-            yield from root_fields(fragments[node.name.value].selection_set, fragments, seen)
+            inner = fragments[node.name.value].selection_set
+            yield from root_fields(inner, fragments, variables, seen)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graphql import DocumentNode, GraphQLError, GraphQLSchema
 
 from engine.compiled import CompiledCache
-from engine.document import root_arguments
+from engine.document import root_argument_names
 from engine.document_scan import scan
 from engine.document_size import DocumentSize, size_errors
 from engine.parsed_document import ParsedDocument, parsed_document
@@ -90,7 +90,7 @@ def _document(parsed: ParsedDocument, schema: GraphQLSchema, settings: EngineSet
             conditions=costs.conditions,
             size=parsed.size,
             field_names=parsed.field_names,
-            root_arguments=root_arguments(definition.selection_set, parsed.fragments),
+            root_argument_names=root_argument_names(definition.selection_set, parsed.fragments),
             costs=costs,
         )
     if len(operations) == 1:

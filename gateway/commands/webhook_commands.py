@@ -107,7 +107,8 @@ async def resume(config: Config, name: str) -> None:
 
 
 async def remove(config: Config, name: str) -> None:
-    """Delete an endpoint and its deliveries. Raises as `rotate`."""
+    """Delete an endpoint and its deliveries: `REPLAYED_MAX` of them now, the others are left to the
+    workers. Raises as `rotate`."""
     async with _open_webhooks(config) as webhooks:
         _require_endpoint(await webhooks.endpoints.remove(name), name)
         await webhooks.deliveries.purge_orphans(REPLAYED_MAX)

@@ -96,7 +96,8 @@ def resume(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> None
 
 @app.command()
 def remove(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> None:
-    """Delete an endpoint with its secret and its deliveries."""
+    """Delete an endpoint with its secret and its deliveries. More than 100,000 deliveries are
+    deleted by the workers, later."""
     from gateway.commands.webhook_commands import remove as run
     from gateway.settings.config import read_config
 

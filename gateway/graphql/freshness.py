@@ -29,9 +29,9 @@ def freshness_wait(
 ) -> Awaitable[None] | None:
     """An awaitable to complete before the operation runs, or None, the usual case."""
     reads_freshness = FIELD in operation.field_names
-    if not (context.tokens or reads_freshness or ARGUMENT in operation.root_arguments):
+    if not (context.tokens or reads_freshness or ARGUMENT in operation.root_argument_names):
         return None
-    arguments = operation.root_argument_values(ARGUMENT, variables)
+    arguments = list(operation.root_argument_values(ARGUMENT, variables))
     if not (context.tokens or reads_freshness or arguments):
         return None
     return begin(

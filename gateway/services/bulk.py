@@ -140,7 +140,9 @@ class _Body:
         """
         if (self._headers.get(b"content-encoding") or b"identity").lower() != b"identity":
             message = "Compressed bodies are not supported. Omit the header Content-Encoding."
-            raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message)
+            raise HttpRejection(
+                415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept-encoding": "identity"}
+            )
         decoder = getincrementaldecoder("utf-8-sig")(errors="replace")
         rest = ""
         deadline = asyncio.get_running_loop().time() + UPLOAD_DEADLINE_S

@@ -6,6 +6,7 @@ cursor that it has received.
 """
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -60,6 +61,9 @@ class Stream:
     media_type: str
     chunks: Chunks
     headers: RawHeaders = field(default=())
+
+
+_WEIGHT_0 = re.compile(rb"q\s*=\s*0(\.0*)?")
 
 
 class StreamSlots:
@@ -220,8 +224,12 @@ async def _send(connection: Connection, chunks: AsyncIterator[bytes]) -> bool:
 
 
 def _is_zstd_accepted(headers: Headers) -> bool:
-    codings = b",".join(headers.every(b"accept-encoding")).lower().split(b",")
-    return any(coding.strip() in (b"zstd", b"zstd;q=1") for coding in codings)
+    """Whether the client lists zstd, with any weight but 0."""
+    for entry in b",".join(headers.every(b"accept-encoding")).lower().split(b","):
+        coding, _, weight = entry.partition(b";")
+        if coding.strip() == b"zstd" and not _WEIGHT_0.fullmatch(weight.strip()):
+            return True
+    return False
 
 
 async def _compressed(chunks: Chunks) -> Chunks:

@@ -123,8 +123,10 @@ async def invalidate(
 
 
 CLOSED_MS = 10_000
-"""How long a closing lasts: longer than any write takes. If the writer dies, the closing expires;
-until then it prevents fills with stale values."""
+"""How long a closing lasts unless its write ends before: longer than nearly all writes take. Until
+then it prevents fills with stale values. A write that takes longer deletes at its end what was
+filled meanwhile; only if its process dies after that time and after the commit, a stale value can
+stay until it expires."""
 
 
 delayed_writes = Counter(
@@ -140,17 +142,17 @@ class GuardedWrite:
 
     is_delayed = False
     """After the write: whether readers may not see it yet, because a cache could not be updated.
-    The block may set it."""
+    The code inside the `with` statement may set it."""
 
 
 @asynccontextmanager
 async def closed_while_written(
     redis: Redis, keys: Collection[str], kind: KeyKind, *, must_close: bool
 ) -> AsyncIterator[GuardedWrite]:
-    """Keep these keys closed during the block, for `CLOSED_MS` at most, and delete their values at
-    its end. Unless `must_close`, the block also runs if they cannot be closed.
+    """Keep these keys closed inside the `with` statement, for `CLOSED_MS` at most, and delete their
+    values at its end. Unless `must_close`, it is entered even if they cannot be closed.
 
-    They are deleted after an error too, because the block's write may have been committed.
+    They are deleted after an error too, because the write inside may have been committed.
 
     Raises:
         Unavailable: the keys cannot be closed, and `must_close`.

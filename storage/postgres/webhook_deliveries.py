@@ -145,10 +145,10 @@ class WebhookDeliveries:
         return deleted
 
     async def purge_orphans(self, limit: int) -> int:
-        """Delete deliveries of endpoints that were removed, at most `limit`, rounded down to whole
+        """Delete deliveries of endpoints that were removed, at most `limit` rounded up to whole
         batches of `BATCH`. Returns how many."""
         deleted = 0
-        for _ in range(limit // BATCH):
+        while deleted < limit:
             rows = await self._postgres.fetch(_SQL.orphans, BATCH)
             for endpoint in {row["endpoint"] for row in rows}:
                 keys = [_key(row) for row in rows if row["endpoint"] == endpoint]

@@ -163,13 +163,25 @@ async def test_the_fields_and_the_format_are_chosen(gateway: Gateway) -> None:
 
 
 @pytest.mark.usefixtures("graph")
-async def test_a_client_that_accepts_zstd_gets_it(gateway: Gateway) -> None:
+@pytest.mark.parametrize("accepted", ["gzip, zstd", "gzip;q=1.0, ZSTD; q=0.8", "zstd;q=1.000"])
+async def test_a_client_that_accepts_zstd_gets_it(gateway: Gateway, accepted: str) -> None:
     plain = await get(gateway, f"/export/followers/{STAR}")
-    headers = {**AS_SERVICE, "accept-encoding": "gzip, zstd"}
+    headers = {**AS_SERVICE, "accept-encoding": accepted}
     async with gateway.http.stream("GET", f"/export/followers/{STAR}", headers=headers) as response:
         raw = b"".join([part async for part in response.aiter_raw()])
     assert response.headers["content-encoding"] == "zstd"
     assert zstandard.ZstdDecompressor().decompressobj().decompress(raw) == plain.content
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize("accepted", ["gzip, zstd;q=0", "zstd; Q=0.00", "zstdx", ""])
+async def test_a_client_that_does_not_accept_zstd_gets_text(
+    gateway: Gateway, accepted: str
+) -> None:
+    headers = {**AS_SERVICE, "accept-encoding": accepted}
+    response = await gateway.http.get(f"/export/followers/{STAR}", headers=headers)
+    assert "content-encoding" not in response.headers
+    assert response.text.startswith("{")
 
 
 async def test_absent_accounts_are_left_out(gateway: Gateway, stores: Stores) -> None:

@@ -143,6 +143,34 @@ async def test_a_dry_run_can_be_asked_for_in_a_fragment(gateway: Gateway) -> Non
     assert answer["rateLimit"]["cost"] == answer["a"]["cost"] > 1_000_000
 
 
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("{ ...F @skip(if: $c) a: rateLimit(dryRun: true) { cost } }", {"a"}),
+        (
+            "{ ... @skip(if: $c) { b: rateLimit { cost } } a: rateLimit(dryRun: true) { cost } }",
+            {"a"},
+        ),
+        ("{ ...F @include(if: $c) ...G @skip(if: $c) }", {"rateLimit"}),
+        ("{ ...G rateLimit(dryRun: $c) @include(if: $c) { cost } }", {"rateLimit"}),
+        # What is skipped asks for no dry run.
+        ("{ ...G rateLimit(dryRun: true) @skip(if: $c) { cost } }", {"user"}),
+        ("{ ...G ...F @skip(if: $c) }", {"user"}),
+    ],
+)
+async def test_a_dry_run_skips_what_the_operation_skips(
+    gateway: Gateway, query: str, keys: set[str]
+) -> None:
+    fragments = """
+    fragment F on Query { rateLimit(dryRun: true) { cost } }
+    fragment G on Query { user(id: "7") { followerCount } }"""
+    used = "".join(
+        f"fragment{part}" for part in fragments.split("fragment")[1:] if f"...{part[1]}" in query
+    )
+    answer = await gateway.data(f"query ($c: Boolean!) {query} {used}", viewer=1, c=True)
+    assert set(answer) == keys
+
+
 async def test_without_budgets_rate_limit_returns_only_the_cost(
     storage_settings: StorageSettings,
 ) -> None:

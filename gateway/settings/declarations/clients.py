@@ -62,7 +62,8 @@ class HttpConnectionVariables(Group):
     stall_ms: WholeNumber = number(
         "KITH_STALL_MS",
         30_000,
-        "how long a client may read nothing of a response before it is disconnected",
+        "how long a client may leave unread what waits for it, over HTTP or a web socket, and read"
+        " less than 16 KB before it is disconnected",
         unit="ms",
         minimum=100,
         maximum=600_000,
@@ -130,7 +131,8 @@ class OverloadVariables(Group):
     queue_max: WholeNumber = number(
         "KITH_QUEUE_MAX",
         100,
-        "operations that wait, of each class",
+        "operations that wait for [admission](security.md#overload), large and small ones counted"
+        " apart; fewer if they are costly",
         unit="operations",
         minimum=0,
         maximum=10_000,
@@ -146,7 +148,7 @@ class StreamVariables(Group):
     connections_max: WholeNumber = number(
         "KITH_CONNECTIONS_MAX",
         5_000,
-        "web sockets and event streams per process",
+        "web sockets, event streams, exports and streams of the change feed, per process",
         unit="connections",
         minimum=1,
     )
@@ -175,7 +177,8 @@ class StreamVariables(Group):
     exports_max: WholeNumber = number(
         "KITH_EXPORTS_MAX",
         4,
-        "[exports of lists](exports.md) at once, per process",
+        "[exports of lists](exports.md) at once, per process; three quarters of them for one"
+        " service",
         unit="streams",
         minimum=0,
         maximum=100,
@@ -183,7 +186,8 @@ class StreamVariables(Group):
     change_streams_max: WholeNumber = number(
         "KITH_CHANGE_STREAMS_MAX",
         20,
-        "streams of the [change feed over HTTP](exports.md#the-change-feed) at once, per process",
+        "streams of the [change feed over HTTP](exports.md#the-change-feed) at once, per process;"
+        " three quarters of them for one service",
         unit="streams",
         minimum=0,
         maximum=1_000,

@@ -34,7 +34,15 @@ ENGINE = Engine(strawberry.Schema(Query))
         ('{ ... { leaf(token: "a") { fresh } } }', {}, ["a"]),
         ('{ ...F ...F } fragment F on Query { leaf(token: "a") { fresh } }', {}, ["a"]),
         ('fragment F on Query { leaf(token: "a") { fresh } } { ...F }', {}, ["a"]),
-        ('{ leaf(token: "a") @skip(if: true) { fresh } }', {}, ["a"]),
+        ('{ leaf(token: "a") @skip(if: true) { fresh } }', {}, []),
+        ('{ ...F @include(if: false) } fragment F on Query { leaf(token: "a") { fresh } }', {}, []),
+        (
+            '{ ...F @skip(if: true) ...F } fragment F on Query { leaf(token: "a") { fresh } }',
+            {},
+            ["a"],
+        ),
+        ('query ($c: Boolean!) { leaf(token: "a") @skip(if: $c) { fresh } }', {"c": True}, []),
+        ('query ($c: Boolean!) { leaf(token: "a") @skip(if: $c) { fresh } }', {"c": False}, ["a"]),
         ("query ($t: String) { leaf(token: $t) { fresh } }", {"t": "a"}, ["a"]),
         ("query ($t: String) { leaf(token: $t) { fresh } }", {"t": None}, []),
         ("query ($t: String) { leaf(token: $t) { fresh } }", {}, []),
@@ -46,13 +54,14 @@ def test_arguments_of_root_fields_are_known_before_execution(
     query: str, variables: dict[str, Any], expected: list[str]
 ) -> None:
     operation = ENGINE.prepare(query)
-    assert operation.root_argument_values("token", variables) == expected
-    assert operation.root_argument_values("another", variables) == []
+    assert list(operation.root_argument_values("token", variables)) == expected
+    assert not list(operation.root_argument_values("another", variables))
 
 
 def test_only_root_fields_of_the_selected_operation_are_read() -> None:
     document = 'query A { leaf(token: "a") { fresh } } query B { leaf(token: "b") { fresh } }'
-    assert ENGINE.prepare(document, "B").root_argument_values("token", {}) == ["b"]
+    operation = ENGINE.prepare(document, "B")
+    assert list(operation.root_argument_values("token", {})) == ["b"]
 
 
 def test_field_names_of_a_document_are_known_before_execution() -> None:
