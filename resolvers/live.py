@@ -224,7 +224,7 @@ async def _visible_counts(scope: Scope, user: UserId) -> Sequence[int | None]:
 async def _in_turn(scope: Scope, read: Callable[[], Awaitable[T]]) -> T:
     """The result of `read`, while few other subscriptions read."""
     async with scope.stores.changes.subscriptions.reading(
-        scope.viewer, sees_everything=scope.sees_everything
+        scope.caller, is_anonymous=scope.viewer is None and not scope.is_service
     ):
         return await read()
 

@@ -7,8 +7,17 @@ a slow reader costs no memory, and frequent changes are combined.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence, Set
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Sequence,
+    Set,
+)
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from weakref import WeakValueDictionary
@@ -32,9 +41,11 @@ RESUMED_AT_ONCE = 10
 
 READS_AT_ONCE = 8
 """Subscriptions that read at once."""
-READS_OF_VIEWER = 2
-"""Subscriptions of one viewer, of all anonymous clients, or of all services, that read at once or
-wait directly for that: so those of others do not wait behind all of them."""
+READS_OF_CALLER = 2
+"""Subscriptions of one caller that read at once or wait directly for that: those of others do not
+wait behind all of them."""
+READS_OF_ANONYMOUS = 4
+"""The same for all callers without a token together, who may have many addresses."""
 
 VIEWER_SHARE = 100
 VIEWER_MIN = 100
@@ -137,10 +148,9 @@ class Subscriptions:
         self._to_resume: deque[asyncio.Future[None]] = deque()
         """The pauses whose time is over, in order."""
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
-        self._reads_of: WeakValueDictionary[tuple[UserId | None, bool], asyncio.Semaphore] = (
-            WeakValueDictionary()
-        )
-        """By the arguments of `reading`."""
+        self._anonymous_reads = asyncio.Semaphore(READS_OF_ANONYMOUS)
+        self._reads_of: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
+        """By the caller."""
         self._waking: asyncio.Handle | None = None
         self._listening: asyncio.Future[None] | None = None
 
@@ -232,15 +242,12 @@ class Subscriptions:
             self._to_wake.setdefault(subscription, Woken.BY_OTHERS)
 
     @asynccontextmanager
-    async def reading(
-        self, viewer: UserId | None, *, sees_everything: bool = False
-    ) -> AsyncIterator[None]:
+    async def reading(self, caller: Hashable, *, is_anonymous: bool) -> AsyncIterator[None]:
         """See `storage.ports.events.Subscriptions`."""
-        reader = viewer, sees_everything
-        own_reads = self._reads_of.get(reader)
+        own_reads = self._reads_of.get(caller)
         if own_reads is None:
-            own_reads = self._reads_of[reader] = asyncio.Semaphore(READS_OF_VIEWER)
-        async with own_reads, self._reads:
+            own_reads = self._reads_of[caller] = asyncio.Semaphore(READS_OF_CALLER)
+        async with own_reads, self._anonymous_reads if is_anonymous else nullcontext(), self._reads:
             yield
 
     async def pause(self, seconds: float) -> None:

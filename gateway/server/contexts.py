@@ -80,7 +80,7 @@ def contexts_of(
         else:
             caller, debit = viewer, debits.viewers
             take_turns_for((_SIGNED_IN, (space, caller)))
-        scope.debit = partial(debit, caller)
+        scope.caller, scope.debit = caller, partial(debit, caller)
         return _new_context((scope, tokens, caller))
 
     return context_of

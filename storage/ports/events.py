@@ -1,6 +1,6 @@
 """Events: feeds of users, the change feed of the space, and subscriptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -112,11 +112,9 @@ class Subscriptions(Protocol):
         """
         ...
 
-    def reading(
-        self, viewer: UserId | None, *, sees_everything: bool = False
-    ) -> AbstractAsyncContextManager[None]:
-        """Wait for a place to read the stores for a subscription that was opened with these
-        arguments, and keep it inside the `async with` statement.
+    def reading(self, caller: Hashable, *, is_anonymous: bool) -> AbstractAsyncContextManager[None]:
+        """Wait for a place to read the stores for a subscription of this caller, and keep it inside
+        the `async with` statement. `is_anonymous`: the caller is an address without a token.
 
         A change of a user whom thousands watch, or the loss of Redis, wakes all subscriptions.
         Without a limit, their reads would take all connections to PostgreSQL.

@@ -10,7 +10,13 @@ import pytest
 from graph.edge import UserId
 from resolvers import live
 from resolvers.policy import Policy
-from storage.subscriptions import READS_AT_ONCE, Notification, Subscriptions
+from storage.subscriptions import (
+    READS_AT_ONCE,
+    READS_OF_ANONYMOUS,
+    READS_OF_CALLER,
+    Notification,
+    Subscriptions,
+)
 
 USER = UserId(1)
 EVERY_S = 1.0
@@ -41,7 +47,9 @@ class Simulation:
             policy=Policy(counts_every_s=EVERY_S),
             stores=SimpleNamespace(changes=SimpleNamespace(subscriptions=self._subscriptions)),
             viewer=None,
+            is_service=False,
             sees_everything=False,
+            caller="192.0.2.1",
             require_notified_absences=lambda: None,
         )
 
@@ -113,10 +121,38 @@ async def test_few_of_many_subscriptions_read_at_once(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(live, "_visible_counts", visible_counts)
     simulation = Simulation([], [])
-    scopes = [SimpleNamespace(**{**vars(simulation.scope), "viewer": n % 10}) for n in range(50)]
+    of_callers = [{"viewer": number % 10, "caller": number % 10} for number in range(50)]
+    scopes = [SimpleNamespace(**(vars(simulation.scope) | one)) for one in of_callers]
     subscriptions = [live.counts_changed(cast("Any", scope), USER) for scope in scopes]
     await asyncio.gather(*(anext(one) for one in subscriptions))
     assert (answered, most) == (50, READS_AT_ONCE)
     for one in subscriptions:
         await one.aclose()
+    await simulation.close()
+
+
+@pytest.mark.parametrize(
+    ("many", "position_max"),
+    [
+        (["192.0.2.1"] * 100, 2 + READS_OF_CALLER),
+        ([f"192.0.2.{number}" for number in range(100)], 2 + READS_OF_ANONYMOUS),
+    ],
+    ids=["of one address", "of many addresses"],
+)
+async def test_many_anonymous_subscriptions_delay_those_of_others_by_few(
+    many: list[str], position_max: int
+) -> None:
+    """`position_max`: how many of the others may read before the last one."""
+    simulation = Simulation([], [])
+    subscriptions = simulation.scope.stores.changes.subscriptions
+    order: list[str | int] = []
+
+    async def read(caller: str | int) -> None:
+        async with subscriptions.reading(caller, is_anonymous=isinstance(caller, str)):
+            await asyncio.sleep(0.001)
+            order.append(caller)
+
+    late: list[str | int] = [7] if len(set(many)) > 1 else [7, "198.51.100.1"]
+    await asyncio.gather(*map(read, [*many, *late]))
+    assert all(order.index(one) <= position_max for one in late)
     await simulation.close()
