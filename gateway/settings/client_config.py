@@ -60,16 +60,16 @@ class ClientSettings:
 
 
 def client_settings(
-    environ: Environ, development: bool, trusted_documents: Path | None
+    environ: Environ, development: bool, documents: DocumentSettings
 ) -> ClientSettings:
-    """The limits of what clients may send. `trusted_documents` replaces KITH_TRUSTED_DOCUMENTS."""
+    """The limits of what clients may send."""
     return ClientSettings(
         streams=_streams(environ),
         connections=_connections(environ),
         requests=_http_limits(environ),
         admission=_admission(environ),
         browsers=_browsers(environ, development),
-        documents=_documents(environ, trusted_documents),
+        documents=documents,
         costs=_costs(environ),
         trusted_proxies=read(CostVariables, environ).trusted_proxies,
     )
@@ -137,7 +137,12 @@ def _browsers(environ: Environ, development: bool) -> BrowserSettings:
     return BrowserSettings(chosen.origins, chosen.credentials, headers, local=development)
 
 
-def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
+def document_settings(environ: Environ, trusted: Path | None) -> DocumentSettings:
+    """The documents that clients may send or name. `trusted` replaces KITH_TRUSTED_DOCUMENTS.
+
+    Raises:
+        ConfigurationError: the manifests of the trusted documents cannot be used.
+    """
     chosen = read(DocumentVariables, environ)
     path = trusted or chosen.trusted_documents
     try:

@@ -7,7 +7,13 @@ from pathlib import Path
 from gateway.authentication.settings import AuthenticationSettings
 from gateway.authentication.token_claims import parse_claim_path
 from gateway.graphql.settings import Exposure
-from gateway.settings.client_config import ClientSettings, client_settings, exposure
+from gateway.settings.client_config import (
+    ClientSettings,
+    DocumentSettings,
+    client_settings,
+    document_settings,
+    exposure,
+)
 from gateway.settings.declarations.caches import CacheVariables, VerificationVariables
 from gateway.settings.declarations.events import WebhookVariables
 from gateway.settings.declarations.monitoring import LogVariables, TraceVariables
@@ -78,16 +84,20 @@ def read_config(
     *,
     development: bool = False,
     trusted_documents: Path | None = None,
+    documents: DocumentSettings | None = None,
     environ: Environ = None,
 ) -> Config:
     """The configuration from the environment, or from a running `dev` in `state`.
 
-    `trusted_documents` replaces KITH_TRUSTED_DOCUMENTS.
+    `trusted_documents` replaces KITH_TRUSTED_DOCUMENTS; `documents`, both: the process has read
+    them already.
 
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
     """
     affinity, logs = read(AffinityVariables, environ), read(LogVariables, environ)
+    if documents is None:
+        documents = document_settings(environ, trusted_documents)
 
     def make_space_config(other: str, overrides: Mapping[str, str]) -> Config:
         changed = environment_of(child_environment({}) if environ is None else environ, overrides)
@@ -95,7 +105,7 @@ def read_config(
             state,
             other,
             development=development,
-            trusted_documents=trusted_documents,
+            documents=documents,
             environ=changed,
         )
 
@@ -106,7 +116,7 @@ def read_config(
         verified_rows=read(VerificationVariables, environ).rows_per_minute,
         metrics_port=read(ServerVariables, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
-        clients=client_settings(environ, development, trusted_documents),
+        clients=client_settings(environ, development, documents),
         exposure=exposure(environ, development),
         monitoring=MonitoringSettings(
             logs.slow_operation_ms, logs.operation_names_max, _has_traces(environ)

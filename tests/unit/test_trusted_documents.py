@@ -117,6 +117,15 @@ def test_the_error_for_an_invalid_manifest_names_the_file(tmp_path: Path, name: 
             read_config(tmp_path, "public", trusted_documents=path, environ=environ)
 
 
+def test_spaces_use_the_documents_that_their_process_has_read(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.json", {"one": WHO})
+    config = read_config(tmp_path, "public", trusted_documents=file, environ=SERVERS)
+    file.unlink()  # nor does a new file change the documents of spaces that are opened later
+    space = config.for_space("shop", {"KITH_COST_LIMIT": "5000"})
+    assert space.clients.documents.trusted is config.clients.documents.trusted
+    assert space.clients.costs.limit == 5_000
+
+
 def test_the_error_for_an_id_of_two_documents_names_both_files(tmp_path: Path) -> None:
     write(tmp_path / "a.json", {"one": WHO})
     write(tmp_path / "b.json", {"one": FOLLOW})
