@@ -60,7 +60,8 @@ class Population:
         return replace(self, ordinary=self.fresh)
 
     def others(self, user: int, count: int, chance: Random) -> list[str]:
-        """`count` ids to check `user` with: some followed users, mostly others, all different."""
+        """Up to `count` different ids to check `user` with, without the user's own: some followed
+        users, mostly others."""
         neighbours = self.neighbours[user]
         limit = max(1, int(count * NEIGHBOUR_SHARE))
         chosen = dict.fromkeys(chance.sample(neighbours, min(len(neighbours), limit)))

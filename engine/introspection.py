@@ -38,8 +38,9 @@ class IntrospectionCache:
         return self._results.get(key)
 
     def store(self, run: Run, data: Mapping[str, Any]) -> None:
-        """Store the results of a run without errors. The rows of the run are an upper bound of the
-        rows of each result."""
+        """Store the introspection results of a run without errors, unless the run had more than
+        `CACHED_ROWS` rows. Its rows are the weight of each result, because those of one result are
+        not counted."""
         for key, response_key in run.introspections:
             if run.rows <= CACHED_ROWS:
                 self._results.put(key, CachedResult(data[response_key]), run.rows)

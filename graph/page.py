@@ -71,8 +71,9 @@ def boundary_at(date: Millis) -> Position:
 
 
 def cut(entries: Iterable[Position], window: Window) -> Page:
-    """The page of `window`, from entries of its list in any order. If the window has more than
-    `size` entries, `entries` must contain the first `size + 1`, counted from the window's end."""
+    """The page of `window`, from entries of its list in any order. They may lack some of the list,
+    but of those in the window they must contain the `size + 1` that come first (if the window is
+    backward: last), or all if there are fewer."""
     inside = window.inside(entries)
     inside.sort(reverse=not window.backward)
     kept = inside[: window.size]

@@ -56,8 +56,8 @@ async def closest_friends(scope: Scope, window: Window) -> Page:
 async def _first_entries(
     scope: Scope, inside: list[Position], older: Window | None, size: int
 ) -> Page:
-    """The first `size` of these entries: `inside`, then the friends in the window `older`. None:
-    there are none in it."""
+    """The first `size` of these entries: `inside`, in its order, then the friends in the window
+    `older`. `older` is None if no friends come after `inside`."""
     kept = inside[:size]
     if older is None or len(inside) > size:
         return Page(tuple(kept), len(inside) > size)
@@ -68,8 +68,8 @@ async def _first_entries(
 async def _last_entries(
     scope: Scope, inside: list[Position], older: Window | None, size: int
 ) -> Page:
-    """The last `size` of these entries: `inside`, then the friends in the window `older`. None:
-    there are none in it."""
+    """The last `size` of these entries: `inside`, in its order, then the friends in the window
+    `older`. `older` is None if no friends come after `inside`."""
     rest = EMPTY_PAGE if older is None else await _friends_page(scope, older)
     room = size - len(rest.entries)
     kept = inside[max(len(inside) - room, 0) :]

@@ -38,7 +38,7 @@ _COLUMNS = ("from_user_id", "to_user_id", "since")
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    commit_sooner: str
+    commit_without_waiting: str
     prepare: str
     clear: str
     unindex: str
@@ -87,7 +87,7 @@ def parts(rows: int, part_rows: int) -> list[Slots]:
 async def prepare(connection: Connection, *, on_citus: bool) -> None:
     """Create the temporary tables for `stage` and `merge`."""
     if not on_citus:  # on Citus, the other machines commit after this one
-        await connection.execute(_SQL.commit_sooner)
+        await connection.execute(_SQL.commit_without_waiting)
     await connection.execute(_SQL.prepare)
 
 

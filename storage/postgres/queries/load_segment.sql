@@ -1,4 +1,4 @@
--- name: commit_sooner
+-- name: commit_without_waiting
 -- Commits of this connection do not wait for the disk. The next `advance` of the progress, on
 -- another connection, does: its WAL is after that of these commits.
 -- shard: local

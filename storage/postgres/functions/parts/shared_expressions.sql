@@ -83,7 +83,7 @@ message = CASE WHEN f.kind = 3 AND excluded.kind = 3
 -- name: outbox_columns
 -- The column `lane` comes before these. The statement that inserts the row computes it, because
 -- that statement may have waited for a change of the number of lanes. `former` is the edge's
--- previous kind and flags.
+-- kind + 16 * its flags, before the step.
 from_user_id, to_user_id, kind, flags, since, version, friends, former, by_target, trace
 
 -- name: outbox_values
