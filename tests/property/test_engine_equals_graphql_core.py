@@ -68,6 +68,7 @@ class Comparison:
         self._ended.count(result)
 
     def close(self, examples: int) -> None:
+        """End, and assert that the results were varied and that the engine ran most operations."""
         self._runner.close()
         gc.collect()  # while the warnings of graphql-core's lost coroutines are still ignored
         self._ended.assert_varied(examples)

@@ -21,7 +21,7 @@ from resolvers.policy import Policy
 from storage.postgres.sampled_users import PostgresSampledUsers
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.support.edges import Said, edges
+from tests.support.edges import KindAndFlags, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all
 
@@ -72,7 +72,7 @@ SUGGESTIONS = """
 kinds_and_flags = st.tuples(st.sampled_from(Kind), st.sampled_from([Flags.PLAIN, *Flags]))
 
 
-def without_blocked_edges(drawn: Mapping[Ends, Said]) -> dict[Ends, Said]:
+def without_blocked_edges(drawn: Mapping[Ends, KindAndFlags]) -> dict[Ends, KindAndFlags]:
     """The same edges, without those towards a user who blocks their owner, except blocks."""
     return {
         ends: edge
@@ -96,7 +96,7 @@ privacies = st.dictionaries(
 class Graph:
     """The edges and privacy settings of the users, who are numbers in `USERS`."""
 
-    edges: Mapping[Ends, Said]
+    edges: Mapping[Ends, KindAndFlags]
     privacy: Mapping[int, PrivacyChange]
 
     def kind(self, source: int, target: int) -> Kind:
@@ -200,7 +200,7 @@ class Kith:
         return result
 
 
-def _with_ids(graph: Mapping[Ends, Said], first: int) -> dict[Ends, Said]:
+def _with_ids(graph: Mapping[Ends, KindAndFlags], first: int) -> dict[Ends, KindAndFlags]:
     return {(first + one, first + other): edge for (one, other), edge in graph.items()}
 
 

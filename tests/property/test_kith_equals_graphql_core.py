@@ -123,7 +123,7 @@ class Comparison:
         note(f"{caller} with {variables}: {query}")
 
         async def by_core(context: Context) -> Answer:
-            return await by_graphql_core(schema, query, variables, context, payload=formatted)
+            return await by_graphql_core(schema, query, variables, context, format_error=formatted)
 
         async def by_engine(context: Context) -> Answer:
             result = await self._engine.execute(query=query, variables=variables, context=context)

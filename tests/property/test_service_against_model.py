@@ -58,8 +58,8 @@ from tests.support.lagging_model import (
     day_of,
 )
 from tests.support.model_comparison import (
-    check_made,
     check_outcome,
+    check_payload,
     check_rejected,
     compare_known,
     compare_list,
@@ -135,10 +135,12 @@ ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
     "dismiss": ("dismissSuggestion", {}, actions.dismiss()),
 }
 FOLLOWING = ("follow", "follow", "close follow", "whisper", "unfollow")
+"""The actions of concurrent writers. They change the writer's own edge only."""
 STATES_OF_ACCOUNTS = {
     True: ("reactivateAccount", "REACTIVATED", "ALREADY_ACTIVE"),
     False: ("deactivateAccount", "DEACTIVATED", "ALREADY_DEACTIVATED"),
 }
+"""By whether it makes an account active: the mutation, its outcome, and that of a repeat."""
 OFTEN = ("block", "remove", "accept", "make whisper")
 """Actions that are chosen more often, because they need an existing edge to have an effect."""
 
@@ -243,7 +245,8 @@ class Pagination:
 
 
 class Service(RuleBasedStateMachine):
-    """Each rule acts and compares its answer with the model. The teardown compares all reads."""
+    """Each rule acts and compares its answer with the model. The teardown drains all changes and
+    then compares reads of every gateway."""
 
     def __init__(self, deployment: Deployment) -> None:
         super().__init__()
@@ -408,7 +411,7 @@ class Service(RuleBasedStateMachine):
 
     @rule(gateway_index=gateways, user=st.sampled_from(USERS[2:]))
     def delete_account(self, gateway_index: int, user: int) -> None:
-        """A service deletes an account. Its edges stay until a worker erases them."""
+        """A service deletes an account. Its edges stay until a worker erases the account."""
         is_first = user not in self.model.deleted
         payload = self._as_service(gateway_index, "deleteAccount", user)
         assert payload["outcome"] == ("DELETED" if is_first else "ALREADY_DELETED")
@@ -484,7 +487,7 @@ class Service(RuleBasedStateMachine):
         gateway = self.deployment.gateways[gateway_index].gateway
         asked = gateway.data(SET_NOTE, arrow.source, user=str(arrow.target), note=note)
         payload = self.deployment.run(asked)["payload"]
-        check_made(payload, self.model.set_note(arrow, note))
+        check_payload(payload, self.model.set_note(arrow, note))
         assert payload["relation"] == {"note": self.model.note(arrow)}
 
     @rule(
@@ -505,7 +508,7 @@ class Service(RuleBasedStateMachine):
         outcome = self.model.change_group(
             owner, lambda groups, followed: change(groups, group, user, followed)
         )
-        check_made(payload, outcome)
+        check_payload(payload, outcome)
         members = self.model.members(owner).get(group)
         expected = None if members is None else {"memberCount": len(members)}
         assert payload["group"] == expected
@@ -536,7 +539,7 @@ class Service(RuleBasedStateMachine):
         given, change = changes[what]
         mutation = "reorderFollowGroups" if what == "reorder" else f"{what}FollowGroup"
         payload = self._change_groups(gateway_index, owner, mutation, **given)
-        check_made(payload, self.model.change_group(owner, change))
+        check_payload(payload, self.model.change_group(owner, change))
         if what == "rename":
             found = self.model.groups[owner].groups.get(chosen[0])
             assert payload["group"] == (found and {"name": found.name})
@@ -545,9 +548,9 @@ class Service(RuleBasedStateMachine):
         """Create a group, which comes after the others."""
         payload = self._change_groups(gateway_index, owner, "createFollowGroup", name=name)
         if not self.model.is_here(owner):
-            check_made(payload, Outcome.ACCOUNT_NOT_ACTIVE)
+            check_payload(payload, Outcome.ACCOUNT_NOT_ACTIVE)
             return
-        check_made(payload, Outcome.CREATED)
+        check_payload(payload, Outcome.CREATED)
         groups, group = self.model.groups[owner].groups, payload["group"]["id"]
         assert payload["group"] == {
             "id": group,
@@ -719,7 +722,9 @@ class Service(RuleBasedStateMachine):
             self.pagination.expected.pop(user, None)
 
     def _set_privacy(self, gateway_index: int, user: int, privacy: Privacy) -> None:
-        self.model.say(user, privacy, result=self.deployment.gateways[gateway_index].cached)
+        self.model.set_privacy(
+            user, privacy, reached_caches=self.deployment.gateways[gateway_index].cached
+        )
         if self.pagination and user in (self.pagination.owner, self.pagination.viewer):
             self.pagination.expected.clear()
 
@@ -751,7 +756,10 @@ class Service(RuleBasedStateMachine):
         previous = self.model.now(arrow)
         stored = self.deployment.run(stored_edge(self.deployment.stores, arrow))
         self.model.become(
-            arrow, edge, stored, result=self.deployment.gateways[gateway_index].cached
+            arrow,
+            edge,
+            stored,
+            reached_caches=self.deployment.gateways[gateway_index].cached,
         )
         if stored != previous:
             self._remove_changed(arrow, Kind.BLOCK in (stored.kind, previous.kind))
@@ -858,7 +866,8 @@ async def erase_account(stores: Stores, user: UserId) -> None:
 
 
 async def empty(stores: Stores) -> None:
-    """Delete all edges, which is cheaper than a new database for every example."""
+    """Restore the state of the first example, which is cheaper than a new database for each: no
+    edges, default settings and one group of each user, empty caches."""
     for table in TABLES:
         await stores.servers.postgres.fetch(f"DELETE FROM {table}")
     await stores.servers.postgres.fetch(INSERT_GROUPS, USERS)
@@ -901,7 +910,9 @@ def opened_deployment(storage: StorageSettings) -> Iterator[Deployment]:
 
 
 @pytest.fixture(params=["one server", pytest.param("a cluster", marks=pytest.mark.long)])
-def caches(request: pytest.FixtureRequest, storage_settings: StorageSettings) -> StorageSettings:
+def deployment_settings(
+    request: pytest.FixtureRequest, storage_settings: StorageSettings
+) -> StorageSettings:
     """Settings with the caches in one Redis server, or in a cluster."""
     if request.param == "one server":
         return storage_settings
@@ -912,7 +923,7 @@ def caches(request: pytest.FixtureRequest, storage_settings: StorageSettings) ->
 
 
 def test_the_service_answers_as_the_model_says(
-    caches: StorageSettings,
+    deployment_settings: StorageSettings,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -922,6 +933,6 @@ def test_the_service_answers_as_the_model_says(
     chosen = settings(
         profile, max_examples=max(1, profile.max_examples // 4), stateful_step_count=30
     )
-    with opened_deployment(caches) as deployment:
+    with opened_deployment(deployment_settings) as deployment:
         machine = cast("type[Service]", partial(Service, deployment))  # it is only called
         run_state_machine_as_test(machine, settings=chosen)

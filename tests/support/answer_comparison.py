@@ -30,8 +30,8 @@ from strawberry import Schema
 from strawberry.execution import optimized_is_awaitable
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext, validate_document
 
-Place: TypeAlias = tuple[str | int, ...]
-Result: TypeAlias = Callable[[GraphQLError], Mapping[str, Any]]
+Path: TypeAlias = tuple[str | int, ...]
+FormatError: TypeAlias = Callable[[GraphQLError], Mapping[str, Any]]
 
 
 def _as_specified(error: GraphQLError) -> Mapping[str, Any]:
@@ -39,21 +39,27 @@ def _as_specified(error: GraphQLError) -> Mapping[str, Any]:
 
 
 class Answer:
-    """Data and errors as a client receives them. `payload` returns the JSON object of an error."""
+    """Data and errors as a client receives them. `format_error` returns the JSON object of an
+    error."""
 
     def __init__(
-        self, data: Any, errors: Sequence[GraphQLError] | None, payload: Result = _as_specified
+        self,
+        data: Any,
+        errors: Sequence[GraphQLError] | None,
+        format_error: FormatError = _as_specified,
     ) -> None:
         self.data = orjson.loads(orjson.dumps(data))
-        self.errors = [orjson.loads(orjson.dumps(payload(error))) for error in errors or ()]
+        self.errors = [orjson.loads(orjson.dumps(format_error(error))) for error in errors or ()]
 
     def assert_equals(self, other: "Answer", *, in_order: bool) -> None:
+        """Compare with `other`, the response of graphql-core. `in_order`: no resolver waits, so all
+        errors must be equal, in order."""
         assert self.data == other.data, _differences(self.data, other.data)
         errors = self._errors_located_as(other)
         if in_order or not any("path" in error for error in errors):  # it was not executed
             assert errors == other.errors
         else:
-            assert self._places() == other._places()
+            assert self._errors_by_null() == other._errors_by_null()
 
     def _errors_located_as(self, other: "Answer") -> list[Any]:
         """The errors, without locations where graphql-core has none: those of invalid lists,
@@ -64,9 +70,9 @@ class Answer:
             for error, is_located in zip_longest(self.errors, located[: len(self.errors)])
         ]
 
-    def _places(self) -> dict[Place, Any]:
+    def _errors_by_null(self) -> dict[Path, Any]:
         """By the path of each null: its errors, or "below" if errors below it made it null."""
-        found: defaultdict[Place, list[Any]] = defaultdict(list)
+        found: defaultdict[Path, list[Any]] = defaultdict(list)
         for error in self.errors:
             path = tuple(error.get("path", ()))
             place = self._nulled(path)
@@ -76,7 +82,8 @@ class Answer:
             for place, errors in found.items()
         }
 
-    def _nulled(self, path: Place) -> Place:
+    def _nulled(self, path: Path) -> Path:
+        """The path of the null that an error at `path` causes: `path`, or that of a parent."""
         value = self.data
         for length, key in enumerate(path):
             if value is None:
@@ -85,7 +92,7 @@ class Answer:
         return path
 
 
-def _differences(left: Any, right: Any, path: Place = ()) -> list[tuple[Place, Any, Any]]:
+def _differences(left: Any, right: Any, path: Path = ()) -> list[tuple[Path, Any, Any]]:
     """Where two JSON values differ, with both values, as pytest may not show a long one."""
     if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
         keys: Sequence[str | int] = list(left)
@@ -106,7 +113,7 @@ async def by_graphql_core(
     variables: dict[str, Any],
     context: Any = None,
     root: Any = None,
-    payload: Result = _as_specified,
+    format_error: FormatError = _as_specified,
 ) -> Answer:
     """The response of graphql-core, with Strawberry's executor and none of the engine's code.
 
@@ -116,11 +123,11 @@ async def by_graphql_core(
     try:
         document = parse(query)
     except GraphQLError as error:
-        return Answer(None, [error], payload)
+        return Answer(None, [error], format_error)
     if errors := validate_document(schema._schema, document, tuple(specified_rules)):
-        return Answer(None, errors, payload)
+        return Answer(None, errors, format_error)
     if errors := _null_conditions(document, variables):
-        return Answer(None, errors, payload)
+        return Answer(None, errors, format_error)
     result: Any = execute(
         schema._schema,
         document,
@@ -131,7 +138,7 @@ async def by_graphql_core(
     )
     if optimized_is_awaitable(result):
         result = await result
-    return Answer(result.data, result.errors, payload)
+    return Answer(result.data, result.errors, format_error)
 
 
 def _null_conditions(document: DocumentNode, variables: Mapping[str, Any]) -> list[GraphQLError]:

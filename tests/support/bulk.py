@@ -25,8 +25,9 @@ def as_client(name: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
-def line(viewer: int, action: str, user: int, **others: object) -> str:
-    return json.dumps({"viewerId": str(viewer), "action": action, "userId": str(user), **others})
+def line(viewer: int, action: str, user: int, **more: object) -> str:
+    """One line of an upload: a change of `viewer` towards `user`, with `more` input fields."""
+    return json.dumps({"viewerId": str(viewer), "action": action, "userId": str(user), **more})
 
 
 async def upload(
@@ -36,6 +37,7 @@ async def upload(
     headers: Mapping[str, str] = AS_SERVICE,
     parameters: Mapping[str, str] | None = None,
 ) -> httpx.Response:
+    """Start the bulk operation `name`. A worker applies it later."""
     content = "\n".join(lines).encode()
     query = {"id": name, **(parameters or {})}
     return await http.post("/bulk", params=query, content=content, headers=headers)
@@ -50,6 +52,6 @@ async def results(
 
 
 async def apply_all(stores: Stores, policy: Policy | None = None) -> None:
-    """Apply all operations, as a worker does, even on a slow machine."""
+    """Apply all operations as a worker does, but in one job, even on a slow machine."""
     with patch.object(workers_bulk, "RUN_S", 60.0):
         await BulkJobs(BulkWork(policy or Policy())).run(stores)

@@ -1,4 +1,4 @@
-"""Count the functions that a piece of work calls: its cost, whatever the machine does meanwhile."""
+"""Count the calls in a piece of work: its cost, whatever the machine does meanwhile."""
 
 import sys
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from types import FrameType
 
 
 def count_calls(work: Callable[[], object], *, with_c: bool = True) -> int:
-    """The number of Python functions that `work` calls, itself included, and of C functions."""
+    """The number of calls of Python functions, that of `work` included, and of C functions."""
     events = {"call", "c_call"} if with_c else {"call"}
     calls = 0
 

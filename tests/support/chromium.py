@@ -51,7 +51,7 @@ class Pipe:
     _last_id: int = 0
 
     def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Run one command; events that arrive meanwhile are kept."""
+        """Run one command and return its result. Events that arrive meanwhile go to `events`."""
         self._last_id += 1
         message = {"id": self._last_id, "method": method, "params": params}
         if session is not None:
@@ -87,6 +87,7 @@ class Page:
     session: str
 
     def open(self, url: str) -> None:
+        """Begin to load a page. Use `wait_for` before reading it."""
         for domain in ("Page", "Runtime", "Network", "Log"):
             self._call(f"{domain}.enable")
         self._call("Page.navigate", url=url)
@@ -98,7 +99,7 @@ class Page:
         return result["result"].get("value")
 
     def wait_for(self, expression: str) -> Any:
-        """The expression's value as soon as it is true."""
+        """The expression's value as soon as it is truthy. Fails after `DEADLINE_S`."""
         deadline = time.monotonic() + DEADLINE_S
         while not (value := self.evaluate(expression)):
             assert time.monotonic() < deadline, f"never true: {expression}\n{self.complaints()}"
@@ -145,7 +146,7 @@ class Page:
         path.write_bytes(base64.b64decode(image))
 
     def requested(self) -> list[str]:
-        """The URLs of all requests of the page."""
+        """The URLs of all requests so far, those of earlier pages included."""
         return [
             event["params"]["request"]["url"]
             for event in self.pipe.events

@@ -69,7 +69,8 @@ def prefix() -> Path | None:
 
 
 def connection_settings() -> ConnectionSettings:
-    """Settings for tests that measure no timeout. Four servers on this machine need more time."""
+    """Settings for tests that measure no timeout: on Citus, longer ones, because four servers share
+    this machine."""
     if prefix() is None:
         return ConnectionSettings()
     return ConnectionSettings(acquire_timeout_s=20, statement_timeout_s=30)
@@ -97,7 +98,10 @@ async def running_citus(
     is_safe: bool = True,
     options: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Citus]:
-    """The servers, not connected yet, and without the extension: see `connect_nodes`."""
+    """The servers, not connected yet, and without the extension: see `connect_nodes`.
+
+    `is_safe`: a server that crashes loses no commit.
+    """
     private_folder(folder, server_user(folder))
     names = ("coordinator", *(f"worker{number}" for number in range(1, WORKERS + 1)))
     coordinator, *workers = (citus_node(installation, folder / name) for name in names)

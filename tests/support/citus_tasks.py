@@ -1,4 +1,4 @@
-"""Counts the tasks that Citus plans for a named query, by EXPLAIN."""
+"""Count the tasks that Citus plans for a named query, by EXPLAIN."""
 
 import json
 import re
@@ -42,7 +42,7 @@ _PLANNED = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "(")
 
 
 def is_planned(sql: str) -> bool:
-    """Whether this is one statement, which EXPLAIN accepts and Citus runs."""
+    """Whether EXPLAIN accepts this statement, and Citus runs it: it is not declared as plain."""
     declaration = declared(sql)
     if declaration is None or declaration.is_plain:
         return False
@@ -63,10 +63,10 @@ async def tasks(connection: Connection, sql: str) -> list[int]:
     # EXPLAIN cannot plan an INSERT ... SELECT with parameters.
     text = _PARAMETER.sub(lambda found: arguments[int(found[1]) - 1], _COMMENT.sub("", sql))
     plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON, COSTS OFF) {text}")
-    return list(_counts(json.loads(plan)))
+    return list(_task_counts(json.loads(plan)))
 
 
-def most(sql: str, shards: int) -> int:
+def tasks_max(sql: str, shards: int) -> int:
     """The greatest number of tasks that a part of a statement may have by its declaration."""
     declaration = declared(sql)
     assert declaration is not None
@@ -83,12 +83,12 @@ def _argument(number: int, kind: str, declaration: Declaration) -> str:
     return f"({sample}::{kind})"
 
 
-def _counts(plan: Any) -> Iterator[int]:
+def _task_counts(plan: Any) -> Iterator[int]:
     if isinstance(plan, dict):
         if "Task Count" in plan:
             yield plan["Task Count"]
         for value in plan.values():
-            yield from _counts(value)
+            yield from _task_counts(value)
     elif isinstance(plan, list):
         for value in plan:
-            yield from _counts(value)
+            yield from _task_counts(value)

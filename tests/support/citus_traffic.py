@@ -35,23 +35,24 @@ class Traffic:
     stores: Stores
     acknowledged: set[tuple[int, int]] = field(default_factory=set)
     unknown: set[tuple[int, int]] = field(default_factory=set)
-    rejected: dict[int, str] = field(default_factory=dict)
-    """The users whose last write failed, with the code."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """The code of the error of each user whose last write failed. That write may be committed."""
     codes: set[str] = field(default_factory=set)
     """The codes of all failed writes."""
     _targets: "count[int]" = field(default_factory=lambda: count(1_000))
 
     async def write(self, source: int, target: int | None = None) -> bool:
+        """Follow `target`, or a new user. Returns whether it was acknowledged."""
         pair = (source, target or next(self._targets))
         try:
             await self.stores.writes.edges.change(as_pair(*pair), follow(PLENTY))
         except KithError as error:
             self.unknown.add(pair)  # its commit may have happened
-            self.rejected[source] = error.code
+            self.failed[source] = error.code
             self.codes.add(error.code)
             return False
         self.acknowledged.add(pair)
-        self.rejected.pop(source, None)
+        self.failed.pop(source, None)
         return True
 
     @asynccontextmanager
@@ -69,8 +70,9 @@ class Traffic:
             stopping.set()
             await asyncio.gather(*tasks)
 
-    async def is_served(self, sources: list[int]) -> None:
-        """Wait until three more writes per user are acknowledged."""
+    async def until_served(self, sources: list[int]) -> None:
+        """Wait until three times as many more writes are acknowledged as there are `sources`, by
+        any of the writers."""
         before = len(self.acknowledged)
         await until(self._has(before + 3 * len(sources)), "writes continue")
 
@@ -81,7 +83,8 @@ class Traffic:
         return has
 
     async def assert_exact(self) -> None:
-        """No acknowledged follow is lost, each has both rows, and the counts equal the rows."""
+        """Drain all changes. No acknowledged follow is lost, each has both rows, and the counts
+        equal the rows."""
         await drain_all(self.stores)
         (row,) = await self.stores.servers.postgres.fetch(_STATE)
         forward = set(map(tuple, row["forward"]))

@@ -151,7 +151,7 @@ class Databases:
 
 
 class Caches:
-    """The databases of a Valkey server, by their numbers."""
+    """The 16 databases of a Valkey server, which it lends."""
 
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url.partition("?")[0]
@@ -159,7 +159,7 @@ class Caches:
 
     @contextmanager
     def empty(self) -> Iterator[str]:
-        """Lend a database without keys, for one test or fixture at a time."""
+        """Lend a database without keys, for one test or fixture. Fails if all 16 are lent."""
         number = self._free.pop(0)
         url = f"{self._server_url}?db={number}"
         with Redis.from_url(url) as redis:
@@ -173,7 +173,7 @@ class Caches:
 def filled_database(
     databases: Databases, caches: Caches, fill: Callable[[Stores], Awaitable[object]]
 ) -> Iterator[str]:
-    """Lend a database with the graph that `fill` makes, for tests that only read it."""
+    """Lend a read-only database with the graph that `fill` makes, all changes drained."""
     with databases.empty() as url:
         with caches.empty() as redis_url:
             asyncio.run(_fill(StorageSettings(url, redis_url), fill))

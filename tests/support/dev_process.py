@@ -59,7 +59,8 @@ class Dev:
         return answer
 
     def children(self) -> dict[str, int]:
-        """The process ids below `dev`, by the names in `COMMAND_PATTERNS`."""
+        """The processes of this state folder besides `dev`: one id for each of those names in
+        `COMMAND_PATTERNS` that has one."""
         found = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == self.process.pid:
@@ -72,6 +73,7 @@ class Dev:
         return found
 
     async def end(self, how: signal.Signals = signal.SIGINT) -> int:
+        """Send a signal, and return the exit code once the process has ended."""
         self.process.send_signal(how)
         async with asyncio.timeout(DEADLINE_S):
             if self._reading is None:
@@ -152,7 +154,8 @@ async def running(
 
 
 async def cli(state: State, *arguments: str) -> tuple[int, str]:
-    """Another command of the same checkout, which finds the servers through the state folder."""
+    """Run another command, which finds the servers through the state folder. Returns its exit code
+    and its output."""
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
     process = await start_kith(
         *(*arguments, "--state", str(state.root)),

@@ -125,6 +125,7 @@ async def add_row(database_url: str) -> None:
 
 
 async def rows(database_url: str) -> int:
+    """The number of rows that `add_row` has committed."""
     connection = await connect(database_url)
     try:
         found = await connection.fetchval("SELECT count(*) FROM kept")

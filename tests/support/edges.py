@@ -10,8 +10,8 @@ from graph.outcome import Outcome
 from storage.stores import Stores
 from tests.support.graphs import as_pair
 
-Said = tuple[Kind, Flags]
-Edges = Mapping[tuple[int, int], Kind | Said]
+KindAndFlags = tuple[Kind, Flags]
+Edges = Mapping[tuple[int, int], Kind | KindAndFlags]
 
 
 def becomes(kind: Kind, flags: Flags = Flags.PLAIN, since: int | None = None) -> Rule:
@@ -33,13 +33,13 @@ def becomes(kind: Kind, flags: Flags = Flags.PLAIN, since: int | None = None) ->
     return decide
 
 
-async def edges(stores: Stores, said: Edges) -> None:
+async def edges(stores: Stores, wanted: Edges) -> None:
     """Write all of these edges concurrently."""
     await asyncio.gather(
         *(
             stores.writes.edges.change(
                 as_pair(*ends), becomes(*(edge if isinstance(edge, tuple) else (edge,)))
             )
-            for ends, edge in said.items()
+            for ends, edge in wanted.items()
         )
     )

@@ -64,7 +64,8 @@ class Inbox:
     redis_url: str
 
     def environment(self, consumer: str, redis_url: str = "") -> Mapping[str, str]:
-        """The environment of a `consume` process, which claims others' entries after 100 ms."""
+        """The environment of a `consume` process. After 100 ms it claims the entries that another
+        consumer has received and not acknowledged."""
         return {
             "REDIS_URL": redis_url or self.redis_url,
             "INBOX_FILE": str(self.file),
@@ -86,9 +87,11 @@ class Inbox:
         return dict(self._rows("SELECT user_id, count FROM unread"))
 
     async def is_made(self) -> bool:
+        """Whether a process has created the tables."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'unread'"))
 
     async def holds(self, expected: Notifications) -> bool:
+        """Whether the inbox has these notifications and no others."""
         return await self.is_made() and self.notifications() == expected
 
     async def is_acknowledged(self) -> bool:

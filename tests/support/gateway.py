@@ -75,6 +75,7 @@ async def running_gateway(
     exposure: Exposure | None = None,
     requests: HttpLimits | None = None,
 ) -> AsyncIterator[Gateway]:
+    """A gateway in development mode that exposes everything, unless `exposure` is given."""
     config = Config(
         settings,
         DEVELOPMENT,

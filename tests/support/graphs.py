@@ -13,7 +13,7 @@ from graph.undo import undo_record
 from storage.stores import Stores
 
 PLENTY = 1_000_000
-"""A limit that no test reaches."""
+"""A limit of follows that no test reaches."""
 
 
 async def follows(stores: Stores, *pairs: tuple[int, int]) -> None:
@@ -50,7 +50,7 @@ async def drain_waiting(stores: Stores) -> None:
 
 
 async def drain_all(stores: Stores) -> None:
-    """Apply and publish all changes. Nobody writes meanwhile."""
+    """Apply and publish all changes. Nobody may write meanwhile: fails if changes are left."""
     await drain_waiting(stores)
     assert not await stores.jobs.lanes.progress.lanes_with_changes()
 

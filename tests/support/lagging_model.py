@@ -207,8 +207,11 @@ class Model:
             return True
         return False if len(versions) == 1 else None
 
-    def become(self, arrow: Arrow, expected: Edge, stored: Edge, *, result: bool) -> None:
-        """Add a stored edge to the model, and assert that it is the one that the rule expects."""
+    def become(self, arrow: Arrow, expected: Edge, stored: Edge, *, reached_caches: bool) -> None:
+        """Add a stored edge to the model, and assert that it is the one that the rule expects.
+
+        `reached_caches`: whether the gateway that wrote it could update the caches.
+        """
         previous = self.now(arrow)
         if expected == previous:
             assert stored == previous
@@ -217,12 +220,14 @@ class Model:
         dated = expected.since if expected.since != NOW else stored.since
         assert stored == replace(expected, since=dated, version=stored.version)
         self.edges[arrow].append(stored)
-        if not result:
+        if not reached_caches:
             self.pending.add(arrow)
 
-    def say(self, user: int, privacy: Privacy, *, result: bool) -> None:
-        """Set the privacy of a user, or whether the account is present."""
-        self.privacy[user] = [privacy] if result else [*self.privacy[user], privacy]
+    def set_privacy(self, user: int, privacy: Privacy, *, reached_caches: bool) -> None:
+        """Set the privacy of a user, and whether the account is present. Caches that were not
+        reached may still have each earlier state."""
+        states = [] if reached_caches else self.privacy[user]
+        self.privacy[user] = [*states, privacy]
 
     def drain(self, targets: Collection[int]) -> None:
         """Apply all changes towards `targets` to reverse rows and caches."""
@@ -242,12 +247,13 @@ class Onlooker:
     cached: bool
 
     def source_states(self, arrow: Arrow) -> list[Edge]:
-        """The states of an edge that reads of its source may show: the current one."""
+        """The states of an edge that reads of its source may show: the current one, or with caches
+        all since the last drain if a gateway changed the edge without reaching them."""
         states = self.model.edges[arrow]
         return states if self.cached and arrow in self.model.pending else states[-1:]
 
     def target_states(self, arrow: Arrow) -> list[Edge]:
-        """The states of an edge that reads of its target may show: the current one once drained."""
+        """The states of an edge that reads of its target may show: all since the last drain."""
         return self.model.edges[arrow]
 
     def list_states(self, arrow: Arrow) -> list[Edge]:
@@ -287,7 +293,7 @@ class Onlooker:
         }
 
     def possible_blocks(self, user: int) -> set[bool]:
-        """Whether a block between this viewer and `user` may be visible: the possible values."""
+        """Whether there is a block, in either direction, with `user`: the possible values."""
         return {
             each in (ViewerRole.BLOCKER, ViewerRole.BLOCKED) for each in self.viewer_roles(user)
         }
@@ -297,8 +303,8 @@ class Onlooker:
         return self.viewer != SERVICE and not self.model.is_here(user)
 
     def entries(self, kind: str, owner: int) -> dict[int, set[State]]:
-        """The possible dates of each other user in a list that this viewer may open. None: the user
-        may be missing.
+        """The possible dates of each other user in a list that this viewer may open. None among
+        them: the user may be missing.
         """
         return {
             other: {None}

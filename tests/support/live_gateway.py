@@ -52,7 +52,7 @@ class LiveGateway:
     async def socket(
         self, viewer: int | None = None, payload: dict[str, Any] | None = None, **options: Any
     ) -> AsyncIterator["Socket"]:
-        """An acknowledged connection."""
+        """A connection whose `connection_init`, with `payload` if given, is acknowledged."""
         async with self.raw_socket(viewer, **options) as raw:
             socket = Socket(raw)
             await socket.send(type="connection_init", **({"payload": payload} if payload else {}))
@@ -140,6 +140,8 @@ async def live_gateway(
     spaces: SpacesSettings | None = None,
     make_space_config: Callable[[str, Mapping[str, str]], Config] | None = None,
 ) -> AsyncIterator[LiveGateway]:
+    """A gateway in development mode that exposes everything. Unless `policy` is given, it may send
+    the counts of subscribed users every 10 ms."""
     config = Config(
         settings,
         authentication,

@@ -17,7 +17,7 @@ OLDEST_FIRST = {
     "mutedUsers": "oldestMuted",
 }
 
-MARKS = {
+FIELD_BITS = {
     "following": 1 << 0,
     "followedBy": 1 << 1,
     "whispering": 1 << 3,
@@ -28,16 +28,16 @@ MARKS = {
     "closeFollow": 1 << 8,
     "notify": 1 << 10,
 }
-STATES = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
-"""The bits of a relation mask, independent of `graph.relation_mask`."""
+STATE_BITS = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
+"""The bits of a relation mask by field and by state, independent of `graph.relation_mask`."""
 
 
 def check_outcome(payload: Any, decision: Decision) -> None:
     """The payload has the outcome of the decision; if that is a rejection, as a user error."""
-    check_made(payload, decision.outcome)
+    check_payload(payload, decision.outcome)
 
 
-def check_made(payload: Any, outcome: Outcome) -> None:
+def check_payload(payload: Any, outcome: Outcome) -> None:
     """The payload has this outcome; if that is a rejection, as a user error."""
     rejected = outcome in REJECTIONS
     assert payload["outcome"] == ("REJECTED" if rejected else outcome.name)
@@ -192,8 +192,8 @@ def fields_of(edge: Edge, reverse: Edge) -> dict[str, Any]:
 
 def mask_of(relation: Any) -> int:
     """The mask with the contents of a relation object."""
-    bits = sum(bit for name, bit in MARKS.items() if relation[name] not in (False, "NONE"))
-    return bits | STATES.get(relation["state"], 0)
+    bits = sum(bit for name, bit in FIELD_BITS.items() if relation[name] not in (False, "NONE"))
+    return bits | STATE_BITS.get(relation["state"], 0)
 
 
 def masks_of(mask: str) -> list[int]:

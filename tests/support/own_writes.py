@@ -22,7 +22,7 @@ from tests.support.waiting import DEADLINE_S
 KEYS = Keys("public")
 ME, OTHER, FAN, ASKED, ASKING, MUTED, BLOCKED, STAR, FRIEND = range(1, 10)
 TABLES_ONLY = "unix:///nowhere.sock"
-"""The URL of a Redis that does not exist."""
+"""The URL of a Redis that does not exist: a gateway with it reads the tables only."""
 
 RELATION = """
 fragment relation on Relation {
@@ -146,7 +146,7 @@ async def stopped_after_commit(
         await writing
 
 
-async def changes(stores: Stores) -> int:
+async def outbox_length(stores: Stores) -> int:
     """The number of changes in the outbox."""
     row = await stores.servers.postgres.row("SELECT count(*) FROM outbox")
     assert row is not None

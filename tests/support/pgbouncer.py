@@ -64,7 +64,10 @@ async def version(program: str) -> tuple[int, int]:
 async def pgbouncer(
     program: str, database_url: str, settings: Mapping[str, str]
 ) -> AsyncIterator[str]:
-    """The URL of the same database through PgBouncer in transaction mode."""
+    """The URL of the same database through PgBouncer in transaction mode.
+
+    `settings`: more lines of its section `[pgbouncer]`.
+    """
     url = urlsplit(database_url)
     (sockets,) = parse_qs(url.query)["host"]
     user = server_user(Path(sockets))

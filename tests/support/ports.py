@@ -11,7 +11,7 @@ BUS_OFFSET = 10_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that are free, and whose bus ports are free too.
+    """`count` ports that are free, and whose bus ports are free too. Other processes can take them.
 
     The search starts at a random port, because other processes look for ports at the same time.
     """

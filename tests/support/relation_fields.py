@@ -31,8 +31,9 @@ _DATES = {
 }
 
 
-def said_of(relation: Any, mark: int | None = None) -> set[str]:
-    """The true fields of a relation. Asserts that its state, dates and mask agree with them."""
+def true_fields_of(relation: Any, mask: int | None = None) -> set[str]:
+    """The true fields of a relation, with `notify` unless it is NONE. Asserts that the state, the
+    dates and, if given, the `mask` agree with them."""
     true_fields = {name for name in _FLAGS if relation[name] not in (False, "NONE")}
     is_friends = {"following", "followedBy"} <= true_fields and relation["state"] == "FRIENDS"
     dated = true_fields | ({"friends"} if is_friends else set())
@@ -40,11 +41,11 @@ def said_of(relation: Any, mark: int | None = None) -> set[str]:
         assert (relation[date] is not None) == (name in dated)
     assert relation["mutedUntil"] is None or "muted" in true_fields
     assert relation["state"] == _state(true_fields, is_friends=is_friends)
-    if mark is not None:
+    if mask is not None:
         expected = RelationBits.FRIENDS if is_friends else RelationBits(0)
         for name in true_fields:
             expected |= _FLAGS[name]
-        assert mark == expected
+        assert mask == expected
     return true_fields
 
 

@@ -34,7 +34,7 @@ fragment all on RelationshipSettings {
 async def change(
     gateway: Gateway, viewer: int, mutation: str, target: int | str | None = None, **given: Any
 ) -> Any:
-    """Execute a mutation as `viewer`. Returns its payload."""
+    """Execute a mutation as `viewer`. `given`: more fields of its input. Returns its payload."""
     if target is not None:
         given["userId"] = str(target)
     kind = mutation[0].upper() + mutation[1:]
@@ -73,7 +73,7 @@ async def change_settings(gateway: Gateway, viewer: int | None, **settings: Any)
 
 
 async def protect(stores: Stores, *users: int) -> None:
-    """Make the accounts of these users protected."""
+    """Make the accounts of these users protected, who must have no row in `account` yet."""
     for user in users:
         await stores.servers.postgres.fetch(
             f"INSERT INTO account (user_id, protected) VALUES ({user}, true)"
@@ -81,5 +81,6 @@ async def protect(stores: Stores, *users: int) -> None:
 
 
 async def deactivate(stores: Stores, user: int) -> None:
-    """Deactivate the account in the table, without announcing it."""
+    """Deactivate the account in the table, without announcing it to gateways. The user must have no
+    row in `account` yet."""
     await stores.servers.postgres.fetch(f"INSERT INTO account (user_id, state) VALUES ({user}, 1)")

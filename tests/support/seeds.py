@@ -30,8 +30,8 @@ also reports all errors of a document, where the engine stops after a few."""
 
 
 def for_seeds(run: Callable[[int], None], examples: int, *, derandomize: bool) -> None:
-    """Call `run` with so many seeds. With `derandomize`, they are the same each time, whatever the
-    name and the text of `run` are."""
+    """Call `run` with `examples` seeds. With `derandomize`, they are the same each time, whatever
+    the name and the text of `run` are."""
 
     def run_seed(seed: int) -> None:  # hypothesis derives the seeds from this function's text
         run(seed)
@@ -57,8 +57,8 @@ class Endings:
         self._counts[kind if result.stage is Stage.EXECUTION else result.stage] += 1
 
     def assert_varied(self, examples: int, rare: Collection[str] = ()) -> None:
-        """Assert that each kind of result was at least 1% of the examples, or occurred once if it
-        is in `rare`."""
+        """Assert that each kind of result was at least 1% of the examples, or at least one if it is
+        in `rare`."""
         assert self._counts.total() >= examples
         for kind in ("whole", "partial", "nothing", Stage.VARIABLES, Stage.VALIDATION):
             enough = 1 if kind in rare else examples / 100

@@ -44,11 +44,14 @@ class Serve:
         )
 
     async def reads(self) -> None:
+        """Add all lines of the standard error to `lines`, until the process closes it."""
         assert self.process.stderr is not None
         while line := await self.process.stderr.readline():
             self.lines.append(line.decode().rstrip("\n"))
 
     async def says(self, text: str, times: int = 1) -> None:
+        """Wait until `times` lines contain `text`. `reads` must be running."""
+
         async def is_printed() -> bool:
             return sum(text in line for line in self.lines) >= times
 
@@ -74,11 +77,13 @@ class Serve:
         await until(ready, "the command answers")
 
     async def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal, unless the process has ended. Returns the exit code."""
         if self.process.returncode is None:
             self.process.send_signal(how)
         return await self.code()
 
     async def code(self) -> int:
+        """Wait until the process has ended. Returns the exit code."""
         async with asyncio.timeout(DEADLINE_S):
             return await self.process.wait()
 

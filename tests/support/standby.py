@@ -84,6 +84,7 @@ class Node:
             await self._process.wait()
 
     async def restart(self, *, read_only: bool = False, **options: str) -> None:
+        """Stop the server, which checkpoints, and start it with these options only."""
         await self._run("pg_ctl", "-D", ".", "-m", "fast", "stop")
         assert self._process is not None
         await self._process.wait()
@@ -91,8 +92,8 @@ class Node:
             options["default_transaction_read_only"] = "on"
         await self.start(**options)
 
-    async def caught_up(self, primary: "Node") -> None:
-        """Wait until this standby has applied all changes of the primary."""
+    async def until_caught_up(self, primary: "Node") -> None:
+        """Wait until this standby has applied all changes that the primary has made so far."""
         end = await _value(primary.url, "SELECT pg_current_wal_lsn()::text")
 
         async def has_replayed() -> bool:
@@ -101,7 +102,7 @@ class Node:
 
         await until(has_replayed)
 
-    async def is_synchronous(self) -> None:
+    async def until_synchronous(self) -> None:
         """Wait until a standby confirms the commits of this primary."""
         state = "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')"
 

@@ -20,7 +20,7 @@ class Work:
     buffers: int
     """Shared buffers of 8 kB that the statements read, hit or not."""
     rows: float
-    """Rows that their scans returned or filtered out."""
+    """Rows that their scans of tables returned or filtered out."""
 
 
 @dataclass

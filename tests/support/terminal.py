@@ -27,7 +27,7 @@ class Terminal:
         return text
 
     async def run(self, command: str) -> str:
-        """Run a command, which must succeed, and return its output."""
+        """Run a command, which must succeed, and return its standard output."""
         async with self.started(command) as process, asyncio.timeout(DEADLINE_S):
             out, _ = await process.communicate()
         assert process.returncode == 0, command
@@ -35,7 +35,7 @@ class Terminal:
 
     @asynccontextmanager
     async def started(self, command: str) -> AsyncIterator[Process]:
-        """A command that runs until the terminal is closed."""
+        """A command that is killed, with all its processes, at the end of the block."""
         own = {key: value for key, value in os.environ.items() if not key.startswith("KITH_")}
         process = await asyncio.create_subprocess_shell(
             f"set -e; {self.as_here(command)}",

@@ -9,7 +9,7 @@ DEADLINE_S = 90
 async def until(
     condition: Callable[[], Awaitable[bool]], what: str = "the condition is true"
 ) -> None:
-    """Poll a condition. Fails with `what` after the deadline."""
+    """Poll a condition until it is true. Fails with `what` after `DEADLINE_S`."""
     try:
         async with asyncio.timeout(DEADLINE_S):
             while not await condition():  # noqa: ASYNC110 - no event signals it

@@ -116,7 +116,8 @@ class Receiver:
     """Targets with two requests at a time."""
 
     def ids(self, target: int | None = None) -> list[str]:
-        """The ids of the events that were received, about one target if it is given."""
+        """The ids of the events that were received, in order and with repeats; only those about
+        `target` if it is given."""
         return [one.id for one in self.received if target in (None, int(one.target))]
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

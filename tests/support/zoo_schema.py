@@ -338,7 +338,7 @@ async def text_later(text: str) -> str:
 
 @strawberry.type
 class Mutation:
-    """Every resolver appends its begin and its end to the context, a list."""
+    """Every resolver appends its begin to the context, a list. Those that wait append their end."""
 
     @strawberry.mutation
     def rename(self, info: Info, id: strawberry.ID, name: str) -> Animal:  # noqa: A002

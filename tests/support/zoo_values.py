@@ -53,6 +53,7 @@ ZONES = [
 
 
 def raised(outcome: Any) -> Any:
+    """Raise `outcome` if it is an exception, or else return it."""
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

@@ -1,4 +1,7 @@
-"""The queries of the readers, and the errors in the responses."""
+"""The operations of the traffic, and what is wrong with the responses to them.
+
+The functions are generators of descriptions: nothing is checked before they are iterated.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -42,7 +45,7 @@ COUNTS = {"following": "followingCount", "followers": "followerCount", "friends"
 
 
 def wrong_lists(read: Read, owner: int, data: Any) -> Iterator[str]:
-    """The errors in a response to `LISTS`."""
+    """What is wrong with a response to `LISTS`. Records the follows that the response shows."""
     user = data["user"]
     possible = read.lists(owner)
     shown = {}
@@ -82,7 +85,7 @@ def _contradictions(
 
 
 def wrong_relations(read: Read, users: list[int], data: Any) -> Iterator[str]:
-    """The errors in a response to `RELATIONS`, asked by a viewer about other users."""
+    """What is wrong with a response to `RELATIONS`, asked by a viewer about other users."""
     for owner, user in zip(users, data["users"], strict=True):
         if user["id"] != str(owner) or user["viewerRelation"] is None:
             yield f"user {owner} is answered with {user}"
@@ -90,7 +93,7 @@ def wrong_relations(read: Read, users: list[int], data: Any) -> Iterator[str]:
 
 
 def wrong_profiles(read: Read, users: list[int], data: Any) -> Iterator[str]:
-    """The errors in a response to `PROFILES`."""
+    """What is wrong with a response to `PROFILES`."""
     for owner, user in zip(users, data["users"], strict=True):
         if user["id"] != str(owner):
             yield f"user {owner} is answered with {user['id']}"

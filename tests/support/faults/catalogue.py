@@ -37,14 +37,16 @@ async def paused(part: str, stack: Stack) -> AsyncIterator[None]:
 
 
 def _links(stack: Stack, server: str, whose: str) -> list[Proxy]:
-    """The proxies between a server and the first gateway, or all processes."""
+    """The proxies between a server and the first gateway, if `whose` is "gateway", or all
+    processes."""
     names = [stack.gateways[0].name] if whose == "gateway" else list(stack.links)
     return [getattr(stack.links[name], server) for name in names]
 
 
 @asynccontextmanager
 async def cut(server: str, whose: str, stack: Stack) -> AsyncIterator[None]:
-    """Close the connections to a server, and accept no new ones."""
+    """Close the connections of the first gateway, or of all processes, to a server, and accept no
+    new ones."""
     for link in _links(stack, server, whose):
         await link.cut()
     yield
@@ -70,7 +72,7 @@ async def faulty_replies(
 
 @asynccontextmanager
 async def read_only(stack: Stack) -> AsyncIterator[None]:
-    """Let PostgreSQL reject writes, as during a failover."""
+    """Let PostgreSQL reject writes during the block, as during a failover."""
     async with stack.session() as session:
         await session.execute("ALTER SYSTEM SET default_transaction_read_only = on")
         await session.execute("SELECT pg_reload_conf()")
@@ -101,7 +103,7 @@ async def backend_killed(stack: Stack) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def locked(statement: str, stack: Stack) -> AsyncIterator[None]:
-    """Hold locks that writes need in another session."""
+    """In a session of the test, hold locks that writes need."""
     async with stack.session() as session, session.transaction():
         await session.execute(statement)
         yield
@@ -164,7 +166,7 @@ async def wrong_clock(part: str, offset: str, stack: Stack) -> AsyncIterator[Non
 
 @asynccontextmanager
 async def disk_full(stack: Stack) -> AsyncIterator[None]:
-    """Fill the disk of PostgreSQL and of all logs."""
+    """Fill the disk of PostgreSQL and of all logs: it must be a small one, only for the stack."""
     ballast = stack.folder / "ballast"
     with ballast.open("wb", buffering=0) as file, suppress(OSError):
         while True:

@@ -10,15 +10,16 @@ from typing import Any
 import orjson
 
 TIMEOUT_S = 3.0
-READY_S = 2.0
+GET_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a request.
 
-    `code` is None if it was answered without errors. It is `extensions.code` of the first error,
-    or TIMEOUT, DISCONNECTED or BACKLOG_FULL (of connections) if there was no answer.
+    `code` is None if it was answered without errors. It is `extensions.code` of the first error, or
+    WITHOUT_CODE; TIMEOUT, DISCONNECTED or BACKLOG_FULL (of connections) if there was no answer; and
+    NOT_JSON_ or STATUS_ with the status if the answer is no response of GraphQL.
     """
 
     data: Any
@@ -56,7 +57,7 @@ class Client:
     async def get(self, path: str) -> int:
         """The status of a GET; 0 without an answer."""
         try:
-            async with asyncio.timeout(READY_S):
+            async with asyncio.timeout(GET_TIMEOUT_S):
                 return (await self._send("GET", path))[0]
         except (OSError, EOFError, TimeoutError):
             return 0

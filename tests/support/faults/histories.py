@@ -64,7 +64,10 @@ class History:
             self.write(not present, -inf)
 
     def lagging(self, began: float, ended: float, lag_s: float) -> int:
-        """The states that a read between these times may show to users other than the writer."""
+        """The states that a read between these times may show to users other than the writer.
+
+        Forgets the versions that no read that begins later may show.
+        """
         while len(self.versions) > 1 and self.versions[1].acknowledged < began - lag_s:
             del self.versions[0]
         return _may(self.versions, 0, ended)

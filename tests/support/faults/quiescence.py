@@ -19,7 +19,8 @@ WAITING = "SELECT count(*) FROM outbox"
 
 
 async def drain_and_compare(stack: Stack, traffic: Traffic) -> None:
-    """Wait until all changes are applied, and compare the tables with the model.
+    """Wait until all changes are applied, and compare the tables with the model. Differences are
+    recorded as violations. Then the model has the state of the tables.
 
     No requests are sent meanwhile. A write with an unknown outcome may still run in a gateway that
     was paused, so its follow is not compared before the next call.
@@ -40,7 +41,7 @@ async def drain_and_compare(stack: Stack, traffic: Traffic) -> None:
 
 
 async def read_everything(traffic: Traffic) -> None:
-    """Read all lists from every gateway, as their owner and without a viewer."""
+    """Read all lists from every gateway, as their owner and without a viewer, and check them."""
     for client in traffic.clients:
         for owner, is_own in product(traffic.world.users, (True, False)):
             viewer = owner if is_own else None
@@ -48,7 +49,7 @@ async def read_everything(traffic: Traffic) -> None:
 
 
 async def verify_is_clean(stack: Stack, traffic: Traffic) -> None:
-    """`kith verify` finds no drift in tables and caches."""
+    """Record a violation if `kith verify` finds drift in tables or caches."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         code = await verify.run(

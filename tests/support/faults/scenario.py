@@ -31,7 +31,10 @@ class Scenario:
     traffic: Traffic
 
     async def run(self, faults: Sequence[str]) -> Tally:
-        """Run the faults at the same time. Fails if a response was wrong."""
+        """Run the faults at the same time. Fails if a response, a row or a cached value was wrong.
+
+        Returns how the requests of this run ended.
+        """
         await self.stack.heal()  # the previous scenario may have failed
         await drain_and_compare(self.stack, self.traffic)
         tally = self.traffic.tally = Tally()
@@ -59,7 +62,7 @@ class Scenario:
         return tally
 
     async def _requests(self, count: int) -> None:
-        """Wait until so many more requests have been answered, or have failed."""
+        """Wait until `count` more requests have been answered, or have failed."""
         enough = self.traffic.tally.requests + count
 
         async def answered() -> bool:

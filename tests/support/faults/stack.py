@@ -128,7 +128,8 @@ async def running_stack(
 ) -> AsyncIterator[Stack]:
     """A stack on an empty graph, with its data in `folder`, which every user must be able to enter.
 
-    `environment`: settings of all gateways and workers.
+    `environment`: settings of all gateways and workers. `proxied`: whether these reach the servers
+    through `links`, without which no fault of a link is possible.
     """
     async with AsyncExitStack() as exits:
         folder = folder or exits.enter_context(temporary_folder())

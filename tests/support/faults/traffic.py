@@ -34,7 +34,9 @@ RECOVERY_S = 1.0
 """After a failure of Redis, a gateway does not call it for a moment. Writes may be delayed for
 this time after the outage."""
 REPEAT_S, REPEAT_S_MAX = 0.05, 1.0
+"""The pause before the first repeat of a write. It doubles up to the maximum."""
 PAUSE_S = 0.005
+"""The pause of each writer and reader after a request."""
 VIOLATIONS_MAX = 100
 PROFILES_READ = 5
 
@@ -110,7 +112,8 @@ class Traffic:
             self._report(read, wrong_relations(read, users, answer.data))
 
     async def write(self, arrow: Arrow, *, keyed: bool) -> None:
-        """Follow or unfollow, repeat it until it is acknowledged, then read it as its writer.
+        """Follow, or unfollow if the last write was a follow. Repeat it until it is acknowledged,
+        then read it as its writer.
 
         Without an idempotency key, a write whose outcome is unknown is not repeated: it may still
         happen.
@@ -172,6 +175,7 @@ class Traffic:
         return Read(self.world, viewer, began, ended, sure), answer
 
     def _count(self, kind: str, answer: Answer, began: float, ended: float) -> None:
+        """Count a response, and record a violation if it has an error that is not allowed now."""
         self.tally.answers[f"{kind} {answer.code or 'OK'}"] += 1
         if answer.code is None or answer.code in BUSY:
             return

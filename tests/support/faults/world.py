@@ -68,6 +68,7 @@ class Read:
     sure: Arrow | None = None
 
     def may(self, arrow: Arrow) -> int:
+        """The states (bits of `May`) in which this read may show a follow."""
         history = self.world.histories.get(arrow)
         if history is None:
             return May.BE_ABSENT
@@ -78,6 +79,7 @@ class Read:
         return history.lagging(self.began, self.ended, self.world.lag_s)
 
     def saw(self, arrow: Arrow, *, present: bool) -> None:
+        """Record the state that this read has shown, if the viewer is the writer."""
         history = self.world.histories.get(arrow)
         if history is None or len(history.versions) == 1 or arrow.source != self.viewer:
             return

@@ -8,6 +8,8 @@ A named query declares its shards in a comment, as one of
     -- shard: $1, $2     parts of the statement differ: each is bound to one of them
     -- shard: fan-out    a task for every shard
     -- shard: local      no distributed table
+    -- shard: plain      not checked: on Citus, NAME_on_citus replaces it, or with `(FILE.NAME)`
+                         behind `plain`, that query
 
 where COLUMN is the table's distribution column (`storage/postgres/citus/placement.py`).
 `python -m tests.support.shards` checks the tree. `reading` finds the tables of a statement and what

@@ -33,7 +33,7 @@ class Feature(Enum):
 
 
 FUNCTION = "function()"
-"""Stands for a table's name."""
+"""The `table` of a source that is a function in FROM."""
 
 
 @dataclass(eq=False, slots=True)
@@ -42,7 +42,9 @@ class Source:
 
     alias: str
     table: str | None
+    """None for a subquery or a CTE."""
     group: int
+    """The number of the group, unless the group was joined to another: see `Reading.group_of`."""
     outputs: Outputs = field(default_factory=dict)
     arrays: set[int] = field(default_factory=set)
     """Numbers of the parameters in `COLUMN = ANY ($n)`."""
@@ -51,14 +53,18 @@ class Source:
 
     @property
     def column(self) -> str | None:
+        """The distribution column; None if this is no distributed table."""
         return DISTRIBUTED.get(self.table or "")
 
 
 @dataclass(eq=False, slots=True)
 class Scope:
+    """The names that are visible in one statement or subquery."""
+
     parent: "Scope | None"
     group: int
     is_limited: bool = False
+    """Whether this is a LATERAL subquery with a LIMIT."""
     sources: list[Source] = field(default_factory=list)
     ctes: dict[str, Outputs] = field(default_factory=dict)
 
