@@ -20,7 +20,8 @@ from tests.support.relationships import protect
 
 @pytest.fixture
 async def graph(stores: Stores) -> None:
-    """Four users follow user 1, user 5 blocks two users, and three users ask to follow user 8."""
+    """Four users follow user 1, who follows 5. User 5 follows 4 and blocks two users. Three users
+    ask to follow user 8."""
     await follows(stores, (2, 1), (3, 1), (4, 1), (5, 1), (1, 5), (5, 4))
     for blocked in (6, 7):
         await edges(stores, {(5, blocked): Kind.BLOCK})

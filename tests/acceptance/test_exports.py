@@ -64,7 +64,7 @@ def error_of(response: httpx.Response) -> tuple[int, str]:
 
 @pytest.fixture
 async def graph(stores: Stores) -> None:
-    """Users 1 to 5 follow STAR, who follows 2 and 3 back, whispers to 8 and blocks 9."""
+    """Users 1 to 5 follow STAR, and 6 whispers. STAR follows 2 and 3, whispers to 8, blocks 9."""
     await follows(stores, *((follower, STAR) for follower in (1, 2, 3, 4, 5)))
     await follows(stores, (STAR, 2), (STAR, 3))
     await edges(stores, {(6, STAR): Kind.WHISPER, (STAR, 8): Kind.WHISPER, (STAR, 9): Kind.BLOCK})

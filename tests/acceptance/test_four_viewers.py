@@ -30,7 +30,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
-from tests.support.relation_fields import RELATION, said_of
+from tests.support.relation_fields import RELATION, true_fields_of
 from tests.support.relationships import change, change_settings
 
 A, B, C, D = 1, 2, 3, 4
@@ -322,11 +322,11 @@ async def seen_by(viewer: str, user_name: str, gateway: Gateway) -> list[str]:
     (user_id,) = (user_id for user_id, name in NAMES.items() if name == user_name)
     variables = {"id": user_id, "other": str(OTHER_USER[user_name])}
     user = (await caller.data(PAGE, VIEWERS[viewer], **variables))["user"]
-    (mark,) = unpack("<H", b64decode(user["relationMask"]))
+    (mask,) = unpack("<H", b64decode(user["relationMask"]))
     (other,) = user["relationWith"]
     relation, button = user["viewerRelation"], user["viewerFollowEligibility"]["code"]
     is_self = relation is not None and relation["state"] == "SELF"
-    viewer_relations = set[str]() if relation is None or is_self else said_of(relation)
+    viewer_relations = set[str]() if relation is None or is_self else true_fields_of(relation)
     assert user["viewerIsFollowing"] == ("following" in viewer_relations)
     assert user["isFollowingViewer"] == ("followedBy" in viewer_relations)
     assert user["viewerCanFollow"] == (button in CAN_FOLLOW)
@@ -335,7 +335,7 @@ async def seen_by(viewer: str, user_name: str, gateway: Gateway) -> list[str]:
         list_cell(user["followers"], user["followerCount"]),
         list_cell(user["friends"], user["friendCount"]),
         known_cell(user),
-        relation_cell(said_of(other, mark)),
+        relation_cell(true_fields_of(other, mask)),
         "self" if is_self else relation_cell(viewer_relations) if relation else "null",
         button,
     ]

@@ -20,7 +20,7 @@ from graph.rules import (
     update_follow,
 )
 from storage.stores import Stores
-from tests.support.edges import Said, edges
+from tests.support.edges import KindAndFlags, edges
 from tests.support.gateway import Gateway
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 
@@ -243,7 +243,7 @@ async def test_the_pages_of_an_own_list_contain_each_entry_once(
     ],
 )
 async def test_every_own_list_can_be_read_in_both_orders(
-    gateway: Gateway, stores: Stores, name: str, edge: Kind | Said
+    gateway: Gateway, stores: Stores, name: str, edge: Kind | KindAndFlags
 ) -> None:
     for user in range(2, 7):
         pair = as_pair(user, 1) if name.startswith("incoming") else as_pair(1, user)

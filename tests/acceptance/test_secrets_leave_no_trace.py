@@ -31,7 +31,7 @@ from storage.ports.reader import Consistency
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_never_readable import QUERIES, TIME_DEPENDENT, TYPES
-from tests.support.edges import Said, edges
+from tests.support.edges import KindAndFlags, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.waiting import until
@@ -268,7 +268,7 @@ MUTATIONS: dict[str, dict[str, Any]] = {
 """The mutations that name a user."""
 
 NOTHING, WHISPER_EDGE = (Kind.NONE, Flags.PLAIN), (Kind.WHISPER, Flags.CLOSE_FOLLOW)
-INDISTINGUISHABLE: list[tuple[Said, Said]] = [
+INDISTINGUISHABLE: list[tuple[KindAndFlags, KindAndFlags]] = [
     (NOTHING, WHISPER_EDGE),
     (NOTHING, (Kind.NONE, Flags.MUTED | Flags.DISMISSED)),
     ((Kind.FOLLOW, Flags.PLAIN), (Kind.FOLLOW, Flags.MUTED | Flags.CLOSE_FOLLOW | Flags.NOTIFY)),
@@ -289,7 +289,7 @@ class Case:
     mutation: str
     own: Kind
     """The kind of the viewer's edge to the other user."""
-    edge: Said
+    edge: KindAndFlags
     """The other user's edge to the viewer."""
     viewer: int
 

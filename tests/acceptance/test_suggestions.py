@@ -16,7 +16,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import cost_since, counters
 from tests.support.edge_files import execute
-from tests.support.edges import Said, edges
+from tests.support.edges import KindAndFlags, edges
 from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows, unfollows
 from tests.support.interactions import interaction, record
@@ -193,7 +193,7 @@ async def test_users_with_a_relation_to_the_viewer_are_not_suggested(
     stores: Stores,
     source: int,
     target: int,
-    edge: Kind | Said,
+    edge: Kind | KindAndFlags,
     expected: list[int],
 ) -> None:
     await edges(stores, {(source, target): edge})

@@ -86,7 +86,7 @@ def test_the_page_lists_every_bit_of_a_relation_mask() -> None:
 
 
 MASK: str = next(e for e in examples("relation-mask")).data["user"]["relationMask"]
-MARKS = [
+RELATION_BITS = [
     RelationBits.FOLLOWING
     | RelationBits.FOLLOWED_BY
     | RelationBits.FRIENDS
@@ -102,7 +102,7 @@ def test_the_python_decoder_of_the_page_reads_a_mask() -> None:
     (code,) = blocks("relation-mask", "python")
     scope: dict[str, Any] = {}
     exec(code, scope)
-    assert list(scope["relations"](MASK)) == MARKS
+    assert list(scope["relations"](MASK)) == RELATION_BITS
     assert scope["relations"]("") == ()
 
 
@@ -124,4 +124,4 @@ def test_the_typescript_decoder_of_the_page_reads_a_mask(tmp_path: Path) -> None
     ran = subprocess.run(
         ["node", str(module)], capture_output=True, text=True, timeout=60, check=True
     )
-    assert json.loads(ran.stdout) == MARKS
+    assert json.loads(ran.stdout) == RELATION_BITS

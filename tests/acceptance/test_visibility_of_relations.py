@@ -19,7 +19,7 @@ from storage.stores import Stores
 from tests.support.edges import Edges, edges
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
-from tests.support.relation_fields import RELATION, said_of
+from tests.support.relation_fields import RELATION, true_fields_of
 
 A, B, C = 1, 2, 3
 """The two users of the relation, and another user."""
@@ -73,7 +73,7 @@ async def result(gateway: Gateway, caller: Caller, source: int, target: int) -> 
     first, second, itself = unpack("<3H", b64decode(mask))
     assert first == second
     assert itself == RelationBits.SELF
-    return said_of(relation, first)
+    return true_fields_of(relation, first)
 
 
 REVERSED = {

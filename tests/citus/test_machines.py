@@ -113,14 +113,14 @@ async def test_while_a_worker_is_down_only_its_users_are_unavailable(
     reachable = [user for user, host in hosts.items() if host != str(dead.sockets)][10:15]
     traffic = deployment.traffic
     async with traffic.running([*users_of_dead, *users_of_others]):
-        await traffic.is_served([*users_of_dead, *users_of_others])
+        await traffic.until_served([*users_of_dead, *users_of_others])
         await dead.kill()
         for user in users_of_dead:
             assert not await traffic.write(user)
-            assert traffic.rejected[user] == "UNAVAILABLE"
+            assert traffic.failed[user] == "UNAVAILABLE"
         for user in users_of_others:
             for target in reachable:
-                assert await traffic.write(user, target), traffic.rejected
+                assert await traffic.write(user, target), traffic.failed
         await start_node(dead, OPTIONS)
         for user in users_of_dead:
             await until(partial(traffic.write, user), "its users are served again")
@@ -133,7 +133,7 @@ async def test_a_worker_joins_and_takes_shards_under_writes(deployment: Deployme
     node = citus_node(installation, deployment.folder / "nodes" / "worker4")
     sources = list(range(1, 7))
     async with deployment.traffic.running(sources):
-        await deployment.traffic.is_served(sources)
+        await deployment.traffic.until_served(sources)
         await node.initialize()
         await start_node(node, OPTIONS)
         try:
@@ -145,10 +145,10 @@ async def test_a_worker_joins_and_takes_shards_under_writes(deployment: Deployme
             await deployment.execute("SELECT citus_rebalance_start()")
             await deployment.execute("SELECT citus_rebalance_wait()")
             assert str(node.sockets) in (await hosts_of_users(deployment.urls[0])).values()
-            await deployment.traffic.is_served(sources)
+            await deployment.traffic.until_served(sources)
         finally:
-            if deployment.traffic.rejected:
-                print(deployment.traffic.rejected)
+            if deployment.traffic.failed:
+                print(deployment.traffic.failed)
     await deployment.traffic.assert_exact()
     await node.kill()
 
@@ -158,15 +158,15 @@ async def test_a_user_is_isolated_under_writes(deployment: Deployment) -> None:
     async with deployment.traffic.running(sources), deployment.draining():
         for source in sources:
             assert await deployment.traffic.write(source, star)
-        await deployment.traffic.is_served(sources)
+        await deployment.traffic.until_served(sources)
         shard = await shards.isolate(deployment.settings, star)
         for source in sources:
             assert await deployment.traffic.write(source + 10, star)
-        await deployment.traffic.is_served(sources)
+        await deployment.traffic.until_served(sources)
     groups = {group.shard_id: group for group in await shards.shard_groups(deployment.settings)}
     assert shard is not None
     assert groups[shard].is_of_one
-    assert not deployment.traffic.rejected
+    assert not deployment.traffic.failed
     assert deployment.traffic.codes <= {"UNAVAILABLE"}
     await deployment.traffic.assert_exact()
     for url in deployment.urls:

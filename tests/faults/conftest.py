@@ -1,4 +1,4 @@
-"""State folders for tests that run their own servers."""
+"""A folder for tests that run their own servers."""
 
 import stat
 from collections.abc import Iterator

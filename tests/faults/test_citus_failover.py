@@ -61,7 +61,7 @@ async def machines() -> AsyncIterator[Machines]:
             await migrate(running.coordinator.url, "public", 0, shards=6)
             await execute(machines.worker, "ALTER SYSTEM SET synchronous_standby_names = '*'")
             await execute(machines.worker, "SELECT pg_reload_conf()")
-            await machines.worker.is_synchronous()
+            await machines.worker.until_synchronous()
             yield machines
             await standby.kill()
     finally:
@@ -157,19 +157,19 @@ async def test_acknowledged_follows_survive_the_loss_of_a_machine(
     async with open_stores(settings) as stores:
         traffic = Traffic(stores)
         async with traffic.running(sources), draining(stores):
-            await traffic.is_served(sources)
+            await traffic.until_served(sources)
             await machines.worker.kill()
             before = set(traffic.acknowledged)
             for user in users_of_lost[:3]:
                 assert not await traffic.write(user)
-                assert traffic.rejected[user] == "UNAVAILABLE"
+                assert traffic.failed[user] == "UNAVAILABLE"
             for user in users_of_others[:3]:
                 for target in users_of_others[10:15]:
-                    assert await traffic.write(user, target), traffic.rejected
+                    assert await traffic.write(user, target), traffic.failed
             await promote_standby(machines)
             for user in users_of_lost[:3]:
                 await until(partial(traffic.write, user), "the standby serves its users")
-            await traffic.is_served(sources)
+            await traffic.until_served(sources)
         for node in machines.after_promotion:
             await until(partial(has_no_prepared_transaction, node), "all transactions have ended")
         assert traffic.codes == {"UNAVAILABLE"}

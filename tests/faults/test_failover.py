@@ -21,6 +21,7 @@ from tests.support.waiting import until
 
 DEADLINE_S = 60
 FIRST, SECOND = 100, 1_000
+"""The users whom user 1 follows before and after an event begin with these ids."""
 WRITERS = 4
 
 
@@ -52,8 +53,8 @@ class Writer:
     stores: Stores
     target: int
     acknowledged: list[int] = field(default_factory=list)
-    promoted: int | None = None
-    """How many writes were acknowledged at the promotion. None before it."""
+    acknowledged_before_promotion: int | None = None
+    """The number of them. None until the promotion."""
     errors: int = 0
     """Failed writes since the promotion."""
 
@@ -62,11 +63,12 @@ class Writer:
             self.target += 1
             if await write(self.stores, self.target):
                 self.acknowledged.append(self.target)
-            elif self.promoted is not None:
+            elif self.acknowledged_before_promotion is not None:
                 self.errors += 1
 
     def has_acknowledged(self, count: int) -> bool:
-        return len(self.acknowledged) >= (self.promoted or 0) + count
+        """Whether `count` writes are acknowledged, not counting those before the promotion."""
+        return len(self.acknowledged) >= (self.acknowledged_before_promotion or 0) + count
 
 
 def all_have_acknowledged(writers: Sequence[Writer], count: int) -> Callable[[], Awaitable[bool]]:
@@ -86,7 +88,7 @@ async def test_writes_resume_after_a_promotion_and_none_that_was_replicated_is_l
 ) -> None:
     # Both servers acknowledge commits, so that a lost write is an error of Kith.
     await pair.primary.restart(synchronous_standby_names="*")
-    await pair.primary.is_synchronous()
+    await pair.primary.until_synchronous()
     async with open_stores(settings_of(pair, redis_url)) as stores:
         acknowledged = {n for n in range(FIRST, FIRST + 50) if await write(stores, n)}
         assert len(acknowledged) == 50
@@ -107,7 +109,7 @@ async def test_writers_get_errors_only_until_the_standby_is_promoted(
     pair: Pair, redis_url: str
 ) -> None:
     await pair.primary.restart(synchronous_standby_names="*")
-    await pair.primary.is_synchronous()
+    await pair.primary.until_synchronous()
     settings = settings_of(pair, redis_url)
     async with open_stores(settings) as stores:
         writers = [Writer(stores, 1_000 * number) for number in range(1, WRITERS + 1)]
@@ -116,7 +118,7 @@ async def test_writers_get_errors_only_until_the_standby_is_promoted(
         await pair.primary.kill()
         await pair.standby.promote()
         for writer in writers:
-            writer.promoted = len(writer.acknowledged)
+            writer.acknowledged_before_promotion = len(writer.acknowledged)
         await until(all_have_acknowledged(writers, 20), "all write again")
         for task in writing:
             task.cancel()
@@ -149,7 +151,7 @@ async def test_caches_drop_what_the_promoted_standby_lacks(pair: Pair, redis_url
         assert not await stores.jobs.failover.check()
         assert await write(stores, FIRST)
         await drain_all(stores)
-        await pair.standby.caught_up(pair.primary)
+        await pair.standby.until_caught_up(pair.primary)
         await pair.standby.kill()
         assert await write(stores, SECOND)
         await drain_all(stores)
@@ -169,6 +171,7 @@ async def test_caches_drop_what_the_promoted_standby_lacks(pair: Pair, redis_url
 
 
 async def checked(stores: Stores) -> bool:
+    """Whether a check finds a new generation. False while PostgreSQL is unavailable."""
     try:
         return await stores.jobs.failover.check()
     except Unavailable:

@@ -19,7 +19,7 @@ from storage.stores import Stores
 from tests.support.advisory_locks import LOCK_PAIR, waiting
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
-from tests.support.own_writes import changes, seen, stopped_after_commit, write
+from tests.support.own_writes import outbox_length, seen, stopped_after_commit, write
 from tests.support.postgres_proxy import postgres_proxy
 from tests.support.proxy import Proxy, Replies
 from tests.support.redis_proxy import proxy_to
@@ -196,7 +196,7 @@ async def test_a_deployment_may_reject_writes_that_would_be_delayed(
         ("unfollowUser", {"userId": str(STAR)}, "NOT_FOLLOWING"),
     ],
 )
-async def test_a_deployment_that_rejects_delayed_writes_makes_those_that_no_cache_holds(
+async def test_a_deployment_that_rejects_delayed_writes_accepts_writes_of_uncached_data(
     strict: Gateway, mutation: str, given: Mapping[str, Any], outcome: str
 ) -> None:
     """And a mutation that has nothing to write has its ordinary outcome."""
@@ -286,7 +286,7 @@ async def committed_without_replies(
 
     The locks of the pairs hold them in PostgreSQL until the proxy swallows replies.
     """
-    before = await changes(stores)
+    before = await outbox_length(stores)
     async with stores.servers.postgres.connection() as locks, locks.transaction():
         for pair in pairs:
             await locks.fetch(LOCK_PAIR, *pair)
@@ -299,7 +299,7 @@ async def committed_without_replies(
         proxy.replies = Replies.SWALLOWED
 
     async def committed() -> bool:
-        return await changes(stores) == before + len(pairs)
+        return await outbox_length(stores) == before + len(pairs)
 
     await until(committed, "all writes are committed")
 

@@ -51,9 +51,12 @@ class Script:
             self.lines.append(line.decode().strip())
 
     def pids(self) -> list[int]:
+        """The ids of all processes that `forever` has started, ended ones included."""
         return [int(line.split()[-1]) for line in self.lines if line.startswith("started")]
 
     async def has(self, count: int, text: str) -> None:
+        """Wait until `count` lines contain `text`."""
+
         async def is_printed() -> bool:
             return sum(text in line for line in self.lines) >= count
 

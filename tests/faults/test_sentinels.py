@@ -100,7 +100,7 @@ def test_the_error_for_an_invalid_url_does_not_show_its_password(url: str, text:
     assert "hunter" not in str(rejected.value)
 
 
-def test_the_parts_of_an_address() -> None:
+def test_a_url_has_sentinels_a_group_and_options_of_servers_and_sentinels() -> None:
     url = parse_group_url(
         "rediss+sentinel://kith:pass%2Fword@one,two:5000/shop/3?sentinel_password=own&ssl_ca_certs=/ca"
     )

@@ -30,6 +30,8 @@ class Terminal:
         self.lines.append((name, line))
 
     async def shows(self, name: str, line: str, times: int = 1) -> None:
+        """Wait until the child `name` has printed `line` at least `times` times."""
+
         async def shown() -> bool:
             return self.lines.count((name, line)) >= times
 

@@ -28,7 +28,7 @@ DEADLINE_S = 20
 
 
 async def are_cached(stores: Stores) -> bool:
-    """Whether a repeated read executes no statement in PostgreSQL."""
+    """Read profiles twice. Returns whether the second read executed no statement in PostgreSQL."""
     for _ in range(2):
         before = stores.servers.postgres.statements
         found = await stores.reads.reader.read(None, ProfilesOf([TWO, *FANS]))

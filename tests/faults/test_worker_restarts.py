@@ -54,8 +54,8 @@ async def until_older(stores: Stores, age_s: float) -> None:
     await until(is_older, f"a change has waited for {age_s} s")
 
 
-async def fail_for(proxy: Proxy, how: str) -> float:
-    """Make Redis fail. Returns how long the failure should last, in seconds."""
+async def begin_failure(proxy: Proxy, how: str) -> float:
+    """Make Redis fail until the proxy is restored: after the seconds that this returns."""
     if how == "slow":
         proxy.replies = Replies.DELAYED
         return 3.0
@@ -76,7 +76,7 @@ async def test_after_a_failure_of_redis_the_same_process_drains_all_changes(
     await follows(stores, (2, 1))
     await until(lambda: nothing_waits(stores))
     for failure in range(2 if how == "cut twice" else 1):
-        wait_s = await fail_for(proxy, how)
+        wait_s = await begin_failure(proxy, how)
         await follows(stores, *((fan, 1) for fan in range(10 + 20 * failure, 30 + 20 * failure)))
         await until_older(stores, wait_s)
         await proxy.restore()

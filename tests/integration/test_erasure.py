@@ -26,13 +26,13 @@ from storage.postgres.verification.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.counts import Totals
-from tests.support.edges import Edges as Said
+from tests.support.edges import Edges as WrittenEdges
 from tests.support.edges import edges
 from tests.support.graphs import PLENTY, as_pair, drain_all, drain_waiting, follows, with_receipt
 from workers.erasures import erase, wake_erasures
 
 DELETED = UserId(50)
-EDGES: Said = {
+EDGES: WrittenEdges = {
     (1, 2): Kind.FOLLOW,
     (2, 1): Kind.FOLLOW,
     (DELETED, 1): Kind.FOLLOW,

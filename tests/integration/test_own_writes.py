@@ -31,8 +31,8 @@ from tests.support.own_writes import (
     STAR,
     TABLES_ONLY,
     befriend,
-    changes,
     may_answer,
+    outbox_length,
     relation,
     seen,
     stopped_after_commit,
@@ -334,10 +334,10 @@ async def test_a_writer_does_not_wait_for_pending_changes_of_others(
     """A write without an effect, while a change of the other user's edge is pending."""
     await write(gateway, OTHER, "followUser", {"userId": str(FRIEND)})
     await write(gateway, OTHER, "followUser", {"userId": str(ME)})
-    waiting = await changes(stores)
+    waiting = await outbox_length(stores)
     payload = await write(gateway, ME, "followUser", {"userId": str(OTHER)})
     assert (payload["outcome"], payload["consistency"]) == ("ALREADY_FOLLOWING", "IMMEDIATE")
-    assert await changes(stores) == waiting > 0
+    assert await outbox_length(stores) == waiting > 0
 
 
 @pytest.mark.parametrize("key", [None, "k"], ids=["", "with a key"])

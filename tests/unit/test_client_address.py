@@ -77,7 +77,7 @@ def test_a_long_chain_of_proxies_is_read_only_in_part() -> None:
 @pytest.mark.parametrize(
     ("name", "written"), [("forwarded", "for=198.51.100.7"), ("x_forwarded_for", "198.51.100.7")]
 )
-def test_what_a_client_sends_before_the_proxies_is_not_examined(
+def test_header_text_before_that_of_the_proxies_is_not_examined(
     sent: str, name: str, written: str
 ) -> None:
     values = [f"{number}{sent}," * (24_000 // (len(sent) + 2)) + written for number in (1, 2)]

@@ -13,7 +13,7 @@ from storage.redis.wire import WireError
 TIMEOUT_S = 1.0
 STEP_S = 0.3
 REPLIES = 9
-"""So many that they take longer than two time-outs. The first one begins with the greeting."""
+"""At one per `STEP_S`, they take longer than two time-outs. The first begins with the greeting."""
 
 
 class SlowServer:

@@ -14,7 +14,7 @@ def parser(name: str, done: list[str], cost: int = ITERATION_COST) -> Callable[[
     return parse
 
 
-async def test_what_arrives_alone_is_parsed_at_once() -> None:
+async def test_input_that_arrives_alone_is_parsed_at_once() -> None:
     turns = ParsingTurns()
     done: list[str] = []
     for name in "ab":
@@ -23,7 +23,7 @@ async def test_what_arrives_alone_is_parsed_at_once() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_arrives_together_is_parsed_at_once_until_the_share_is_spent() -> None:
+async def test_inputs_of_one_iteration_are_parsed_at_once_up_to_its_cost() -> None:
     turns = ParsingTurns()
     done: list[str] = []
     short = parser("a", done, ITERATION_COST // 2)
@@ -32,7 +32,7 @@ async def test_what_arrives_together_is_parsed_at_once_until_the_share_is_spent(
     assert turns.parse(short)
 
 
-async def test_others_are_parsed_in_the_next_iterations_in_their_order() -> None:
+async def test_further_inputs_are_parsed_in_the_next_iterations_in_their_order() -> None:
     turns = ParsingTurns()
     done: list[str] = []
     assert turns.parse(parser("a", done))

@@ -26,6 +26,7 @@ def document() -> DocumentNode:
 
 
 def is_rejected(add: Callable[[], object]) -> bool:
+    """Whether the rejection of `add` is an overload. Fails if `add` is not rejected."""
     with pytest.raises(RequestRejected) as raised:
         add()
     return (raised.value.code, raised.value.status) == ("OVERLOADED", 503)
@@ -47,7 +48,7 @@ def test_the_documents_of_a_caller_are_limited(running: RunningSubscriptions) ->
     remove = running.add(half, LONG // 2, 7, is_address=False)
     running.add(document(), LONG // 2, 7, is_address=False)
     assert is_rejected(lambda: running.add(document(), 10, 7, is_address=False))
-    again = running.add(half, LONG // 2, 7, is_address=False)  # kept already
+    again = running.add(half, LONG // 2, 7, is_address=False)  # `half` is kept already
     running.add(document(), 10, 8, is_address=False)
     remove()
     assert is_rejected(lambda: running.add(document(), 10, 7, is_address=False))

@@ -7,7 +7,7 @@ def test_the_sample_graph_is_the_same_every_time() -> None:
     assert list(sample_edges()) == list(sample_edges())
 
 
-def test_its_edges_are_valid_and_distinct() -> None:
+def test_the_edges_of_the_sample_graph_are_valid_and_distinct() -> None:
     edges = list(sample_edges())
     pairs = {(source, target) for source, target, _ in edges}
     assert len(pairs) == len(edges)

@@ -12,7 +12,7 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def results_of(error: asyncpg.PostgresError, times: int) -> list[asyncpg.PostgresError | None]:
-    """The error so many times, and None for a success."""
+    """The error `times` times, and then None, which stands for a success."""
     return [error] * times + [None]
 
 

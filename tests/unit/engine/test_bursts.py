@@ -24,7 +24,7 @@ async def test_computations_begin_in_order_and_in_bounded_parts() -> None:
     assert ticks.most["work"] <= 2 * WORK_MAX + 1
 
 
-async def test_a_later_computation_does_not_overtake_those_that_wait() -> None:
+async def test_a_later_computation_does_not_overtake_waiting_ones() -> None:
     bursts = Bursts(WORK_MAX)
     waiting = [future for future in (bursts.enter(1) for _ in range(50)) if future is not None]
     while not waiting[-1].done():
@@ -42,7 +42,7 @@ async def test_computations_of_many_iterations_do_not_wait() -> None:
             await asyncio.sleep(0)
 
 
-async def test_those_whose_callers_have_left_do_not_delay_others() -> None:
+async def test_computations_whose_callers_have_left_do_not_delay_others() -> None:
     bursts = Bursts(WORK_MAX)
     for waiting in [bursts.enter(WORK_MAX) for _ in range(50)]:
         if waiting is not None:

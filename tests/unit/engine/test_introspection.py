@@ -78,10 +78,12 @@ async def test_an_error_beside_a_cached_introspection_is_reported() -> None:
     for _ in range(3):
         result = await engine.execute(query=f"{{ {introspection} }}", context=[])
         assert result.data == {"__schema": {"queryType": {"name": "Query"}}}
-    await assert_same(engine, "{ " + introspection + " animals(ids: [1, 2, 3]) { name mood } }")
+    await assert_same_as_graphql_core(
+        engine, "{ " + introspection + " animals(ids: [1, 2, 3]) { name mood } }"
+    )
 
 
-async def assert_same(engine: Engine, query: str, **variables: Any) -> Result:
+async def assert_same_as_graphql_core(engine: Engine, query: str, **variables: Any) -> Result:
     expected = await by_graphql_core(schema, query, variables, [])
     result = None
     for _ in range(2):
@@ -113,5 +115,5 @@ async def test_random_mixed_operations_are_answered_as_by_graphql_core() -> None
 
 async def test_the_usual_introspection_query_is_planned() -> None:
     engine = Engine(schema)
-    await assert_same(engine, get_introspection_query(input_value_deprecation=True))
+    await assert_same_as_graphql_core(engine, get_introspection_query(input_value_deprecation=True))
     assert engine.counters.planned == 2

@@ -134,7 +134,7 @@ async def test_no_computation_begins_before_those_that_wait_for_a_turn() -> None
     assert turns.fits(0.1)
 
 
-def test_what_has_begun_in_a_loop_that_has_ended_does_not_count_in_the_next() -> None:
+def test_computations_begun_in_a_loop_that_has_ended_do_not_count_in_the_next() -> None:
     turns = Turns()
 
     async def fits() -> bool:
