@@ -58,6 +58,7 @@ STATES = [
     )
     for other in Kind
 ]
+"""The kind and flags of the own edge, and the kind of the reverse edge, before a change."""
 ROWS = """
 SELECT from_user_id % 100000 AS f, to_user_id % 100000 AS t, kind, flags FROM following
 WHERE from_user_id / 100000 = $1 ORDER BY 1, 2

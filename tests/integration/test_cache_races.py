@@ -128,7 +128,7 @@ class GatedStores:
 
     stores: Stores
     settings: StorageSettings
-    most: int
+    relations_max: int
 
     def relations(self, leases: Leases | None = None) -> tuple[Reading, GatedRelations]:
         tables = GatedRelations(self.stores.servers.postgres)
@@ -149,7 +149,7 @@ class GatedStores:
             cache=replace(
                 self.settings.cache,
                 lease=LeaseSettings(ms=LEASE_MS),
-                relations_max=self.most,
+                relations_max=self.relations_max,
                 list_max=list_max,
             ),
         )
@@ -733,7 +733,7 @@ async def test_relations_have_the_order_of_the_checks_with_and_without_whales(
 
 async def test_relations_stay_correct_while_a_user_becomes_a_whale(small: GatedStores) -> None:
     relations, _ = small.relations()
-    most_fields = 2 * small.most + 1
+    most_fields = 2 * small.relations_max + 1
     fans = list(range(2, 14))
     sides: list[int | None] = []
     for grown in range(len(fans)):

@@ -247,7 +247,8 @@ def test_a_feed_cursor_must_be_an_id_of_a_stream_entry() -> None:
 
 
 async def some_changes(stores: Stores, count: int) -> list[EdgeChange]:
-    """`count` follows of user 7, which no worker has drained."""
+    """Changes that seem to follow user 7, by users 1000 and up: copies of an applied change. The
+    tables have only the original, of user 999."""
     await follows(stores, (999, 7))
     (change,) = (await stores.jobs.lanes.outbox.apply(LANE, 10)).changes
     return [replace(change, pair=as_pair(1000 + n, 7)) for n in range(count)]

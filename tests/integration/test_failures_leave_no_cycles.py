@@ -165,6 +165,7 @@ async def test_rejected_requests_leave_no_exceptions_in_cycles(gateway: Gateway)
 
 
 async def _require_no_cycles(gateway: Gateway, ask: SendRequest) -> None:
+    """Require that requests leave no cycles with exceptions, once as many others have run."""
     await asyncio.gather(*(ask(gateway, 10 + number) for number in range(REQUESTS)))
     with collecting_cycles(ignored=IGNORED) as left:
         await asyncio.gather(*(ask(gateway, 100 + number) for number in range(REQUESTS)))

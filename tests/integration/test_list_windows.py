@@ -32,7 +32,7 @@ from tests.support.readers import Reading
 
 KEYS = Keys("public")
 OWNER = UserId(1)
-MOST = 5000
+HEAD_MAX = 5000
 
 
 @dataclass
@@ -69,13 +69,13 @@ class CachedLists:
     redis: GuardedRedis
     wire: CountingWire
 
-    def lists(self, tables: ListRows, most: int = MOST, page_range: int = 0) -> Reading:
+    def lists(self, tables: ListRows, list_max: int = HEAD_MAX, page_range: int = 0) -> Reading:
         settings = replace(
             self.settings,
             cache=replace(
                 self.settings.cache,
                 lease=LeaseSettings(ms=60_000, wait_ms=0),
-                list_max=most,
+                list_max=list_max,
                 range_max=page_range,
             ),
         )
@@ -168,8 +168,8 @@ async def test_a_page_of_a_long_list_reads_only_its_own_entries_from_redis(
     assert await page_of(lists, window, viewer=7) == cut(every_entry, window)
     assert cached.redis.round_trips - trips == 1
     assert cached.wire.received <= bytes_of_entries(21) + 1
-    page_ranges_key = index >= (MOST if backward else MOST - 20)
-    assert tables.windows == ([window] if page_ranges_key else [])
+    beyond_head = index >= (HEAD_MAX if backward else HEAD_MAX - 20)
+    assert tables.windows == ([window] if beyond_head else [])
 
 
 @pytest.mark.parametrize("size", [1, 3, 20])
@@ -223,7 +223,7 @@ async def test_the_audit_of_the_caches_finds_a_stale_page_range(
     await drain_all(stores)
     tables = PostgresLists(stores.servers.postgres)
     every_entry = (await tables.pages(ListKind.FOLLOWERS, [OWNER], Window(20), None))[OWNER].entries
-    lists = cached.lists(tables, most=3, page_range=8)
+    lists = cached.lists(tables, list_max=3, page_range=8)
     ends = {"before": every_entry[-4]} if backward else {"after": every_entry[4]}
     await page_of(lists, Window(2, backward=backward, **ends))
     key = page_ranges_key(KEYS.head(ListKind.FOLLOWERS, OWNER))

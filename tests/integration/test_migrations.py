@@ -29,7 +29,7 @@ from tests.support.graphs import as_pair, drain_all, follows
 SEVEN = UserId(7)
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = sorted(f"{file.stem}()" for file in migrate._FUNCTIONS.glob("*.sql"))
-"""The functions that replace `write_steps`."""
+"""All functions of this version, as `migrate` names them."""
 APPLY_CHANGES = """
 INSERT INTO follower (to_user_id, from_user_id, kind, since, version)
 SELECT to_user_id, from_user_id, kind, since, version FROM outbox;

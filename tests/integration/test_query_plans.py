@@ -222,6 +222,7 @@ class Planner:
         self._connection = connection
 
     async def steps(self, file: str, name: str, *args: object) -> list[Step]:
+        """The steps of the plan with which the statement `name` of `queries/<file>.sql` ran."""
         literals = ", ".join(map(literal, args))
         transaction = self._connection.transaction()
         await transaction.start()
@@ -313,6 +314,7 @@ HEAD = (*NEWEST, *OLDEST)
 DEEP = (MIDDLE, 1, *OLDEST)
 SLICE = (MIDDLE + 100, 1, MIDDLE, 1)
 SIZE = 21
+"""A page of 20 entries, and one that tells whether more follow."""
 OPEN, WITH_WHISPERS = [1], [1, 2]
 FOLLOW, REQUEST, BLOCK = 1, 3, 4
 PARTITIONS = 4
@@ -446,26 +448,30 @@ async def test_an_export_of_notified_followers_reads_no_others(planner: Planner)
     assert rows_read(steps, "follower") == USERS // 500
 
 
-MOST = 10_000
+LOOKUPS_MAX = 10_000
 
 
 async def test_known_followers_of_a_star_cost_one_probe_for_each_follow_of_the_reader(
     planner: Planner,
 ) -> None:
     steps = await planner.steps(
-        "overlaps", "followers_followed", [STAR], READER, OPEN, WITH_WHISPERS, MOST
+        "overlaps", "followers_followed", [STAR], READER, OPEN, WITH_WHISPERS, LOOKUPS_MAX
     )
     assert_by_index(steps)
     assert_probed(steps, "follower", 1000)
     assert rows_read(steps, "following") <= 1000 + 1
-    steps = await planner.steps("overlaps", "followers_followed", [STAR], 77, OPEN, OPEN, MOST)
+    steps = await planner.steps(
+        "overlaps", "followers_followed", [STAR], 77, OPEN, OPEN, LOOKUPS_MAX
+    )
     assert_probed(steps, "follower", 10)
 
 
 async def test_few_followers_of_a_user_are_looked_up_in_the_readers_follows(
     planner: Planner,
 ) -> None:
-    steps = await planner.steps("overlaps", "followers_followed", [500], READER, OPEN, OPEN, MOST)
+    steps = await planner.steps(
+        "overlaps", "followers_followed", [500], READER, OPEN, OPEN, LOOKUPS_MAX
+    )
     assert_by_index(steps)
     assert rows_read(steps, "following", "follower") <= 4 * FOLLOWS
 
@@ -475,7 +481,7 @@ async def test_common_follows_cost_one_probe_for_each_follow_in_the_shorter_list
 ) -> None:
     for owner, other in ((READER, 77), (77, READER)):
         steps = await planner.steps(
-            "overlaps", "following_followed", [owner], other, OPEN, OPEN, MOST
+            "overlaps", "following_followed", [owner], other, OPEN, OPEN, LOOKUPS_MAX
         )
         assert_by_index(steps)
         assert rows_read(steps, "following") <= 3 * (FOLLOWS + 2)
@@ -486,7 +492,7 @@ async def test_blocks_are_looked_up_in_a_list_by_two_probes_each(
     planner: Planner, ends: tuple[bool, bool]
 ) -> None:
     blocks = 600 + 50 + 600
-    steps = await planner.steps("overlaps", "blocked_counts", [STAR], OWNER, MOST, *ends)
+    steps = await planner.steps("overlaps", "blocked_counts", [STAR], OWNER, LOOKUPS_MAX, *ends)
     assert_by_index(steps)
     assert rows_read(steps, "following") + rows_read(steps, "follower") <= 3 * blocks
     assert sum(step.blocks for step in scans(steps, "follower")) <= 6 * blocks

@@ -781,6 +781,8 @@ async def test_a_disconnect_ends_the_subscriptions_of_a_client(live: LiveGateway
 
 
 async def until_no_subscriber(live: LiveGateway) -> None:
+    """Wait until no subscription is open in this process, on any gateway."""
+
     async def no_subscription() -> bool:
         async with http_client() as client:
             text = (await client.get(live.http.replace("/graphql", "/metrics"))).text

@@ -126,6 +126,7 @@ COUNTS = {
     DriftKind.INCOMING_REQUEST_COUNT: ("follower_count", "requests"),
     DriftKind.BLOCKED_COUNT: ("follower_count", "blocks"),
 }
+"""The table and the column of the counts that each kind compares."""
 
 
 @pytest.fixture
@@ -368,12 +369,13 @@ async def test_a_pending_change_is_no_drift_and_is_not_repaired(
     await assert_whole(clean_graph)
 
 
-# In one transaction with all lane locks, because it locks rows in another order than a drain.
 DAMAGE = f"""
 SELECT lock_at(lane, {locks.LANE}, lane) FROM generate_series(0, {LANES - 1}) lane;
 UPDATE follower SET version = 3, kind = 1 WHERE from_user_id = 4;
 UPDATE follower_count SET follows = 50, friends = 70;
 """
+"""Plants drifts in one transaction with all lane locks, because it locks rows in another order than
+a drain."""
 
 
 @pytest.mark.usefixtures("small_parts")
