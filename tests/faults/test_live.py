@@ -1,7 +1,6 @@
 """Subscribers while Redis is unavailable or has lost data, and clients that do not read."""
 
 import contextlib
-import re
 import socket as sockets
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows
 from tests.support.http_client import http_client
-from tests.support.live_gateway import Socket, has_feed, live_gateway
+from tests.support.live_gateway import LiveGateway, Socket, has_feed, live_gateway
+from tests.support.metrics import sample
 from tests.support.redis_proxy import proxy_to
 from tests.support.waiting import until
 
@@ -106,14 +106,14 @@ async def test_a_client_that_does_not_read_is_disconnected_and_others_are_served
         live.socket(sock=small_buffer(live.port), max_queue=1) as slow,
         live.socket() as reader,
     ):
-        before = await clients_dropped(live.http)
+        before = await clients_dropped(live)
         for number in range(50):
             await slow.subscribe(LONG, id=str(number))
         await reader.subscribe(COUNTS)
         await reader.data()
 
         async def has_dropped_one() -> bool:
-            return await clients_dropped(live.http) > before
+            return await clients_dropped(live) > before
 
         await until(has_dropped_one)
         await follows(stores, (1, 7))
@@ -139,12 +139,10 @@ async def test_a_worker_in_another_process_wakes_subscribers_here(
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
 
 
-async def clients_dropped(url: str) -> float:
+async def clients_dropped(live: LiveGateway) -> float:
     """How many clients this process has disconnected because they did not read in time."""
-    async with http_client() as client:
-        text = (await client.get(url.replace("/graphql", "/metrics"))).text
-    (count,) = re.findall(r"^kith_slow_consumers_dropped_total (.+)$", text, re.MULTILINE)
-    return float(count)
+    async with http_client(base_url=live.http.removesuffix("/graphql")) as client:
+        return await sample(client, "kith_slow_consumers_dropped_total")
 
 
 async def read_to_the_end(socket: Socket) -> tuple[int, str]:
