@@ -118,12 +118,14 @@ async def _apply(
     lines: int,
     users: int,
 ) -> float:
-    """Upload the lines, and wait until a worker has applied them. Returns how long that took."""
+    """Upload the lines, and wait until a worker has applied them. Returns the seconds from
+    when a worker began until the end, without the upload."""
     chance = random.Random(7)
     body = b"".join(_line(chance, users) for _ in range(lines))
     query = {"id": "bench", "ignoresRateLimit": "true"}
     started = await http.post("/bulk", params=query, content=body, headers=AS_SERVICE)
     started.raise_for_status()
+    # BulkState: 3 is CANCELED, 4 COMPLETED. The space is new, so this is its only operation.
     while await connection.fetchval("SELECT state < 3 FROM bulk_operation"):  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     took = await connection.fetchval(

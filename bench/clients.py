@@ -34,13 +34,13 @@ from tests.support.tls import certificate, tls_proxy
 from tests.support.valkey_cluster import Cluster, running_cluster
 
 REDIS_PY, GLIDE = "redis-py 5.3", "valkey-glide"
-CALLS, MANY = 2_000, 32
+CALLS, CONCURRENT = 2_000, 32
 FIELDS = [str(field) for field in range(100)]
 KEYS = [f"key:{number}" for number in range(20)]
 
 
 def one_server(port: int, loop: asyncio.AbstractEventLoop) -> None:
-    """Three shapes of calls to one server."""
+    """Measure a GET, an HMGET of 100 fields and a pipeline of 20 GETs on one server."""
     run = loop.run_until_complete
     wire = MultiplexedWire(f"redis://127.0.0.1:{port}", 5)
     pool = BlockingConnectionPool(host="127.0.0.1", port=port, max_connections=64, timeout=5)
@@ -58,25 +58,26 @@ def one_server(port: int, loop: asyncio.AbstractEventLoop) -> None:
         lambda glide: partial(glide.get, KEYS[0]),
     )
     run(measure("1 GET", get, CALLS, 1))
-    run(measure("1 GET", get, CALLS, MANY))
+    run(measure("1 GET", get, CALLS, CONCURRENT))
     hmget = with_glide(
         lambda: wire.send([("HMGET", "hash", *FIELDS)]),
         lambda: redis.hmget("hash", FIELDS),  # type: ignore[arg-type, return-value]
         lambda glide: partial(glide.hmget, "hash", FIELDS),
     )
-    run(measure("1 HMGET of 100 fields", hmget, CALLS, MANY))
+    run(measure("1 HMGET of 100 fields", hmget, CALLS, CONCURRENT))
     gets: list[Command] = [("GET", key) for key in KEYS]
     pipeline = with_glide(
         lambda: wire.send(gets),
         lambda: redis_py_pipeline(redis),
         lambda glide: partial(glide_batch, glide, "Batch"),
     )
-    run(measure("20 GETs in a pipeline", pipeline, CALLS, MANY))
+    run(measure("20 GETs in a pipeline", pipeline, CALLS, CONCURRENT))
     loop.run_until_complete(asyncio.gather(wire.close(), redis.aclose()))
 
 
 def cluster_of_three(cluster: Cluster, loop: asyncio.AbstractEventLoop) -> None:
-    """20 keys on three servers, then the same with one of them killed."""
+    """Measure a pipeline of 20 GETs, whose keys are on three servers, then kill one of them and
+    read the same keys."""
     port = cluster.servers[0].port
     url = f"redis://127.0.0.1:{port}"
     ours = ClusterRedis(url, lambda one: MultiplexedWire(one, 0.5), 0.5, retry_after_s=0.25)
@@ -91,7 +92,7 @@ def cluster_of_three(cluster: Cluster, loop: asyncio.AbstractEventLoop) -> None:
         glide = loop.run_until_complete(glide_client(port, "Cluster"))
         reads[GLIDE] = partial(glide_batch, glide, "ClusterBatch")
     title = "20 GETs on three servers of a cluster"
-    loop.run_until_complete(measure(title, reads, CALLS, MANY))
+    loop.run_until_complete(measure(title, reads, CALLS, CONCURRENT))
     cluster.servers[-1].kill()
     print("\n20 GETs, 50 times at pauses of 20 ms, after one of three servers was killed")
     for name, read in reads.items():
@@ -100,7 +101,8 @@ def cluster_of_three(cluster: Cluster, loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def answers(read: Call) -> str:
-    """How many values 50 reads have returned, and how long they took."""
+    """Read 50 times. Returns a text: the share of the values that came, and how long a read took.
+    A read that fails or takes 5 s returns none."""
     values, waits = 0, []
     for _ in range(50):
         began = time.monotonic()
@@ -123,6 +125,7 @@ async def redis_py_pipeline(redis: Any) -> object:
 
 
 async def glide_client(port: int, kind: str = "") -> Any:
+    """A client of valkey-glide. `kind`: "Cluster", or empty for one server."""
     glide = import_module("glide")
     configuration = getattr(glide, f"Glide{kind}ClientConfiguration")(
         [glide.NodeAddress("127.0.0.1", port)], request_timeout=500
@@ -130,15 +133,15 @@ async def glide_client(port: int, kind: str = "") -> Any:
     return await getattr(glide, f"Glide{kind}Client").create(configuration)
 
 
-async def glide_batch(client: Any, kind: str) -> object:
-    batch = getattr(import_module("glide"), kind)(is_atomic=False)
+async def glide_batch(client: Any, batch_class: str) -> object:
+    batch = getattr(import_module("glide"), batch_class)(is_atomic=False)
     for key in KEYS:
         batch.get(key)
     return await client.exec(batch, raise_on_error=False)
 
 
 def over_tls(port: int, folder: Path, loop: asyncio.AbstractEventLoop) -> None:
-    """The same call with and without TLS."""
+    """Measure one HMGET of the keys that `one_server` has set, with and without TLS."""
     file, (proxy_port,) = certificate(folder), free_ports(1)
     argv = [sys.executable, "-m", "bench.clients", str(port), str(proxy_port), str(file)]
     proxy = subprocess.Popen(argv)
@@ -154,7 +157,7 @@ def over_tls(port: int, folder: Path, loop: asyncio.AbstractEventLoop) -> None:
             f"{OURS}, TLS": lambda: wire.send([("HMGET", "hash", *FIELDS)]),
             f"{REDIS_PY}, TLS": partial(redis.hmget, "hash", FIELDS),  # type: ignore[dict-item]
         }
-        for concurrent in (1, MANY):
+        for concurrent in (1, CONCURRENT):
             measured = measure("1 HMGET of 100 fields", reads, CALLS, concurrent)
             loop.run_until_complete(measured)
         loop.run_until_complete(asyncio.gather(wire.close(), plain_wire.close(), redis.aclose()))

@@ -57,7 +57,9 @@ class Cost:
     valkey_us: float
     """CPU of all primaries."""
     commands: float
+    """Commands that the primaries have processed."""
     bytes: float
+    """Bytes that the primaries have received and sent."""
 
 
 Costs = dict[str, dict[str, list[Cost]]]

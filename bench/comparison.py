@@ -91,7 +91,8 @@ class Comparison:
         return outcome
 
     async def sample(self, shape: Shape, name: str, seconds: int, first: int = 0) -> Sample:
-        """Send one contestant the requests of its file, without the `first` ones."""
+        """Send one contestant the requests of its file for this time, beginning after the `first`
+        ones, and again from the beginning when the file ends."""
         file, server = self._file(shape, name), self._entered[name][1]
         return await loaded(self.services, server, file, seconds, first, shape.connections)
 

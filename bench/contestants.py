@@ -39,6 +39,7 @@ class Contestant:
     name: str
     argv: tuple[str, ...]
     ready: str = "/readyz"
+    """The path that answers 200 when the server is ready."""
     document: Callable[[Shape], str | None] = _own_document
     normalise: Callable[[Any], Any] = _unchanged
     prepare: Callable[[str, str], Awaitable[None]] = _no_preparation

@@ -20,8 +20,8 @@ class Cores:
     """The load generator."""
 
     @property
-    def own(self) -> bool:
-        """Whether no other process shares the server's core."""
+    def server_is_alone(self) -> bool:
+        """Whether neither the stores nor the load generator share the server's core."""
         return self.server not in self.stores | {self.load}
 
 

@@ -37,9 +37,11 @@ from storage.settings import StorageSettings
 WARM_UP = 100
 """Requests before an operation is measured: they compile its plan and fill caches."""
 OWN_ENTRIES = 25
-"""The blocks, mutes and close follows that each owner gets."""
+"""How many blocks, mutes and close follows each owner gets, of each kind."""
 VIEWERS = 20
+"""The number of viewers without blocks, and as many owners."""
 POPULAR = 30
+"""The number of users with the longest lists, without whales."""
 
 _POPULAR = """
 SELECT c.user_id FROM following_count c JOIN follower_count r USING (user_id)

@@ -1,7 +1,7 @@
 """Sends follows at a steady rate, whether earlier ones are answered or not, and times each.
 
-A wait for a free connection counts too: times are measured from the
-moment when the follow was due (Gil Tene's "coordinated omission").
+A wait for a free connection counts too: times are measured from the moment when the follow was due,
+to avoid what Gil Tene calls "coordinated omission".
 """
 
 import asyncio
@@ -23,11 +23,12 @@ FOLLOWED = b'"FOLLOWED"'
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One follow: its stream, and how long it took."""
+    """One follow: its stream, and the time from when it was due to its answer."""
 
     stream: str
     seconds: float
     followed: bool
+    """Whether the follow is new: a random one may exist already."""
     at_s: float
     """The time of the answer since the start of the round."""
 
@@ -95,7 +96,8 @@ async def send_at_rate(
 ) -> list[Answered]:
     """Send all streams together for this time, and wait for the last answer.
 
-    Raises an ExceptionGroup of WrongAnswer.
+    Raises an ExceptionGroup of WrongAnswer if a follow failed or was not answered within
+    ANSWER_S_MAX.
     """
     answered: list[Answered] = []
     start = 0.0

@@ -6,9 +6,9 @@ mutual; few users have most followers, and the greatest stars are followed by 37
 5 % and 2.5 % of the active users, at every size.
 
 So whales grow with the graph. The five greatest of a million users (7.9 million follows) have
-163,000, 85,000, 45,000, 24,000 and 13,000 followers, more than a cached list holds.
-There is one of 150,000 and more from about a million users on; there are two from 2 million users
-(16 million follows), three from 4 million, four from 7.5 million.
+163,000, 85,000, 45,000, 24,000 and 13,000 followers, more than a cached list holds. A graph has one
+user with 150,000 followers or more from about a million users on, two from 2 million users (16
+million follows), three from 4 million, four from 7.5 million.
 
     python -m bench.graph --users 1000000 > edges.csv
 """

@@ -53,7 +53,8 @@ async def loaded(
     first: int,
     connections: int,
 ) -> Sample:
-    """Send the requests in `file` for this many seconds, beginning after the `first`.
+    """Send the requests in `file` for this many seconds, beginning after the `first` ones, and
+    again from the beginning when the file ends.
 
     Raises WrongAnswer if a request failed.
     """

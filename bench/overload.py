@@ -46,7 +46,8 @@ REFERENCES_MAX = 10_000
 EVERY_S = 0.02
 RECOVERED = 1.5
 """The polite client's latency has recovered when its median is below 1.5 times the one before."""
-RECOVERY_S = 15
+RECOVERY_S_MAX = 15
+"""How long the recovery is waited for."""
 SAMPLE = 10
 """Requests whose median decides about the recovery."""
 
@@ -55,10 +56,12 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(slots=True)
 class Latencies:
-    """The latencies of one phase in seconds, and its responses by status."""
+    """The latencies of one phase in seconds, and the number of its responses by status."""
 
     seconds: list[float] = field(default_factory=list)
+    """The latencies of responses with status 200."""
     rejections: list[float] = field(default_factory=list)
+    """The latencies of all others."""
     statuses: Counter[int] = field(default_factory=Counter)
 
     def add(self, status: int, seconds: float) -> None:
@@ -190,10 +193,11 @@ async def _flood(client: Client, latencies: Latencies, end: float) -> None:
 
 
 async def _recovery(client: Client, before: Latencies, stopped: float) -> float | None:
-    """The seconds until the latency has recovered. None: not within RECOVERY_S."""
+    """The seconds from `stopped` until the latency has recovered. None: not within
+    RECOVERY_S_MAX."""
     median_before = quantiles(before.seconds, n=2)[0]
     recent: list[float] = []
-    while time.perf_counter() < stopped + RECOVERY_S:
+    while time.perf_counter() < stopped + RECOVERY_S_MAX:
         begun = time.perf_counter()
         _, latency = await client.send()
         recent = [*recent, latency][-SAMPLE:]

@@ -28,7 +28,8 @@ FONT = "font-family='system-ui, sans-serif' font-size='12'"
 
 
 def drawn(shapes: dict[str, Any]) -> str:
-    """The shapes that have goals, or all if none has; each with a bar per contestant."""
+    """An SVG of those shapes that `goals.SHAPES` names, or of all if it names none; each with a bar
+    for each contestant."""
     names = [name for name in SHAPES if name in shapes] or list(shapes)
     groups = [(shapes[name]["title"], _rates(shapes[name])) for name in names]
     rates = [rate for _, bars in groups for rate in bars.values()]

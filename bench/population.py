@@ -45,23 +45,26 @@ _SIZE = "SELECT greatest(max(user_id), 1) FROM follower_count"
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Ordinary users (10 to 900 followings, at most 4,000 followers), whales, neighbours."""
+    """Users by their part in the benchmark. Ordinary ones have 10 to 900 followings and at most
+    4,000 followers."""
 
     ordinary: list[int]
     fresh: list[int]
+    """More ordinary users, of whom nothing is cached."""
     whales: list[int]
     neighbours: dict[int, list[int]]
+    """The users whom each ordinary or fresh user follows."""
     highest_id: int
     deep: list[Deep]
-    """A whale, and a cursor of their followers after about 999 pages."""
+    """Cursors after about 999 pages of each whale's followers."""
 
     def with_fresh_users(self) -> "Population":
         """The same, with the users without cached values as the ordinary users."""
         return replace(self, ordinary=self.fresh)
 
     def others(self, user: int, count: int, chance: Random) -> list[str]:
-        """Up to `count` different ids to check `user` with, without the user's own: some followed
-        users, mostly others."""
+        """`count` ids to check `user` with, all different: some of followed users, most of others.
+        One fewer if the user's own id was drawn."""
         neighbours = self.neighbours[user]
         limit = max(1, int(count * NEIGHBOUR_SHARE))
         chosen = dict.fromkeys(chance.sample(neighbours, min(len(neighbours), limit)))

@@ -76,7 +76,9 @@ class RawAnswers:
         users = [
             {
                 "id": id_,
-                "following": {"edges": [_seen(other, next(values), viewer_id) for other in page]},
+                "following": {
+                    "edges": [_edge_with_state(other, next(values), viewer_id) for other in page]
+                },
             }
             for id_, page in zip(ids, found, strict=True)
         ]
@@ -94,7 +96,7 @@ class RawAnswers:
         )
         return cast("list[bytes | None]", values)
 
-    async def _page(self, kind: ListKind, total: int, user: str) -> Row:
+    async def _page(self, kind: ListKind, total_index: int, user: str) -> Row:
         key = self._keys.head(kind, UserId(int(user)))
         page, profile = await self._send(
             [
@@ -106,7 +108,7 @@ class RawAnswers:
         seed = crc32(_pack_list(kind, int(user)), self._tag)
         edges = [_edge(since, other, seed) for since, other in entries[:20]]
         return {
-            "totalCount": _unpack_totals(profile)[total],
+            "totalCount": _unpack_totals(profile)[total_index],
             "edges": edges,
             "pageInfo": {
                 "hasNextPage": len(entries) > 20,
@@ -120,6 +122,7 @@ def _date(since: int) -> datetime:
 
 
 def _state(value: bytes | None) -> int:
+    """The index in STATES of a cached relation. None: there is no edge."""
     return 0 if value is None else (value[0] & 7 == _FOLLOW) + 2 * (value[17] & 7 == _FOLLOW)
 
 
@@ -137,9 +140,9 @@ def _relation(other: str, value: bytes | None) -> Row:
     }
 
 
-def _seen(other: int, value: bytes | None, viewer: int) -> Row:
-    seen = SELF if other == viewer else ONLY_STATES[_state(value)]
-    return {"node": {"id": str(other), "viewerRelation": seen}}
+def _edge_with_state(other: int, value: bytes | None, viewer: int) -> Row:
+    relation = SELF if other == viewer else ONLY_STATES[_state(value)]
+    return {"node": {"id": str(other), "viewerRelation": relation}}
 
 
 def _edge(since: int, other: int, seed: int) -> Row:

@@ -25,7 +25,9 @@ class Plan:
     graph: Community
     contestants: Sequence[Contestant]
     shapes: Sequence[Shape]
+    """The shapes to measure with full caches, and the writes."""
     cold: Sequence[Shape]
+    """The shapes to measure with empty caches."""
     durations: Durations
     folder: Path
 
@@ -39,7 +41,7 @@ class Plan:
                 "server": division.server,
                 "stores": sorted(division.stores),
                 "load": division.load,
-                "server_is_alone": division.own,
+                "server_is_alone": division.server_is_alone,
             },
         }
 

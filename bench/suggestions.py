@@ -39,6 +39,7 @@ class Figures:
     """The score of a method on one graph."""
 
     parameter: float
+    """The one of `Method.parameters` that the choosing users have chosen."""
     hit_rate: Interval
     precision: Interval
     reciprocal_rank: Interval
@@ -107,7 +108,8 @@ def _read(data: Path, name: str) -> Split:
 def measure(
     split: Split, method: Method, choosing: Sequence[UserId], reporting: Sequence[UserId]
 ) -> Figures:
-    """Choose the parameter by precision on the first users, and report the others."""
+    """Choose the method's parameter by its hits for the users `choosing`, and return its figures
+    for the users `reporting`."""
     parameter = method.parameters[0]
     if len(method.parameters) > 1:
         parameter = max(

@@ -112,7 +112,8 @@ async def _run(graph: Community, state: Path) -> dict[str, Any]:
 
 
 async def _blocks(shape: Shape, people: Population, config: Config, requests: slice) -> float:
-    """Blocks that are read from disk for one request with nothing cached."""
+    """Blocks that PostgreSQL does not find in its own buffers, for one request with nothing
+    cached."""
     before = await _value(config, _BLOCKS, config.storage.space)
     async with applications(config) as apps:
         await send_all(apps[KITH], shape.requests(people)[requests])

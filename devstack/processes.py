@@ -102,7 +102,8 @@ def is_alive(identity: Identity) -> bool:
 
 
 def processes_within(folder: Path, names: frozenset[str]) -> list[Identity]:
-    """Living processes named `names` whose working directory is `folder`. Empty except on Linux.
+    """Living processes that work in `folder` itself and run a program of one of these names. Empty
+    except on Linux.
 
     This finds the children of a killed postmaster, which nothing else relates to it.
     """
@@ -132,8 +133,8 @@ async def end(identity: Identity, steps: Sequence[Step]) -> None:
 
 
 def kill_group(leader: int) -> None:
-    """Kill a leader, if it still runs, and the rest of its process group, such as a server's
-    workers."""
+    """Kill the process group of `leader`, such as a server with its workers, also if the leader has
+    ended. Does nothing if `leader` is a member of another group."""
     try:
         if os.getpgid(leader) != leader:
             return

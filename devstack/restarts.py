@@ -9,17 +9,18 @@ from dataclasses import dataclass
 class RestartPolicy:
     """How many exits within `within_ms` are too many, and how long to wait after each exit.
 
-    A process that exits after it was ready may do so more often, over about 15 s, because it may
-    wait for another process that recovers. One that exits before is most likely misconfigured.
+    A process that was ready once gets more restarts, spread over about 15 s, because it may wait
+    for another process that recovers. One that never was is most likely misconfigured.
     """
 
     exits: int = 10
-    """The limit if the process was ready before this exit."""
+    """With this many exits, a process that was ready once is not restarted."""
     exits_at_start: int = 5
-    """The limit if it was not."""
+    """With this many, one that was never ready is not restarted."""
     within_ms: int = 60_000
     delay_ms: int = 100
-    """The delay after the first exit, doubled after each further one, up to `delay_max_ms`."""
+    """The longest delay after the first exit, doubled after each further one, up to
+    `delay_max_ms`. Each delay is drawn between half of the longest and the longest."""
     delay_max_ms: int = 5_000
 
 

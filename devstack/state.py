@@ -23,7 +23,8 @@ DATA_ROOTS, SOCKET_ROOT = (Path("/var/lib"), Path("/var/tmp")), Path("/tmp")  # 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A folder that one run at a time locks. To reset all data, delete it while no run uses it."""
+    """A folder that one run at a time locks. `erase` resets all data: deleting the folder alone
+    leaves the directories outside of it."""
 
     root: Path = Path(".kith")
 
@@ -42,7 +43,7 @@ class State:
     @property
     def directories_file(self) -> Path:
         """Directories outside of the folder: `home` holds data, `sockets` holds sockets."""
-        return self.folder / "places.json"  # its name in folders that exist
+        return self.folder / "places.json"  # not renamed: existing state folders have this file
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -69,7 +70,8 @@ class State:
         return file
 
     def erase(self) -> None:
-        """Remove the folder and the directories outside of it. Raises StateInUse."""
+        """Remove the folder and the directories outside of it. Raises StateInUse and
+        StateUnusable, as `held` does."""
         with self.held():
             recorded = read_json(self.directories_file)
             for name in ("home", "sockets"):
@@ -108,8 +110,8 @@ class Running:
 
 
 def find_running(state: State) -> Running | None:
-    """The run that has locked this folder, for other commands of the same checkout; None: there is
-    none."""
+    """The run whose servers are ready in this folder, for other commands of the same checkout.
+    None: there is none, or it is still starting."""
     content = read_json(state.run_file)
     try:
         running = Running(**cast("dict[str, str]", content))  # type: ignore[arg-type]
@@ -121,7 +123,8 @@ def find_running(state: State) -> Running | None:
 def announce(
     state: State, database_url: str, redis_url: str, gateway_url: str | None = None
 ) -> None:
-    """Make this process visible to `find_running` in other processes."""
+    """Make this process visible to `find_running` in other processes. Called again when a gateway
+    is ready."""
     this_process = identity_of(os.getpid())
     if this_process is not None:
         running = Running(

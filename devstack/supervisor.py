@@ -60,7 +60,7 @@ class Supervisor:
 
     async def start(self, command: Command) -> None:
         """Start and supervise a command. Return when it is ready or, without `restart`, has ended.
-        Raises ChildFailed."""
+        Raises ChildFailed if it has ended too often without being ready."""
         supervised = _Supervised(command, Restarts(self._policy))
         self._supervised.append(supervised)
         supervised.task = task = asyncio.create_task(self._supervise(supervised))
@@ -74,7 +74,8 @@ class Supervisor:
             task.result()
 
     async def watch(self) -> NoReturn:
-        """Wait forever. Raises ChildFailed when a child is given up."""
+        """Wait forever. Raises ChildFailed when a child has ended too often, also if that was
+        before the call."""
         await asyncio.shield(self._given_up)
 
     def _give_up(self, task: asyncio.Task[None]) -> None:

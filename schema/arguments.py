@@ -1,4 +1,5 @@
-"""Converts arguments into what the use cases take. Invalid input is an error, never cut."""
+"""Converts arguments into what the use cases take. Invalid input is an error and never shortened;
+only dates out of range count as the nearest one that can be stored."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -97,7 +98,7 @@ def each_user_id(argument: str, texts: Sequence[str], maximum: int) -> list[Item
     except BadInput:
         if len(texts) > maximum:
             raise
-        return [_outcome(user_id, argument, text) for text in texts]
+        return [_item_or_error(user_id, argument, text) for text in texts]
 
 
 def each_user_pair(
@@ -108,14 +109,16 @@ def each_user_pair(
     Raises:
         BadInput: there are more than `maximum`.
     """
-    return [_outcome(_pair, argument, pair) for pair in at_most(argument, pairs, maximum)]
+    return [_item_or_error(_pair, argument, pair) for pair in at_most(argument, pairs, maximum)]
 
 
 def _pair(argument: str, pair: PairOfIds) -> Pair:
     return Pair(user_id(argument, pair.from_), user_id(argument, pair.to))
 
 
-def _outcome(read: Callable[[str, GivenT], T], argument: str, given: GivenT) -> ItemOrError[T]:
+def _item_or_error(
+    read: Callable[[str, GivenT], T], argument: str, given: GivenT
+) -> ItemOrError[T]:
     try:
         return read(argument, given)
     except BadInput as error:
@@ -133,7 +136,8 @@ def without_traceback(error: ErrorT) -> ErrorT:
 
 
 def _plain_ids(texts: Sequence[str]) -> list[UserId]:
-    """Return all ids if every text is one, else nothing. Checks all texts at once, for speed."""
+    """Return all ids if every text is a user id, else an empty list. Checks all texts at once, for
+    speed."""
     # Before they are joined: the document may use a variable of 1 MB a thousand times.
     if sum(map(len, texts)) > MAX_DIGITS * len(texts):
         return []
@@ -151,7 +155,12 @@ def _plain_ids(texts: Sequence[str]) -> list[UserId]:
 
 
 def window(list_of: ListOf, policy: Policy, paging: Paging) -> Window:
-    """Return the window of a list for Relay's four arguments, as positions from new to old."""
+    """Return the window of a list for Relay's four arguments, as positions from new to old.
+
+    Raises:
+        BadInput: the size is out of range, or both `first` and `last` are given.
+        BadCursor: a cursor is invalid, or belongs to another list or order.
+    """
     first, after, last, before = paging
     oldest_first = list_of.oldest_first
     whole = _window(first, last, oldest_first, policy.page_default, policy.page_max)
@@ -214,10 +223,10 @@ def line(argument: str, given: str, maximum: int) -> str:
 
 
 def relation_version(argument: str, given: str | None) -> str | None:
-    """Return the version of a relation, or None if the argument was omitted.
+    """Return the version of a relation, or None if the argument was omitted or null.
 
     Raises:
-        BadInput: no relation has this version.
+        BadInput: the text does not have the form of a version.
     """
     if given is None or given is UNSET:
         return None
@@ -234,7 +243,8 @@ def zoned(argument: str, date: datetime) -> datetime:
 
 
 def moment(argument: str, date: datetime) -> Millis:
-    """Return the first whole millisecond that is not before `date`."""
+    """Return the first whole millisecond that is not before `date`; of dates before 1970 or after
+    MAX_SINCE, the nearer of these two. Raises BadInput if the date has no time zone."""
     millis = -((_EPOCH - zoned(argument, date)) // timedelta(milliseconds=1))
     return Millis(min(max(millis, 0), MAX_SINCE))
 

@@ -103,7 +103,7 @@ class PageInfo:
 
 @strawberry.type
 class Edge:
-    """The fields of the edges of all lists; not a type of the API."""
+    """The fields of the edges of all lists except suggestions; not a type of the API."""
 
     @batched(
         description="The position of this edge, for `after` and `before`. An opaque string that "
@@ -171,7 +171,7 @@ class FriendEdge(UserEdge):
 
 @strawberry.type
 class Connection:
-    """The fields of the pages of all lists; not a type of the API."""
+    """The fields of the pages of all lists except suggestions; not a type of the API."""
 
     @batched(graphql_type=PageInfo, description="The position of this page in the list.")
     def page_info(rows: Parents[ConnectionRow]) -> list[ConnectionRow]:
@@ -282,7 +282,8 @@ def dates(rows: Iterable[EntryRow]) -> list[datetime]:
 
 
 async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
-    """Return the totals of lists. Lists of one kind with one filter are read together."""
+    """Return the total of each row: known, or read. Those of one kind with one filter are read
+    together."""
     owners_by_key: dict[_CountKey, dict[UserId, None]] = {}
     for list_of, *_, total_or_filter, _ in rows:
         if not isinstance(total_or_filter, int):
@@ -303,6 +304,7 @@ _CountKey: TypeAlias = tuple[AnyList | Ranking, FollowerCriteria | GroupFilter |
 
 
 async def _read_totals(scope: Scope, key: _CountKey, owners: list[UserId]) -> dict[UserId, int]:
+    """Return the total of each owner's list; 0 if the viewer cannot open it."""
     kind, list_filter = ranked_list(key[0]), key[1]
     found: Sequence[int | None]
     if list_filter is None:

@@ -109,7 +109,8 @@ def common_following(
 def closest_friends(
     info: Info, users: Parents[UserRow], paging: Paging, order: FriendOrder
 ) -> Awaitable[Rows]:
-    """Return a page of the viewer's friends, closest first. An error for other users."""
+    """Return a page of the viewer's friends by affinity: closest first, or last if `order` is
+    ascending. Other users in `users` get an error. Raises Unauthenticated without a viewer."""
     scope = scope_of(info)
     not_own_list = BadInput(
         "orderBy", "can be AFFINITY only for the viewer's own friends. Use DATE."
@@ -131,7 +132,8 @@ def group_pages(
     order: ListOrder | None,
     list_filter: GroupFilter,
 ) -> Awaitable[Rows]:
-    """Return a page of the members of a group of the viewer's. An error for other users."""
+    """Return a page of the members of a group of the viewer's. Other users in `users` get an error.
+    Raises Unauthenticated without a viewer."""
     scope = scope_of(info)
     not_own_list = BadInput("filter.groupId", "can be used only for the viewer's own list.")
 
@@ -226,7 +228,8 @@ def _rows_of_pages(
     list_filter: FollowerCriteria | GroupFilter | None,
     is_part: bool,
 ) -> list[ConnectionRow]:
-    """Return the connections of lists that are all read in one order."""
+    """Return the connections of lists, which all have the same order, with their entries in that
+    order. `visible` has them from new to old."""
     accesses, pages, totals = visible
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]

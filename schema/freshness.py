@@ -15,8 +15,10 @@ from schema.rows import date
 HEADER, ARGUMENT, FIELD = "X-Consistency-Token", "atLeastAsFresh", "freshness"
 
 TOKENS_MAX = 16
+"""The maximum number of tokens in the headers of a request, and of those in its arguments."""
 
-LAG_MAX = 2**31 - 1
+LAG_MS_MAX = 2**31 - 1
+"""The greatest `Int` of GraphQL."""
 
 AtLeastAsFresh = Annotated[
     str | None,
@@ -65,14 +67,15 @@ async def begin(
 
 
 async def token_of_accounts(scope: Scope, *, is_delayed: bool) -> str | None:
-    """Return the `consistencyToken` for a change of an account; None if none can be made now."""
+    """Return the `consistencyToken` for a change of settings or of an account's state that was just
+    made. None if PostgreSQL is unavailable. `is_delayed`: whether a cache may lack the change."""
     moment = await freshness.accounts_now(scope, may_be_stale_in_cache=is_delayed)
     return None if moment is None else write_token(moment)
 
 
 def list_freshness(found: freshness.Freshness) -> ListFreshness:
     return ListFreshness(
-        as_of=date(found.as_of), lag_ms=min(found.lag_ms, LAG_MAX), degraded=found.is_degraded
+        as_of=date(found.as_of), lag_ms=min(found.lag_ms, LAG_MS_MAX), degraded=found.is_degraded
     )
 
 

@@ -57,7 +57,8 @@ class Node:
 
 
 def parsed_id(text: str) -> tuple[str, Sequence[UserId]] | None:
-    """Return the prefix and the user ids of an object's id; None if it has no such form."""
+    """Return the prefix of an object's id and the numbers after it: ids of users, and of a group.
+    None if `text` is no id with a prefix, as that of a user."""
     if len(text) > PREFIXED_CHARS_MAX:
         return None
     prefix, *parts = text.split(":", 3)

@@ -50,11 +50,8 @@ FetchRows: TypeAlias = Callable[[Scope, Sequence[IdNumbers]], Awaitable[Sequence
 async def nodes_of(
     scope: Scope, argument: str, ids: Sequence[str]
 ) -> list[ItemOrError[NodeRow | None]]:
-    """Return one row for each id, in order.
-
-    It is None if there is no such object or the viewer may not see it, and a BadInput if the text
-    is not an id.
-    """
+    """Return one row for each id, in order: None if there is no such object or the viewer may not
+    see it, and a BadInput if the text is not an id. Every user id is a user."""
     users_by_prefix: dict[str, dict[str, IdNumbers]] = {}
     for text in ids:
         if found := parsed_id(text):

@@ -67,7 +67,8 @@ POSITION, LIST = range(2)
 def relation_rows(
     source: UserId, targets: Sequence[UserId], relations: RelationColumn
 ) -> ColumnarRows[RelationRow]:
-    """Return the relations of `source` to each of `targets`. No row is built to read kinds."""
+    """Return the relations of `source` to each of `targets`. Reading the column of kinds builds no
+    rows."""
     return ColumnarRows([source] * len(targets), targets, relations.kinds, relations)
 
 
@@ -77,5 +78,5 @@ def relation_row(pair: Pair, relation: Relation) -> RelationRow:
 
 
 def date(since: Millis) -> datetime:
-    """Return a stored date as a date of the API."""
+    """Return a stored date, in milliseconds since 1970, as a date of the API."""
     return datetime.fromtimestamp(since / 1000, UTC)

@@ -176,7 +176,7 @@ def _list_of(viewer: UserId) -> ListOf:
 
 
 def _connection_row(page: SuggestionPage) -> ConnectionRow:
-    """The connection of a page. A cursor holds the user, not the ranking."""
+    """The page as a connection. Its cursors hold the user and no date, score or place."""
     positions = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
     list_of, window = _list_of(page.viewer), page.window
     after = write_cursor(window.after, list_of) if window.has_after else None

@@ -1,4 +1,4 @@
-"""The weights of fields, in units of cost: about 1.6 µs of CPU time of the gateway, PostgreSQL and
+"""The weights of fields, in units of cost: about 1.4 µs of CPU time of the gateway, PostgreSQL and
 Valkey together.
 
 They are measured with full caches, by `python -m bench.cost`: see docs/cost.md. The weights
@@ -26,8 +26,8 @@ ERROR = 8
 """A field error of a response: its path, its location, its message and its JSON. It is charged
 after the operation has run, and the static cost does not contain it."""
 AWAITED_ROOT = 15
-"""The row of a root field that is awaited without reading anything: a task for each place that
-selects it. Not its call, for which others would not have to wait."""
+"""A task for each place that selects a root field which is awaited without reading anything. It is
+a weight of the row, because that of the call counts as waiting for a store, and not as work."""
 QUERY = 300
 """A query of PostgreSQL for a few rows."""
 

@@ -168,6 +168,8 @@ async def _change_state(
     payload: type[PayloadT],
     outcomes: type[Enum],
 ) -> PayloadT:
+    """Set the state of the account in the input, and return the payload. Raises Forbidden if the
+    caller is no service."""
     scope = scope_of(info)
     require_service(scope, accounts.change_action(state), user_id_of(given.user_id))
     result: resolvers.result.Result

@@ -88,6 +88,8 @@ class SliceLines:
                 self._invalid[line.number] = Result(Outcome.INVALID_INPUT, invalid=bad)
 
     def _read_fields(self, line: BulkLine) -> Fields:
+        """The fields of a line of JSON or CSV. An empty cell of CSV is an omitted field. Raises
+        BadInput."""
         if len(line.text.encode()) > LINE_BYTES_MAX:
             raise BadInput("line", f"must have at most {LINE_BYTES_MAX} bytes.")
         if self._columns is None:
@@ -102,7 +104,8 @@ class SliceLines:
         return fields
 
     def results(self, applied: Mapping[int, Result | None]) -> SliceResults:
-        """The results of all lines, in order."""
+        """The results of all lines of the slice, in order. `applied`: the result of each of
+        `changes`, by line number; None if it failed with an unexpected error."""
         results_by_line = {**applied, **self._invalid}
         lines = [self._result(line.number, results_by_line[line.number]) for line in self._lines]
         return SliceResults(b"".join(lines), _counts(results_by_line.values()))
@@ -124,6 +127,7 @@ class SliceLines:
 
 
 def _parse_change(policy: Policy, fields: Fields) -> ViewerChange:
+    """The viewer and the change of a line. Raises BadInput."""
     viewer = arguments.user_id(VIEWER, _text(fields, VIEWER))
     action = _enum_member(RelationshipAction, fields, "action")
     visibility, until = fields.get("visibility"), fields.get("until")

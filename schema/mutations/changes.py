@@ -94,7 +94,8 @@ class RelationshipChangeInput:
 
     @property
     def sent(self) -> tuple[object, ...]:
-        """The fields as sent, without those that are null, as in releases that lack a field."""
+        """The names and values of the fields that were sent and are not null. An idempotency key is
+        bound to them, so a field that a later release adds changes nothing while it is omitted."""
         values = vars(self).items()
         return tuple([field for field in values if field[1] is not None and field[1] is not UNSET])
 

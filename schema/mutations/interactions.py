@@ -149,6 +149,7 @@ def _interaction(argument: str, given: InteractionInput, now: Millis) -> Interac
 
 
 def _millis(argument: str, at: datetime, now: Millis) -> Millis:
+    """The date of an interaction. Raises BadInput if it has no time zone or is out of range."""
     millis = Millis(int(arguments.zoned(argument, at).timestamp() * 1000))
     if not 0 <= millis <= now + CLOCK_SKEW_MAX_MS:
         raise BadInput(argument, "must not be before 1970 or more than five minutes in the future.")

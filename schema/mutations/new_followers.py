@@ -80,6 +80,7 @@ class NewFollowerMutations:
 
 
 def _moment(viewer: UserId, given: MarkFollowersSeenInput) -> Millis | None:
+    """The date up to which followers are marked. None: all whom the list shows. Raises BadInput."""
     date, cursor = arguments.given(given.up_to), arguments.given(given.up_to_cursor)
     if date is not None and cursor is not None:
         raise BadInput("upToCursor", "cannot be combined with `upTo`. Use only one of them.")
