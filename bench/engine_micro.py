@@ -57,6 +57,8 @@ async def nested_by_hand(variables: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Case:
+    """An operation, and the hand-written function that returns its data."""
+
     name: str
     query: str
     variables: dict[str, Any]
@@ -96,7 +98,8 @@ CASES = [
 
 
 async def microseconds(work: Callable[[], Awaitable[Any]], seconds: float) -> float:
-    """The best of five means, to exclude noise of other processes."""
+    """The wall time of one call of `work`: the best of five means, to exclude noise of other
+    processes. `seconds`: how long all five take together."""
     await work()
     means: list[float] = []
     for _ in range(5):
@@ -109,7 +112,8 @@ async def microseconds(work: Callable[[], Awaitable[Any]], seconds: float) -> fl
 
 
 async def compared(case: Case, engine: Engine, seconds: float) -> str:
-    """One line of the table."""
+    """Measure a case three ways, each for this time, after their results are compared. Returns a
+    line of the table."""
 
     async def by_hand() -> bytes:
         return orjson.dumps({"data": await case.by_hand(case.variables)})

@@ -33,6 +33,7 @@ STAR = 1
 BEGAN_MS = 1_700_000_000_000
 AUTHORIZATION = f"authorization: Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"
 ALONE_S = 5.0
+"""How long the other client is measured alone, before the exports."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -99,6 +100,7 @@ async def _fill(settings: StorageSettings, followers: int, folder: Path) -> None
 async def _export(
     running: Services, server: ServerProcess, query: str, encoding: str, expected: int
 ) -> list[str]:
+    """Export the star's followers once. Returns the cells of the table after the first one."""
     own, stores, begun = server.cpu_s(), running.postgres.cpu_s(), time.perf_counter()
     url = f"{server.url}/export/followers/{STAR}?{query}"
     # Another process: this one measures latencies.

@@ -69,7 +69,8 @@ def main(
 
 
 def taken(parts: list[Part], results: Path) -> dict[str, Any]:
-    """The figures to keep from some results. Raises Unmeasured."""
+    """The figures to keep of these parts, from their files in the folder `results`. Raises
+    Unmeasured."""
     return {part.value: _KEPT[part](_result(part, results)) for part in parts}
 
 

@@ -26,7 +26,7 @@ class RandomFollows:
                 yield _follow(source, target)
 
     def towards_a_star(self) -> Iterator[Request]:
-        """Follows of one new user by all others."""
+        """Follows of one new user by all others, each once."""
         star, first = next(self._stars), self._user()
         for turn in range(self._highest):
             yield _follow((first + turn) % self._highest + 1, star)

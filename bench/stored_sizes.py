@@ -96,6 +96,7 @@ async def cache_sizes(redis_url: str, space: str, users: Sequence[int]) -> list[
 
 
 async def _hashes(redis: Redis, keys: Sequence[str]) -> CacheSize:
+    # Each hash has one field that is not an edge: its marker.
     entries = sum([int(await redis.hlen(key)) - 1 for key in keys])  # type: ignore[misc]
     return CacheSize("relations", len(keys), entries, await _size(redis, keys))
 

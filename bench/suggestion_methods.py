@@ -20,6 +20,7 @@ from graph.suggestion import CHOSEN, Parameters, candidates, middles_of
 from resolvers.suggestions import EXAMINED_MAX, FOLLOWERS_MAX, MIDDLE_FOLLOWS_MAX, MIDDLES_MAX
 
 SHOWN = 10
+"""The length of a list of suggestions."""
 POPULAR = 10_000
 """The most followed users, among whom popularity looks for users who are not followed yet."""
 

@@ -18,7 +18,9 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[1]
 WAIT_S = 5.0
+"""How long the effect of a kill is waited for."""
 FAILING_S = 20.0
+"""How long the starts of a child that always fails are counted."""
 
 OURS = """
 import asyncio, sys
@@ -88,7 +90,8 @@ def started(
 
 
 def sleepers(mark: str) -> list[int]:
-    """The process ids of `sleep` with this argument."""
+    """The process ids of `sleep` with this argument, a number of seconds that no other trial
+    uses."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:

@@ -23,7 +23,9 @@ class WriteFigures:
     """The answers of all rounds by kind, and the total cost."""
 
     rate: int
+    """The follows a second that are sent, without those of others."""
     seconds: int
+    """The length of a round."""
     rounds: dict[str, list[list[Answered]]] = field(default_factory=lambda: {EVEN: [], STAR: []})
     lag: Lag = field(default_factory=lambda: Lag({}))
     cpu_us: dict[str, float] = field(default_factory=dict)

@@ -26,7 +26,7 @@ async def _do_nothing() -> None:
     return
 
 
-async def _immediately(_pid: int) -> bool:
+async def _always_ready(_pid: int) -> bool:
     return True
 
 
@@ -48,7 +48,7 @@ class Command:
     user: ServerUser | None = None
     log: Path | None = None
     before: Callable[[], Awaitable[None]] = _do_nothing
-    is_ready: Callable[[int], Awaitable[bool]] = _immediately
+    is_ready: Callable[[int], Awaitable[bool]] = _always_ready
     ready_ms: int = 60_000
     stop: tuple[Step, ...] = (Step(signal.SIGTERM, 15_000),)
     restart: bool = True

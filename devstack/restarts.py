@@ -9,14 +9,14 @@ from dataclasses import dataclass
 class RestartPolicy:
     """How many exits within `within_ms` are too many, and how long to wait after each exit.
 
-    A process that was ready once gets more restarts, spread over about 15 s, because it may wait
-    for another process that recovers. One that never was is most likely misconfigured.
+    A process that was ready gets more restarts, spread over about 15 s, because it may wait for
+    another process that recovers. One that was not is most likely misconfigured.
     """
 
     exits: int = 10
-    """With this many exits, a process that was ready once is not restarted."""
+    """So many exits end the restarts of a process that was ready."""
     exits_at_start: int = 5
-    """With this many, one that was never ready is not restarted."""
+    """So many end those of one that was not."""
     within_ms: int = 60_000
     delay_ms: int = 100
     """The longest delay after the first exit, doubled after each further one, up to
@@ -37,7 +37,8 @@ class Restarts:
         return len(self._exits)
 
     def count(self, now_s: float, *, was_ready: bool) -> float | None:
-        """Count an exit. Return the seconds until the next start, or None to give up."""
+        """Count an exit. Return the seconds until the next start, or None to give up. `was_ready`:
+        whether the process was ready, since its last start or ever: the caller decides which."""
         self._exits.append(now_s)
         while now_s - self._exits[0] > self._policy.within_ms / 1000:
             self._exits.popleft()

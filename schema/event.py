@@ -126,5 +126,5 @@ def _other(event: Event, viewer: UserId) -> UserId:
     return event.target if event.source == viewer else event.source
 
 
-TYPES = {RelationshipEventType[kind.name]: kind for kind in EventType}
+EVENT_TYPES = {RelationshipEventType[event_type.name]: event_type for event_type in EventType}
 """The types of `graph.event` by GraphQL value. RESYNC has none."""

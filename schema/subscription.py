@@ -13,7 +13,7 @@ from resolvers import live
 from resolvers.live import LiveEvent
 from schema import arguments
 from schema.context import Info, scope_of
-from schema.event import TYPES, RelationshipEvent, RelationshipEventType
+from schema.event import EVENT_TYPES, RelationshipEvent, RelationshipEventType
 from schema.query import UserIdArgument
 from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, relation_rows
@@ -50,7 +50,8 @@ class Subscription:
     async def relationship_events(
         self, info: Info, types: Types = None, after: After = None
     ) -> AsyncGenerator[LiveEvent, None]:
-        wanted = {TYPES[kind] for kind in types if kind in TYPES} if types else None
+        # RESYNC, which is sent in any case, is left out.
+        wanted = {EVENT_TYPES[name] for name in types if name in EVENT_TYPES} if types else None
         async with aclosing(live.relationship_events(scope_of(info), wanted, after)) as events:
             async for event in events:
                 yield event
