@@ -73,7 +73,8 @@ class Comparison:
         return outcome
 
     async def cold(self, shape: Shape) -> Outcome:
-        """Measure a shape with empty caches, each user once. Raises WrongAnswer."""
+        """Measure a shape with other users and with caches that are emptied before each round. A
+        user who is requested again in the same round is cached. Raises WrongAnswer."""
         requests = self.requests(shape, self.people.with_fresh_users(), cold=True)
         names, fallbacks_before = list(requests), await self._fallbacks()
 

@@ -17,7 +17,7 @@ Deep = tuple[int, str]
 WORKING_SET = 2_000
 """Ordinary users with warm caches: few enough for a small Redis."""
 FRESH = 20_000
-"""More ordinary users, without cached values: a cold run requests each of them once."""
+"""More ordinary users, of whom nothing is cached when a cold round begins."""
 WHALES = 3
 PAGE = 20
 DEEP = 999 * PAGE

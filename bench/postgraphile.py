@@ -50,7 +50,7 @@ _DOCUMENTS = {
 
 
 async def prepare(database_url: str, space: str) -> None:
-    """Create the schema `peer` over one space."""
+    """Create the schema `peer` over one space, with a copy of the counts of its users."""
     connection = await asyncpg.connect(database_url)
     try:
         await connection.execute(_SQL.read_text(encoding="utf-8").replace("{space}", space))
