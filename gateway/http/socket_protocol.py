@@ -109,6 +109,9 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         """How many more may come now."""
         self._control_since = self.loop.time()
         self._is_rejected = False
+        self._is_paused = False
+        """Whether what the client sends stays unread, because what came before is not handled."""
+        self._resumed_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -214,12 +217,24 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self._unparsed.clear()
             return
         if self._may_parse and not self._unparsed:
+            if self._is_paused:
+                self._is_paused, self._resumed_at = False, self.loop.time()
             self.transport.resume_reading()
             return
+        self._is_paused = True
         self.transport.pause_reading()
         if self._may_parse and not self._waits_for_turn:
             self._waits_for_turn = True
             self._turns.wait(self._parse_slice)
+
+    def keepalive_timeout(self) -> None:
+        """End the connection of a client that has not answered a ping. If its answer may be among
+        what is not read yet, it gets the same time again."""
+        timeout_s = self.ping_timeout or 0.0
+        if self._is_paused or self.loop.time() - self._resumed_at < timeout_s:
+            self.pong_timer = self.loop.call_later(timeout_s, self.keepalive_timeout)
+            return
+        super().keepalive_timeout()
 
     def handle_events(self) -> None:
         """Check the limits on the frames of a slice, and handle them."""

@@ -420,3 +420,61 @@ async def test_an_application_that_sends_after_a_rejection_gets_an_os_error(
         async with asyncio.timeout(20):
             await ended.wait()
     assert [isinstance(one, OSError) for one in failures] == [True]
+
+
+PING_S = 0.05
+"""The time between pings in tests, and that for an answer."""
+
+
+def ping_often(server: BoundedServer) -> None:
+    """Let the server send pings to its only connection every `PING_S`."""
+    (socket,) = server.server.server_state.connections
+    assert isinstance(socket, BoundedWebSocket)
+    socket.ping_interval = socket.ping_timeout = PING_S
+    socket.stop_keepalive()
+    socket.start_keepalive()
+
+
+async def answer_pings(connection: RawConnection, count: int) -> None:
+    """Answer the next pings, and ignore other messages."""
+    while count:
+        first, length = await connection.reader.readexactly(2)
+        data = await connection.reader.readexactly(length)
+        if first & 15 == Opcode.PING:
+            await connection.send(frame(Opcode.PONG, data))
+            count -= 1
+
+
+async def test_a_client_whose_messages_wait_is_not_disconnected_because_its_pong_waits_too(
+    tmp_path: Path,
+) -> None:
+    may_go_on = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            await may_go_on.wait()
+
+    async with (
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connection() as connection,
+    ):
+        await open_socket(connection)
+        await connection.send(frame(Opcode.TEXT, b"a") * 10)
+        ping_often(server)
+        async with asyncio.timeout(20):
+            await answer_pings(connection, 1)
+            await asyncio.sleep(10 * PING_S)
+            assert server.connections == 1
+            may_go_on.set()
+            await answer_pings(connection, 3)
+        assert server.connections == 1
+
+
+async def test_a_client_that_does_not_answer_pings_is_disconnected(server: BoundedServer) -> None:
+    async with server.connection() as connection:
+        await open_socket(connection)
+        ping_often(server)
+        async with asyncio.timeout(20):
+            received = await connection.rest()
+        assert (1011).to_bytes(2, "big") + b"keepalive ping timeout" in received
