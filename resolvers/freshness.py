@@ -9,6 +9,7 @@ from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.lists import LISTS, ListOf, ranked_list
+from graph.visibility import Access
 from resolvers.scope import Scope, WatermarkReading
 from storage.ports.reader import Consistency
 
@@ -73,8 +74,11 @@ async def read_watermarks(scope: Scope) -> None:
         scope.reread_fresh()  # the local cache may be older than the watermarks
 
 
-def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:
-    """The freshness of each list's page in this request.
+def freshness_of(
+    scope: Scope, lists: Sequence[ListOf], accesses: Sequence[Access]
+) -> list[Freshness]:
+    """The freshness of each list's page in this request. An empty page of a list that the viewer
+    cannot open does not lag: a lag would show that something has changed in secret.
 
     Raises:
         Unavailable: `read_watermarks` could not read the watermarks before the pages.
@@ -86,11 +90,17 @@ def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:
         scope.consistency is Consistency.ROWS
         or scope.stores.reads.reader.failures > reading.redis_failures
     )
-    return [_freshness(reading, list_of, is_degraded) for list_of in lists]
+    return [
+        _freshness(reading, list_of, access, is_degraded)
+        for list_of, access in zip(lists, accesses, strict=True)
+    ]
 
 
-def _freshness(reading: WatermarkReading, list_of: ListOf, is_degraded: bool) -> Freshness:
+def _freshness(
+    reading: WatermarkReading, list_of: ListOf, access: Access, is_degraded: bool
+) -> Freshness:
     oldest, now = reading.watermarks.oldest, reading.watermarks.now
-    since = oldest[lane_of(list_of.owner)] if LISTS[ranked_list(list_of.kind)].lags else None
+    lags = access is Access.VISIBLE and LISTS[ranked_list(list_of.kind)].lags
+    since = oldest[lane_of(list_of.owner)] if lags else None
     as_of = now if since is None else min(since, now)
     return Freshness(Millis(as_of // 1000), -(-(now - as_of) // 1000), is_degraded)

@@ -14,6 +14,7 @@ from graph.errors import BadInput
 from graph.lists import ListKind, ListOf, Ranking
 from graph.page import Page, Position
 from graph.suggestion import Suggestion as SuggestionRow
+from graph.visibility import Access
 from resolvers.freshness import freshness_of
 from resolvers.scope import Scope
 from resolvers.suggestions import SuggestionPage, suggested, suggestion_total
@@ -159,7 +160,8 @@ class FollowSuggestionConnection:
     )
     def freshness(rows: Parents[SuggestionPage], info: Info) -> list[ListFreshness | None]:
         followers = [ListOf(ListKind.FOLLOWERS, row.viewer) for row in rows]
-        return list(map(list_freshness, freshness_of(scope_of(info), followers)))
+        visible = [Access.VISIBLE] * len(followers)
+        return list(map(list_freshness, freshness_of(scope_of(info), followers, visible)))
 
 
 async def suggestion_pages(

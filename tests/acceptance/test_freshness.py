@@ -660,6 +660,21 @@ async def test_every_list_returns_its_freshness(gateway: Gateway, stores: Stores
     assert {result["lagMs"] for result in freshness_by_list(answer, 0).values()} == {0}
 
 
+async def test_a_list_that_the_viewer_cannot_open_does_not_lag(
+    gateway: Gateway, stores: Stores
+) -> None:
+    query = f'{{ user(id: "1") {{ followers {{ access {FRESHNESS} }} }} }}'
+    hide = (
+        "mutation { updateRelationshipSettings(input: { followersAudience: ONLY_ME }) { outcome } }"
+    )
+    await gateway.data(hide, STAR)
+    await follows(stores, (FAN, STAR))
+    found = (await gateway.data(query, READER))["user"]["followers"]
+    assert (found["access"], found["freshness"]["lagMs"]) == ("HIDDEN_BY_OWNER", 0)
+    found = (await gateway.data(query, STAR))["user"]["followers"]
+    assert (found["access"], found["freshness"]["lagMs"] > 0) == ("VISIBLE", True)
+
+
 async def test_the_closest_friends_lag_like_all_friends(gateway: Gateway, stores: Stores) -> None:
     query = f'{{ user(id: "1") {{ friends(orderBy: {{ field: AFFINITY }}) {{ {FRESHNESS} }} }} }}'
     await follows(stores, (FAN, STAR))
