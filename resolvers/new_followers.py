@@ -5,12 +5,14 @@ from graph.lists import ListKind
 from graph.new_followers import NEVER_SEEN
 from graph.page import Window
 from graph.receipt import Receipt
+from resolvers.access import load_totals, shows_whispers
 from resolvers.audit import audited
 from resolvers.idempotency import request_of, run_idempotently
 from resolvers.overlap import FollowerCriteria, filtered_followers
 from resolvers.pages import pages_of
 from resolvers.result import Result
 from resolvers.scope import Scope
+from resolvers.shown_pages import Listed
 
 MARK_FOLLOWERS_SEEN = "markFollowersSeen"
 
@@ -25,10 +27,31 @@ async def seen_by(scope: Scope, user: UserId) -> Millis:
 
 async def count_new_followers(scope: Scope, viewer: UserId) -> int:
     """How many followers the viewer has not seen, of those that the viewer's list shows. At most
-    `COUNTED_MAX`."""
-    unseen = FollowerCriteria(since=Millis(await seen_by(scope, viewer) + 1))
-    found = await filtered_followers(scope, [viewer], Window(COUNTED_MAX), unseen)
-    return len(found.pages[0].entries)
+    `COUNTED_MAX`.
+
+    Agrees with the viewer's followers, if the response shows them all, and does not exceed the
+    count of followers. They may be read while followers arrive.
+    """
+    seen = await seen_by(scope, viewer)
+    unseen = FollowerCriteria(since=Millis(seen + 1))
+    whole = Window(COUNTED_MAX)
+    found = await filtered_followers(scope, [viewer], whole, unseen, is_shown=False)
+    (total,) = await load_totals(scope, ListKind.FOLLOWERS, [viewer])
+    listed = _shown_followers(scope, viewer)
+    if listed is not None and listed.is_whole:
+        new = sum(since > seen for since in listed.dates.values())
+    else:
+        new = min(len(found.pages[0].entries), total or 0)
+    return min(new, COUNTED_MAX)
+
+
+def _shown_followers(scope: Scope, viewer: UserId) -> Listed | None:
+    """The viewer's followers as the response shows them. None: it does not."""
+    shown = scope.shown_pages
+    if shown is None or viewer not in shown.owners():
+        return None
+    whispers = shows_whispers(scope, ListKind.FOLLOWERS, viewer)
+    return shown.listed(ListKind.FOLLOWERS, viewer, shows_whispers=whispers)
 
 
 async def mark_followers_seen(
@@ -67,5 +90,6 @@ async def _mark(
 
 async def _newest_follow(scope: Scope, viewer: UserId) -> Millis:
     """The date of the newest entry that the viewer's followers show; NEVER_SEEN: there is none."""
-    (page,) = (await pages_of(scope, ListKind.FOLLOWERS, [viewer], Window(1))).pages
+    kind, newest = ListKind.FOLLOWERS, Window(1)
+    (page,) = (await pages_of(scope, kind, [viewer], newest, is_shown=False)).pages
     return page.entries[0][0] if page.entries else NEVER_SEEN  # an entry may be a plain tuple

@@ -110,15 +110,26 @@ async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId
 
 
 async def filtered_followers(
-    scope: Scope, owners: Sequence[UserId], window: Window, criteria: FollowerCriteria
+    scope: Scope,
+    owners: Sequence[UserId],
+    window: Window,
+    criteria: FollowerCriteria,
+    *,
+    is_shown: bool = True,
 ) -> VisiblePages:
-    """A window of each owner's followers that match the filter."""
+    """A window of each owner's followers that match the filter. `is_shown`: whether the response
+    shows them, or only their number."""
     narrow = criteria.narrowed(window)
     if criteria.viewer_follows:
         return await pages_of_overlaps(await known_followers(scope, owners), narrow)
     only_not_followed = criteria.viewer_follows is False and scope.viewer is not None
     found = await pages_of(
-        scope, ListKind.FOLLOWERS, owners, narrow, only_not_followed=only_not_followed
+        scope,
+        ListKind.FOLLOWERS,
+        owners,
+        narrow,
+        only_not_followed=only_not_followed,
+        is_shown=is_shown,
     )
     return found._replace(totals=[None] * len(owners))  # the totals of the unfiltered lists
 
@@ -134,13 +145,15 @@ async def filtered_totals(
             load_totals(scope, ListKind.FOLLOWERS, owners), known_followers(scope, owners)
         )
         return [
-            None if whole is None else whole - len(overlap.entries)
+            # Not negative, if the overlap is newer than the total.
+            None if whole is None else max(0, whole - len(overlap.entries))
             for whole, overlap in zip(wholes, overlaps, strict=True)
         ]
     totals: list[int | None] = []
     for first in range(0, len(owners), COUNTED_AT_ONCE):
         part = owners[first : first + COUNTED_AT_ONCE]
-        found = await filtered_followers(scope, part, Window(COUNTED_MAX), criteria)
+        whole = Window(COUNTED_MAX)
+        found = await filtered_followers(scope, part, whole, criteria, is_shown=False)
         counted = [max(0, len(page.entries) - COUNTED_INCLUDED) for page in found.pages]
         scope.debit(ceil(sum(counted) * COUNTED_COST))
         totals += [

@@ -89,11 +89,13 @@ async def pages_of(
     window: Window,
     *,
     only_not_followed: bool = False,
+    is_shown: bool = True,
 ) -> VisiblePages:
     """The same window of every owner's list, as the viewer may see it.
 
     With `only_not_followed`, which requires a viewer: only the users whom the viewer does not
-    follow; `totals` are still those of the whole lists.
+    follow; `totals` are still those of the whole lists. `is_shown`: whether the response shows the
+    entries, so that its counts and relations must agree with them.
     """
     shown = scope.shown_pages
     if shown is None:
@@ -105,7 +107,7 @@ async def pages_of(
         )
         if kind is ListKind.FRIENDS:
             pages = await friends_as_listed(scope, shown, owners, window, pages)
-        if not only_not_followed:
+        if is_shown and not only_not_followed:
             totals = shown.add(kind, owners, window, pages, accesses, totals)
     finally:
         shown.end_read()

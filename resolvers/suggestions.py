@@ -159,7 +159,8 @@ async def _rank_candidates(scope: Scope, viewer: UserId) -> RankedCandidates:
 async def _own_entries(
     scope: Scope, viewer: UserId, kind: ListKind, limit: int
 ) -> Sequence[Position]:
-    (page,) = (await pages_of(scope, kind, [viewer], Window(limit))).pages
+    found = await pages_of(scope, kind, [viewer], Window(limit), is_shown=False)
+    (page,) = found.pages
     return page.entries
 
 
@@ -182,7 +183,8 @@ async def _circles(scope: Scope, owners: Sequence[UserId]) -> Mapping[UserId, Se
     """The newest follows of these users, as far as the viewer may see them."""
     if not owners:
         return {}
-    found = await pages_of(scope, ListKind.FOLLOWING, owners, Window(MIDDLE_FOLLOWS_MAX))
+    newest = Window(MIDDLE_FOLLOWS_MAX)
+    found = await pages_of(scope, ListKind.FOLLOWING, owners, newest, is_shown=False)
     return {owner: page.entries for owner, page in zip(owners, found.pages, strict=True)}
 
 
@@ -192,7 +194,8 @@ async def _circles_of_peers(
     """The newest follows of followers of `shared`, as far as the viewer may see them."""
     if not shared:
         return []
-    found = await pages_of(scope, ListKind.FOLLOWERS, shared, Window(SHARING_MAX))
+    newest = Window(SHARING_MAX)
+    found = await pages_of(scope, ListKind.FOLLOWERS, shared, newest, is_shown=False)
     peers = peers_of([page.entries for page in found.pages], left_out, PEERS_MAX)
     return list((await _circles(scope, peers)).values())
 

@@ -217,7 +217,8 @@ class Connection:
         "determined.",
     )
     def freshness(rows: Parents[ConnectionRow], info: Info) -> list[ListFreshness | None]:
-        found = freshness_of(scope_of(info), [row.list_of for row in rows])
+        accesses = [row.access for row in rows]
+        found = freshness_of(scope_of(info), [row.list_of for row in rows], accesses)
         return list(map(list_freshness, found))
 
 

@@ -4,7 +4,7 @@ A cursor belongs to one user's list. If a query uses it for several users, the f
 users fail.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
@@ -234,7 +234,14 @@ def _rows_of_pages(
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
-    totals_or_filters = totals if list_filter is None else repeat(list_filter)
+    totals_or_filters: Iterable[object] = totals
+    if list_filter is not None:
+        totals_or_filters = repeat(list_filter)
+        if after is before is None:  # a page of the whole list has the total
+            totals_or_filters = [
+                list_filter if page.more or access is not Access.VISIBLE else len(page.entries)
+                for page, access in zip(pages, accesses, strict=True)
+            ]
     from_start, bounds = repeat(last is None), repeat((after, before))
     rows = zip(lists, pages, from_start, bounds, accesses, totals_or_filters, repeat(is_part))
     return list(map(_connection_row, rows))

@@ -8,7 +8,12 @@ import pytest
 from storage.stores import Stores
 from tests.support import relationships
 from tests.support.gateway import Gateway
-from tests.support.self_consistency import QUESTION, contradictions
+from tests.support.self_consistency import (
+    PARTS_QUESTION,
+    QUESTION,
+    contradictions,
+    contradictions_in_parts,
+)
 
 USERS = (1, 2, 3, 4, 5)
 SERVICE = 0
@@ -67,10 +72,22 @@ class RandomLoad:
         found = contradictions(answer, viewer, is_service=is_service)
         self.failures += [f"to {viewer}: {contradiction}" for contradiction in found]
 
+    async def read_parts(self) -> None:
+        viewer = self.random.choice([None, *USERS])
+        answer = await self.gateway.data(PARTS_QUESTION, viewer, ids=list(map(str, USERS)))
+        found = contradictions_in_parts(answer)
+        self.failures += [f"to {viewer}: {contradiction}" for contradiction in found]
+
     async def race(self) -> None:
-        """Two writes, a drain and three readers at once."""
+        """Two writes, a drain and four readers at once."""
         await asyncio.gather(
-            self.write(), self.read(), self.drain(), self.read(), self.write(), self.read()
+            self.write(),
+            self.read(),
+            self.drain(),
+            self.read(),
+            self.write(),
+            self.read(),
+            self.read_parts(),
         )
 
     async def step(self) -> None:
@@ -79,6 +96,7 @@ class RandomLoad:
             + [self.drain] * 2
             + [self.apply_without_publishing, self.lose_cached_keys]
             + [self.read] * 4
+            + [self.read_parts]
         )
         await self.random.choice(steps)()
 

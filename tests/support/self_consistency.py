@@ -14,6 +14,7 @@ query ($ids: [ID!]!, $signedIn: Boolean!) {
     viewerRelation { ...relation }
   }
   viewer @include(if: $signedIn) {
+    newFollowersCount
     closeFollows(first: 100) { totalCount edges { since: followedAt node { id } } }
     blockedUsers(first: 100) { totalCount edges { since: blockedAt node { id } } }
     mutedUsers(first: 100) { totalCount edges { node { id } } }
@@ -25,13 +26,35 @@ fragment following on FollowingConnection {
   access totalCount edges { since: followedAt node { id } }
 }
 fragment followers on FollowerConnection {
-  access totalCount edges { since: followedAt node { id } }
+  access totalCount edges { since: followedAt isNew node { id } }
 }
 fragment relation on Relation {
   from { id } to { id } state following followedBy followedAt followedByAt friendsSince
   blocking blockedAt muted requested requestedBy
 }
 """
+
+PARTS_QUESTION = """
+query ($ids: [ID!]!) {
+  users(ids: $ids) {
+    id
+    followersYouKnow(first: 100) { ...part }
+    sinceThen: followers(first: 100, filter: { since: "2001-01-01T00:00:00Z" }) { ...part }
+    followed: followers(first: 100, filter: { viewerFollows: true }) { ...part }
+    notFollowed: followers(first: 100, filter: { viewerFollows: false }) { ...part }
+  }
+}
+fragment part on FollowerConnection { totalCount nodes { id } }
+"""
+"""Lists that show only some followers."""
+
+OWN_LISTS = (
+    "closeFollows",
+    "blockedUsers",
+    "mutedUsers",
+    "outgoingFollowRequests",
+    "incomingFollowRequests",
+)
 
 Dates = Mapping[str, str]
 """The dates of the entries of a list, by user."""
@@ -50,12 +73,26 @@ def contradictions(answer: Any, viewer: int | None, *, is_service: bool = False)
     for user in answer["users"]:
         shows_whispers = is_service or user["id"] == str(viewer)
         yield from _of_user(user, viewer, blocks, shows_whispers=shows_whispers)
-    for name, page in (answer.get("viewer") or {}).items():
-        if page["totalCount"] != len(page["edges"]):
-            yield f"viewer.{name}: {page['totalCount']} in total, {len(page['edges'])} edges"
-    if answer.get("viewer"):
-        own = [user["viewerRelation"] for user in answer["users"] if user["id"] != str(viewer)]
-        yield from _of_own_lists(answer["viewer"], own, blocks)
+    if own := answer.get("viewer"):
+        for name in OWN_LISTS:
+            if own[name]["totalCount"] != len(own[name]["edges"]):
+                yield f"viewer.{name}: {own[name]['totalCount']}, {len(own[name]['edges'])} edges"
+        relations = [
+            user["viewerRelation"] for user in answer["users"] if user["id"] != str(viewer)
+        ]
+        yield from _of_own_lists(own, relations, blocks)
+        (user,) = [user for user in answer["users"] if user["id"] == str(viewer)]
+        new = sum(edge["isNew"] for edge in user["followers"]["edges"])
+        if own["newFollowersCount"] != new:
+            yield f"viewer.newFollowersCount is {own['newFollowersCount']}, {new} edges are new"
+
+
+def contradictions_in_parts(answer: Any) -> Iterator[str]:
+    """The contradictions in a response to `PARTS_QUESTION`."""
+    for user in answer["users"]:
+        for name, part in user.items():
+            if name != "id" and part is not None and part["totalCount"] != len(part["nodes"]):
+                yield f"{user['id']}.{name}: {part['totalCount']}, {len(part['nodes'])} nodes"
 
 
 def _of_user(
