@@ -29,7 +29,7 @@ class RelationshipEventType(Enum):
     FOLLOW_CHANGED = enum_value(
         "FOLLOW_CHANGED",
         description="A public follow became a whisper or the reverse, or the viewer's own follow "
-        "became or stopped being a close follow.",
+        "became or stopped being a close follow, or began or stopped asking for notifications.",
     )
     FOLLOWER_REMOVED = enum_value(
         "FOLLOWER_REMOVED",

@@ -53,22 +53,27 @@ class FollowUserOutcome(Enum):
     REJECTED = REJECTED
 
 
+_IF_NOTHING_CHANGES = (
+    "Ignored if the outcome is ALREADY_FOLLOWING (use `updateFollow`) or ALREADY_REQUESTED (cancel "
+    "the request first)."
+)
+
+
 @strawberry.input(description="Input of `followUser`.")
 class FollowUserInput(UserInput):
     visibility: FollowVisibility | None = strawberry.field(
         default=UNSET,
-        description="Who can see the follow; PUBLIC by default. Ignored if the viewer already "
-        "follows the user: use `updateFollow`.",
+        description=f"Who can see the follow; PUBLIC by default. {_IF_NOTHING_CHANGES}",
     )
     close_follow: bool | None = strawberry.field(
         default=UNSET,
-        description="Whether this is a close follow; false by default. Other users do not see it.",
+        description="Whether this is a close follow; false by default. Other users do not see it. "
+        f"{_IF_NOTHING_CHANGES}",
     )
     notify: FollowNotifications | None = strawberry.field(
         default=UNSET,
-        description="Whether the viewer asks to be notified; NONE by default. Ignored if the "
-        "viewer already follows the user (use `updateFollow`) or has already sent a request "
-        "(cancel it first).",
+        description="Whether the viewer asks to be notified; NONE by default. "
+        f"{_IF_NOTHING_CHANGES}",
     )
     message: str | None = strawberry.field(
         default=UNSET,
