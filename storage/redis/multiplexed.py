@@ -118,10 +118,7 @@ class MultiplexedWire:
         try:
             async with asyncio.timeout(self._timeout_s), self._connecting:
                 if self._connection is None or self._connection.lost:
-                    greeting = self._listener.greeting if self._listener else ()
-                    self._connection = await _connect(
-                        await self._location.find(), self._new_connection, greeting
-                    )
+                    self._connection = await self._connect()
                 return self._connection
         except ssl.SSLCertVerificationError as error:
             text = f"the certificate of {self._location} was rejected: {error.verify_message}"
@@ -132,6 +129,21 @@ class MultiplexedWire:
             raise WireError(text) from error.with_traceback(None)
         except (OSError, RedisError) as error:
             raise WireError(f"{self._location} cannot be reached: {error}") from error
+
+    async def _connect(self) -> "_Connection":
+        """A connection to the server that has the address when it answers: a primary that hung
+        meanwhile may have been replaced."""
+        greeting = self._listener.greeting if self._listener else ()
+        while True:
+            address = await self._location.find()
+            connection = await _connect(address, self._new_connection, greeting)
+            try:
+                if await self._location.find() == address:
+                    return connection
+            except BaseException:
+                connection.close()
+                raise
+            connection.close("another server is the primary now")
 
     def _new_connection(self) -> "_Connection":
         return _Connection(self._timeout_s, self._statistics, self._listener)

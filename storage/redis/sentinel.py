@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from redis.asyncio.connection import ConnectionPool, parse_url
-from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.asyncio.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool
+from redis.exceptions import RedisError
 
 from storage.redis.address import Address, Location, parse_address
 from storage.settings import SENTINEL
@@ -90,15 +91,41 @@ def location_of(url: str) -> Location:
 
 
 class _Sentinels(Sentinel):
-    """Closes the connections to the sentinels after each request. Requests are rare, and redis-py
-    does not close them."""
+    """Asks all sentinels at once, until more than half have answered, and believes the one with the
+    latest configuration. redis-py believes the first one, which may learn of a failover two seconds
+    later than the others.
+
+    Closes the connections after each request: requests are rare, and redis-py does not close them.
+    """
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
+        asked = [
+            asyncio.create_task(sentinel.sentinel_masters())  # type: ignore[no-untyped-call]
+            for sentinel in self.sentinels
+        ]
+        answered, known, errors = 0, [], []
         try:
-            primary: tuple[str, int] = await super().discover_master(service_name)
-            return primary
+            for answer in asyncio.as_completed(asked):
+                try:
+                    state = (await answer).get(service_name)
+                except RedisError as error:
+                    errors.append(str(error))
+                    continue
+                answered += 1
+                if state and self.check_master_state(state, service_name):
+                    known.append((state["config-epoch"], state["ip"], state["port"]))
+                if known and answered > len(asked) // 2:
+                    break
         finally:
+            for request in asked:
+                request.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
             await asyncio.gather(*(sentinel.aclose() for sentinel in self.sentinels))
+        if not known:
+            text = f"no sentinel knows a primary of {service_name!r}"
+            raise MasterNotFoundError(": ".join([text, ", ".join(errors)] if errors else [text]))
+        _, host, port = max(known)
+        return host, port
 
 
 class SentinelGroup:
@@ -107,7 +134,6 @@ class SentinelGroup:
     def __init__(self, url: GroupUrl) -> None:
         self._url = url
         self._address = parse_address(url.server)
-        # It first asks the sentinel that answered the previous request.
         self._sentinel = _Sentinels(  # type: ignore[no-untyped-call]
             url.sentinels,
             sentinel_kwargs={

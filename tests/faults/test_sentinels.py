@@ -1,5 +1,6 @@
 """A broker with sentinels, whose primary fails or becomes a replica."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,12 +10,16 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.queue import arq_redis, queue_name
+from storage.redis import multiplexed
+from storage.redis.address import Address, parse_address
+from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.sentinel import location_of, parse_group_url
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows, users
 from tests.support.readers import Reading
-from tests.support.sentinels import Group, running_sentinels
+from tests.support.redis_proxy import proxy_to
+from tests.support.sentinels import GROUP, Group, ask, running_sentinels
 from tests.support.waiting import until
 
 
@@ -84,6 +89,45 @@ async def test_an_unavailable_sentinel_is_skipped(group: Group) -> None:
     first.wait()
     location = location_of(group.url)
     assert (await location.find()).port in group.servers
+
+
+async def test_the_sentinel_with_the_latest_configuration_is_believed(group: Group) -> None:
+    location = location_of(group.url)
+    before = await group.primary()
+    await group.fail_over()
+    primary = await group.primary()
+    for port in list(group.sentinels)[:1]:  # it learns of the failover from the others, later
+        await ask(port, "SENTINEL", "REMOVE", GROUP)
+        await ask(port, "SENTINEL", "MONITOR", GROUP, "127.0.0.1", str(before), "2")
+    assert (await location.find()).port == primary
+
+
+async def test_a_primary_that_was_replaced_while_it_hung_is_not_used(
+    storage_settings: StorageSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (old, old_url):
+        addresses = [parse_address(old_url), parse_address(storage_settings.redis_url)]
+        searched = asyncio.Event()
+
+        class Moving:
+            """The location of a primary: the first address, until it is removed."""
+
+            async def find(self) -> Address:
+                searched.set()
+                return addresses[0]
+
+        monkeypatch.setattr(multiplexed, "location_of", lambda _: Moving())
+        wire = MultiplexedWire("", timeout_s=20)
+        old.stop_answering()
+        answering = asyncio.ensure_future(wire.send([("PING",)]))
+        await searched.wait()
+        await asyncio.sleep(0.05)
+        del addresses[0]
+        await old.restore()
+        assert await answering == [b"PONG"]
+        await old.cut()
+        assert await wire.send([("PING",)]) == [b"PONG"]
+        await wire.close()
 
 
 @pytest.mark.parametrize(

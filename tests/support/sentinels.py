@@ -39,7 +39,7 @@ class Group:
 
     async def primary(self) -> int:
         """The port of the primary, as the first sentinel knows it."""
-        address = await _ask(
+        address = await ask(
             next(iter(self.sentinels)), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", GROUP
         )
         return int(address[1])
@@ -52,11 +52,11 @@ class Group:
     async def fail_over(self) -> None:
         """Promote a replica while the primary runs, which then becomes a replica."""
         before = await self.primary()
-        await _ask(next(iter(self.sentinels)), "SENTINEL", "FAILOVER", GROUP)
+        await ask(next(iter(self.sentinels)), "SENTINEL", "FAILOVER", GROUP)
 
         async def is_replica() -> bool:
             try:
-                return bool((await _ask(before, "ROLE"))[0] == "slave")
+                return bool((await ask(before, "ROLE"))[0] == "slave")
             except RedisConnectionError:  # it closes its connections when it becomes a replica
                 return False
 
@@ -65,7 +65,7 @@ class Group:
     async def is_ready(self) -> bool:
         """Whether all sentinels know each other and both replicas."""
         for port in self.sentinels:
-            known = await _ask(port, "SENTINEL", "MASTER", GROUP)
+            known = await ask(port, "SENTINEL", "MASTER", GROUP)
             if isinstance(known, list):
                 known = dict(zip(known[::2], known[1::2], strict=True))
             counts = (int(known["num-slaves"]), int(known["num-other-sentinels"]))
@@ -116,11 +116,11 @@ def _start(
 
 async def _answers(port: int) -> bool:
     try:
-        return bool(await _ask(port, "PING"))
+        return bool(await ask(port, "PING"))
     except RedisConnectionError:
         return False
 
 
-async def _ask(port: int, *command: str) -> Any:
+async def ask(port: int, *command: str) -> Any:
     async with Redis(port=port, decode_responses=True) as client:
         return await client.execute_command(*command)  # type: ignore[no-untyped-call]
