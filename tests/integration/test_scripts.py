@@ -224,18 +224,20 @@ async def test_readers_and_writers_are_not_affected_by_a_flush_of_scripts(
             connections=replace(storage_settings.connections, redis_retry_after_s=0.01),
         )
         server = GuardedRedis(MultiplexedWire(url, timeout_s=5), retry_after_s=0)
-        async with open_stores(settings) as stores, asyncio.timeout(DEADLINE_S):
+        async with open_stores(settings) as stores:
             for turn in range(10):
-                await follows(stores, *((100 + turn, user) for user in users))
-                await server.pipe([("SCRIPT", "FLUSH")])
-                await drain_with_retries(stores)
-                await server.pipe([("FLUSHALL",)])  # the next read is from the tables
-                expected = await read_all(stores, users)
-                readers = [asyncio.create_task(read_all(stores, users)) for _ in range(5)]
-                await asyncio.sleep(0)
-                await server.pipe([("SCRIPT", "FLUSH")])
-                for found in await asyncio.gather(*readers):
-                    assert found == expected
-            while await server.pipe([("EXISTS", KEY)]) != [1]:
-                await read_all(stores, users)  # until the caches are filled again
+                async with asyncio.timeout(DEADLINE_S):
+                    await follows(stores, *((100 + turn, user) for user in users))
+                    await server.pipe([("SCRIPT", "FLUSH")])
+                    await drain_with_retries(stores)
+                    await server.pipe([("FLUSHALL",)])  # the next read is from the tables
+                    expected = await read_all(stores, users)
+                    readers = [asyncio.create_task(read_all(stores, users)) for _ in range(5)]
+                    await asyncio.sleep(0)
+                    await server.pipe([("SCRIPT", "FLUSH")])
+                    for found in await asyncio.gather(*readers):
+                        assert found == expected
+            async with asyncio.timeout(DEADLINE_S):
+                while await server.pipe([("EXISTS", KEY)]) != [1]:
+                    await read_all(stores, users)  # until the caches are filled again
         await server.close()
