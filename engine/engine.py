@@ -197,7 +197,10 @@ class Engine:
                 async for event in source:
                     deadline = asyncio.get_running_loop().time() + event_s_max
                     event_run = self._new_run(operation, values, await context_of(), [event])
-                    yield await self._executor.execute_before(operation, event_run, deadline)
+                    result = await self._executor.execute_before(operation, event_run, deadline)
+                    del event_run  # nothing of an event is kept while the next one is awaited
+                    yield result
+                    del result
             except (Exception, CancelledError) as error:
                 yield Result(Stage.EXECUTION, errors=[event_source_error(run, error)])
 

@@ -114,7 +114,10 @@ class GraphQLEventStream:
         try:
             async with aclosing(answers):
                 async for answer in answers:
-                    await _send(connection, _next(answer), starting)
+                    message = _next(answer)
+                    del answer
+                    await _send(connection, message, starting)
+                    del message  # nothing is kept while the next one is awaited
         except RequestRejected as rejected:
             errors = self._streams.formatted_errors(rejected)
             await _send(connection, _next({"errors": errors}), starting)

@@ -339,6 +339,7 @@ class EngineExecutor:
                     if result.errors:
                         self.charge_errors(result, source_context)
                     yield result
+                    del result  # nothing is kept while the next one is awaited
         except KithError as error:
             yield _failed(error)
         finally:

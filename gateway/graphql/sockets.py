@@ -354,7 +354,10 @@ class _Session:
                 async for answer in answers:
                     errors = [FormattedError(error) for error in answer.get("errors", ())]
                     extensions = answer.get("extensions")
-                    yield ExecutionResult(answer["data"], list(errors) or None, extensions)
+                    result = ExecutionResult(answer["data"], list(errors) or None, extensions)
+                    del answer, errors
+                    yield result
+                    result.data = result.errors = None  # Strawberry keeps it until the next one
         except RequestRejected as rejected:
             formatted = self._streams.formatted_errors(rejected)
             yield PreExecutionError(None, [FormattedError(error) for error in formatted])

@@ -122,7 +122,10 @@ class Streams:
             try:
                 async with aclosing(results):
                     async for result in results:
-                        yield await self._response_of(result)
+                        response = await self._response_of(result)
+                        del result  # nothing is kept while the next one is awaited
+                        yield response
+                        del response
                         _events.inc()
             except RequestRejected:
                 raise

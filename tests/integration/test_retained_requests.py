@@ -1,6 +1,7 @@
 """Connections and subscriptions keep only what they need of the messages that clients sent."""
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,9 +13,11 @@ from gateway.graphql import socket_messages, sockets
 from gateway.graphql.settings import StreamLimits
 from gateway.graphql.socket_messages import FIRST_MESSAGE_CHARS_MAX
 from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.support.graphs import drain_all, follows
 from tests.support.http_client import http_client
 from tests.support.live_gateway import LiveGateway, Socket, live_gateway
-from tests.support.retained import retained_lists, retained_texts
+from tests.support.retained import retained_lists, retained_pages, retained_texts
 
 MARKER = "a value that nothing needs"
 COUNTS = "subscription Counts($user: ID!) { countsChanged(userId: $user) { id followerCount } }"
@@ -85,6 +88,32 @@ async def test_a_subscription_of_an_event_stream_keeps_only_its_variables(
         received = await reader.readuntil(b'"followerCount":0')
         assert b"200 OK" in received
         assert not is_retained()
+
+
+FOLLOWER = "7700077"
+PAGES = "subscription { countsChanged(userId: 7) { followerCount followers { nodes { id } } } }"
+"""Its results contain a list with only this follower."""
+
+
+def is_result_retained() -> bool:
+    gc.collect()  # a context may be in a reference cycle
+    return bool(retained_pages(FOLLOWER))
+
+
+async def test_a_waiting_subscription_keeps_nothing_of_its_last_result(
+    live: LiveGateway, stores: Stores
+) -> None:
+    await follows(stores, (int(FOLLOWER), 7))
+    await drain_all(stores)
+    async with live.socket() as socket:
+        await socket.subscribe(PAGES)
+        assert (await socket.data())["countsChanged"]["followerCount"] == 1
+        await asyncio.sleep(0.1)
+        assert not is_result_retained()
+    async with opened_stream(live, json.dumps({"query": PAGES})) as reader:
+        await reader.readuntil(FOLLOWER.encode())
+        await asyncio.sleep(0.1)
+        assert not is_result_retained()
 
 
 @asynccontextmanager

@@ -12,6 +12,11 @@ def retained_lists(marker: str) -> int:
     return sum(type(one) is list and one == [marker] for one in gc.get_objects())
 
 
+def retained_pages(user: str) -> int:
+    """The number of lists that contain only an object with this id, as parts of responses do."""
+    return sum(type(one) is list and one == [{"id": user}] for one in gc.get_objects())
+
+
 def retained_texts(marker: str) -> int:
     """The number of long strings and bytes that contain this text."""
     found: dict[int, Any] = {}
