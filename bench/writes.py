@@ -80,7 +80,7 @@ class _Setup:
             "valkey": (self.running.valkey,),
         }
 
-    async def drained(self) -> None:
+    async def wait_until_drained(self) -> None:
         """Wait until the worker has applied all changes."""
         connection = await asyncpg.connect(
             self.running.database_url, server_settings={"search_path": self.space}
@@ -110,16 +110,16 @@ async def _run(
             ),
         )
         with pinned(frozenset({division.load})):
-            await _measured(figures, others, rounds, setup)
+            await _measure(figures, others, rounds, setup)
 
 
-async def _measured(figures: WriteFigures, others_per_s: int, rounds: int, setup: _Setup) -> None:
+async def _measure(figures: WriteFigures, others_per_s: int, rounds: int, setup: _Setup) -> None:
     follows, rate = setup.follows, figures.rate
     urls = [gateway.url for gateway in setup.gateways]
     even = Stream(EVEN, rate, follows.evenly())
     others = Stream(OTHERS, others_per_s, follows.evenly())
     await send_at_rate(urls, [even, others], WARM_UP_S)
-    await setup.drained()
+    await setup.wait_until_drained()
     metrics = f"{setup.worker.url}/metrics"
     lag_before, used = lag(metrics), _cpu_s(setup)
     for _ in range(rounds):
@@ -127,7 +127,7 @@ async def _measured(figures: WriteFigures, others_per_s: int, rounds: int, setup
             star = Stream(STAR, rate, follows.towards_a_star())
             streams = [even if kind == EVEN else star, others]
             figures.rounds[kind].append(await send_at_rate(urls, streams, figures.seconds))
-            await setup.drained()
+            await setup.wait_until_drained()
     figures.lag = lag(metrics).since(lag_before)
     figures.cpu_us = {
         name: (now - used[name]) / figures.follows * 1e6 for name, now in _cpu_s(setup).items()

@@ -11,8 +11,9 @@ from collections import deque
 
 
 class Bursts:
-    """Lets computations begin: in one iteration of the loop, those of `work_max` altogether. Up to
-    as much may have begun before they are counted. The unit of work is the caller's."""
+    """Lets computations begin: in one iteration of the loop, those of `work_max` altogether.
+    Counting starts only after this much work has begun, so one iteration may run twice the maximum.
+    The unit of work is the caller's."""
 
     def __init__(self, work_max: float) -> None:
         self._work_max = work_max

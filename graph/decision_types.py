@@ -130,8 +130,8 @@ class Decision:
     consumes: UUID | None = None
     """The actor's receipt that the change consumes."""
     at: int = 0
-    """The database's clock in microseconds, read when the steps were written or found to be
-    applied already. The store sets it, like the next two fields."""
+    """An upper bound of the commit time, by the database's clock in microseconds; if nothing was
+    written, when the state was read. The store sets it, like the next two fields."""
     edges_to_publish: tuple[bool, ...] = ()
     """The edges that a cache may lack, as in `Step.is_reverse`: False is the edge, True the reverse
     edge. With steps, the edges that they write; without, the edges with a change in the outbox."""

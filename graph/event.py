@@ -81,7 +81,7 @@ _SHOWS_EDGE = frozenset(
 def shown_user(event: Event, seen_as: EventType, viewer: UserId) -> UserId | None:
     """The user with whom the event, seen by the viewer as `seen_as`, shows a follow or a request.
 
-    None for ends of such edges, and for the viewer's own flags and blocks. These are not hidden if
+    None for ends of such edges, blocks, mutes and dismissals. These are not hidden if
     the other user is absent or there is a block between the two.
     """
     if seen_as not in _SHOWS_EDGE:

@@ -1,4 +1,4 @@
-"""The lists of a user, and the definition of each: its length, who may open it, what changes it.
+"""The lists of a user, and the definition of each: its length, who may open it, whether it lags.
 
 CONTRIBUTING.md says how to add a list.
 """

@@ -1,9 +1,9 @@
 """Makes the parts of one response agree with each other about a user.
 
-Lists, counts and relations are cached apart, and the cached values of one user may be some
-milliseconds apart while a change is on its way. So what a response has read of a user's lists
-decides what it says about them elsewhere: a list that was read whole has as many entries as it
-shows, and a relation is the one that the list shows.
+Lists, counts and relations are cached separately. While a change is pending, the cached values of
+one user may include different changes. So the lists that a response has read take precedence: the
+total of a list that was read whole is its number of entries, and a relation is the one that the
+lists show.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ async def as_listed(
     others: Sequence[UserId],
     relations: RelationColumn,
     *,
-    others_lists_win: bool = False,
+    prefer_others_lists: bool = False,
 ) -> RelationColumn:
-    """Make relations agree with the lists in the response. If the lists of both users disagree, the
-    lists of `user` count, or with `others_lists_win` those of the other user.
+    """Make relations agree with the lists in the response. If the lists of both users disagree,
+    those of `user` take precedence, or with `prefer_others_lists` those of the other user.
 
     Relations of absent users stay: what is known of them is newer than any list.
     """
@@ -59,7 +59,7 @@ async def as_listed(
         if other == user or other in absent:
             continue
         lists = [_lists_of(scope, shown, other), own_lists] if is_owner else [own_lists]
-        if others_lists_win:
+        if prefer_others_lists:
             lists.reverse()
         shows_details = _shows_details(scope, user, other)
         evidence = Evidence(Pair(user, other), lists, scope.viewer, shows_details)
@@ -90,7 +90,8 @@ def _is_of_list(loaded: Relation, agreed: Relation) -> bool:
 
 
 def _shows_details(scope: Scope, user: UserId, other: UserId) -> bool:
-    """Whether the viewer may see whispers and flags between the two."""
+    """Whether the viewer is one of the two users or sees everything. Does not consider
+    `whispers_hidden`: see `_may_see_whisper`."""
     return scope.sees_everything or scope.viewer in (user, other)
 
 

@@ -24,14 +24,14 @@ ADD = "addToFollowGroup"
 REMOVE = "removeFromFollowGroup"
 
 MEMBERS_INCLUDED = 50
-"""The members of each group whose counting the static cost includes."""
+"""How many members of each group the static cost covers."""
 
 MEMBER_COST = 2.0
 """The cost of a further member, in the unit of `schema.weights`: two probes of an index."""
 
 
 GROUPS_INCLUDED = 2
-"""The groups of each relation whose listing the static cost includes."""
+"""How many groups of each relation the static cost covers."""
 
 GROUP_COST = 1.0
 """The cost of a further group of a relation: an entry of an index and of the response."""
@@ -86,11 +86,12 @@ async def member_total(scope: Scope, group_filter: GroupFilter) -> int:
 
 
 async def _count_members(scope: Scope, groups: Sequence[GroupId]) -> Mapping[GroupId, int]:
-    """Count the members of the viewer's groups, and charge those of large groups."""
+    """Count the members of the viewer's groups. Charge those of each group beyond
+    `MEMBERS_INCLUDED`."""
     found = await scope.stores.own_data.follow_groups.counts(scope.must_have_viewer(), groups)
-    more = sum([max(0, members - MEMBERS_INCLUDED) for members in found.values()])
-    if more:
-        scope.debit(ceil(more * MEMBER_COST))
+    charged_members = sum([max(0, members - MEMBERS_INCLUDED) for members in found.values()])
+    if charged_members:
+        scope.debit(ceil(charged_members * MEMBER_COST))
     return found
 
 
@@ -111,9 +112,10 @@ async def groups_of(
         (() if target in absent else found.get(target, ())) if source == viewer else None
         for source, target in zip(sources, targets, strict=True)
     ]
-    more = sum([len(groups) for groups in listed if groups]) - GROUPS_INCLUDED * len(listed)
-    if more > 0:
-        scope.debit(ceil(more * GROUP_COST))
+    listed_groups = sum([len(groups) for groups in listed if groups])
+    charged_groups = listed_groups - GROUPS_INCLUDED * len(listed)
+    if charged_groups > 0:
+        scope.debit(ceil(charged_groups * GROUP_COST))
     return listed
 
 

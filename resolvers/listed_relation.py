@@ -49,10 +49,11 @@ class Evidence(NamedTuple):
 
     pair: Pair
     lists: Sequence[OwnerLists]
-    """Those of both users. Where they disagree, the last ones count."""
+    """Those of both users. If they disagree, the last ones take precedence."""
     viewer: UserId | None
-    shows_whispers: bool
-    """Whether the viewer may see whispers between the two."""
+    shows_details: bool
+    """Whether the viewer is one of the two users or sees everything. Does not consider
+    `whispers_hidden`: a follow that may still be public is shown like a whisper."""
 
     def agreed(self, loaded: Relation) -> Relation:
         """The relation of the pair, changed as far as the lists show another one."""
@@ -109,15 +110,15 @@ class Evidence(NamedTuple):
         if date is not None:
             return _friends_since(date, own, theirs)
         if lists.friends.is_whole and own.kind is theirs.kind is Kind.FOLLOW:
-            # Of a viewer's own relation, the other user's follow is the one that lags.
+            # The viewer's own follow is exact, and the other direction may lag: change that one.
             if other == self.viewer:
                 return self._not_public(own), theirs
             return own, self._not_public(theirs)
         return own, theirs
 
     def _not_public(self, follow: Direction) -> Direction:
-        """The follow as a whisper, or no edge if the viewer may not see whispers."""
-        return Direction(Kind.WHISPER, follow.since) if self.shows_whispers else _NO_EDGE
+        """The follow as a whisper, or no edge if the viewer sees no details."""
+        return Direction(Kind.WHISPER, follow.since) if self.shows_details else _NO_EDGE
 
 
 def _may_differ(kind: int, since: Millis, listed: Listed, user: UserId) -> bool:

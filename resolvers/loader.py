@@ -56,14 +56,15 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
         self.loop = asyncio.get_running_loop()
         self._queue: list[Queued] = []
         self._cache = {}
-        # A failed batch asks for one; lists have no hash. The base class declares an unbound type.
+        # aiodataloader computes a cache key when a batch fails. A list is not hashable, so its `id`
+        # is the key. The base class declares an unbound type.
         self.get_cache_key = id  # type: ignore[assignment]
         self._read = read
         self._batch_s_max = batch_s_max
         self._batches = batches
         self._values: Mapping[K, V] = {}
         self._in_flight: tuple[Collection[K], list[asyncio.Future[None]]] | None = None
-        """The keys that are being read, and the futures of those who wait for them."""
+        """The keys that are being read, and the futures to complete when they are read."""
 
     async def get_many(self, keys: Sequence[K]) -> list[V]:
         """Load keys and return their values, in their order."""
@@ -113,7 +114,7 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
         return found
 
     def do_resolve_reject(self, key: Sequence[K], future: "asyncio.Future[None]") -> None:
-        """Queue a column. aiodataloader calls it for each.
+        """Queue a column. aiodataloader calls it once per column.
 
         The batch runs in the next iteration, as a page's read does, so both share a round trip. The
         base class runs it two iterations later.

@@ -17,12 +17,12 @@ from storage.ports.reader import Check, RelationsOf
 
 
 async def visible_between(
-    scope: Scope, checks: Sequence[Check], *, others_lists_win: bool = False
+    scope: Scope, checks: Sequence[Check], *, prefer_others_lists: bool = False
 ) -> Sequence[RelationColumn]:
     """One column for each check, as far as the viewer may see the relations.
 
-    `others_lists_win`: if a response shows the lists of both users, and they disagree, the relation
-    agrees with the list of the other user. For fields of the other user.
+    `prefer_others_lists`: if a response shows the lists of both users, and they disagree, the
+    relation agrees with those of the other user. For fields of the other user.
     """
     viewer = scope.viewer
     if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
@@ -43,7 +43,7 @@ async def visible_between(
             await asyncio.sleep(0)
         agreed.append(
             await as_listed(
-                scope, check.user, check.others, column, others_lists_win=others_lists_win
+                scope, check.user, check.others, column, prefer_others_lists=prefer_others_lists
             )
         )
     return agreed
@@ -69,7 +69,7 @@ async def viewer_relations_to(scope: Scope, users: Sequence[UserId]) -> Relation
     found = visibility.own_relations(scope, await scope.absent(), users, viewer_relations)
     if scope.shown_pages is None:
         return found
-    return await as_listed(scope, scope.viewer, users, found, others_lists_win=True)
+    return await as_listed(scope, scope.viewer, users, found, prefer_others_lists=True)
 
 
 async def _read_stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:

@@ -117,14 +117,14 @@ async def suggestion_total(scope: Scope) -> int:
 
 
 def _all_suggestions(scope: Scope) -> Awaitable[Sequence[UserId]]:
-    """All suggestions: the first `SUGGESTED_MAX` candidates who may be suggested."""
+    """All suggestions, at most `SUGGESTED_MAX`, best first. Computed once per request."""
 
-    async def suggested_users() -> Sequence[UserId]:
+    async def compute() -> Sequence[UserId]:
         ranked = await _ranked(scope)
         best_first = iter(ranked.candidates.best_first)
         return await _allowed(scope, ranked, best_first, SUGGESTED_MAX)
 
-    return scope.all_suggestions.get(suggested_users)
+    return scope.all_suggestions.get(compute)
 
 
 def _ranked(scope: Scope) -> Awaitable[RankedCandidates]:

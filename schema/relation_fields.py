@@ -70,7 +70,7 @@ class UserRelationFields:
             return [None] * len(users)
         others = list(users)
         checks = [Check(scope.viewer, others)]
-        (found,) = await relations.visible_between(scope, checks, others_lists_win=True)
+        (found,) = await relations.visible_between(scope, checks, prefer_others_lists=True)
         return relation_rows(scope.viewer, others, found)
 
     @batched(

@@ -202,7 +202,9 @@ class Drain:
 
     async def _after_acknowledgement(self, published: Applied) -> None:
         """Delete the writers' cached pending writes, answer canaries, and measure the lag."""
-        await self._caches.invalidate_own_writes(change.pair.source for change in published.changes)
+        await self._caches.invalidate_pending_writes(
+            change.pair.source for change in published.changes
+        )
         canaries = list(filter(is_canary, published.changes))
         if canaries:
             await self._canaries.answer(canaries)

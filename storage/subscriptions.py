@@ -42,8 +42,8 @@ RESUMED_AT_ONCE = 10
 READS_AT_ONCE = 8
 """Subscriptions that read at once."""
 READS_OF_CALLER = 2
-"""Subscriptions of one caller that read at once or wait directly for that: those of others do not
-wait behind all of them."""
+"""At most this many subscriptions of one caller read or queue for a read, so that one caller cannot
+fill the queue."""
 READS_OF_ANONYMOUS = 4
 """The same for all callers without a token together, who may have many addresses."""
 
@@ -161,9 +161,10 @@ class Subscriptions:
     def open(
         self, *users: UserId, viewer: UserId | None = None, sees_everything: bool = False
     ) -> Iterator[Subscription]:
-        """A subscription of `viewer`, inside the `with` statement: to the viewer's own changes, and
-        to what others may see of `users`; with `sees_everything`, to all changes of `users`. It is
-        anonymous if it has neither.
+        """A subscription of `viewer`, inside the `with` statement: to changes
+        of the viewer's relations and settings, by either user, and to what others may see of
+        `users`; with `sees_everything`, to all changes of `users`. It is anonymous if it has
+        neither.
 
         Raises:
             Overloaded: there are `limit` subscriptions already, or too many of this viewer, or too

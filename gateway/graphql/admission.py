@@ -12,14 +12,14 @@ from gateway.graphql.request import RequestRejected
 from gateway.graphql.settings import AdmissionSettings
 
 LARGE_DIVISOR = 20
-"""An operation is large if it costs more than 1/20 of the budget."""
+"""An operation is large if it costs more than 1/20 of the capacity, `cost_max`."""
 
-SMALL_BUDGET_SHARE = 0.375
-"""The budget of small operations, relative to that of large ones. It is separate, because a large
-operation that runs cannot be interrupted for a small one."""
+SMALL_CAPACITY_SHARE = 0.375
+"""The capacity for small operations, relative to that for large ones. It is separate, because a
+large operation that runs cannot be interrupted for a small one."""
 
 RESERVED_DIVISOR = 4
-"""A request whose cost is not known yet occupies 1/4 of the budget of large operations: with the
+"""A request whose cost is not known yet occupies 1/4 of the capacity for large operations: with the
 default settings, the cost limit of one operation."""
 
 RETRY_PAUSE_MAX_S = 1.0
@@ -38,7 +38,7 @@ class Admission:
     """
 
     def __init__(self, settings: AdmissionSettings, caller_of: CallerOf = lambda _: None) -> None:
-        small = int(settings.cost_max * SMALL_BUDGET_SHARE)
+        small = int(settings.cost_max * SMALL_CAPACITY_SHARE)
         self._small_cost_max = settings.cost_max // LARGE_DIVISOR
         self._reserved_cost = max(self._small_cost_max + 1, settings.cost_max // RESERVED_DIVISOR)
         self._small = FairQueue("small", small, settings, caller_of)
@@ -53,7 +53,7 @@ class Admission:
 
         The awaitable raises RequestRejected (503) after `wait_ms`, or when the queue is full and
         operations that would finish earlier need the place, even if they arrive later. An operation
-        that costs more than the budget runs alone.
+        that costs more than the capacity runs alone.
         """
         queue = self._small if cost <= self._small_cost_max else self._large
         # The usual case, inlined: nothing waits, and there is room.
@@ -110,7 +110,7 @@ class Admission:
 
 
 class Reservation:
-    """A part of the budget of large operations, for a request that is being parsed.
+    """A part of the capacity for large operations, for a request that is being parsed.
 
     It ends when its operation enters in its place, or with `release`, which may be called again.
     """

@@ -54,7 +54,7 @@ class _Waiting:
 
 
 class FairQueue:
-    """A budget of cost, and the operations that wait for a part of it.
+    """A capacity for cost, and the operations that wait for a part of it.
 
     Operations wait by self-clocked fair queueing (Golestani 1994): each gets a virtual finish time,
     which grows with what its caller has in the queue. The earliest runs next. If the queue is full,

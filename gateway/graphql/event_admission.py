@@ -44,8 +44,8 @@ class EventAdmission:
             return
         self._open_span.enter_context(self._span())
         self._charges.debit(self._cost, context)
-        # Before it is admitted, as for requests: otherwise the events of one caller could fill the
-        # budget of all while they wait.
+        # Before it is admitted, as for requests: otherwise the events of one caller could
+        # occupy the whole capacity for events while they wait.
         await self._take_turn(None)
         try:
             waiting = self._events.enter(self._cost, context)

@@ -68,13 +68,13 @@ SLICE_WORK = 2_500
 The work of an operation is its cost without that of its waits."""
 
 LONG_WORK = 500
-"""Operations with less work are short and take no turns: they take hardly longer than the rest of
-their requests.
-Typical screens have 150 to 450, including a base of 150 for each request."""
+"""Operations with less work are short and take no turns: they are as short as the rest of a
+request. Typical screens have 150 to 450, including a base of 150 for each request."""
 
 BURST_WORK = 7_500
 """The maximum of the work of the short operations that begin in one iteration of the event loop.
-Up to as much may have begun before they are counted, so an iteration takes 15 to 30 ms."""
+Counting starts only after this much work has begun, so one iteration may run twice the maximum: 15
+to 30 ms."""
 
 REJECTED_VARIABLES_COST = 500
 """The cost of reporting up to five errors of variables. Each item of a list adds 1."""
@@ -199,8 +199,8 @@ class EngineExecutor:
         Of a dry run, the returned operation has only the fields `rateLimit`, and their cost.
 
         An operation may have to wait until the event loop has time for it. That is a part of
-        `waiting`, and so before its admission: otherwise the operations of one caller could fill
-        the budget of all while they wait for that caller's turns.
+        `waiting`, and so before its admission: otherwise the operations of one caller could
+        occupy the whole admission capacity while they wait for that caller's turns.
         """
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
             check_fields(self._exposure, operation.field_names, context)

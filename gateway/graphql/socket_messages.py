@@ -1,6 +1,6 @@
 """Parsing of incoming graphql-transport-ws messages.
 
-It checks the types that the protocol handler relies on, and drops what nobody uses.
+It checks the types that the protocol handler relies on, and drops unused fields.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ of a request, so credentials fit in. Nothing can be charged before they are know
 CREDENTIAL_NAMES = ("authorization", "x-viewer", SPACE_HEADER.decode())
 
 
-class SubscribeMessage:
+class SubscribeRequest:
     """A `subscribe` message: its request, and the reservation with which it was admitted before it
     was parsed, if any. The protocol handler keeps it while the operation runs."""
 
@@ -40,7 +40,7 @@ class SubscribeMessage:
 def read_message(text: str | None, reservation: Reservation | None = None) -> dict[str, Any] | None:
     """The message in a frame, or None if it does not have the form of its type.
 
-    The `query` of a `subscribe` message becomes a `SubscribeMessage`, because Strawberry's protocol
+    The `query` of a `subscribe` message becomes a `SubscribeRequest`, because Strawberry's protocol
     passes it on unchanged and does not support persisted documents. The payload of
     `connection_init` has only the credentials that are not null, with names in lower case.
     """
@@ -64,7 +64,7 @@ def read_message(text: str | None, reservation: Reservation | None = None) -> di
         return None
     try:
         request = request_of(payload, len(text or ""), partial(_variables_of_message, text or ""))
-        query = SubscribeMessage(request, reservation)
+        query = SubscribeRequest(request, reservation)
     except HttpRejection:
         return None
     return {"type": kind, "id": operation_id, "payload": {"query": query}}
@@ -76,8 +76,8 @@ def _variables_of_message(text: str) -> Mapping[str, Any]:
 
 
 def _credentials(payload: object) -> object:
-    """The credentials in the payload of `connection_init`. One that is no object is rejected by the
-    protocol handler."""
+    """The credentials in the payload of `connection_init`. None for a payload that is not an
+    object, which the protocol handler rejects."""
     if not isinstance(payload, dict):
         return None
     named = ((name.lower(), value) for name, value in payload.items() if value is not None)

@@ -22,9 +22,9 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import (
     BaseGraphQLTransportWSHandler,
 )
-from strawberry.subscriptions.protocols.graphql_transport_ws.types import Message
 from strawberry.subscriptions.protocols.graphql_transport_ws.types import (
-    SubscribeMessage as SubscribeOperation,
+    Message,
+    SubscribeMessage,
 )
 from strawberry.types.execution import ExecutionResult, PreExecutionError
 from strawberry.types.unset import UNSET, UnsetType
@@ -45,7 +45,7 @@ from gateway.graphql.request import LARGE_BODY_BYTES, GraphQLRequest, RequestRej
 from gateway.graphql.socket_messages import (
     CREDENTIAL_NAMES,
     FIRST_MESSAGE_CHARS_MAX,
-    SubscribeMessage,
+    SubscribeRequest,
     read_message,
 )
 from gateway.graphql.streams import FormattedResult, Streams
@@ -168,7 +168,7 @@ class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
         assert self.connection_init_timeout_task is not None
         self.connection_init_timeout_task.add_done_callback(_forget_cancellation)
 
-    async def handle_subscribe(self, message: SubscribeOperation) -> None:
+    async def handle_subscribe(self, message: SubscribeMessage) -> None:
         await super().handle_subscribe(message)
         operation = self.operations.get(message["id"])
         if operation is not None and operation.task is not None:
@@ -337,7 +337,7 @@ class _Session:
         return await self._streams.reserve(self._identity, self._sender)
 
     async def stream(
-        self, message: SubscribeMessage, **_: object
+        self, message: SubscribeRequest, **_: object
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
         return self._results(*message.take())
 

@@ -36,7 +36,7 @@ async def read_body(
         _reject_encoded(encoding)
     # A number with fewer digits than the limit is below it, the usual case.
     if len(length := headers.get(b"content-length", b"")) >= len(str(bytes_max)):
-        _reject_announced(length, bytes_max)
+        _reject_long_content_length(length, bytes_max)
     message = await receive()
     chunk: bytes = message.get("body", b"")
     if message.get("more_body") or message["type"] == "http.disconnect":
@@ -68,7 +68,9 @@ async def _read_rest(
         partial.release(size)
 
 
-def _reject_announced(length: bytes, bytes_max: int) -> None:
+def _reject_long_content_length(length: bytes, bytes_max: int) -> None:
+    """Raise HttpRejection 413 if the Content-Length exceeds `bytes_max`. Ignore values that are not
+    numbers."""
     if not length.isdigit():
         return
     # `int` rejects more than 4,300 digits, and no valid length has more than 18.

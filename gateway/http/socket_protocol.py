@@ -1,4 +1,4 @@
-"""Web sockets with limits on frames, and on what waits for a client that does not read.
+"""Web sockets with limits on frames, and on unsent data of clients that do not read.
 
 uvicorn parses all that one read delivers at once, whatever the number of frames and of sockets, and
 answers pings without bound. This subclass uses internals of uvicorn and websockets, which
@@ -110,7 +110,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         self._control_since = self.loop.time()
         self._is_rejected = False
         self._is_paused = False
-        """Whether what the client sends stays unread, because what came before is not handled."""
+        """Whether reading is paused until earlier data is parsed and handled."""
         self._resumed_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -228,8 +228,8 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self._turns.wait(self._parse_slice)
 
     def keepalive_timeout(self) -> None:
-        """End the connection of a client that has not answered a ping. If its answer may be among
-        what is not read yet, it gets the same time again."""
+        """End the connection of a client that has not answered a ping. If unread or recently
+        resumed input may contain the pong, wait for `ping_timeout` again."""
         timeout_s = self.ping_timeout or 0.0
         if self._is_paused or self.loop.time() - self._resumed_at < timeout_s:
             self.pong_timer = self.loop.call_later(timeout_s, self.keepalive_timeout)

@@ -19,8 +19,8 @@ FULL_BYTES = 65_536
 """A write buffer with more than this is full."""
 
 KEPT_SHARE = 0.9
-"""Clients are disconnected until the rest hold at most this share of the maximum, and not only
-less than the maximum, because finding those that hold the most takes a pass over all."""
+"""Clients are disconnected until the rest hold at most this share of the maximum. It is below 1,
+because each search for the largest holders scans all connections."""
 
 
 class ProcessUnsentBytes:
@@ -32,7 +32,8 @@ class ProcessUnsentBytes:
         self._total = 0
 
     def update(self, connection: "ConnectionUnsentBytes") -> None:
-        """Count what a connection has to send now."""
+        """Count what a connection has to send now. Above the maximum, disconnect clients, possibly
+        this one."""
         self._set(connection, connection.size)
         if self._total > self._max:
             self._make_room()

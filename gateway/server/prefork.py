@@ -25,9 +25,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 class PreforkSettings:
     """The number of children, and how they are stopped and renewed.
 
-    `problem` returns why a child could not start with the current settings, or None. A child that
-    does not stop within `stop_s` is killed. SIGHUP renews the children if `hangup_renews` is set;
-    otherwise it stops them, as when a terminal closes.
+    `problem` returns the error in the current settings, or None. It is called before SIGHUP renews
+    the children. A child that does not stop within `stop_s` is killed. SIGHUP renews the children
+    if `hangup_renews` is set; otherwise it stops them, as when a terminal closes.
     """
 
     count: int

@@ -1,8 +1,8 @@
 """Long streams over plain HTTP, for services: exports and the change feed.
 
-A stream that ends early, because a part is unavailable, changes are lost or the client is too slow,
-is cut off: the connection closes without the end of the body. The client continues from the last
-cursor that it has received.
+A stream that ends early, because PostgreSQL or Redis is unavailable, changes are lost or the client
+is too slow, is cut off: the connection closes without the end of the body. The client continues
+from the last cursor that it has received.
 """
 
 import asyncio
@@ -211,8 +211,8 @@ async def _send_all(connection: Connection, chunks: AsyncIterator[bytes], receiv
 
 
 async def _send(connection: Connection, chunks: AsyncIterator[bytes]) -> bool:
-    """Send all chunks. Returns False if the next one cannot be read, because a part is unavailable
-    or changes are lost: the client gets the reason when it continues."""
+    """Send all chunks. Returns False if the next one cannot be read, because PostgreSQL or Redis is
+    unavailable or changes are lost: the client gets the reason when it continues."""
     try:
         async with aclosing(chunks):  # type: ignore[type-var]
             async for chunk in chunks:

@@ -77,7 +77,7 @@ def cached_kinds_of(tables: Tables, settings: StorageSettings) -> CachedKinds:
             Invalidation.DELETE_AND_CLOSE,
         ),
         pending=CachedKind(
-            keys.prefix("own"),
+            keys.prefix("own"),  # the user's own pending writes
             lambda targets: (pending_value(targets),),
             lambda targets: PENDING_TTL_S if targets else no_pending_ttl_s,
             tables.pending.get_many,

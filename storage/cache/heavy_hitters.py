@@ -10,9 +10,9 @@ class HeavyHitters:
     """Counts requests exactly, in windows, for up to `users_max` users.
 
     A window ends after `window_s`, or when the next users might exceed `users_max`. Then all counts
-    restart. A user is hot after `hot_after` requests in one window. So a user with twice as many
-    requests, less one, within less than `window_s` and among no more than `users_max` requests is
-    always found, because at most one window ends between these requests.
+    restart. A user is hot after `hot_after` requests in one window. So a user with
+    2 * hot_after - 1 requests within less than `window_s` and among no more than `users_max`
+    requests is always found, because at most one window ends between these requests.
     """
 
     def __init__(

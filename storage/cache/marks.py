@@ -20,8 +20,8 @@ from storage.redis.scripts import CALL, CLEAR_MARK, MARK
 from storage.redis.wire import Command
 
 MARK_MS = 30_000
-"""How long a mark lasts at most: longer than a write with all its timeouts. After that, readers can
-fill the values that the mark of a killed process has closed."""
+"""How long marks last after the user's last write has begun: longer than a write with all its
+timeouts. After that, readers can fill the values that the mark of a killed process has closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,8 @@ class Marks:
         return {user: Mark(commands[user][1], setting) for user, setting in marks.items()}
 
     def _commands(self, user: UserId) -> tuple[Command, Command]:
-        """The commands that set and clear a mark."""
+        """The commands that set and clear a mark. Closing the pending writes also closes the
+        relations (`CachedKind.closed_with`)."""
         pending, relations = self._keys.pending(user), self._keys.relations(user)
         mark_token = token()
         keys = closing(pending), pending, lease(pending), relations, lease(relations)

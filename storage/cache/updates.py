@@ -102,7 +102,7 @@ class RedisCaches:
         is_reachable = await self._redis.reachable()
         return lambda user: is_reachable(self._keys.relations(user))
 
-    async def invalidate_own_writes(self, sources: Iterable[UserId]) -> None:
+    async def invalidate_pending_writes(self, sources: Iterable[UserId]) -> None:
         """Delete the cached pending writes of users whose changes were acknowledged. If that fails,
         the tables answer these users for some seconds more."""
         try:

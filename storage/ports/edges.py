@@ -34,8 +34,8 @@ class Edges(Protocol):
     """The authoritative store of edges. All changes go through it."""
 
     async def change(self, pair: Pair, rule: Rule) -> Decision:
-        """Decide with the rule, and write the decision durably, in one transaction. If an edge has
-        changed before the write, decide again.
+        """Decide with the rule, then write the whole decision durably, in one transaction. If an
+        edge has changed before the write, decide again.
 
         The actor sees the change when this returns, through any gateway, unless the decision
         `is_delayed`. If there is nothing to change, the actor sees the earlier change that has done

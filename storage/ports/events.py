@@ -102,9 +102,9 @@ class Subscriptions(Protocol):
     def open(
         self, *users: UserId, viewer: UserId | None = None, sees_everything: bool = False
     ) -> AbstractContextManager[Subscription]:
-        """A subscription of `viewer`, for a block: to the viewer's own changes, and to what others
-        may see of `users`; with `sees_everything`, to all changes of `users`. It is anonymous if it
-        has neither.
+        """A subscription of `viewer`, for a block: to changes of the viewer's relations and
+        settings, by either user, and to what others may see of `users`; with `sees_everything`, to
+        all changes of `users`. It is anonymous if it has neither.
 
         Raises:
             Overloaded: this process, this viewer, or all anonymous clients together have the

@@ -15,10 +15,10 @@ class Whispers(NamedTuple):
     """Which lists of an overlap include whispers. A list may include them only if the viewer may
     see them."""
 
-    listed: bool = False
-    """Whether the lists of the users do."""
-    followed: bool = False
-    """Whether the follows of the one user do, with whom the lists have users in common."""
+    in_lists: bool = False
+    """Whether the lists of `users` include whispers."""
+    in_follows: bool = False
+    """Whether the follows of `by` include whispers."""
 
 
 OVERLAP_LOOKUPS_MAX = 10_000

@@ -54,7 +54,7 @@ NEVER = float("-inf")
 @dataclass(frozen=True, slots=True)
 class _Statements:
     all_absent: str
-    lately_changed: str
+    recently_changed: str
 
 
 _SQL = sql.load(_Statements, "absences")
@@ -183,11 +183,11 @@ class PostgresAbsences:
 
     async def _read_changes(self) -> None:
         after = (self._as_of_us - OVERLAP_US, 0)
-        clock, *rows = await self._postgres.fetch(_SQL.lately_changed, *after, ROWS_PER_STATEMENT)
+        clock, *rows = await self._postgres.fetch(_SQL.recently_changed, *after, ROWS_PER_STATEMENT)
         self._apply_changes(rows)
         while len(rows) == ROWS_PER_STATEMENT:
             after = (rows[-1]["changed_at"], rows[-1]["user_id"])
-            _, *rows = await self._postgres.fetch(_SQL.lately_changed, *after, ROWS_PER_STATEMENT)
+            _, *rows = await self._postgres.fetch(_SQL.recently_changed, *after, ROWS_PER_STATEMENT)
             self._apply_changes(rows)
         self._as_of_us = clock["changed_at"]
 

@@ -121,9 +121,8 @@ class PostgresLaneProgress:
     async def watermarks(self, groups: Iterable[Lane] = LANE_GROUPS) -> GroupWatermarks:
         """The watermarks of lane groups."""
         groups = list(groups)
-        of_lanes = await self._lane_watermarks(
-            [lane for group in groups for lane in lanes_of(group)]
-        )
+        lanes = [lane for group in groups for lane in lanes_of(group)]
+        of_lanes = await self._watermarks_without_failed_on_citus(lanes)
         return GroupWatermarks(
             _lowest(groups, of_lanes.oldest),
             _lowest(groups, of_lanes.oldest_unparked),
@@ -133,14 +132,14 @@ class PostgresLaneProgress:
 
     async def lane_watermarks(self, lane: Lane) -> LaneWatermarks:
         """The watermarks of `lane`, if the space has it, with its failed changes."""
-        watermarks = await self._lane_watermarks([lane])
+        watermarks = await self._watermarks_without_failed_on_citus([lane])
         if not await self._postgres.is_citus():
             return watermarks
         # Read last: a change that has left the lane because it has failed is then found here.
         rows = await self._postgres.fetch(_SQL.failed_on_citus, failed_lane(lane), HEAD)
         return replace(watermarks, failed={lane: [row["version"] for row in rows]})
 
-    async def _lane_watermarks(self, lanes: Sequence[Lane]) -> LaneWatermarks:
+    async def _watermarks_without_failed_on_citus(self, lanes: Sequence[Lane]) -> LaneWatermarks:
         """The watermarks of those of `lanes` that the space has; on Citus without the failed
         changes, which would be another scan of the outbox on each machine."""
         parked = list(map(parked_lane, lanes))

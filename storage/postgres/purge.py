@@ -1,4 +1,4 @@
-"""Deletes rows that nothing can refer to any more.
+"""Deletes old tombstones and receipts, and clears old request messages.
 
 Because of a forward tombstone, the next change of its edge has a higher version than any change
 that is still pending. No change is pending once the outbox has no row of the pair. A follow after
@@ -43,7 +43,7 @@ _SQL = sql.load(_Statements, "purge")
 @dataclass(frozen=True, slots=True)
 class _PurgeStatements:
     """The statements of a purge. Citus cannot lock rows in several shards, so there one statement
-    finds the rows, and another deletes those of one shard."""
+    finds the rows, and another purges those of one shard."""
 
     purge: str
     find_on_citus: str
@@ -81,6 +81,9 @@ async def purge(
     """Delete tombstones older than `retention_s`, about `limit` at most in each direction. Forward
     ones are kept for `forward_s`, if that is longer.
 
+    Keeps forward tombstones with flags, and tombstones with a pending change. With a forward
+    tombstone, its target is deleted from the owner's groups.
+
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
@@ -92,34 +95,35 @@ async def purge(
 async def _purge(
     postgres: Postgres, statements: _PurgeStatements, retention_s: float, limit: int
 ) -> int:
+    """Purge in batches. Return the number of rows deleted or cleared."""
     if await postgres.is_citus():
         return await _purge_by_shard(postgres, statements, retention_s, limit)
-    deleted = 0
-    while deleted < limit:
+    purged = 0
+    while purged < limit:
         row = await postgres.row(statements.purge, retention_s, BATCH)
         assert row is not None
-        deleted += row["count"]
+        purged += row["count"]
         if row["count"] < BATCH:
             break
-    return deleted
+    return purged
 
 
 async def _purge_by_shard(
     postgres: Postgres, statements: _PurgeStatements, retention_s: float, limit: int
 ) -> int:
     """Purge in batches, with a statement for each shard that has rows of the batch."""
-    deleted, after = 0, statements.first
-    while deleted < limit:
+    purged, after = 0, statements.first
+    while purged < limit:
         rows = await postgres.fetch(statements.find_on_citus, retention_s, BATCH, *after)
-        deletable = [row for row in rows if not row["is_pending"]]
-        for group in await by_shard(postgres, deletable, lambda row: UserId(row["user_id"])):
+        purgeable = [row for row in rows if not row["is_pending"]]
+        for group in await by_shard(postgres, purgeable, lambda row: UserId(row["user_id"])):
             users, ids = [row["user_id"] for row in group], [row["id"] for row in group]
             (counted,) = await postgres.fetch(statements.purge_on_citus, users, ids, retention_s)
-            deleted += counted["count"]
+            purged += counted["count"]
         if len(rows) < BATCH:
             break
         after = (rows[-1]["at"], rows[-1]["user_id"], rows[-1]["id"])
-    return deleted
+    return purged
 
 
 async def purge_receipts(postgres: Postgres, retention_s: float, limit: int = 5_000_000) -> int:

@@ -165,8 +165,8 @@ class ClusterRedis:
         return replies
 
     async def _send_to(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
-        """Send the commands to one server. If it redirects one, send all of them again in order, so
-        that those that have run already run twice."""
+        """Send the commands to one server. If it redirects one, send all of them again in order.
+        Commands that ran before the redirection run a second time."""
         try:
             return await server.pipe(commands)
         except Redirected:

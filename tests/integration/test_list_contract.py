@@ -88,10 +88,10 @@ async def test_an_overlap_is_the_same_with_few_or_many_follows(stores: Stores, m
     kinds: tuple[Side, ...] = (ListKind.FOLLOWING, ListKind.FOLLOWERS)
     for kind in kinds:
         assert set(await overlap(stores, kind, 1, 2, Whispers())) == {17, 19}
-        both = Whispers(listed=True, followed=True)
+        both = Whispers(in_lists=True, in_follows=True)
         assert set(await overlap(stores, kind, 1, 2, both)) == {15, 17, 18, 19}
-        assert set(await overlap(stores, kind, 1, 2, Whispers(followed=True))) == {17, 19}
-        assert set(await overlap(stores, kind, 1, 2, Whispers(listed=True))) == {15, 17, 19}
+        assert set(await overlap(stores, kind, 1, 2, Whispers(in_follows=True))) == {17, 19}
+        assert set(await overlap(stores, kind, 1, 2, Whispers(in_lists=True))) == {15, 17, 19}
 
 
 async def test_blocks_are_counted_in_every_kind_of_list(stores: Stores) -> None:

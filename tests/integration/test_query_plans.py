@@ -998,7 +998,7 @@ async def test_counting_absent_followers_reads_the_edges_of_the_absent_accounts(
 
 
 async def test_absences_are_read_from_their_own_index(planner: Planner) -> None:
-    for name, *args in (("all_absent", 500, 20), ("lately_changed", 500, 0, 20)):
+    for name, *args in (("all_absent", 500, 20), ("recently_changed", 500, 0, 20)):
         steps = await planner.steps("absences", name, *args)
         assert_by_index(steps)
         # A custom plan may sort all of the thousand rows.
@@ -1115,7 +1115,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         "sources",
         "muted_or_dismissed_by",
         "all_absent",
-        "lately_changed",
+        "recently_changed",
     }
     by_variable_names |= {
         "is_unfinished",

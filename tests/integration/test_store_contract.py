@@ -115,7 +115,7 @@ async def drain(reads: Reads) -> None:
             await reads.stores.caches.updates.update_after_drain(applied.changes)
         await reads.stores.jobs.lanes.outbox.acknowledge(lane, applied)
         sources = [change.pair.source for change in applied.changes]
-        await reads.stores.caches.updates.invalidate_own_writes(sources)
+        await reads.stores.caches.updates.invalidate_pending_writes(sources)
     await reads.catch_up()
 
 

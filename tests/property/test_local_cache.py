@@ -46,7 +46,7 @@ def test_only_users_who_are_requested_often_are_hot(
 
 
 @given(steps, st.integers(1, 5), st.integers(1, 30), st.integers(0, 120))
-def test_a_user_who_is_requested_twice_as_often_in_any_window_is_found(
+def test_a_user_with_two_hot_after_minus_one_requests_in_any_window_is_found(
     requests: list[tuple[UserId, float]], often: int, users_max: int, start: int
 ) -> None:
     clock = Clock()

@@ -32,7 +32,7 @@ def listed(*users: UserId, shows_whispers: bool) -> Listed:
 
 
 def agreed(loaded: Relation, *lists: OwnerLists, viewer: UserId | None = None) -> Relation:
-    return Evidence(Pair(ONE, TWO), lists, viewer, shows_whispers=True).agreed(loaded)
+    return Evidence(Pair(ONE, TWO), lists, viewer, shows_details=True).agreed(loaded)
 
 
 @pytest.mark.parametrize("kind", [Kind.WHISPER, Kind.FOLLOW])
@@ -69,10 +69,10 @@ def test_only_a_public_follow_that_a_list_without_whispers_lacks_may_be_a_whispe
     without_whispers = lists_of(ONE, following=listed(shows_whispers=False))
     with_whispers = lists_of(ONE, following=listed(shows_whispers=True))
     for lists, expected in [(without_whispers, [pair]), (with_whispers, [])]:
-        evidence = Evidence(pair, [lists], TWO, shows_whispers=True)
+        evidence = Evidence(pair, [lists], TWO, shows_details=True)
         assert evidence.possible_whispers(follow, evidence.agreed(follow)) == expected
         assert not evidence.possible_whispers(whisper, evidence.agreed(whisper))
-    evidence = Evidence(pair.reversed, [without_whispers], TWO, shows_whispers=True)
+    evidence = Evidence(pair.reversed, [without_whispers], TWO, shows_details=True)
     loaded = follow.reversed
     assert evidence.possible_whispers(loaded, evidence.agreed(loaded)) == [pair]
     assert evidence.with_whisper(loaded, pair) == whisper.reversed

@@ -1,7 +1,7 @@
 -- Both ends of the pairs (`sources`[i], `targets`[i]): first the ends of all sources, then the ends
--- of all targets, in the order of the pairs. An end is a user's edge to the other, count and
--- account, and whether the outbox holds a change of the edge, made by the source of the pair; also
--- the number of lanes. Four probes for each end, all in one snapshot. Only
+-- of all targets, in the order of the pairs. An end has a user's edge to the other, count and
+-- account. `waits`: the outbox holds a change of this edge by the source of the pair. `lanes`: the
+-- number of lanes. Four probes for each end, all in one snapshot. Only
 -- storage/postgres/edge_batches.py calls it, and not on Citus, where the conditions would have to
 -- name the shards. Such a condition, `= ANY` of all users, took twice as long as the probes,
 -- because each index scan sorts the array.

@@ -1,8 +1,8 @@
 -- Absent accounts: deactivated, or deleted and not yet erased.
 
 -- name: all_absent
--- The next $2 absent accounts after the user $1: one range of a small index. The row of user 0 has
--- the clock before the read, in microseconds.
+-- The next $2 absent accounts after the user $1: one range of a small index. An extra first
+-- row, with user id 0, contains the database time in microseconds.
 -- shard: local
 SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS now
 UNION ALL
@@ -10,9 +10,9 @@ UNION ALL
  WHERE state <> 0 AND erased_at IS NULL AND user_id > $1
  ORDER BY user_id LIMIT $2)
 
--- name: lately_changed
--- The next $3 accounts whose state changed after ($1, $2): one range of a small index. The row of
--- user 0 has the clock before the read, in microseconds.
+-- name: recently_changed
+-- The next $3 accounts whose state changed after ($1, $2): one range of a small index. An
+-- extra first row, with user id 0, contains the database time in microseconds.
 -- shard: local
 SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS changed_at, false AS absent
 UNION ALL

@@ -1,4 +1,4 @@
-"""docs/federation.md with Apollo's composer and gateway: its router runs, its table is right."""
+"""Tests that the router of docs/federation.md runs and that its table matches Apollo's composer."""
 
 import asyncio
 import json
