@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from bench import caches, raw
 from bench.cores import cores
-from bench.counting import Calls, NoAnswer, counted, send_all
+from bench.counting import Calls, ErrorResponse, counted, send_all
 from bench.filling import NotFilled, ensure_filled, space_of
 from bench.graph import SMALL, community
 from bench.population import Population, population
@@ -64,7 +64,7 @@ def main(
     try:
         shapes = [BY_NAME[name] for name in shape or _usual_shapes()]
         found = asyncio.run(_run(shapes, users, state))
-    except (DevstackError, NoAnswer, NotFilled, ValueError, KeyError) as error:
+    except (DevstackError, ErrorResponse, NotFilled, ValueError, KeyError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
     console = Console(width=110)

@@ -23,8 +23,8 @@ ROOT = Path(__file__).parent.parent
 LIBRARIES = ("site-packages/", f"python{sys.version_info.major}.{sys.version_info.minor}/")
 
 
-class NoAnswer(Exception):
-    """A request was rejected or answered with errors. The text is the answer."""
+class ErrorResponse(Exception):
+    """A request was rejected, or its response has errors. The text is the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Calls:
 async def counted(app: ASGIApp, requests: Sequence[Request]) -> Calls:
     """The mean number of calls of an application for these requests, sent one at a time.
 
-    Raises NoAnswer.
+    Raises ErrorResponse.
     """
     asgi_requests, tally = _asgi_requests(requests), _Tally()
 
@@ -69,7 +69,7 @@ async def counted(app: ASGIApp, requests: Sequence[Request]) -> Calls:
 
 async def send_all(app: ASGIApp, requests: Sequence[Request]) -> int:
     """Send these requests one at a time, without counting. Returns the bytes of all bodies,
-    requests and responses. Raises NoAnswer."""
+    requests and responses. Raises ErrorResponse."""
     return await _send(app, _asgi_requests(requests))
 
 
@@ -103,7 +103,7 @@ async def _send(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> int:
         answer = _Exchange(body)
         await app(scope, answer.receive, answer.send)
         if answer.status != 200 or "errors" in orjson.loads(answer.body):
-            raise NoAnswer(answer.body.decode())
+            raise ErrorResponse(answer.body.decode())
         transferred += len(body) + len(answer.body)
     return transferred
 

@@ -12,7 +12,7 @@ from bench.graph import Community, write
 from storage.postgres.migrate import migrate
 
 _COUNTED = "SELECT coalesce(sum(follows), 0) FROM following_count"
-_SETTLE = ("VACUUM (ANALYZE) following", "VACUUM (ANALYZE) follower", "CHECKPOINT")
+_MAINTENANCE = ("VACUUM (ANALYZE) following", "VACUUM (ANALYZE) follower", "CHECKPOINT")
 
 
 class NotFilled(Exception):
@@ -61,7 +61,7 @@ async def _vacuum(database_url: str, space: str) -> None:
     """Run the vacuum and the checkpoint that the load causes, before anything is measured."""
     connection = await asyncpg.connect(database_url, server_settings={"search_path": space})
     try:
-        for statement in _SETTLE:
+        for statement in _MAINTENANCE:
             await connection.execute(statement)
         if not await connection.fetchval(_COUNTED):
             raise NotFilled(f"{space} is empty after `load`")

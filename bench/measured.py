@@ -60,7 +60,7 @@ def main(
 ) -> None:
     """Copy figures from results into `measured.json`."""
     try:
-        content = read_measured() | taken(parts or list(Part), RESULTS)
+        content = read_measured() | figures_of(parts or list(Part), RESULTS)
     except Unmeasured as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
@@ -68,7 +68,7 @@ def main(
     typer.echo(f"written to {MEASURED}")
 
 
-def taken(parts: list[Part], results: Path) -> dict[str, Any]:
+def figures_of(parts: list[Part], results: Path) -> dict[str, Any]:
     """The figures to keep of these parts, from their files in the folder `results`. Raises
     Unmeasured."""
     return {part.value: _KEPT[part](_result(part, results)) for part in parts}

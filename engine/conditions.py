@@ -6,8 +6,8 @@ from typing import Any
 from graphql import BooleanValueNode, SelectionNode, VariableNode
 
 
-def is_included(node: SelectionNode, variables: Mapping[str, Any]) -> bool:
-    """Whether a field or fragment can be included with these variables. It can if the variable of
+def may_be_included(node: SelectionNode, variables: Mapping[str, Any]) -> bool:
+    """Whether a field or fragment may be included with these variables. It may if the variable of
     its @skip or @include is null or missing."""
     for directive in node.directives or ():
         excluding = {"skip": True, "include": False}.get(directive.name.value)

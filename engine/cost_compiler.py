@@ -31,7 +31,7 @@ from graphql import (
 )
 
 from engine.compiled import Compiled, CompiledCache
-from engine.conditions import is_included
+from engine.conditions import may_be_included
 from engine.cost_expression import NOTHING, Cost, sum_of, times
 from engine.list_size import Coerced, Size, list_size
 from engine.settings import EngineSettings
@@ -62,7 +62,7 @@ class OperationCost:
 
     constant: int | None = None
     """The cost, after the first evaluation, if it does not depend on variables."""
-    waits: float = inf
+    waiting_cost: float = inf
     """The part of the cost for waiting for the stores, while other operations run. A lower bound if
     conditions or fragments change it. Infinite until the cost is compiled."""
     compiled: Compiled[Cost] = field(default_factory=Compiled)
@@ -73,7 +73,7 @@ class OperationCost:
         return tuple(map(coerced.get, self.conditions)) in self.compiled
 
     def evaluate(self, coerced: Coerced) -> int:
-        """The cost for these variables."""
+        """Return the cost for these variables. Compile and cache it first if needed."""
         key = tuple(map(coerced.get, self.conditions))
         cost = self.compiled.get(key)
         if cost is None:
@@ -91,7 +91,7 @@ class OperationCost:
         compilation = _Compilation(self.schema, self.settings, self.fragments, conditions)
         fixed, each = compilation.operation(self.node)
         cost = Cost(self.settings.request_weight + fixed + each.constant, each.terms)
-        self.waits = min(self.waits, compilation.waits)
+        self.waiting_cost = min(self.waiting_cost, compilation.waiting_cost)
         self.cache.put(self.compiled, key, cost, 1 + compilation.fields)
         return cost
 
@@ -113,8 +113,8 @@ class _Compilation:
         self._conditions = conditions
         self.fields = 0
         """The number of fields compiled so far; those of a repeated selection count once."""
-        self.waits = 0.0
-        """See `OperationCost.waits`. That of a repeated selection counts once."""
+        self.waiting_cost = 0.0
+        """See `OperationCost.waiting_cost`. That of a repeated selection counts once."""
         self._mutation: GraphQLObjectType | None = None
         self._selection_costs: dict[tuple[str, tuple[int, ...], Size | int], SelectionCost] = {}
 
@@ -161,7 +161,7 @@ class _Compilation:
         """The fields that may be included in objects of type `parent`, also those of fragments.
         `seen`: the fragments that were visited, to which it adds: each is visited once."""
         for node in selections.selections:
-            if not is_included(node, self._conditions):
+            if not may_be_included(node, self._conditions):
                 continue
             if isinstance(node, FieldNode):
                 yield node
@@ -193,8 +193,8 @@ class _Compilation:
         field_weight = self._weights.get(parent, name)
         is_mutation_root = parent is self._mutation
         # A field that takes only the gateway's own time declares no more than 1 for its call.
-        self.waits += max(field_weight.weight.call - 1, 0)
-        self.waits += self._settings.mutation_weight * is_mutation_root
+        self.waiting_cost += max(field_weight.weight.call - 1, 0)
+        self.waiting_cost += self._settings.mutation_weight * is_mutation_root
         if field_weight.constant is not None and not is_mutation_root:
             return field_weight.constant
         weight, node = field_weight.weight, nodes[0]

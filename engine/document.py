@@ -17,7 +17,7 @@ from graphql import (
     value_from_ast_untyped,
 )
 
-from engine.conditions import is_included
+from engine.conditions import may_be_included
 from engine.document_size import DocumentSize
 from engine.variables import InvalidVariables, Variables
 
@@ -85,7 +85,7 @@ def root_fields(
     spread."""
     seen = set() if seen is None else seen
     for node in selections.selections:
-        if not is_included(node, variables):
+        if not may_be_included(node, variables):
             continue
         if isinstance(node, FieldNode):
             yield node

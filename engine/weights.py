@@ -41,7 +41,8 @@ class Weight:
     """The cost of a field: `call` once for each place in the document that selects it, `row` for
     each parent, and `item` for each of the `size` items that it returns for each parent.
 
-    A `call` above 1 is work of stores, for which the operation waits: see `OperationCost.waits`.
+    A `call` above 1 is work of stores, for which the operation waits: see
+    `OperationCost.waiting_cost`.
 
     The field of a page (a Relay connection) declares the size of its lists as `page`, and as
     `entry` what each entry costs, whichever fields of the page are selected.

@@ -215,7 +215,7 @@ class EngineExecutor:
                 cost = operation.cost(values)
         waiting = self._charges.charge(cost, context)
         # Most operations are short, and take no turn.
-        work = cost - operation.costs.waits
+        work = cost - operation.costs.waiting_cost
         if work < LONG_WORK:
             burst = self._bursts.enter(work)
             if burst is not None:
@@ -281,7 +281,7 @@ class EngineExecutor:
 
     async def _take_turn(self, charged: ChargedOperation, caller: Caller | None) -> None:
         """Wait until a long operation may begin, in a turn as by `Turns.wait`."""
-        work, turns = charged.cost - charged.operation.costs.waits, self._engine.turns
+        work, turns = charged.cost - charged.operation.costs.waiting_cost, self._engine.turns
         if work >= LONG_WORK and not turns.fits(work / SLICE_WORK):
             await turns.wait(caller)
 

@@ -27,7 +27,7 @@ class AdmissionSettings:
     """The cost of the large operations that run at once. One that costs more runs alone."""
     queue_max: int = 100
     """How many operations of one class, large or small, may wait. Fewer if their costs together
-    exceed the budget of the class."""
+    exceed the capacity of the class."""
     wait_ms: int = 1_000
     """The longest wait."""
     retry_after_s: int = 1

@@ -75,7 +75,7 @@ class Streams:
 
     def take_turns(self, identity: Identity, headers: Headers) -> None:
         """Let this task, and those that it starts, take turns of the event loop for this caller."""
-        self._context_of(headers, identity)  # which does that
+        self._context_of(headers, identity)  # creating a context calls `take_turns_for`
 
     async def reserve(self, identity: Identity, headers: Headers) -> Reservation:
         """Wait until a message that is expensive to parse is admitted.
@@ -99,9 +99,9 @@ class Streams:
         """
         try:
             with operation_span(headers):
-                beginning = self._begin(request, identity, headers, reservation)
-                del request  # `_begin` drops its variables while it waits
-                prepared = await beginning
+                running = self._run_or_prepare(request, identity, headers, reservation)
+                del request  # `_run_or_prepare` drops its variables while it waits
+                prepared = await running
         finally:
             if reservation is not None:
                 reservation.release()
@@ -134,14 +134,14 @@ class Streams:
             finally:
                 remove()
 
-    async def _begin(
+    async def _run_or_prepare(
         self,
         request: GraphQLRequest,
         identity: Identity,
         headers: Headers,
         reservation: Reservation | None,
     ) -> "FormattedResult | _Subscription":
-        """The result of a query or a mutation, or a subscription that is prepared."""
+        """Run a query or a mutation and return its result, or prepare a subscription."""
         begun = perf_counter()
         operation: Operation | None = None
         cost: int | None = None

@@ -49,17 +49,17 @@ IDLE_CPU_S = 0.02
 """A process that uses less CPU time in an interval is idle."""
 
 OLD_MAX = 10_000
-"""Old objects that are not frozen yet. So many are collected, which takes up to 10 ms, and the rest
-is frozen."""
+"""Old objects that are not frozen yet. At this number they are collected, which takes up to 10 ms,
+and the survivors are frozen."""
 
 GROWTH_MB = 512
 """A process that is never idle counts its frozen objects, 60 ms for 1,600,000, when its memory has
 grown by this."""
 
 GROWTH_OBJECTS = 3_000_000
-"""It then makes a full collection if they are so many more than after the last one: cycles among
-them must have accumulated. Full caches hold 1,600,000, and clients can make memory grow by what
-they do not read or send, but that is few objects."""
+"""The process then makes a full collection if this many frozen objects were added since the last
+one: cycles among them must have accumulated. Full caches hold 1,600,000, and clients can make
+memory grow by what they do not read or send, but that is few objects."""
 
 _STATM = Path("/proc/self/statm")
 
@@ -144,8 +144,13 @@ async def collecting_when_idle(
     interval_s: float = INTERVAL_S,
     young_s: float = YOUNG_S,
 ) -> AsyncIterator[None]:
-    """Make the collections of this process during the block: of young objects often, full ones when
-    it is idle or `GROWTH_OBJECTS` were added. Freeze old objects."""
+    """Make the collections of this process inside the `async with` statement, and freeze old
+    objects.
+
+    Young objects are collected often. A full collection is made when one is due and the process is
+    idle, or when frozen objects have grown by `GROWTH_OBJECTS`. CPython's own full collections must
+    be off: see `collect_young_objects_only`.
+    """
     tasks = [
         asyncio.create_task(_collect_young(collect, young_s)),
         asyncio.create_task(_collect_when_idle(collect, interval_s)),
@@ -191,7 +196,7 @@ def _middle_collections() -> int:
 
 
 def _memory_mb() -> int:
-    """The resident memory, where the system tells it; otherwise the greatest so far."""
+    """The resident memory, where the system reports it; otherwise the greatest so far."""
     try:
         pages = int(_STATM.read_text().split()[1])
     except OSError:

@@ -138,7 +138,7 @@ delayed_edges, delayed_accounts = map(delayed_writes.labels, ("edges", "accounts
 
 
 class GuardedWrite:
-    """A write in `closed_while_written`."""
+    """A write in `account_keys_closed_while_written`."""
 
     is_delayed = False
     """After the write: whether readers may not see it yet, because a cache could not be updated.
@@ -146,11 +146,12 @@ class GuardedWrite:
 
 
 @asynccontextmanager
-async def closed_while_written(
-    redis: Redis, keys: Collection[str], kind: KeyKind, *, must_close: bool
+async def account_keys_closed_while_written(
+    redis: Redis, keys: Collection[str], *, must_close: bool
 ) -> AsyncIterator[GuardedWrite]:
-    """Keep these keys closed inside the `with` statement, for `CLOSED_MS` at most, and delete their
-    values at its end. Unless `must_close`, it is entered even if they cannot be closed.
+    """Keep these keys of accounts closed inside the `with` statement, for `CLOSED_MS` at most, and
+    delete their values at its end. Unless `must_close`, it is entered even if they cannot be
+    closed.
 
     They are deleted after an error too, because the write inside may have been committed.
 
@@ -166,7 +167,7 @@ async def closed_while_written(
     try:
         yield write
     finally:
-        if not await invalidate(redis, keys, kind, closed_by=by):
+        if not await invalidate(redis, keys, KeyKind.ACCOUNTS, closed_by=by):
             write.is_delayed = True
         if write.is_delayed:
             delayed_accounts.inc()

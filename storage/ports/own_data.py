@@ -78,7 +78,8 @@ class FollowGroups(Protocol):
 
 
 class SeenFollowers(Protocol):
-    """Up to which moment users have seen their followers. Read from the tables, not from caches."""
+    """The moment up to which each user has seen their followers. Read from the tables, not from
+    caches."""
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Millis]:
         """The moment of each of `users`; NEVER_SEEN for one who has marked none."""
@@ -117,7 +118,7 @@ class PinnedFollowing(Protocol):
 
         It writes nothing if the account of `user` is not active. It also writes nothing if `user`
         does not follow one of `others`, or if the account of one of `others` is not active: then
-        the outcome is NOT_ALLOWED, and its `reason` is this other user. A `request` is used as in
+        the outcome is NOT_ALLOWED, and `not_pinnable` is this other user. A `request` is used as in
         `AccountWrites`.
         """
         ...

@@ -66,7 +66,8 @@ _EntriesOfUsers = defaultdict[UserId, list[Position]]
 
 
 ROWS_AT_ONCE = 100_020
-"""The most entries that one statement returns: about 30 MB."""
+"""The most entries that one statement returns, about 30 MB: 20 lists of 5,000 entries and one more
+each, as many as are cached together."""
 
 _position: Callable[[Any], Position] = partial(tuple.__new__, Position)
 """Makes a `Position` of a sequence. The constructor takes three times as long."""
@@ -145,8 +146,8 @@ _OWN: Mapping[OwnListKind, tuple[tuple[str, str], tuple[int, ...]]] = {
     OwnListKind.INCOMING_REQUESTS: (_FOLLOWERS, (Kind.REQUEST, _NOBODY)),
 }
 """For each list: the statements that read it from the newest and from the oldest entry, and their
-arguments after the window. No viewer is passed: if an owner changes the reverse rows of their own
-list, the change is applied before the owner gets an answer."""
+arguments after the window. They take no viewer: an owner's change of reverse rows in their own list
+is drained before the response, so these lists are exact for the owner."""
 
 
 async def _read_page_of_one(

@@ -9,7 +9,7 @@ from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.receipt import IdempotentRequest, ReceiptExists
-from storage.cache.lease import GuardedWrite, closed_while_written, invalidate
+from storage.cache.lease import GuardedWrite, account_keys_closed_while_written, invalidate
 from storage.ports.accounts import AbsenceLog, Absences, ErasureQueue, Neighbours
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import RedisEvents
@@ -96,10 +96,9 @@ class WriteThroughAccountStates:
                 closing.is_delayed = True
 
         try:
-            async with closed_while_written(
+            async with account_keys_closed_while_written(
                 self._redis,
                 [self._keys.profile(user)],
-                KeyKind.ACCOUNTS,
                 must_close=not self._delayed_writes,
             ) as closing:
                 try:

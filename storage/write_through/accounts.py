@@ -8,7 +8,7 @@ from graph.account import PrivacyChange, Saved
 from graph.edge import UserId
 from graph.pace import Pace
 from graph.receipt import IdempotentRequest
-from storage.cache.lease import closed_while_written, invalidate
+from storage.cache.lease import account_keys_closed_while_written, invalidate
 from storage.ports.accounts import AccountWrites
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import RedisEvents
@@ -63,10 +63,9 @@ class WriteThroughAccounts:
         """Run `write` while the profile is closed, then delete the cached profile and wake
         subscriptions, also after an error."""
         try:
-            async with closed_while_written(
+            async with account_keys_closed_while_written(
                 self._redis,
                 [self._keys.profile(user)],
-                KeyKind.ACCOUNTS,
                 must_close=not self._delayed_writes,
             ) as closing:
                 saved = await write()

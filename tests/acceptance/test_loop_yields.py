@@ -387,7 +387,7 @@ def _count_begun(ticks: LoopTicks, monkeypatch: pytest.MonkeyPatch) -> None:
     execute = Executor.execute
 
     def counting_execute(executor: Executor, operation: Operation, run: Run) -> Any:
-        ticks.add("work", int(operation.cost(run.values) - operation.costs.waits))
+        ticks.add("work", int(operation.cost(run.values) - operation.costs.waiting_cost))
         return execute(executor, operation, run)
 
     monkeypatch.setattr(Executor, "execute", counting_execute)

@@ -50,10 +50,10 @@ from tests.support.lagging_model import (
     BEGINNING,
     LISTS,
     SERVICE,
-    Arrow,
     Entry,
     Model,
     Onlooker,
+    UserPair,
     Viewer,
     day_of,
 )
@@ -173,7 +173,7 @@ users = st.sampled_from((1, 1, 1, 2, 2, *USERS))  # some users are drawn more of
 viewers = st.none() | st.just(SERVICE) | users
 audiences = st.sampled_from((*[Audience.EVERYONE] * 3, *Audience))
 some_users = st.lists(users, min_size=1, max_size=len(USERS), unique=True)
-arrows = st.builds(Arrow, users, users).filter(lambda arrow: arrow.source != arrow.target)
+pairs = st.builds(UserPair, users, users).filter(lambda pair: pair.source != pair.target)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Undo:
     """An undo token, the pair that it is for, and the state that it restores."""
 
     token: str
-    arrow: Arrow
+    pair: UserPair
     taken: UndoRecord
 
 
@@ -224,7 +224,7 @@ class Undo:
 class SeenVersion:
     """A version of the source's relation to the target, and the states that it can belong to."""
 
-    arrow: Arrow
+    pair: UserPair
     version: str
     states: frozenset[tuple[int, ...]]
 
@@ -264,7 +264,7 @@ class Service(RuleBasedStateMachine):
 
     @rule(
         changes=st.lists(
-            st.tuples(gateways, arrows, st.sampled_from(FOLLOWING)),
+            st.tuples(gateways, pairs, st.sampled_from(FOLLOWING)),
             min_size=1,
             max_size=4,
             unique_by=lambda change: change[1].source,
@@ -272,61 +272,63 @@ class Service(RuleBasedStateMachine):
         readers=st.lists(st.tuples(gateways, viewers), max_size=2),
     )
     def follow(
-        self, changes: list[tuple[int, Arrow, str]], readers: list[tuple[int, Viewer]]
+        self, changes: list[tuple[int, UserPair, str]], readers: list[tuple[int, Viewer]]
     ) -> None:
         """Several viewers write concurrently. Others read meanwhile, which only fills caches."""
-        decided = [self.model.decided(arrow, ACTIONS[name][2].rule) for _, arrow, name in changes]
+        decided = [self.model.decided(pair, ACTIONS[name][2].rule) for _, pair, name in changes]
         payloads = self.deployment.run(
             together(
                 *(self._write(*change) for change in changes),
                 *(self._read(Question(*reader)) for reader in readers),
             )
         )
-        for (gateway_index, arrow, _), decision, payload in zip(
+        for (gateway_index, pair, _), decision, payload in zip(
             changes, decided, payloads, strict=False
         ):
             check_outcome(payload, decision)
-            self._check_edge(gateway_index, arrow, decision.edge)
+            self._check_edge(gateway_index, pair, decision.edge)
 
     @rule(
         gateway_index=gateways,
-        arrow=arrows,
+        pair=pairs,
         name=st.sampled_from([*ACTIONS, *OFTEN]),
         readers=st.lists(st.tuples(gateways, viewers), max_size=2),
     )
     def act(
-        self, gateway_index: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]
+        self, gateway_index: int, pair: UserPair, name: str, readers: list[tuple[int, Viewer]]
     ) -> None:
         """Change one edge of a pair, or both, while others read."""
         payload, *_ = self.deployment.run(
             together(
-                self._write(gateway_index, arrow, name),
+                self._write(gateway_index, pair, name),
                 *(self._read(Question(*reader)) for reader in readers),
             )
         )
-        self._check_action(gateway_index, arrow, ACTIONS[name][2], payload)
+        self._check_action(gateway_index, pair, ACTIONS[name][2], payload)
 
-    def _check_action(self, gateway_index: int, arrow: Arrow, action: Action, payload: Any) -> None:
+    def _check_action(
+        self, gateway_index: int, pair: UserPair, action: Action, payload: Any
+    ) -> None:
         """Compare the payload with the model, and keep the undo token."""
-        before, decision = self.model.before(arrow), self.model.decided(arrow, action.rule)
-        self._check_payload(gateway_index, arrow, payload, decision)
+        before, decision = self.model.before(pair), self.model.decided(pair, action.rule)
+        self._check_payload(gateway_index, pair, payload, decision)
         assert bool(payload["undoToken"]) == bool(action.can_undo and decision.steps)
         if payload["undoToken"]:
-            edge, reverse = self.model.now(arrow), self.model.now(arrow.reversed)
+            edge, reverse = self.model.now(pair), self.model.now(pair.reversed)
             versions = edge.version, reverse.version
             taken = UndoRecord(*versions, before.edge, before.reverse, before.protected)
-            self.undos = [*self.undos[-2:], Undo(payload["undoToken"], arrow, taken)]
+            self.undos = [*self.undos[-2:], Undo(payload["undoToken"], pair, taken)]
 
-    @rule(gateway_index=gateways, arrow=arrows)
-    def remember(self, gateway_index: int, arrow: Arrow) -> None:
+    @rule(gateway_index=gateways, pair=pairs)
+    def remember(self, gateway_index: int, pair: UserPair) -> None:
         """Read the version of a relation, for a conditional change later."""
         endpoint = self.deployment.gateways[gateway_index]
-        ends = {"from": str(arrow.source), "to": str(arrow.target)}
-        answer = self.deployment.run(endpoint.gateway.data(VERSION, arrow.source, **ends))
+        ends = {"from": str(pair.source), "to": str(pair.target)}
+        answer = self.deployment.run(endpoint.gateway.data(VERSION, pair.source, **ends))
         (relation,) = answer["user"]["relationWith"]
-        onlooker = Onlooker(self.model, arrow.source, endpoint.cached)
-        states = frozenset(onlooker.seen_states(arrow.target))
-        found = SeenVersion(arrow, relation["version"], states)
+        onlooker = Onlooker(self.model, pair.source, endpoint.cached)
+        states = frozenset(onlooker.seen_states(pair.target))
+        found = SeenVersion(pair, relation["version"], states)
         self.versions = [*self.versions[-2:], found]
 
     @precondition(lambda self: bool(self.versions))
@@ -339,15 +341,15 @@ class Service(RuleBasedStateMachine):
         """Change an edge, on the condition that the relation still has a version read earlier."""
         seen = self.versions[which % len(self.versions)]
         payload = self.deployment.run(
-            self._write(gateway_index, seen.arrow, name, ifVersion=seen.version)
+            self._write(gateway_index, seen.pair, name, ifVersion=seen.version)
         )
-        is_conflict = self.model.is_conflict(seen.arrow, seen.states)
+        is_conflict = self.model.is_conflict(seen.pair, seen.states)
         if is_conflict is None:
             is_conflict = [error["code"] for error in payload["userErrors"]] == ["CONFLICT"]
         action = ACTIONS[name][2]
         if is_conflict:
             action = replace(action, rule=partial(unchanged, Outcome.CONFLICT))
-        self._check_action(gateway_index, seen.arrow, action, payload)
+        self._check_action(gateway_index, seen.pair, action, payload)
 
     @precondition(lambda self: bool(self.undos))
     @rule(gateway_index=gateways, which=st.integers(0, 2), viewer=st.none() | users)
@@ -355,17 +357,17 @@ class Service(RuleBasedStateMachine):
         """Use an undo token, as its user, or as another user, who is rejected."""
         undo = self.undos[which % len(self.undos)]
         gateway = self.deployment.gateways[gateway_index].gateway
-        asker = viewer or undo.arrow.source
+        asker = viewer or undo.pair.source
         answer = relationships.change(
             gateway, asker, "undoRelationshipChange", undoToken=undo.token
         )
-        if asker != undo.arrow.source:
+        if asker != undo.pair.source:
             rejected = self.deployment.run(answer)
             assert (rejected["outcome"], rejected["relation"]) == ("REJECTED", None)
             return
         action = actions.undo(LIMITS, uuid4(), undo.taken)
-        decision = self.model.decided(undo.arrow, action.rule)
-        self._check_payload(gateway_index, undo.arrow, self.deployment.run(answer), decision)
+        decision = self.model.decided(undo.pair, action.rule)
+        self._check_payload(gateway_index, undo.pair, self.deployment.run(answer), decision)
         if decision.outcome is Outcome.RESTORED:  # the token is used up
             consumed = replace(undo, taken=replace(undo.taken, version=Version(-1)))
             self.undos = [consumed if one is undo else one for one in self.undos]
@@ -425,17 +427,17 @@ class Service(RuleBasedStateMachine):
         """A worker erases a deleted account, and drains what that has changed."""
         (user, *_) = sorted(self.model.deleted - self.model.erased)
         self.deployment.run(erase_account(self.deployment.stores, UserId(user)))
-        for arrow in self.model.edges:
-            if user in arrow:
-                edge = self.deployment.run(stored_edge(self.deployment.stores, arrow))
-                is_own = arrow.source == user
+        for pair in self.model.edges:
+            if user in pair:
+                edge = self.deployment.run(stored_edge(self.deployment.stores, pair))
+                is_own = pair.source == user
                 assert edge == (
                     NO_EDGE if is_own else replace(edge, kind=Kind.NONE, flags=Flags.PLAIN)
                 )
-                self.model.edges[arrow] = [edge]
+                self.model.edges[pair] = [edge]
         self.model.erase(user)
         self.model.drain(USERS)
-        self.undos = [undo for undo in self.undos if undo.arrow.source != user]
+        self.undos = [undo for undo in self.undos if undo.pair.source != user]
 
     @rule(gateway_index=gateways, user=users, others=st.lists(users, max_size=2, unique=True))
     def pin(self, gateway_index: int, user: int, others: list[int]) -> None:
@@ -460,7 +462,7 @@ class Service(RuleBasedStateMachine):
     def see_followers(self, gateway_index: int, user: int, last: int | None, later: int) -> None:
         """Mark followers as seen: all in the list, which may lag, or those up to the date of one
         follow, or up to a millisecond later."""
-        edge = self.model.edges.get(Arrow(last or 0, user), [NO_EDGE])[-1]
+        edge = self.model.edges.get(UserPair(last or 0, user), [NO_EDGE])[-1]
         until = None if last is None else day_of(Millis(edge.since + later))
         asked = self.deployment.gateways[gateway_index].gateway.data(
             MARK_SEEN, user, upTo=text(until)
@@ -481,24 +483,24 @@ class Service(RuleBasedStateMachine):
         assert viewer["newFollowersCount"] == sum(is_new)
         self.model.seen[user] = seen
 
-    @rule(gateway_index=gateways, arrow=arrows, note=st.sampled_from(["Tall", "Tall", "Loud", ""]))
-    def set_note(self, gateway_index: int, arrow: Arrow, note: str) -> None:
+    @rule(gateway_index=gateways, pair=pairs, note=st.sampled_from(["Tall", "Tall", "Loud", ""]))
+    def set_note(self, gateway_index: int, pair: UserPair, note: str) -> None:
         """Write a private note about another user, or delete it."""
         gateway = self.deployment.gateways[gateway_index].gateway
-        asked = gateway.data(SET_NOTE, arrow.source, user=str(arrow.target), note=note)
+        asked = gateway.data(SET_NOTE, pair.source, user=str(pair.target), note=note)
         payload = self.deployment.run(asked)["payload"]
-        check_payload(payload, self.model.set_note(arrow, note))
-        assert payload["relation"] == {"note": self.model.note(arrow)}
+        check_payload(payload, self.model.set_note(pair, note))
+        assert payload["relation"] == {"note": self.model.note(pair)}
 
     @rule(
         gateway_index=gateways,
-        arrow=arrows,
+        pair=pairs,
         which=st.integers(0, 3),
         adds=st.sampled_from([True, True, False]),
     )
-    def group(self, gateway_index: int, arrow: Arrow, which: int, adds: bool) -> None:
+    def group(self, gateway_index: int, pair: UserPair, which: int, adds: bool) -> None:
         """Add another user to a group of the owner, or remove the user from it."""
-        owner, user = arrow
+        owner, user = pair
         group = self._group_of(owner, which)
         name = "addToFollowGroup" if adds else "removeFromFollowGroup"
         payload = self._change_groups(
@@ -729,40 +731,40 @@ class Service(RuleBasedStateMachine):
             self.pagination.expected.clear()
 
     def _check_payload(
-        self, gateway_index: int, arrow: Arrow, payload: Any, decision: Decision
+        self, gateway_index: int, pair: UserPair, payload: Any, decision: Decision
     ) -> None:
         """Compare a payload with the model. With caches, changes of the reverse edge and blocks are
         drained before the answer, so the model drains their lanes too."""
         check_outcome(payload, decision)
-        self._check_edge(gateway_index, arrow, decision.edge)
-        self._check_edge(gateway_index, arrow.reversed, decision.reverse)
-        edge, reverse = self.model.now(arrow), self.model.now(arrow.reversed)
+        self._check_edge(gateway_index, pair, decision.edge)
+        self._check_edge(gateway_index, pair.reversed, decision.reverse)
+        edge, reverse = self.model.now(pair), self.model.now(pair.reversed)
         result = (payload["relation"]["followedAt"], payload["relation"]["followedByAt"])
-        is_here = self.model.is_here(arrow.target)
+        is_here = self.model.is_here(pair.target)
         dates = (followed_at(edge), followed_at(reverse)) if is_here else (None, None)
         assert tuple(map(moment, result)) == dates
         if self.deployment.gateways[gateway_index].cached:
             drained_lanes = lanes_of(
                 [
-                    arrow.source if step.is_reverse else arrow.target
+                    pair.source if step.is_reverse else pair.target
                     for step in decision.steps
                     if step.is_reverse or step.edge.kind is Kind.BLOCK
                 ]
             )
             self.model.drain([user for user in USERS if lane_of(UserId(user)) in drained_lanes])
 
-    def _check_edge(self, gateway_index: int, arrow: Arrow, edge: Edge) -> None:
+    def _check_edge(self, gateway_index: int, pair: UserPair, edge: Edge) -> None:
         """Compare the stored edge with the decision, and update the model."""
-        previous = self.model.now(arrow)
-        stored = self.deployment.run(stored_edge(self.deployment.stores, arrow))
+        previous = self.model.now(pair)
+        stored = self.deployment.run(stored_edge(self.deployment.stores, pair))
         self.model.become(
-            arrow,
+            pair,
             edge,
             stored,
             reached_caches=self.deployment.gateways[gateway_index].cached,
         )
         if stored != previous:
-            self._remove_changed(arrow, Kind.BLOCK in (stored.kind, previous.kind))
+            self._remove_changed(pair, Kind.BLOCK in (stored.kind, previous.kind))
 
     async def _read(self, question: Question) -> Any:
         gateway, viewer = self._caller(question.gateway_index, question.viewer)
@@ -774,9 +776,9 @@ class Service(RuleBasedStateMachine):
             signedIn=viewer is not None,
         )
 
-    async def _write(self, gateway_index: int, arrow: Arrow, name: str, **more: str) -> Any:
+    async def _write(self, gateway_index: int, pair: UserPair, name: str, **more: str) -> Any:
         mutation, given, _ = ACTIONS[name]
-        gateway, (source, target) = self.deployment.gateways[gateway_index].gateway, arrow
+        gateway, (source, target) = self.deployment.gateways[gateway_index].gateway, pair
         return await relationships.change(gateway, source, mutation, target, **given, **more)
 
     def _caller(self, gateway_index: int, viewer: Viewer) -> tuple[Gateway, int | None]:
@@ -806,16 +808,16 @@ class Service(RuleBasedStateMachine):
             "a page with too few entries has a next page"
         )
 
-    def _remove_changed(self, arrow: Arrow, blocks: bool) -> None:
+    def _remove_changed(self, pair: UserPair, blocks: bool) -> None:
         """Remove the users whom the pages need not contain after this change of an edge."""
         pagination = self.pagination
         if pagination is None:
             return
-        if arrow.source == pagination.owner and pagination.kind != "followers":
-            pagination.expected.pop(arrow.target, None)
-        if arrow.target == pagination.owner and pagination.kind != "following":
-            pagination.expected.pop(arrow.source, None)
-        for viewer, other in permutations(arrow):
+        if pair.source == pagination.owner and pagination.kind != "followers":
+            pagination.expected.pop(pair.target, None)
+        if pair.target == pagination.owner and pagination.kind != "following":
+            pagination.expected.pop(pair.source, None)
+        for viewer, other in permutations(pair):
             if viewer == pagination.viewer and other == pagination.owner:
                 pagination.expected.clear()
             elif viewer == pagination.viewer and blocks:
@@ -827,10 +829,10 @@ def group_of(user: int) -> str:
     return f"group:{user}:{GROUP}"
 
 
-async def stored_edge(stores: Stores, arrow: Arrow) -> Edge:
+async def stored_edge(stores: Stores, pair: UserPair) -> Edge:
     rows = await stores.servers.postgres.fetch(
         "SELECT kind, flags, since, version FROM following "
-        f"WHERE from_user_id = {arrow.source} AND to_user_id = {arrow.target}"
+        f"WHERE from_user_id = {pair.source} AND to_user_id = {pair.target}"
     )
     if not rows:
         return NO_EDGE

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from tests.support.faults.histories import Arrow
+from tests.support.faults.histories import UserPair
 from tests.support.faults.traffic import Traffic
 
 IN_FLIGHT_MAX = 300
@@ -44,11 +44,11 @@ class Load:
     rates: Rates
     skipped: int = 0
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
-    _being_written: set[Arrow] = field(default_factory=set)
-    _arrows: list[Arrow] = field(init=False)
+    _being_written: set[UserPair] = field(default_factory=set)
+    _pairs: list[UserPair] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._arrows = list(self.traffic.world.histories)
+        self._pairs = list(self.traffic.world.histories)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -84,22 +84,22 @@ class Load:
         task.add_done_callback(self._tasks.discard)
 
     async def _write(self) -> None:
-        arrow = random.choice(self._arrows)
-        if arrow in self._being_written:
+        pair = random.choice(self._pairs)
+        if pair in self._being_written:
             return
-        self._being_written.add(arrow)
+        self._being_written.add(pair)
         try:
-            await self.traffic.write(arrow, keyed=True)
+            await self.traffic.write(pair, keyed=True)
         finally:
-            self._being_written.discard(arrow)
+            self._being_written.discard(pair)
 
     async def _read(self) -> None:
-        arrow = random.choice(self._arrows)
-        viewer = random.choice((None, arrow.source))
-        targets = random.sample(self.traffic.world.targets[arrow.source], USERS_PER_READ)
+        pair = random.choice(self._pairs)
+        viewer = random.choice((None, pair.source))
+        targets = random.sample(self.traffic.world.targets[pair.source], USERS_PER_READ)
         if random.random() < self.rates.checks_share:
-            await self.traffic.check_relations(arrow.source, targets)
+            await self.traffic.check_relations(pair.source, targets)
         elif random.random() < 0.5:
-            await self.traffic.read(viewer, random.choice(arrow))
+            await self.traffic.read(viewer, random.choice(pair))
         else:
             await self.traffic.read_profiles(viewer, targets)

@@ -48,15 +48,15 @@ SERVICE = 0
 Viewer = int | None
 
 
-class Arrow(NamedTuple):
+class UserPair(NamedTuple):
     """The edge from `source` to `target`."""
 
     source: int
     target: int
 
     @property
-    def reversed(self) -> "Arrow":
-        return Arrow(self.target, self.source)
+    def reversed(self) -> "UserPair":
+        return UserPair(self.target, self.source)
 
 
 def date_of(edge: Edge) -> datetime:
@@ -80,25 +80,25 @@ class Model:
     """
 
     users: Collection[int]
-    edges: dict[Arrow, list[Edge]] = field(init=False)
+    edges: dict[UserPair, list[Edge]] = field(init=False)
     privacy: dict[int, list[Privacy]] = field(default_factory=lambda: defaultdict(lambda: [OPEN]))
-    pending: set[Arrow] = field(default_factory=set)
+    pending: set[UserPair] = field(default_factory=set)
     """Edges that a gateway changed without reaching the caches, and that are not drained since."""
     pins: dict[int, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     """The users whom each has pinned, with the dates of the follows."""
     seen: dict[int, datetime] = field(default_factory=lambda: defaultdict(lambda: BEGINNING))
     """The time up to which each user has marked their followers as seen."""
     groups: dict[int, Groups] = field(default_factory=lambda: defaultdict(Groups))
-    notes: dict[Arrow, str] = field(default_factory=dict)
+    notes: dict[UserPair, str] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     """The users whose accounts are deleted, erased or not."""
     erased: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.edges = {Arrow(*pair): [NO_EDGE] for pair in permutations(self.users, 2)}
+        self.edges = {UserPair(*pair): [NO_EDGE] for pair in permutations(self.users, 2)}
 
-    def now(self, arrow: Arrow) -> Edge:
-        return self.edges[arrow][-1]
+    def now(self, pair: UserPair) -> Edge:
+        return self.edges[pair][-1]
 
     def others(self, user: int) -> list[int]:
         return [other for other in self.users if other != user]
@@ -106,30 +106,30 @@ class Model:
     def is_here(self, user: int) -> bool:
         return self.privacy[user][-1].present
 
-    def before(self, arrow: Arrow) -> PairState:
+    def before(self, pair: UserPair) -> PairState:
         """The state of a pair for a rule, with `NOW` as the current time."""
         own, theirs = (
-            [self.now(Arrow(user, other)).kind for other in self.others(user)] for user in arrow
+            [self.now(UserPair(user, other)).kind for other in self.others(user)] for user in pair
         )
         return PairState(
-            self.now(arrow),
-            self.now(arrow.reversed),
+            self.now(pair),
+            self.now(pair.reversed),
             following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in own),
             other_following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in theirs),
             now=NOW * 1000,
             blocks=own.count(Kind.BLOCK),
-            protected=self.privacy[arrow.target][-1].protected,
-            both_active=all(map(self.is_here, arrow)),
-            actor_active=self.is_here(arrow.source),
-            deleted=not self.deleted.isdisjoint(arrow),
+            protected=self.privacy[pair.target][-1].protected,
+            both_active=all(map(self.is_here, pair)),
+            actor_active=self.is_here(pair.source),
+            deleted=not self.deleted.isdisjoint(pair),
         )
 
-    def decided(self, arrow: Arrow, rule: Rule) -> Decision:
-        return among_active(rule)(self.before(arrow))
+    def decided(self, pair: UserPair, rule: Rule) -> Decision:
+        return among_active(rule)(self.before(pair))
 
     def pinned(self, user: int, others: Iterable[int]) -> list[Entry] | None:
         """The pins of a user who pins these users; None if one of them cannot be pinned."""
-        edges = {other: self.edges.get(Arrow(user, other), [NO_EDGE])[-1] for other in others}
+        edges = {other: self.edges.get(UserPair(user, other), [NO_EDGE])[-1] for other in others}
         if not all(edge.kind in FOLLOWS and self.is_here(to) for to, edge in edges.items()):
             return None
         return [(date_of(edge), other) for other, edge in edges.items()]
@@ -144,7 +144,7 @@ class Model:
 
     def followed(self, owner: int, user: int) -> Millis | None:
         """Since when the owner follows a user; None if not, or if the user is absent."""
-        edge = self.edges.get(Arrow(owner, user), [NO_EDGE])[-1]
+        edge = self.edges.get(UserPair(owner, user), [NO_EDGE])[-1]
         return edge.since if edge.kind in FOLLOWS and self.is_here(user) else None
 
     def change_group(self, owner: int, change: Callable[[Groups, Followed], Outcome]) -> Outcome:
@@ -162,26 +162,26 @@ class Model:
             for name, group in self.groups[owner].groups.items()
         }
 
-    def set_note(self, arrow: Arrow, text: str) -> Outcome:
+    def set_note(self, pair: UserPair, text: str) -> Outcome:
         """Set a private note, or delete it if the text is empty."""
-        if not self.is_here(arrow.source):
+        if not self.is_here(pair.source):
             return Outcome.ACCOUNT_NOT_ACTIVE
-        if text and arrow.target in self.deleted:
+        if text and pair.target in self.deleted:
             return Outcome.NOT_ALLOWED
-        before = self.notes.pop(arrow, "")
+        before = self.notes.pop(pair, "")
         if text:
-            self.notes[arrow] = text
+            self.notes[pair] = text
         return Outcome.UNCHANGED if before == text else Outcome.UPDATED
 
-    def note(self, arrow: Arrow) -> str | None:
+    def note(self, pair: UserPair) -> str | None:
         """A note as its author reads it."""
-        return self.notes.get(arrow)
+        return self.notes.get(pair)
 
     def erase(self, user: int) -> None:
         """Delete all data of a deleted account except its edges."""
         self.erased.add(user)
-        for arrow in [arrow for arrow in self.notes if user in arrow]:
-            del self.notes[arrow]
+        for pair in [pair for pair in self.notes if user in pair]:
+            del self.notes[pair]
         self.pins.pop(user, None)
         self.groups.pop(user, None)
         self.seen.pop(user, None)
@@ -191,37 +191,37 @@ class Model:
             groups.forget(user)
         self.privacy[user] = [replace(OPEN, present=False)]
 
-    def seen_state(self, arrow: Arrow, edge: Edge, reverse: Edge) -> tuple[int, ...]:
+    def seen_state(self, pair: UserPair, edge: Edge, reverse: Edge) -> tuple[int, ...]:
         """The values that determine the version of a relation whose source sees these edges."""
-        if not self.is_here(arrow.target) and arrow.target not in self.erased:
+        if not self.is_here(pair.target) and pair.target not in self.erased:
             own = _own_block_and_marks(edge)  # without the version of the edge
             return 0, own.kind, own.flags, 0, own.since if own.kind else 0, 0
         seen = _as_seen_by_target(reverse)
         dates = (each.since if each.kind else 0 for each in (edge, seen))
-        return self.now(arrow).version, edge.kind, edge.flags, seen.kind, *dates
+        return self.now(pair).version, edge.kind, edge.flags, seen.kind, *dates
 
-    def is_conflict(self, arrow: Arrow, versions: Collection[tuple[int, ...]]) -> bool | None:
+    def is_conflict(self, pair: UserPair, versions: Collection[tuple[int, ...]]) -> bool | None:
         """Whether a change that expects a version of these states fails. None: uncertain."""
-        now = self.seen_state(arrow, self.now(arrow), self.now(arrow.reversed))
+        now = self.seen_state(pair, self.now(pair), self.now(pair.reversed))
         if now not in versions:
             return True
         return False if len(versions) == 1 else None
 
-    def become(self, arrow: Arrow, expected: Edge, stored: Edge, *, reached_caches: bool) -> None:
+    def become(self, pair: UserPair, expected: Edge, stored: Edge, *, reached_caches: bool) -> None:
         """Add a stored edge to the model, and assert that it is the one that the rule expects.
 
         `reached_caches`: whether the gateway that wrote it could update the caches.
         """
-        previous = self.now(arrow)
+        previous = self.now(pair)
         if expected == previous:
             assert stored == previous
             return
         assert stored.version > previous.version
         dated = expected.since if expected.since != NOW else stored.since
         assert stored == replace(expected, since=dated, version=stored.version)
-        self.edges[arrow].append(stored)
+        self.edges[pair].append(stored)
         if not reached_caches:
-            self.pending.add(arrow)
+            self.pending.add(pair)
 
     def set_privacy(self, user: int, privacy: Privacy, *, reached_caches: bool) -> None:
         """Set the privacy of a user, and whether the account is present. Caches that were not
@@ -231,10 +231,10 @@ class Model:
 
     def drain(self, targets: Collection[int]) -> None:
         """Apply all changes towards `targets` to reverse rows and caches."""
-        for arrow in self.edges:
-            if arrow.target in targets:
-                self.edges[arrow] = [self.now(arrow)]
-                self.pending.discard(arrow)
+        for pair in self.edges:
+            if pair.target in targets:
+                self.edges[pair] = [self.now(pair)]
+                self.pending.discard(pair)
 
 
 @dataclass(frozen=True)
@@ -246,21 +246,19 @@ class Onlooker:
     viewer: Viewer
     cached: bool
 
-    def source_states(self, arrow: Arrow) -> list[Edge]:
+    def source_states(self, pair: UserPair) -> list[Edge]:
         """The states of an edge that reads of its source may show: the current one, or with caches
         all since the last drain if a gateway changed the edge without reaching them."""
-        states = self.model.edges[arrow]
-        return states if self.cached and arrow in self.model.pending else states[-1:]
+        states = self.model.edges[pair]
+        return states if self.cached and pair in self.model.pending else states[-1:]
 
-    def target_states(self, arrow: Arrow) -> list[Edge]:
+    def target_states(self, pair: UserPair) -> list[Edge]:
         """The states of an edge that reads of its target may show: all since the last drain."""
-        return self.model.edges[arrow]
+        return self.model.edges[pair]
 
-    def list_states(self, arrow: Arrow) -> list[Edge]:
+    def list_states(self, pair: UserPair) -> list[Edge]:
         """The states of an edge in lists and counts of its target. The viewer's own has no lag."""
-        return (
-            self.source_states(arrow) if arrow.source == self.viewer else self.target_states(arrow)
-        )
+        return self.source_states(pair) if pair.source == self.viewer else self.target_states(pair)
 
     def possible_privacies(self, user: int) -> list[Privacy]:
         states = self.model.privacy[user]
@@ -274,7 +272,7 @@ class Onlooker:
             return {ViewerRole.STRANGER}
         if self.viewer == user:
             return {ViewerRole.OWNER}
-        own = Arrow(self.viewer, user)
+        own = UserPair(self.viewer, user)
         return {
             viewer_role_of(kinds_of(edge.kind, reverse.kind))
             for edge, reverse in product(self.source_states(own), self.target_states(own.reversed))
@@ -346,10 +344,10 @@ class Onlooker:
     def own_edges_to_all(self, matches: Callable[[Edge], bool]) -> dict[int, set[State]]:
         """A list of the viewer's own edges that match, with those to absent users."""
         assert self.viewer
-        arrows = {other: Arrow(self.viewer, other) for other in self.model.others(self.viewer)}
+        pairs = {other: UserPair(self.viewer, other) for other in self.model.others(self.viewer)}
         return {
-            other: {date_of(edge) if matches(edge) else None for edge in self.source_states(arrow)}
-            for other, arrow in arrows.items()
+            other: {date_of(edge) if matches(edge) else None for edge in self.source_states(pair)}
+            for other, pair in pairs.items()
         }
 
     def own_edges_to_present(self, matches: Callable[[Edge], bool]) -> dict[int, set[State]]:
@@ -360,12 +358,12 @@ class Onlooker:
     def incoming_requests(self) -> dict[int, set[State]]:
         """The users with a request to follow the viewer."""
         assert self.viewer
-        arrows = {other: Arrow(other, self.viewer) for other in self.model.others(self.viewer)}
+        pairs = {other: UserPair(other, self.viewer) for other in self.model.others(self.viewer)}
         return {
             other: {None}
             if self.is_absent(other)
-            else {since(edge, {Kind.REQUEST}) for edge in self.target_states(arrow)}
-            for other, arrow in arrows.items()
+            else {since(edge, {Kind.REQUEST}) for edge in self.target_states(pair)}
+            for other, pair in pairs.items()
         }
 
     def known_followers(self, user: int) -> dict[int, set[State]]:
@@ -376,7 +374,7 @@ class Onlooker:
         followed = {
             other: {
                 since(edge, FOLLOWS) is not None
-                for edge in self.source_states(Arrow(self.viewer, other))
+                for edge in self.source_states(UserPair(self.viewer, other))
             }
             for other in followers
         }
@@ -393,7 +391,7 @@ class Onlooker:
         return {
             other: state
             for other, states in self.entries(kind, owner).items()
-            if len(edges[Arrow(owner, other)]) == len(edges[Arrow(other, owner)]) == 1
+            if len(edges[UserPair(owner, other)]) == len(edges[UserPair(other, owner)]) == 1
             for state in states
             if len(states) == 1 and state is not None
         }
@@ -418,8 +416,8 @@ class Onlooker:
     def has_no_pending_changes(self, user: int) -> bool:
         """Whether this viewer sees the lists of `user` without pending changes."""
         return all(
-            len(self.source_states(Arrow(user, other)))
-            == len(self.list_states(Arrow(other, user)))
+            len(self.source_states(UserPair(user, other)))
+            == len(self.list_states(UserPair(other, user)))
             == 1
             for other in self.model.others(user)
         )
@@ -427,12 +425,12 @@ class Onlooker:
     def seen_states(self, other: int) -> set[tuple[int, ...]]:
         """The states that the version of the viewer's relation to `other` may have."""
         assert self.viewer
-        arrow = Arrow(self.viewer, other)
-        pairs = product(self.source_states(arrow), self.target_states(arrow.reversed))
-        return {self.model.seen_state(arrow, edge, reverse) for edge, reverse in pairs}
+        pair = UserPair(self.viewer, other)
+        pairs = product(self.source_states(pair), self.target_states(pair.reversed))
+        return {self.model.seen_state(pair, edge, reverse) for edge, reverse in pairs}
 
     def note(self, user: int, other: int) -> str | None:
-        return self.model.note(Arrow(user, other)) if self.viewer == user else None
+        return self.model.note(UserPair(user, other)) if self.viewer == user else None
 
     def relation(
         self, user: int, other: int, *, is_other_shown: bool = False
@@ -442,7 +440,7 @@ class Onlooker:
         `is_other_shown`: whether the response shows the lists of `other`. If the viewer may not
         open those of `user`, the relation agrees with the lists of `other`, which lag.
         """
-        forward, reverse = Arrow(user, other), Arrow(other, user)
+        forward, reverse = UserPair(user, other), UserPair(other, user)
         if self.viewer in (user, other) and self.is_absent(other if self.viewer == user else user):
             return self._relation_to_absent(user, other)
         if self.viewer == other:
@@ -467,17 +465,17 @@ class Onlooker:
         if self.viewer == user:
             return (
                 (_own_block_and_marks(edge), NO_EDGE)
-                for edge in self.source_states(Arrow(user, other))
+                for edge in self.source_states(UserPair(user, other))
             )
-        edges = map(_own_block_and_marks, self.source_states(Arrow(other, user)))
+        edges = map(_own_block_and_marks, self.source_states(UserPair(other, user)))
         return ((NO_EDGE, _as_reverse(edge)) for edge in edges)
 
     def _entry(self, kind: str, owner: int, other: int) -> set[State]:
         """The possible dates of a user in a list, without blocks. Only the owner sees whispers."""
         shown = FOLLOWS if self.viewer in (owner, SERVICE) else {Kind.FOLLOW}
         forward_states, reverse_states = (
-            self.source_states(Arrow(owner, other)),
-            self.list_states(Arrow(other, owner)),
+            self.source_states(UserPair(owner, other)),
+            self.list_states(UserPair(other, owner)),
         )
         if kind == "following":
             return {since(edge, shown) for edge in forward_states}

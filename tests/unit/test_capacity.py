@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.capacity_page import page
-from bench.measured import Part, Unmeasured, taken
+from bench.measured import Part, Unmeasured, figures_of
 from gateway.capacity.assumptions import ASSUMPTIONS, assumptions
 from gateway.capacity.demand import Demand
 from gateway.capacity.inputs import Origin
@@ -76,7 +76,7 @@ def save_results(folder: Path, *names: str) -> Path:
 
 @pytest.fixture
 def content(tmp_path: Path) -> dict[str, Any]:
-    return taken(list(Part), save_results(tmp_path, *RESULTS))
+    return figures_of(list(Part), save_results(tmp_path, *RESULTS))
 
 
 def plan_with(content: dict[str, Any], *changes: str, **demand: int) -> Plan:
@@ -110,9 +110,9 @@ def test_the_file_of_measured_figures_has_the_current_format(content: dict[str, 
 
 def test_a_missing_result_is_reported_with_its_command(tmp_path: Path) -> None:
     folder = save_results(tmp_path, "reads")
-    assert taken([Part.READS], folder).keys() == {"reads"}
+    assert figures_of([Part.READS], folder).keys() == {"reads"}
     with pytest.raises(Unmeasured, match=r"writes.json is missing: run `python -m bench.writes`"):
-        taken(list(Part), folder)
+        figures_of(list(Part), folder)
 
 
 def test_disk_space_is_computed_from_the_bytes_of_edges_and_users(content: dict[str, Any]) -> None:

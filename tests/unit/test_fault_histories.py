@@ -3,10 +3,10 @@
 from math import inf
 
 from tests.support.faults.answers import wrong_profiles
-from tests.support.faults.histories import Arrow, History, May
+from tests.support.faults.histories import History, PossibleStates, UserPair
 from tests.support.faults.world import Read, World
 
-FOLLOW = Arrow(1, 2)
+FOLLOW = UserPair(1, 2)
 
 
 def history(*writes: tuple[bool, float, float]) -> History:
@@ -19,32 +19,32 @@ def history(*writes: tuple[bool, float, float]) -> History:
 
 def test_a_writer_may_see_a_write_from_its_start_and_must_see_it_once_acknowledged() -> None:
     followed = history((True, 10, 20))
-    assert followed.fresh(5, 9) == May.BE_ABSENT
-    assert followed.fresh(5, 11) == May.BE_BOTH
-    assert followed.fresh(19, 30) == May.BE_BOTH
-    assert followed.fresh(20, 30) == May.BE_PRESENT
+    assert followed.fresh(5, 9) == PossibleStates.ABSENT
+    assert followed.fresh(5, 11) == PossibleStates.BOTH
+    assert followed.fresh(19, 30) == PossibleStates.BOTH
+    assert followed.fresh(20, 30) == PossibleStates.PRESENT
 
 
 def test_other_users_may_miss_a_write_until_the_lag_has_passed() -> None:
     followed = history((True, 10, 20))
-    assert followed.lagging(100, 101, inf) == May.BE_BOTH
-    assert followed.lagging(24, 25, lag_s=5) == May.BE_BOTH
-    assert followed.lagging(26, 27, lag_s=5) == May.BE_PRESENT
+    assert followed.lagging(100, 101, inf) == PossibleStates.BOTH
+    assert followed.lagging(24, 25, lag_s=5) == PossibleStates.BOTH
+    assert followed.lagging(26, 27, lag_s=5) == PossibleStates.PRESENT
 
 
 def test_a_write_without_a_response_is_uncertain_until_its_writer_sees_it() -> None:
     followed = history((True, 10, inf))
-    assert followed.fresh(50, 51) == May.BE_BOTH
-    followed.seen(50, 51, present=False)
-    assert followed.fresh(60, 61) == May.BE_BOTH
-    followed.seen(60, 61, present=True)
-    assert followed.fresh(62, 63) == May.BE_PRESENT
+    assert followed.fresh(50, 51) == PossibleStates.BOTH
+    followed.record_shown(50, 51, present=False)
+    assert followed.fresh(60, 61) == PossibleStates.BOTH
+    followed.record_shown(60, 61, present=True)
+    assert followed.fresh(62, 63) == PossibleStates.PRESENT
 
 
 def test_a_state_that_two_uncertain_writes_explain_proves_neither() -> None:
     twice = history((True, 10, inf), (False, 20, inf), (True, 30, inf))
-    twice.seen(40, 41, present=True)
-    assert twice.fresh(50, 51) == May.BE_BOTH
+    twice.record_shown(40, 41, present=True)
+    assert twice.fresh(50, 51) == PossibleStates.BOTH
 
 
 def test_a_wrong_count_and_a_wrong_relation_are_found() -> None:

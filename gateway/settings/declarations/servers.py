@@ -93,7 +93,7 @@ class ServerVariables(Group):
     metrics_port: WholeNumber = number(
         "KITH_METRICS_PORT",
         0,
-        "the port of a worker's metrics; 0: none. A gateway serves them at `/metrics`",
+        "the port of a worker's metrics; 0: none. For gateways: `KITH_METRICS_ADDRESS`",
         unit="port",
         minimum=0,
         maximum=65_535,

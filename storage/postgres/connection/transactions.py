@@ -58,9 +58,10 @@ class RolledBack(Exception):
 async def in_transaction(
     postgres: Postgres, user: UserId, change: Callable[[Connection], Awaitable[T]]
 ) -> T:
-    """Run `change` for a user in a transaction. If `change` raises RolledBack, which must carry a
-    result of the same type, the transaction is rolled back and this result is returned. If
-    PostgreSQL cancels the transaction, `change` runs again.
+    """Run `change` for a user in a transaction. It occupies one of the user's slots
+    (`UserConcurrency`). If `change` raises RolledBack, which must carry a result of the same type,
+    the transaction is rolled back and this result is returned. If PostgreSQL cancels the
+    transaction, `change` runs again.
     """
     async with postgres.user_concurrency.slot(user), postgres.connection() as connection:
         try:

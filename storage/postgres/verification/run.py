@@ -147,8 +147,9 @@ class VerifyRun:
             await self._report_progress()
 
     async def compare(self, graph: Comparison, start: Position, buckets: bytes | None) -> None:
-        """Compare the whole phase of `start`. `buckets`: a bitmap of the buckets of pairs to
-        compare, whose rows `digest` has counted. None: compare and count all rows."""
+        """Compare from `start` to the end of its phase. `buckets`, for the phases FORWARD and
+        REVERSE only: a bitmap of the buckets of pairs to compare, whose rows `digest` has counted.
+        None: compare and count all rows."""
         position: Position | None = start
         while position is not None and position.phase is start.phase:
             position = await self.advance(graph, position, buckets)

@@ -6,7 +6,7 @@ The functions are generators of descriptions: nothing is checked before they are
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.support.faults.histories import Arrow, May
+from tests.support.faults.histories import PossibleStates, UserPair
 from tests.support.faults.world import Read
 
 LISTS = """
@@ -62,7 +62,7 @@ def wrong_lists(read: Read, owner: int, data: Any) -> Iterator[str]:
     yield from _wrong_relation(read, owner, user["viewerRelation"])
     yield from _contradictions(read.viewer, owner, user, shown)
     for other in possible["following"]:
-        read.saw(Arrow(owner, other), present=other in shown["following"])
+        read.record_shown(UserPair(owner, other), present=other in shown["following"])
 
 
 def _contradictions(
@@ -103,8 +103,10 @@ def wrong_profiles(read: Read, users: list[int], data: Any) -> Iterator[str]:
 
 
 def _wrong_list(what: str, possible: Mapping[int, int], shown: set[int]) -> Iterator[str]:
-    missing = {other for other, may in possible.items() if may == May.BE_PRESENT} - shown
-    wrong = shown - {other for other, may in possible.items() if may & May.BE_PRESENT}
+    missing = {
+        other for other, states in possible.items() if states == PossibleStates.PRESENT
+    } - shown
+    wrong = shown - {other for other, states in possible.items() if states & PossibleStates.PRESENT}
     if missing:
         yield f"{what} misses {sorted(missing)}"
     if wrong:
@@ -116,9 +118,9 @@ def _wrong_counts(
 ) -> Iterator[str]:
     for name, field in COUNTS.items():
         count = user[field]
-        count_min = sum(may == May.BE_PRESENT for may in possible[name].values())
-        count_max = sum(bool(may & May.BE_PRESENT) for may in possible[name].values())
-        if name == "friends" and May.BE_BOTH in [
+        count_min = sum(states == PossibleStates.PRESENT for states in possible[name].values())
+        count_max = sum(bool(states & PossibleStates.PRESENT) for states in possible[name].values())
+        if name == "friends" and PossibleStates.BOTH in [
             *possible["following"].values(),
             *possible["followers"].values(),
         ]:
@@ -131,11 +133,13 @@ def _wrong_counts(
 def _wrong_relation(read: Read, owner: int, relation: Any) -> Iterator[str]:
     if relation is None or read.viewer is None or read.viewer == owner:
         return
-    for field, arrow in (
-        ("following", Arrow(read.viewer, owner)),
-        ("followedBy", Arrow(owner, read.viewer)),
+    for field, pair in (
+        ("following", UserPair(read.viewer, owner)),
+        ("followedBy", UserPair(owner, read.viewer)),
     ):
         present = relation[field]
-        if not read.may(arrow) & (May.BE_PRESENT if present else May.BE_ABSENT):
+        if not read.possible_states(pair) & (
+            PossibleStates.PRESENT if present else PossibleStates.ABSENT
+        ):
             yield f"viewerRelation.{field} of {owner} is {present}"
-        read.saw(arrow, present=present)
+        read.record_shown(pair, present=present)

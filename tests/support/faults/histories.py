@@ -10,24 +10,24 @@ from math import inf
 from typing import NamedTuple
 
 
-class Arrow(NamedTuple):
+class UserPair(NamedTuple):
     """A follow of `target` by `source`."""
 
     source: int
     target: int
 
     @property
-    def reversed(self) -> "Arrow":
-        return Arrow(self.target, self.source)
+    def reversed(self) -> "UserPair":
+        return UserPair(self.target, self.source)
 
 
-class May:
+class PossibleStates:
     """Whether a follow may be absent, present, or both: bits, because an IntFlag costs ten times as
     much, and the soak compares 50,000 of them a second."""
 
-    BE_ABSENT = 1
-    BE_PRESENT = 2
-    BE_BOTH = 3
+    ABSENT = 1
+    PRESENT = 2
+    BOTH = 3
 
 
 @dataclass(slots=True)
@@ -39,8 +39,8 @@ class Version:
     acknowledged: float = inf
 
     @property
-    def may(self) -> int:
-        return May.BE_PRESENT if self.present else May.BE_ABSENT
+    def state(self) -> int:
+        return PossibleStates.PRESENT if self.present else PossibleStates.ABSENT
 
 
 @dataclass(slots=True)
@@ -57,10 +57,10 @@ class History:
         self.versions.append(Version(present, began))
         return self.last
 
-    def reset(self, *, present: bool, is_sure: bool) -> None:
-        """Set the state that all readers see. Unless `is_sure`, a write may still change it."""
+    def reset(self, *, present: bool, is_certain: bool) -> None:
+        """Set the state that all readers see. Unless `is_certain`, a write may still change it."""
         self.versions = [Version(present, -inf, -inf)]
-        if not is_sure:
+        if not is_certain:
             self.write(not present, -inf)
 
     def lagging(self, began: float, ended: float, lag_s: float) -> int:
@@ -70,13 +70,13 @@ class History:
         """
         while len(self.versions) > 1 and self.versions[1].acknowledged < began - lag_s:
             del self.versions[0]
-        return _may(self.versions, 0, ended)
+        return _possible_states(self.versions, 0, ended)
 
     def fresh(self, began: float, ended: float) -> int:
         """The states that a read between these times may show to the writer."""
-        return _may(self.versions, self._known(began), ended)
+        return _possible_states(self.versions, self._known(began), ended)
 
-    def seen(self, began: float, ended: float, *, present: bool) -> None:
+    def record_shown(self, began: float, ended: float, *, present: bool) -> None:
         """Record that the writer has seen this state. If only one version explains it, that version
         counts as acknowledged."""
         first = self._known(began)
@@ -96,11 +96,11 @@ class History:
         return index
 
 
-def _may(versions: list[Version], first: int, ended: float) -> int:
+def _possible_states(versions: list[Version], first: int, ended: float) -> int:
     if first == len(versions) - 1:
-        return versions[first].may
+        return versions[first].state
     found = 0
     for version in versions[first:]:
         if version.began <= ended:
-            found |= version.may
+            found |= version.state
     return found

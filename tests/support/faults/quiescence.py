@@ -8,7 +8,7 @@ from itertools import product
 from gateway.commands import verify
 from gateway.settings.config import Config
 from resolvers.policy import Policy
-from tests.support.faults.histories import Arrow
+from tests.support.faults.histories import UserPair
 from tests.support.faults.stack import Stack
 from tests.support.faults.traffic import Traffic
 from tests.support.gateway import DEVELOPMENT
@@ -31,13 +31,13 @@ async def drain_and_compare(stack: Stack, traffic: Traffic) -> None:
             return bool(await session.fetchval(WAITING) == 0)
 
         await until(is_drained, "the outbox is empty")
-        stored = {Arrow(*row) for row in await session.fetch(STORED)}
-    for arrow, history in traffic.world.histories.items():
-        if arrow not in traffic.unresolved and history.last.present != (arrow in stored):
-            traffic.tally.violation(f"{arrow} is stored as {arrow in stored}: {history}")
+        stored = {UserPair(*row) for row in await session.fetch(STORED)}
+    for pair, history in traffic.world.histories.items():
+        if pair not in traffic.unresolved and history.last.present != (pair in stored):
+            traffic.tally.violation(f"{pair} is stored as {pair in stored}: {history}")
     traffic.release()
-    for arrow, history in traffic.world.histories.items():
-        history.reset(present=arrow in stored, is_sure=arrow not in traffic.unresolved)
+    for pair, history in traffic.world.histories.items():
+        history.reset(present=pair in stored, is_certain=pair not in traffic.unresolved)
 
 
 async def read_everything(traffic: Traffic) -> None:

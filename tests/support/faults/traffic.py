@@ -23,7 +23,7 @@ from tests.support.faults.answers import (
     wrong_relations,
 )
 from tests.support.faults.client import Answer, Client
-from tests.support.faults.histories import Arrow
+from tests.support.faults.histories import UserPair
 from tests.support.faults.world import Read, World
 
 BUSY = frozenset({"OVERLOADED", "DEADLINE_EXCEEDED", "TIMEOUT", "BACKLOG_FULL"})
@@ -80,9 +80,9 @@ class Traffic:
     tally: Tally = field(default_factory=Tally)
     delayed_s: float = inf
     """How long a writer may miss their delayed write. By default until all changes are applied."""
-    unresolved: set[Arrow] = field(default_factory=set)
+    unresolved: set[UserPair] = field(default_factory=set)
     """Follows whose last write had no idempotency key, and may have happened or still happen."""
-    _unresolved_before: set[Arrow] = field(default_factory=set)
+    _unresolved_before: set[UserPair] = field(default_factory=set)
 
     async def read(
         self,
@@ -90,12 +90,14 @@ class Traffic:
         owner: int,
         client: Client | None = None,
         *,
-        sure: Arrow | None = None,
+        token_change: UserPair | None = None,
         token: str = "",
     ) -> bool:
         """Read all lists of a user, and check the response. `token` is that of the last change of
-        `sure`. Returns whether there was a response without errors."""
-        read, answer = await self._ask(viewer, LISTS, {"id": str(owner)}, client, sure, token)
+        the pair `token_change`. Returns whether there was a response without errors."""
+        read, answer = await self._ask(
+            viewer, LISTS, {"id": str(owner)}, client, token_change, token
+        )
         if answer.code is None:
             self._report(read, wrong_lists(read, owner, answer.data))
         return answer.code is None
@@ -111,29 +113,29 @@ class Traffic:
         if answer.code is None:
             self._report(read, wrong_relations(read, users, answer.data))
 
-    async def write(self, arrow: Arrow, *, keyed: bool) -> None:
+    async def write(self, pair: UserPair, *, keyed: bool) -> None:
         """Follow, or unfollow if the last write was a follow. Repeat it until it is acknowledged,
         then read it as its writer.
 
         Without an idempotency key, a write whose outcome is unknown is not repeated: it may still
         happen.
         """
-        history = self.world.histories[arrow]
+        history = self.world.histories[pair]
         previous, version = history.last, history.write(not history.last.present, time.monotonic())
         expected = ("FOLLOWED" if version.present else "UNFOLLOWED",)
-        given = {"userId": str(arrow.target), **({"idempotencyKey": uuid4().hex} if keyed else {})}
+        given = {"userId": str(pair.target), **({"idempotencyKey": uuid4().hex} if keyed else {})}
         name, document = ("followUser", FOLLOW) if version.present else ("unfollowUser", UNFOLLOW)
         pause = REPEAT_S
         while True:
             began = time.monotonic()
             client = random.choice(self.clients)
-            answer = await client.ask(document, arrow.source, {name: given})
+            answer = await client.ask(document, pair.source, {name: given})
             ended = time.monotonic()
             self._count("write", answer, began, ended)
             if answer.code is None:
                 break
             if not keyed:
-                self.unresolved.add(arrow)
+                self.unresolved.add(pair)
                 return
             await asyncio.sleep(pause)
             pause = min(2 * pause, REPEAT_S_MAX)
@@ -142,16 +144,16 @@ class Traffic:
             payload["outcome"] not in expected
             or payload["relation"]["following"] != version.present
         ):
-            self.tally.violation(f"{arrow} was {previous.present}; {name} answered {payload}")
+            self.tally.violation(f"{pair} was {previous.present}; {name} answered {payload}")
         is_delayed = payload["consistency"] == "DELAYED"
         if is_delayed and not self.outage.overlaps(began - RECOVERY_S, ended):
-            self.tally.violation(f"{name} of {arrow} is delayed, but nothing fails")
+            self.tally.violation(f"{name} of {pair} is delayed, but nothing fails")
         self.tally.answers["write delayed"] += is_delayed
         must_be_visible_at = ended + self.delayed_s if is_delayed else ended
         version.acknowledged = min(version.acknowledged, must_be_visible_at)
         token = payload["consistencyToken"] if is_delayed else ""
-        sure = arrow if is_delayed else None
-        await self.read(arrow.source, random.choice(arrow), sure=sure, token=token)
+        token_change = pair if is_delayed else None
+        await self.read(pair.source, random.choice(pair), token_change=token_change, token=token)
 
     def release(self) -> None:
         """Allow writes again to the follows that were unresolved at the previous call already."""
@@ -164,7 +166,7 @@ class Traffic:
         document: str,
         variables: Any,
         client: Client | None = None,
-        sure: Arrow | None = None,
+        token_change: UserPair | None = None,
         token: str = "",
     ) -> tuple[Read, Answer]:
         client = client or random.choice(self.clients)
@@ -172,7 +174,7 @@ class Traffic:
         answer = await client.ask(document, viewer, variables, token)
         ended = time.monotonic()
         self._count("read", answer, began, ended)
-        return Read(self.world, viewer, began, ended, sure), answer
+        return Read(self.world, viewer, began, ended, token_change), answer
 
     def _count(self, kind: str, answer: Answer, began: float, ended: float) -> None:
         """Count a response, and record a violation if it has an error that is not allowed now."""
@@ -206,11 +208,11 @@ async def flowing(traffic: Traffic, writers: int = 4, readers: int = 4) -> Async
             ending.set()
 
 
-async def _write_on(traffic: Traffic, arrows: list[Arrow], ending: asyncio.Event) -> None:
+async def _write_on(traffic: Traffic, pairs: list[UserPair], ending: asyncio.Event) -> None:
     while not ending.is_set():
-        arrow = random.choice(arrows)
-        if arrow not in traffic.unresolved:
-            await traffic.write(arrow, keyed=random.random() < 0.75)
+        pair = random.choice(pairs)
+        if pair not in traffic.unresolved:
+            await traffic.write(pair, keyed=random.random() < 0.75)
         await asyncio.sleep(PAUSE_S)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import permutations
 from math import inf
 
-from tests.support.faults.histories import Arrow, History, May
+from tests.support.faults.histories import History, PossibleStates, UserPair
 
 
 @dataclass
@@ -18,18 +18,18 @@ class World:
     changes are applied.
     """
 
-    arrows: Iterable[Arrow]
+    pairs: Iterable[UserPair]
     lag_s: float = inf
     requires_repeatable_reads: bool = True
     """Whether a writer who has seen a write without a response must see it from then on. A gateway
     that cannot reach the caches cannot mark the writer, so other gateways may read old values."""
-    histories: dict[Arrow, History] = field(init=False)
+    histories: dict[UserPair, History] = field(init=False)
     targets: Mapping[int, list[int]] = field(init=False)
     """The users whom each user may follow at any time."""
     sources: Mapping[int, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.histories = {arrow: History() for arrow in self.arrows}
+        self.histories = {pair: History() for pair in self.pairs}
         self.targets, self.sources = defaultdict(list), defaultdict(list)
         for source, target in self.histories:
             self.targets[source].append(target)
@@ -38,14 +38,18 @@ class World:
     @classmethod
     def of(cls, users: int) -> "World":
         """Users who may all follow each other."""
-        return cls([Arrow(*pair) for pair in permutations(range(1, users + 1), 2)])
+        return cls([UserPair(*pair) for pair in permutations(range(1, users + 1), 2)])
 
     @classmethod
     def ring(cls, users: int, reach: int, lag_s: float) -> "World":
         """Users in a circle, who may follow this many neighbours on each side."""
         steps = [step for step in range(-reach, reach + 1) if step]
         return cls(
-            [Arrow(user + 1, (user + step) % users + 1) for user in range(users) for step in steps],
+            [
+                UserPair(user + 1, (user + step) % users + 1)
+                for user in range(users)
+                for step in steps
+            ],
             lag_s,
         )
 
@@ -58,46 +62,50 @@ class World:
 class Read:
     """One read: its viewer, if any, and when it began and ended.
 
-    It had a consistency token of the last change of `sure`, if that is given.
+    `token_change`: the pair of whose last change it had the consistency token, if any.
     """
 
     world: World
     viewer: int | None
     began: float
     ended: float
-    sure: Arrow | None = None
+    token_change: UserPair | None = None
 
-    def may(self, arrow: Arrow) -> int:
-        """The states (bits of `May`) in which this read may show a follow."""
-        history = self.world.histories.get(arrow)
+    def possible_states(self, pair: UserPair) -> int:
+        """The states (bits of `PossibleStates`) in which this read may show a follow."""
+        history = self.world.histories.get(pair)
         if history is None:
-            return May.BE_ABSENT
-        if arrow == self.sure:
-            return history.last.may
-        if arrow.source == self.viewer:
+            return PossibleStates.ABSENT
+        if pair == self.token_change:
+            return history.last.state
+        if pair.source == self.viewer:
             return history.fresh(self.began, self.ended)
         return history.lagging(self.began, self.ended, self.world.lag_s)
 
-    def saw(self, arrow: Arrow, *, present: bool) -> None:
+    def record_shown(self, pair: UserPair, *, present: bool) -> None:
         """Record the state that this read has shown, if the viewer is the writer."""
-        history = self.world.histories.get(arrow)
-        if history is None or len(history.versions) == 1 or arrow.source != self.viewer:
+        history = self.world.histories.get(pair)
+        if history is None or len(history.versions) == 1 or pair.source != self.viewer:
             return
         if self.world.requires_repeatable_reads:
-            history.seen(self.began, self.ended, present=present)
+            history.record_shown(self.began, self.ended, present=present)
 
     def following(self, user: int) -> dict[int, int]:
-        return {other: self.may(Arrow(user, other)) for other in self.world.targets[user]}
+        return {
+            other: self.possible_states(UserPair(user, other)) for other in self.world.targets[user]
+        }
 
     def followers(self, user: int) -> dict[int, int]:
-        return {other: self.may(Arrow(other, user)) for other in self.world.sources[user]}
+        return {
+            other: self.possible_states(UserPair(other, user)) for other in self.world.sources[user]
+        }
 
     def lists(self, user: int) -> dict[str, dict[int, int]]:
         """All three lists of a user, by name. A soak spends a third of its CPU time here."""
         following, followers = self.following(user), self.followers(user)
         friends = {
-            other: _both(may, followers.get(other, May.BE_ABSENT))
-            for other, may in following.items()
+            other: _both(states, followers.get(other, PossibleStates.ABSENT))
+            for other, states in following.items()
         }
         return {"following": following, "followers": followers, "friends": friends}
 
@@ -105,8 +113,8 @@ class Read:
 def _both(one: int, two: int) -> int:
     """The states that a friendship may have, from those of its two follows."""
     found = 0
-    if one & two & May.BE_PRESENT:
-        found |= May.BE_PRESENT
-    if (one | two) & May.BE_ABSENT:
-        found |= May.BE_ABSENT
+    if one & two & PossibleStates.PRESENT:
+        found |= PossibleStates.PRESENT
+    if (one | two) & PossibleStates.ABSENT:
+        found |= PossibleStates.ABSENT
     return found

@@ -175,7 +175,7 @@ def test_the_cost_is_the_sum_of_the_weights(query: str, expected: float) -> None
 def test_calls_and_mutations_wait(query: str, waits: float) -> None:
     operation = ENGINE.prepare(query)
     operation.cost(operation.variables.coerce({}))
-    assert operation.costs.waits == waits
+    assert operation.costs.waiting_cost == waits
 
 
 def test_the_waits_of_an_operation_with_conditions_are_the_least() -> None:
@@ -184,7 +184,7 @@ def test_the_waits_of_an_operation_with_conditions_are_the_least() -> None:
     )
     for shown, waits in ((True, 99), (False, 0), (True, 0)):
         operation.cost(operation.variables.coerce({"x": shown}))
-        assert operation.costs.waits == waits
+        assert operation.costs.waiting_cost == waits
 
 
 @pytest.mark.parametrize(
