@@ -67,7 +67,7 @@ _EntriesOfUsers = defaultdict[UserId, list[Position]]
 
 ROWS_AT_ONCE = 100_020
 """The most entries that one statement returns, about 30 MB: 20 lists of 5,000 entries and one more
-each, as many as are cached together."""
+each, as many as are cached together by default."""
 
 _position: Callable[[Any], Position] = partial(tuple.__new__, Position)
 """Makes a `Position` of a sequence. The constructor takes three times as long."""

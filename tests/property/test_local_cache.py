@@ -46,9 +46,10 @@ def test_only_users_who_are_requested_often_are_hot(
 
 
 @given(steps, st.integers(1, 5), st.integers(1, 30), st.integers(0, 120))
-def test_a_user_with_two_hot_after_minus_one_requests_in_any_window_is_found(
+def test_a_user_with_2n_minus_1_requests_in_any_window_is_found(
     requests: list[tuple[UserId, float]], often: int, users_max: int, start: int
 ) -> None:
+    """n is `often`, the number of requests after which a user is hot."""
     clock = Clock()
     hitters = HeavyHitters(often, users_max, WINDOW_S, clock)
     found: list[tuple[UserId, bool, float]] = []

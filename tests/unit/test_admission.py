@@ -13,16 +13,16 @@ from tests.support.garbage import counting_cycles
 from tests.support.waiting import until
 
 # Costs.
-BUDGET = 1_000
+CAPACITY = 1_000
 LARGE = 400
 SMALL = 50
-SMALL_BUDGET = 375
-"""The budget of small operations, and that of events: 3/8 of `BUDGET`."""
+SMALL_CAPACITY = 375
+"""The capacity of small operations, and that of events: 3/8 of `CAPACITY`."""
 WAIT_MS = 60_000
 
 
 def new_admission(**changes: int) -> Admission:
-    settings = AdmissionSettings(**{"cost_max": BUDGET, "wait_ms": WAIT_MS, **changes})
+    settings = AdmissionSettings(**{"cost_max": CAPACITY, "wait_ms": WAIT_MS, **changes})
     return Admission(settings, caller_of=lambda context: context)
 
 
@@ -58,7 +58,7 @@ def states(tasks: list[asyncio.Task[None]]) -> list[str]:
     ]
 
 
-async def test_operations_run_up_to_the_budget_and_the_next_waits() -> None:
+async def test_operations_run_up_to_the_capacity_and_the_next_waits() -> None:
     admission = new_admission()
     tasks = await begin(admission, LARGE, LARGE, LARGE)
     assert states(tasks) == ["runs", "runs", "waits"]
@@ -75,15 +75,15 @@ async def test_a_small_operation_does_not_wait_for_large_ones() -> None:
     waiting.cancel()
 
 
-async def test_an_operation_that_costs_more_than_the_budget_runs_alone() -> None:
+async def test_an_operation_that_costs_more_than_the_capacity_runs_alone() -> None:
     admission = new_admission()
     await begin(admission, LARGE)
-    tasks = await begin(admission, BUDGET * 3, LARGE)
+    tasks = await begin(admission, CAPACITY * 3, LARGE)
     assert states(tasks) == ["waits", "waits"]
     admission.leave(LARGE)
     await run_ready_tasks()
     assert states(tasks) == ["runs", "waits"]
-    admission.leave(BUDGET * 3)
+    admission.leave(CAPACITY * 3)
     await run_ready_tasks()
     assert states(tasks) == ["runs", "runs"]
 
@@ -164,18 +164,18 @@ async def test_if_the_first_waiting_operation_is_cancelled_the_next_one_runs() -
 
 async def test_an_operation_that_is_cancelled_just_after_its_admission_releases_its_cost() -> None:
     admission = new_admission()
-    tasks = await begin(admission, BUDGET, LARGE)
-    admission.leave(BUDGET)
+    tasks = await begin(admission, CAPACITY, LARGE)
+    admission.leave(CAPACITY)
     tasks[1].cancel()  # admitted, but not yet resumed
     await run_ready_tasks()
-    assert states(await begin(admission, BUDGET)) == ["runs"]
+    assert states(await begin(admission, CAPACITY)) == ["runs"]
 
 
 async def test_any_number_of_events_can_wait_and_cancelled_ones_leave_the_queue() -> None:
     admission = new_admission(queue_max=1)
 
     async def event() -> None:
-        waiting = admission.events.enter(SMALL_BUDGET, "one")
+        waiting = admission.events.enter(SMALL_CAPACITY, "one")
         if waiting is not None:
             await waiting
 
@@ -186,7 +186,7 @@ async def test_any_number_of_events_can_wait_and_cancelled_ones_leave_the_queue(
         task.cancel()
     await run_ready_tasks()
     assert len(admission.events.waiting) <= HEAP_EXCESS_MAX + 2
-    admission.events.leave(SMALL_BUDGET)
+    admission.events.leave(SMALL_CAPACITY)
     await run_ready_tasks()
     assert states(tasks[-1:]) == ["runs"]
     assert not admission.events.waiting
@@ -195,13 +195,13 @@ async def test_any_number_of_events_can_wait_and_cancelled_ones_leave_the_queue(
 @pytest.mark.parametrize("live", [1, 5])
 async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: int) -> None:
     admission = new_admission()
-    await begin(admission, BUDGET)
+    await begin(admission, CAPACITY)
     tasks = await begin(admission, *[SMALL + 10] * live)
     for _ in range(HEAP_EXCESS_MAX + live - 1):  # as many as may have given up before a rebuild
         (cancelled,) = await begin(admission, SMALL + 10, caller="two")
         cancelled.cancel()
         await run_ready_tasks()
-    admission.leave(BUDGET)
+    admission.leave(CAPACITY)
     await run_ready_tasks()
     assert states(tasks) == ["runs"] * live
 
@@ -216,16 +216,16 @@ async def test_a_request_of_unknown_cost_reserves_a_quarter_until_its_operation_
     assert states(tasks) == ["runs", "runs"]
     admission.leave(60)
     reservation.release()
-    assert states(await begin(admission, BUDGET - 2 * LARGE)) == ["runs"]
+    assert states(await begin(admission, CAPACITY - 2 * LARGE)) == ["runs"]
 
 
 async def test_an_operation_that_fits_into_its_reservation_runs_before_those_that_wait() -> None:
     admission = new_admission()
     reservation = await admission.reserve("one")
-    tasks = await begin(admission, BUDGET, LARGE, caller="two")
-    assert reservation.enter(BUDGET // 4, "one") is None
+    tasks = await begin(admission, CAPACITY, LARGE, caller="two")
+    assert reservation.enter(CAPACITY // 4, "one") is None
     assert states(tasks) == ["waits", "waits"]
-    admission.leave(BUDGET // 4)
+    admission.leave(CAPACITY // 4)
     await run_ready_tasks()
     assert states(tasks) == ["runs", "waits"]
     for task in tasks:
@@ -237,15 +237,15 @@ async def test_an_operation_that_cannot_use_its_reservation_enters_without_it(co
     """Because it is small, or costs more than was reserved."""
     admission = new_admission()
     reservation = await admission.reserve("one")
-    assert states(await begin(admission, BUDGET - BUDGET // 4)) == ["runs"]
+    assert states(await begin(admission, CAPACITY - CAPACITY // 4)) == ["runs"]
     waiting = reservation.enter(cost, "one")
     assert (waiting is None) == (cost == SMALL)
     entering = None if waiting is None else asyncio.ensure_future(waiting)
-    admission.leave(BUDGET - BUDGET // 4)
+    admission.leave(CAPACITY - CAPACITY // 4)
     if entering is not None:
         await entering
     admission.leave(cost)
-    assert states(await begin(admission, BUDGET)) == ["runs"]
+    assert states(await begin(admission, CAPACITY)) == ["runs"]
 
 
 async def test_a_request_of_unknown_cost_is_rejected_if_it_would_run_last() -> None:
@@ -264,29 +264,29 @@ async def test_a_request_of_unknown_cost_is_rejected_if_it_would_run_last() -> N
 
 async def test_a_reservation_with_retries_waits_while_the_queue_is_full() -> None:
     admission = new_admission(queue_max=0)
-    await begin(admission, BUDGET)
+    await begin(admission, CAPACITY)
     retrying = asyncio.create_task(admission.reserve_with_retries("one"))
     with pytest.raises(RequestRejected):  # after the first try of the other request
         await admission.reserve("two")
     await run_ready_tasks()
     assert not retrying.done()
-    admission.leave(BUDGET)
+    admission.leave(CAPACITY)
     (await retrying).release()
-    assert states(await begin(admission, BUDGET)) == ["runs"]
+    assert states(await begin(admission, CAPACITY)) == ["runs"]
 
 
 async def test_the_pauses_between_retries_at_a_full_queue_grow_up_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     admission = new_admission(queue_max=0)
-    await begin(admission, BUDGET)
+    await begin(admission, CAPACITY)
     pauses: list[float] = []
     sleep = asyncio.sleep
 
     async def recorded(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) == 40:
-            admission.leave(BUDGET)
+            admission.leave(CAPACITY)
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", recorded)

@@ -2,7 +2,7 @@
 
 -- name: all_absent
 -- The next $2 absent accounts after the user $1: one range of a small index. An extra first
--- row, with user id 0, contains the database time in microseconds.
+-- row, with user id 0, contains the database time before the read, in microseconds.
 -- shard: local
 SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS now
 UNION ALL
@@ -12,7 +12,7 @@ UNION ALL
 
 -- name: recently_changed
 -- The next $3 accounts whose state changed after ($1, $2): one range of a small index. An
--- extra first row, with user id 0, contains the database time in microseconds.
+-- extra first row, with user id 0, contains the database time before the read, in microseconds.
 -- shard: local
 SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS changed_at, false AS absent
 UNION ALL

@@ -63,7 +63,7 @@ WITH part AS MATERIALIZED (
     ORDER BY from_user_id, to_user_id
     LIMIT $4
 ), odd AS (
-    SELECT f.*, r.edge AS reverse_edge
+    SELECT f.*, r.edge AS reverse_row
     FROM (
         SELECT * FROM part
         WHERE get_bit($5::bytea, (hashint8extended(to_user_id, from_user_id) & 65535)::integer) = 1
@@ -78,7 +78,7 @@ WITH part AS MATERIALIZED (
     WHERE f.invalid
        OR ((f.kind <> 0 OR coalesce(r.kind, 0) <> 0) AND f.edge IS DISTINCT FROM r.edge)
 )
-SELECT 'edge' AS what, from_user_id, to_user_id, edge, reverse_edge, invalid,
+SELECT 'edge' AS what, from_user_id, to_user_id, edge, reverse_row, invalid,
        EXISTS (
            SELECT 1 FROM outbox o
            WHERE o.from_user_id = odd.from_user_id AND o.to_user_id = odd.to_user_id
@@ -104,14 +104,14 @@ WITH part AS MATERIALIZED (
 ), chosen AS MATERIALIZED (
     SELECT * FROM part
     WHERE get_bit($5::bytea, (hashint8extended(to_user_id, from_user_id) & 65535)::integer) = 1
-), reverse_edge AS MATERIALIZED (
+), reverse_row AS MATERIALIZED (
     SELECT r.from_user_id, r.to_user_id, r.kind, ARRAY[r.kind, r.flags, r.since, r.version] AS edge
     FROM chosen f
     JOIN follower r ON r.to_user_id = f.to_user_id AND r.from_user_id = f.from_user_id
 )
-SELECT 'edge' AS what, from_user_id, to_user_id, f.edge, r.edge AS reverse_edge, invalid,
+SELECT 'edge' AS what, from_user_id, to_user_id, f.edge, r.edge AS reverse_row, invalid,
        false AS pending, 0 AS rows
-FROM chosen f LEFT JOIN reverse_edge r USING (from_user_id, to_user_id)
+FROM chosen f LEFT JOIN reverse_row r USING (from_user_id, to_user_id)
 WHERE f.invalid
    OR ((f.kind <> 0 OR coalesce(r.kind, 0) <> 0) AND f.edge IS DISTINCT FROM r.edge)
 UNION ALL
@@ -143,7 +143,7 @@ WITH part AS MATERIALIZED (
     ) f ON true
     WHERE f.kind IS NULL
 )
-SELECT 'edge' AS what, from_user_id, to_user_id, NULL::bigint[] AS edge, edge AS reverse_edge,
+SELECT 'edge' AS what, from_user_id, to_user_id, NULL::bigint[] AS edge, edge AS reverse_row,
        false AS invalid,
        EXISTS (
            SELECT 1 FROM outbox o
@@ -173,7 +173,7 @@ WITH part AS MATERIALIZED (
     FROM chosen r
     JOIN following f ON f.from_user_id = r.from_user_id AND f.to_user_id = r.to_user_id
 )
-SELECT 'edge' AS what, r.from_user_id, r.to_user_id, NULL::bigint[] AS edge, r.edge AS reverse_edge,
+SELECT 'edge' AS what, r.from_user_id, r.to_user_id, NULL::bigint[] AS edge, r.edge AS reverse_row,
        false AS invalid, false AS pending, 0 AS rows
 FROM chosen r LEFT JOIN forward f USING (from_user_id, to_user_id)
 WHERE f.to_user_id IS NULL

@@ -98,12 +98,12 @@ class Comparison:
         statement = forward if is_forward else reverse
         pairs, compared, end = [], 0, None if last == HIGHEST else Key(last, HIGHEST)
         for row in await self.connection.fetch(statement, *after, last, ROWS_AT_ONCE, buckets):
-            row_type, source, target, edge, reverse_edge, invalid, pending, row_count = row
+            row_type, source, target, edge, reverse_row, invalid, pending, row_count = row
             if row_type == "edge":
                 pair = Pair(source, target)
                 pairs.append(
                     DifferingPair(
-                        pair, _edge_or_none(edge), _edge_or_none(reverse_edge), invalid, pending
+                        pair, _edge_or_none(edge), _edge_or_none(reverse_row), invalid, pending
                     )
                 )
             else:
@@ -187,12 +187,12 @@ class Comparison:
             reverse = await self.reverse_rows(keys)
             forward_again = await self.forward_rows(keys)
             for pair in batch:
-                row, reverse_edge = forward.get(pair.pair, NO_ROW), reverse.get(pair.pair)
+                row, reverse_row = forward.get(pair.pair, NO_ROW), reverse.get(pair.pair)
                 if row == forward_again.get(pair.pair, NO_ROW) and (
-                    pair.invalid or _differ(row.edge, reverse_edge)
+                    pair.invalid or _differ(row.edge, reverse_row)
                 ):
                     pair_again = replace(
-                        pair, forward=row.edge, reverse=reverse_edge, pending=row.is_pending
+                        pair, forward=row.edge, reverse=reverse_row, pending=row.is_pending
                     )
                     differing.append(pair_again)
         return differing
