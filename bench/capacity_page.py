@@ -38,7 +38,7 @@ The plan multiplies costs that were measured on small machines. Load your own be
 _TAIL = """\
 
 The hit rate matters most: it decides the cores and the disks of PostgreSQL. With 90% instead of
-95%, PostgreSQL reads twice as many blocks (`--assume hits=0.9`).
+95%, PostgreSQL reads nearly twice as many blocks (`--assume hits=0.9`).
 
 When a region fails, the other one begins with empty caches, which takes longer than all else: its
 PostgreSQL serves a part of the reads only. Let operations be [rejected with
