@@ -20,9 +20,9 @@ HEAD = """\
 
 The settings of Kith are environment variables, read once at the start. An empty variable counts as
 not set. A wrong value and an unknown name that begins with `KITH_` stop the process with an error
-that names the variable. `SIGHUP` [renews](operations.md#a-gateway-of-several-processes) the
-processes of a gateway with the current settings. What differs between the commands of one
-deployment is an option instead: `kith serve --help`.
+that names the variable. `SIGHUP` lets [a gateway of several
+processes](operations.md#a-gateway-of-several-processes) read the files again that settings name.
+What differs between the commands of one deployment is an option instead: `kith serve --help`.
 
 A variable marked with ¹ may also be read from a file, whose path is in the same name with `_FILE`:
 `KITH_JWT_SECRET_FILE=/run/secrets/jwt`.

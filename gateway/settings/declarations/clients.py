@@ -177,8 +177,8 @@ class StreamVariables(Group):
     exports_max: WholeNumber = number(
         "KITH_EXPORTS_MAX",
         4,
-        "[exports of lists](exports.md) at once, per process; three quarters of them for one"
-        " service",
+        "[exports](exports.md) of lists and accounts, and results of [bulk operations](bulk.md), at"
+        " once, per process; three quarters of them for one service",
         unit="streams",
         minimum=0,
         maximum=100,

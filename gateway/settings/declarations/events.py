@@ -50,7 +50,7 @@ class EventVariables(Group):
     feed_kept_s: WholeNumber = number(
         "KITH_FEED_KEPT_S",
         A_DAY_S,
-        "how long after the subscriber's last read",
+        "how long a feed is kept after its subscriber's last read",
         minimum=60,
         unit="s",
     )

@@ -41,8 +41,8 @@ class PostgresVariables(Group):
     )
     direct_database_url: SecretStr | None = secret(
         "KITH_DIRECT_DATABASE_URL",
-        "PostgreSQL without a [pooler](connections.md), for `migrate`, `load` and `verify`. Without"
-        " it: `DATABASE_URL`",
+        "PostgreSQL without a [pooler](connections.md), for commands such as `migrate`, `load` and"
+        " `verify`. Without it: `DATABASE_URL`",
         allowed="as `DATABASE_URL`",
     )
     database_password_file: Path | None = setting(
@@ -93,7 +93,7 @@ class ServerVariables(Group):
     metrics_port: WholeNumber = number(
         "KITH_METRICS_PORT",
         0,
-        "the port of a worker's metrics; 0: none. For gateways: `KITH_METRICS_ADDRESS`",
+        "the port of a worker's metrics; 0: none. For a gateway's, see `KITH_METRICS_ADDRESS`",
         unit="port",
         minimum=0,
         maximum=65_535,
