@@ -72,11 +72,11 @@ NOTES = """
 ## Notes
 
 The flags CLOSE_FOLLOW and NOTIFY belong to a follow and end with it. The flags MUTED and DISMISSED
-can be set without a follow; only `unmuteUser` or the end of the mute removes MUTED. A request for a
-whisper becomes a whisper when it is accepted, unless whispers are hidden from their targets. The
-outcomes of limits are not shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and
-`RATE_LIMITED` change nothing. `undoRelationshipChange` restores the state before, unless another
-change has followed.
+can be set without a follow; only `unmuteUser`, the end of the mute or the
+[deletion](accounts.md#deletion) of an account removes MUTED. A request for a whisper becomes a
+whisper when it is accepted, unless whispers are hidden from their targets. The outcomes of limits
+are not shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change nothing.
+`undoRelationshipChange` restores the state before, where [undo](undo.md) says so.
 """
 
 
