@@ -27,7 +27,8 @@ class PreforkSettings:
 
     `problem` returns the error in the current settings, or None. It is called before SIGHUP renews
     the children. A child that does not stop within `stop_s` is killed. SIGHUP renews the children
-    if `hangup_renews` is set; otherwise it stops them, as when a terminal closes.
+    if `hangup_renews` is set; otherwise it stops them, as when a terminal closes. `stopping` is
+    called once, before all children are asked to stop.
     """
 
     count: int
@@ -35,6 +36,7 @@ class PreforkSettings:
     stop_s: float
     hangup_renews: bool
     policy: RestartPolicy = field(default_factory=RestartPolicy)
+    stopping: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -121,6 +123,7 @@ class Prefork:
         self._is_stopping, self._exit_code = True, code
         self._due.clear()
         self._to_renew.clear()
+        self._settings.stopping()
         for pid in self._children:
             self._ask_to_stop(pid)
 

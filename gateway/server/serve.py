@@ -116,12 +116,18 @@ def _prefork(
             return str(error)
         return None
 
+    def close_listeners() -> None:
+        # While one process has them open, the system accepts connections that no child will serve.
+        for listener in (*sockets, *for_metrics):
+            listener.close()
+
     hang_up_s = config.clients.streams.send_deadline_ms / 1000
     settings = PreforkSettings(
         count=workers,
         problem=problem,
         stop_s=hang_up_s + SHUTDOWN_S + CLOSE_S,
         hangup_renews=not os.isatty(0),
+        stopping=close_listeners,
     )
     return Prefork(run_child, settings).run()
 
@@ -192,6 +198,8 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
+        for listener in sockets or ():
+            listener.close()
         self._metrics.stop()
         # uvicorn closes connections without a request; the newest may not have sent theirs yet.
         await asyncio.sleep(LAST_REQUESTS_S)
