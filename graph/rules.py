@@ -152,9 +152,11 @@ def _accepted(state: PairState, kind: Kind) -> Edge:
 
 
 def _accept_and_follow_back(limit: int, state: PairState, flags: Flags) -> Decision:
-    """Accept the other user's request and follow back with the actor's `flags`."""
+    """Accept the other user's request and follow back with the actor's `flags`. A whisper from
+    before all follows were mutual becomes a follow that begins now: the other user may not know of
+    it."""
     edge, accepted = state.edge, _accepted(state, Kind.FOLLOW)
-    if edge.kind in FOLLOWS:
+    if edge.kind is Kind.FOLLOW:
         return changed(Outcome.REQUEST_ACCEPTED, state, None, accepted)
     if edge.kind is Kind.NONE and state.following >= following_limit(limit, state):
         return following_limit_reached(limit, state)

@@ -241,7 +241,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         """
         nr nr nr FF nr
         nr nr nr FF nr
-        nr nr nr WF nr
+        nr nr nr FF nr
         nr nr nr FF nr
         nr nr nr ub nr
         """,
