@@ -18,6 +18,11 @@ _STALE_IN_CACHE_US = (ACCOUNTS_CACHED_S + 15) * 1_000_000
 reader that began before the change may fill a cache after it."""
 
 
+REACH_COST = 750
+"""The cost of tokens in a request, in the unit of `schema.weights`: of reading how far the lanes
+are, and of reads that skip the local cache."""
+
+
 class Freshness(NamedTuple):
     """The time up to which all acknowledged changes are in a page, and its age."""
 
@@ -29,12 +34,14 @@ class Freshness(NamedTuple):
 
 
 async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
-    """Ensure that all later reads of this request include all these moments.
+    """Ensure that all later reads of this request include all these moments. Charges the caller,
+    because the static cost does not contain it.
 
     Raises:
         Stale: the lanes did not reach the moments in time.
         Unavailable: PostgreSQL cannot be reached.
     """
+    scope.debit(REACH_COST)
     wait_s = scope.policy.freshness_wait_ms / 1000
     required = by_lane_group(moments)
     reached = not required or await scope.stores.changes.catch_up.reach(required, wait_s)

@@ -15,7 +15,7 @@ from graph.consistency import Moment, moment_of, read_tokens, write_token
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane, lane_of
-from resolvers.freshness import reach, read_watermarks
+from resolvers.freshness import REACH_COST, reach, read_watermarks
 from resolvers.policy import Policy
 from resolvers.scope import Scope
 from storage.catch_up import CatchUp
@@ -714,3 +714,14 @@ async def test_without_watermarks_freshness_is_null_and_the_list_is_returned(
         assert error["path"] == ["user", "followers", "freshness"]
         rejected = await reader.error(FOLLOWERS, id="1", token=VALID_TOKEN)
         assert rejected["extensions"]["code"] == "UNAVAILABLE"
+
+
+async def test_a_request_with_tokens_is_charged_for_them(gateway: Gateway) -> None:
+    query = "query ($t: String) { user(id: 7, atLeastAsFresh: $t) { id } rateLimit { remaining } }"
+    token = await token_of(gateway, FAN, "followUser", STAR)
+    await gateway.data(query, 99, t=token)  # so that the new document is charged to another viewer
+    without_token, with_token = [
+        (await gateway.data(query, READER, t=given))["rateLimit"]["remaining"]
+        for given in (None, token)
+    ]
+    assert with_token < without_token - REACH_COST
