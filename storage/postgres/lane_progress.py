@@ -1,7 +1,8 @@
 """The progress of lanes: which changes wait in the outbox, and how far each lane is drained."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from graph.edge import UserId, Version
 from graph.lane import (
@@ -17,6 +18,7 @@ from graph.lane import (
 from storage.ports.lanes import Watermarks
 from storage.postgres import sql
 from storage.postgres.connection.pool import Postgres
+from storage.shared_reads import SharedReads
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class _Statements:
 
 
 _SQL = sql.load(_Statements, "lane_progress")
+
+V = TypeVar("V")
 
 COUNTED_MAX = 4_000
 """Rows are counted up to here; above it, operators do not need the exact number."""
@@ -100,6 +104,7 @@ class PostgresLaneProgress:
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
+        self._watermarks = SharedReads(self._watermarks_without_failed_on_citus)
 
     async def has_one_commit(self) -> bool:
         """Whether a transaction becomes visible at one moment. On Citus, each machine commits its
@@ -119,10 +124,17 @@ class PostgresLaneProgress:
         return [lane for lane in POSSIBLE_LANES if parked_lane(lane) in found]
 
     async def watermarks(self, groups: Iterable[Lane] = LANE_GROUPS) -> GroupWatermarks:
-        """The watermarks of lane groups."""
+        """The watermarks of lane groups. Concurrent calls share statements: requests with tokens
+        would otherwise take all connections."""
         groups = list(groups)
-        lanes = [lane for group in groups for lane in lanes_of(group)]
-        of_lanes = await self._watermarks_without_failed_on_citus(lanes)
+        lanes = {lane for group in groups for lane in lanes_of(group)}
+        found = await self._watermarks.read(lanes)
+        of_lanes = replace(
+            found,
+            oldest=_of_lanes(found.oldest, lanes),
+            oldest_unparked=_of_lanes(found.oldest_unparked, lanes),
+            failed=_of_lanes(found.failed, lanes),
+        )
         return GroupWatermarks(
             _lowest(groups, of_lanes.oldest),
             _lowest(groups, of_lanes.oldest_unparked),
@@ -139,15 +151,15 @@ class PostgresLaneProgress:
         rows = await self._postgres.fetch(_SQL.failed_on_citus, failed_lane(lane), HEAD)
         return replace(watermarks, failed={lane: [row["version"] for row in rows]})
 
-    async def _watermarks_without_failed_on_citus(self, lanes: Sequence[Lane]) -> LaneWatermarks:
+    async def _watermarks_without_failed_on_citus(self, lanes: Collection[Lane]) -> LaneWatermarks:
         """The watermarks of those of `lanes` that the space has; on Citus without the failed
         changes, which would be another scan of the outbox on each machine."""
         parked = list(map(parked_lane, lanes))
         if await self._postgres.is_citus():
-            rows = await self._postgres.fetch(_SQL.watermarks_on_citus, lanes, parked)
+            rows = await self._postgres.fetch(_SQL.watermarks_on_citus, list(lanes), parked)
         else:
             failed = list(map(failed_lane, lanes))
-            rows = await self._postgres.fetch(_SQL.watermarks, lanes, HEAD, parked, failed)
+            rows = await self._postgres.fetch(_SQL.watermarks, list(lanes), HEAD, parked, failed)
         return LaneWatermarks(
             {row["lane"]: row["oldest"] for row in rows if row["lane"] is not None},
             {row["lane"]: row["oldest_unparked"] for row in rows if row["lane"] is not None},
@@ -196,3 +208,7 @@ def _lowest(
         if version is not None and (previous is None or version < previous):
             lowest[lane_group_of(lane)] = version
     return lowest
+
+
+def _of_lanes(values: Mapping[Lane, V], lanes: Set[Lane]) -> Mapping[Lane, V]:
+    return {lane: value for lane, value in values.items() if lane in lanes}

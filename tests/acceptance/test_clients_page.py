@@ -42,7 +42,7 @@ async def test_every_example_returns_what_the_page_shows(gateway: Gateway) -> No
 
 def test_the_page_lists_the_limits() -> None:
     policy, engine = Policy(), EngineSettings()
-    assert f"({policy.page_default} if nothing is said)" in page("clients")
+    assert f"(default: {policy.page_default})" in page("clients")
     listed = [int(limit.replace(",", "")) for _, limit in rows("clients", "what")]
     assert listed == [
         policy.page_max,

@@ -1,5 +1,6 @@
 """The number of PostgreSQL statements and Redis round trips of reads and changes."""
 
+import asyncio
 from dataclasses import dataclass, replace
 
 import pytest
@@ -293,6 +294,18 @@ async def test_the_freshness_of_all_lists_takes_one_statement(gateway: Gateway) 
     assert with_freshness.statements == 1
     # They are not compared: on a busy machine, two reads may or may not share a round trip.
     assert max(with_freshness.round_trips, without.round_trips) <= WARM_MAX.round_trips
+
+
+@pytest.mark.usefixtures("circle")
+async def test_tokens_of_many_requests_share_statements(gateway: Gateway, stores: Stores) -> None:
+    query = 'mutation { followUser(input: {userId: "60"}) { consistencyToken } }'
+    token = (await gateway.data(query, 59))["followUser"]["consistencyToken"]
+    await drain_all(stores)
+    query = "query ($t: String) { user(id: 60, atLeastAsFresh: $t) { id } }"
+    await gateway.data(query, t=token)
+    before = await counters(gateway)
+    await asyncio.gather(*(gateway.data(query, t=token) for _ in range(60)))
+    assert (await cost_since(gateway, before)).statements <= 20
 
 
 @pytest.mark.usefixtures("circle")

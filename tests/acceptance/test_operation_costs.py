@@ -569,7 +569,7 @@ async def test_a_filtered_total_is_charged_by_the_number_of_counted_entries(
 ) -> None:
     await follows(stores, *((other, 3) for other in range(100, 112)))
     await drain_all(stores)
-    filtered = 'followers(filter: { since: "2000-01-01T00:00:00Z" }) { totalCount }'
+    filtered = 'followers(first: 5, filter: { since: "2000-01-01T00:00:00Z" }) { totalCount }'
     body = {"query": f'{{ user(id: "3") {{ {filtered} }} }}'}
 
     async def charged() -> int:
