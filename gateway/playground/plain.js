@@ -5,6 +5,7 @@ const at = (id) => document.getElementById(id);
 const ASK_EVERY_MS = 2000;
 const ASKS_MAX = 450;
 let isEdited = false;
+let requests = 0;
 
 const isDevelopment = settings.viewers !== null;
 const NOBODY = "nobody";
@@ -49,8 +50,13 @@ function identity() {
 }
 
 async function ask() {
-  const answer = at("answer");
-  answer.textContent = "…";
+  const request = ++requests;
+  at("answer").textContent = "…";
+  const text = await responseText();
+  if (request === requests) at("answer").textContent = text; // a later request has not begun
+}
+
+async function responseText() {
   try {
     const variables = at("variables").value.trim();
     const response = await fetch(settings.endpoint, {
@@ -67,11 +73,10 @@ async function ask() {
       }),
     });
     const text = await response.text();
-    answer.textContent = response.headers.get("content-type")?.includes("json")
-      ? JSON.stringify(JSON.parse(text), null, 2)
-      : text;
+    const isJson = response.headers.get("content-type")?.includes("json");
+    return isJson ? JSON.stringify(JSON.parse(text), null, 2) : text;
   } catch (error) {
-    answer.textContent = String(error);
+    return String(error);
   }
 }
 

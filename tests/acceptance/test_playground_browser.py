@@ -335,6 +335,48 @@ async def test_without_the_bundle_a_plain_form_is_shown_until_the_bundle_is_buil
         await to_thread(visit, live.http)
 
 
+SEND_TWICE = """
+{
+  const send = window.fetch;
+  let isFirst = true;
+  window.fetch = async (...request) => {
+    const isLate = isFirst;
+    isFirst = false;
+    const response = await send(...request);
+    if (isLate) await new Promise((end) => setTimeout(end, 300));
+    return response;
+  };
+  at("viewer").value = "417";
+  const first = ask();
+  at("viewer").value = "416";
+  Promise.all([first, ask()]).then(() => { document.title = "both"; });
+}
+"""
+"""Sends two requests, of which the first is answered last."""
+
+
+async def test_the_plain_form_shows_the_response_to_its_last_request(
+    sampled: StorageSettings,
+    playground: PlaygroundPage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.playground.BUNDLE", tmp_path / "assets")
+
+    def visit(url: str) -> str:
+        page = playground.page
+        page.open(url)
+        page.wait_for("!!document.querySelector('#query')?.value")
+        page.evaluate("document.querySelector('#query').select()")
+        page.type(VIEWER_ID)
+        page.evaluate(SEND_TWICE)
+        page.wait_for("document.title === 'both'")
+        return str(page.evaluate("document.querySelector('#answer').innerText"))
+
+    async with live_gateway(sampled) as live:
+        assert '"416"' in await to_thread(visit, live.http)
+
+
 async def test_the_plain_form_keeps_a_changed_query_when_the_bundle_is_built(
     sampled: StorageSettings,
     playground: PlaygroundPage,
